@@ -1,0 +1,3 @@
+import { runWorker } from "../src/app/worker-main.ts";
+
+runWorker();

@@ -1,0 +1,156 @@
+import type { RouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ConnectionSettings } from "../edge/edge-context.ts";
+import { AccessGuard } from "../features/admin/access-guard.ts";
+import { BUILT_IN_METHODS, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
+import type { ControlPort } from "../features/admin/control-handler.ts";
+import type { HealthHandler } from "../features/admin/health-handler.ts";
+import { StatusHandler } from "../features/admin/status-handler.ts";
+import { FileCache } from "../features/files/file-cache.ts";
+import { FileHandler } from "../features/files/file-handler.ts";
+import type { RequestIds } from "../features/forward/request-id.ts";
+import { BodyBudget } from "../features/ingest/body-budget.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import type { Router } from "../features/route/router.ts";
+import { AccessLog } from "../features/telemetry/access-log.ts";
+import type { CountersTap } from "../features/telemetry/counters-tap.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { IncidentListener } from "../features/waf/incident.ts";
+import type { Pipeline } from "../message/pipeline.ts";
+import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { OriginPools } from "./origin-pools.ts";
+import { buildPipeline } from "./pipeline.ts";
+import { upstreamHandler } from "./upstream-route.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What a graph is wired from, beside the configuration. */
+export interface GraphInputs {
+  readonly services: WorkerServices;
+  readonly counters: CountersTap;
+  readonly log: LogBatch;
+  readonly incidents: IncidentListener;
+  readonly control: ControlPort;
+  readonly health: HealthHandler;
+  readonly requestIds: RequestIds;
+  readonly startedAtMs: number;
+  /** Endpoints beyond the built-in ones: those that only tests use. */
+  readonly extraRoutes: readonly RouteInit[];
+}
+
+/** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
+export interface Graph {
+  readonly config: RuntimeConfig;
+  readonly router: Router;
+  readonly pipeline: Pipeline;
+  readonly settings: ConnectionSettings;
+  readonly pools: OriginPools;
+}
+
+/** Wires a configuration: this is the list of the gateway's features. */
+export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
+  const { server } = config;
+  const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
+  const files = new FileCache();
+  const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files));
+  const router = buildRouter([...builtIns(config, inputs), ...inputs.extraRoutes, ...routes]);
+  const accessLog = server.accessLog.enabled
+    ? new AccessLog(inputs.log, server.accessLog.sample, {
+        clock: inputs.services.clock,
+        random: Math.random,
+        protocolOf: (ex) => (ex.request.minor === 0 ? "HTTP/1.0" : "HTTP/1.1"),
+        cacheOf: () => "",
+      })
+    : null;
+  const budget = new BodyBudget(config.proxy.transport.maxBufferedBytes);
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget });
+  return { config, router, pipeline, settings: connectionSettings(config), pools };
+}
+
+/** The labels that the counters know routes by. */
+export function routeLabels(config: RuntimeConfig): readonly string[] {
+  return [...BUILT_IN_LABELS, ...config.routes.map(labelOf)];
+}
+
+/** The labels that the counters know upstreams by. */
+export function upstreamLabels(config: RuntimeConfig): readonly string[] {
+  return config.routes.flatMap((route) => (route.type === "upstream" ? route.targets.map((t) => t.originKey) : []));
+}
+
+function builtIns(config: RuntimeConfig, inputs: GraphInputs): RouteInit[] {
+  const status = new StatusHandler(inputs.startedAtMs, inputs.services.clock);
+  const guard = new AccessGuard(config.internalApi);
+  return builtInEndpoints(inputs.health, status, guard, inputs.control).map(({ path, handler }) => ({
+    kind: RouteKind.BuiltIn,
+    label: path,
+    path,
+    exact: true,
+    methods: BUILT_IN_METHODS,
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
+    maxBodyBytes: config.server.maxBodyBytes,
+    handler,
+  }));
+}
+
+function routeInit(
+  route: RouteConfig,
+  config: RuntimeConfig,
+  inputs: GraphInputs,
+  pools: OriginPools,
+  files: FileCache,
+): RouteInit {
+  const isStatic = route.type === "static";
+  const handler = isStatic
+    ? new FileHandler(
+        { ...route, prefix: route.prefix },
+        {
+          cache: files,
+          clock: inputs.services.clock,
+          defer: (resume) => setImmediate(() => inputs.services.inTurn(resume)),
+        },
+      )
+    : upstreamHandler(route, config, pools, inputs.requestIds);
+  return {
+    kind: isStatic ? RouteKind.Static : RouteKind.Upstream,
+    label: labelOf(route),
+    path: route.path === "" ? route.prefix : route.path,
+    exact: route.path !== "",
+    methods: isStatic ? ["GET"] : route.methods,
+    hosts: route.hosts,
+    stripPrefix: isStatic || route.stripPrefix,
+    chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
+    maxBodyBytes: route.maxBodyBytes,
+    handler,
+  };
+}
+
+function labelOf(route: RouteConfig): string {
+  return route.path === "" ? route.prefix : route.path;
+}
+
+function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
+  return {
+    headerTimeoutMs: server.headerTimeoutMs,
+    readTimeoutMs: server.readTimeoutMs,
+    writeTimeoutMs: server.writeTimeoutMs,
+    idleTimeoutMs: server.idleTimeoutMs,
+    maxHeadBytes: server.maxHeaderBytes,
+  };
+}
+
+const CHUNKED_MODES = {
+  normalize: ChunkedMode.Normalize,
+  passthrough: ChunkedMode.Passthrough,
+  reject: ChunkedMode.Reject,
+} as const;
+
+const BUILT_IN_LABELS: readonly string[] = [
+  "/health",
+  "/api/status",
+  "/metrics",
+  "/internal/api/status",
+  "/internal/api/metrics",
+  "/internal/api/routes",
+  "/internal/api/security/incidents",
+];

@@ -1,0 +1,37 @@
+import { eventLine } from "../features/telemetry/event-line.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { IncidentListener, WafIncident } from "../features/waf/incident.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
+import type { IncidentWriter } from "../shared/incident-ring.ts";
+
+/** Tells the ring, the counters and the log of what the WAF found. Spec, "Events": waf_block. */
+export class IncidentReporter implements IncidentListener {
+  private readonly ring: IncidentWriter;
+  private readonly counters: WorkerCounters;
+  private readonly log: LogBatch;
+
+  constructor(ring: IncidentWriter, counters: WorkerCounters, log: LogBatch) {
+    this.ring = ring;
+    this.counters = counters;
+    this.log = log;
+  }
+
+  onIncident(incident: WafIncident): void {
+    const blocked = incident.action === "blocked";
+    if (blocked) this.counters.wafBlocked(incident.category);
+    else this.counters.wafDetected(incident.category);
+    this.ring.record({ ...incident, payloadSnippet: incident.snippet });
+    this.log.add(
+      eventLine(incident.timestampMs, blocked ? "waf_block" : "waf_detect", {
+        client_ip: incident.clientIp,
+        method: incident.method,
+        path: incident.path,
+        category: incident.category,
+        rule_id: incident.ruleId,
+        anomaly_score: incident.anomalyScore,
+        action: incident.action,
+        location: incident.location,
+      }),
+    );
+  }
+}

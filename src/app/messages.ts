@@ -1,0 +1,31 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
+import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
+
+/** What the control thread tells a worker. */
+export type ToWorker =
+  | {
+      readonly kind: "start";
+      readonly index: number;
+      readonly config: RuntimeConfig;
+      readonly labels: CounterLabels;
+      readonly counters: CounterBuffers;
+      readonly incidents: SharedArrayBuffer;
+      /** When the process started, in milliseconds since the epoch. */
+      readonly startedAtMs: number;
+      /** Whether the endpoints that only tests use are there. */
+      readonly testHooks: boolean;
+    }
+  | { readonly kind: "answer"; readonly reply: ControlReply }
+  | { readonly kind: "reload"; readonly config: RuntimeConfig; readonly labels: CounterLabels }
+  | { readonly kind: "drain" };
+
+/** What a worker tells the control thread. */
+export type FromWorker =
+  | { readonly kind: "ready" }
+  | { readonly kind: "listening"; readonly port: number }
+  | { readonly kind: "failed"; readonly message: string }
+  | { readonly kind: "question"; readonly question: ControlQuestion }
+  | { readonly kind: "log"; readonly batch: string }
+  | { readonly kind: "exception"; readonly message: string }
+  | { readonly kind: "drained" };

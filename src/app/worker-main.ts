@@ -1,0 +1,29 @@
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { Worker } from "./worker.ts";
+
+/** The slice of a worker thread's global scope that is used here. */
+interface WorkerScope {
+  postMessage(message: FromWorker): void;
+  onmessage: ((event: { data: ToWorker }) => void) | null;
+}
+
+/** Runs a data worker on this thread: the first message starts it. */
+export function runWorker(): void {
+  const scope = globalThis as unknown as WorkerScope;
+  const post = (message: FromWorker) => scope.postMessage(message);
+  let worker: Worker | null = null;
+  scope.onmessage = ({ data }) => {
+    if (worker !== null) {
+      worker.receive(data);
+      return;
+    }
+    if (data.kind !== "start") return;
+    try {
+      worker = new Worker(data, post);
+      worker.listen();
+    } catch (error) {
+      post({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  post({ kind: "ready" });
+}

@@ -1,0 +1,76 @@
+import { type CounterBuffers, createCounterBuffers } from "../shared/counter-table.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+
+/** A worker that ends this often within the window is not started again at once. */
+const RESTART_DELAY_MS = 250;
+
+/** What the pool tells the control thread. */
+export interface PoolListener {
+  /** The first message for a worker, old or new. */
+  startMessage(index: number, counters: CounterBuffers): ToWorker;
+  onMessage(index: number, message: FromWorker): void;
+  /** A worker has ended although nobody asked it to; it is being started again. */
+  onDeath(index: number, reason: string): void;
+}
+
+/** The data workers: threads that are started again when they end. */
+export class WorkerPool {
+  readonly buffers: readonly CounterBuffers[];
+  private readonly threads: (globalThis.Worker | null)[];
+  private readonly listener: PoolListener;
+  private stopping = false;
+
+  /** @param size number of data workers, 1 and up */
+  constructor(size: number, listener: PoolListener) {
+    this.buffers = Array.from({ length: size }, createCounterBuffers);
+    this.threads = new Array(size).fill(null);
+    this.listener = listener;
+  }
+
+  get size(): number {
+    return this.buffers.length;
+  }
+
+  /** Starts all workers. */
+  start(): void {
+    for (let index = 0; index < this.size; index++) this.spawn(index);
+  }
+
+  /** Tells every worker. */
+  broadcast(message: ToWorker): void {
+    for (const thread of this.threads) thread?.postMessage(message);
+  }
+
+  /** Tells one worker. */
+  send(index: number, message: ToWorker): void {
+    this.threads[index]?.postMessage(message);
+  }
+
+  /** Workers that end from now on stay ended. */
+  stop(): void {
+    this.stopping = true;
+  }
+
+  private spawn(index: number): void {
+    // The path is resolved against the entry point, in the source tree as in the compiled binary.
+    const thread = new globalThis.Worker("./worker.ts");
+    this.threads[index] = thread;
+    let reason = "";
+    thread.onmessage = (event: MessageEvent<FromWorker>) => {
+      if (event.data.kind === "ready") thread.postMessage(this.listener.startMessage(index, this.buffers[index]!));
+      else this.listener.onMessage(index, event.data);
+    };
+    thread.onerror = (event: ErrorEvent) => {
+      reason = event.message;
+    };
+    thread.addEventListener("close", () => {
+      if (this.threads[index] !== thread) return;
+      this.threads[index] = null;
+      if (this.stopping) return;
+      this.listener.onDeath(index, reason);
+      setTimeout(() => {
+        if (!this.stopping) this.spawn(index);
+      }, RESTART_DELAY_MS);
+    });
+  }
+}

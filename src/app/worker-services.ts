@@ -1,0 +1,67 @@
+import { Clock } from "../core/clock.ts";
+import { TimerWheel } from "../core/timer-wheel.ts";
+import type { Exchange, IdleExchangePorts } from "../message/exchange.ts";
+import { Pipeline } from "../message/pipeline.ts";
+import { SlabPool } from "../net/slab-pool.ts";
+import { WriterGroup } from "../net/socket-writer.ts";
+import { Turn } from "../net/turn.ts";
+import type { UpstreamContext } from "../upstream/upstream-context.ts";
+
+/** What one worker has once, whatever its configuration. */
+export class WorkerServices {
+  readonly turn: Turn = new Turn();
+  readonly clock: Clock = new Clock(Date.now);
+  readonly writers: WriterGroup = new WriterGroup(new SlabPool());
+  readonly wheel: TimerWheel;
+  readonly upstream: UpstreamContext;
+
+  /** @param onException hears of every exception that escaped from the data plane */
+  constructor(onException: (error: unknown) => void) {
+    this.wheel = new TimerWheel(this.turn.nowMs, onException);
+    const { turn, writers, wheel } = this;
+    this.upstream = {
+      writers,
+      wheel,
+      turn,
+      idlePorts: IDLE_PORTS,
+      beginTurn: () => turn.begin(),
+      endTurn: () => writers.flushAll(),
+      onException,
+    };
+  }
+
+  /** Runs timers and refreshes the date; called every TICK_MS. */
+  tick(): void {
+    this.turn.begin();
+    this.clock.update();
+    this.wheel.advance(this.turn.nowMs);
+    this.writers.flushAll();
+  }
+
+  /** Runs something that is not a socket event as a turn of its own. */
+  inTurn(work: () => void): void {
+    this.turn.begin();
+    work();
+    this.writers.flushAll();
+  }
+}
+
+function nothing(_ex: Exchange): void {}
+
+/** What an exchange points at while nobody uses it: everything is taken and forgotten. */
+export const IDLE_PORTS: IdleExchangePorts = {
+  sink: {
+    fixed: nothing,
+    interim: nothing,
+    head: nothing,
+    body: () => true,
+    end: nothing,
+    abort: nothing,
+    wantBody: nothing,
+    upgrade: (_ex, tunnel) => tunnel,
+  },
+  flow: { pauseBody: nothing, resumeBody: nothing },
+  body: { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing },
+  source: { onWritable: nothing, onCancelled: nothing },
+  pipeline: new Pipeline([], [], []),
+};

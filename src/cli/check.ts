@@ -1,0 +1,95 @@
+import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import { listConfig } from "../config/config-listing.ts";
+import { type ConfigResult, loadConfig } from "../config/load-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { Environment } from "../config/variable-expansion.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
+
+/** What `edge check` looks at beside its arguments. */
+export interface CheckSurroundings {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Rule names for `server.waf.disabled_rules`; an empty list leaves that check out. */
+  readonly knownWafRules: readonly string[];
+}
+
+/**
+ * `edge check` (alias `validate`): reads both files as a start would, resolves folders and certificates, and prints
+ * every fault. Gives the exit code: 0 in order, 1 faulty, 2 wrong usage. Decisions §1 "Commands".
+ */
+export function runCheck(
+  args: readonly string[],
+  io: CommandIo,
+  around: CheckSurroundings = { cwd: process.cwd(), env: process.env, knownWafRules: [] },
+): number {
+  const call = startCommand(checkCommand, args, io);
+  if (typeof call === "number") return call;
+  const { config, routes, print } = call.values;
+  const result = loadConfig({ configPath: config || null, routesPath: routes || null, ...around });
+  for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
+  if (!result.ok) return reportFaults(result.faults, io);
+  io.out(print ? listConfig(result.config) : summary(result));
+  return ExitCode.Done;
+}
+
+/** The command as `edge help check` shows it. */
+export const checkCommand = {
+  name: "edge check",
+  summary: "Reads config.yaml and routes.yaml, and says where they are wrong. Nothing is started.",
+  flags: [
+    {
+      name: "config",
+      alias: "c",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
+    },
+    {
+      name: "routes",
+      alias: "r",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the routes (default routes.yaml beside the configuration)",
+    },
+    {
+      name: "print",
+      type: "bool",
+      default: false,
+      help: "show the effective configuration, every default filled in, secrets as ***",
+    },
+  ],
+  notes: ["Exit codes: 0 all is in order, 1 there are faults, 2 wrong usage."],
+} as const;
+
+function reportFaults(faults: readonly ConfigFault[], io: CommandIo): number {
+  for (const fault of faults) io.err(`${formatFault(fault)}\n`);
+  io.err(`${count(faults.length, "fault")}\n`);
+  return ExitCode.Failure;
+}
+
+function summary(result: Extract<ConfigResult, { ok: true }>): string {
+  const { config, sources, usingDefaults } = result;
+  const from = usingDefaults
+    ? "No config.yaml here: the embedded defaults are in force."
+    : `${sources.config} is in order.`;
+  const routes =
+    sources.routes === ""
+      ? "No routes.yaml."
+      : `${sources.routes} is in order: ${count(config.routes.length, "route")}.`;
+  return `${from}\n${routes}\n${listening(config)}\n`;
+}
+
+function listening({ server }: RuntimeConfig): string {
+  const host = server.host.includes(":") ? `[${server.host}]` : server.host;
+  const places = [`http://${host}:${server.port}`];
+  if (server.tls.enabled) places.push(`https://${host}:${server.tls.port}`);
+  const waf = server.waf.enabled ? `on (${server.waf.mode})` : "off";
+  return `Listens on ${places.join(" and ")}, firewall ${waf}.`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,71 @@
+import { VERSION } from "../shared/version.ts";
+import { runCheck } from "./check.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { runInit } from "./init.ts";
+import { runServe } from "./serve.ts";
+
+type Command = (args: readonly string[], io: CommandIo) => number | Promise<number>;
+
+const IO: CommandIo = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+};
+
+const COMMANDS: Readonly<Record<string, { readonly run: Command; readonly summary: string }>> = {
+  serve: { run: runServe, summary: "run the gateway" },
+  check: { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" },
+  validate: { run: checkWithRules, summary: "the same as check" },
+  init: { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" },
+  version: { run: runVersion, summary: "print the version" },
+  help: { run: runHelp, summary: "print this text, or with a command's name that command's help" },
+};
+
+/** `edge`: finds the command, runs it, leaves with its exit code. Decisions, "Commands". */
+export async function main(args: readonly string[]): Promise<void> {
+  const [name = "help", ...rest] = args;
+  const command = COMMANDS[ALIASES[name] ?? name];
+  if (command === undefined) {
+    IO.err(`edge: no command "${name}"; the commands are ${Object.keys(COMMANDS).join(", ")}.\n`);
+    process.exit(ExitCode.Usage);
+  }
+  process.exit(await command.run(rest, IO));
+}
+
+const ALIASES: Readonly<Record<string, string>> = {
+  "--help": "help",
+  "-help": "help",
+  "-h": "help",
+  "--version": "version",
+  "-version": "version",
+  "-v": "version",
+};
+
+async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
+  const { WAF_RULES } = await import("../features/waf/rule-table.ts");
+  return runCheck(args, io, {
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: WAF_RULES.map((rule) => rule.id),
+  });
+}
+
+function runVersion(_args: readonly string[], io: CommandIo): number {
+  io.out(`edge ${VERSION}\n`);
+  return ExitCode.Done;
+}
+
+async function runHelp(args: readonly string[], io: CommandIo): Promise<number> {
+  const [name] = args;
+  if (name === undefined || name === "help") {
+    const width = Math.max(...Object.keys(COMMANDS).map((one) => one.length));
+    const lines = Object.entries(COMMANDS).map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
+    io.out(`edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n`);
+    return ExitCode.Done;
+  }
+  const command = COMMANDS[name];
+  if (command === undefined) {
+    io.err(`edge: no command "${name}"\n`);
+    return ExitCode.Usage;
+  }
+  return command.run === runVersion ? runVersion([], io) : command.run(["--help"], io);
+}

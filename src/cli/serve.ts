@@ -1,0 +1,82 @@
+import { Control, type ReloadResult } from "../app/control.ts";
+import { unservedBy } from "../app/unserved.ts";
+import { formatFault } from "../config/config-fault.ts";
+import { type ConfigResult, loadConfig } from "../config/load-config.ts";
+import { startDemoOrigins } from "../demo/origin.ts";
+import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
+
+/** The command as `edge help serve` shows it. */
+export const serveCommand = {
+  name: "edge serve",
+  summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reads the files again.",
+  flags: [
+    {
+      name: "config",
+      alias: "c",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
+    },
+    {
+      name: "routes",
+      alias: "r",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the routes (default routes.yaml beside the configuration)",
+    },
+    {
+      name: "demo",
+      type: "bool",
+      default: false,
+      help: "also start three small origins on 127.0.0.1, ports 9001 to 9003, to play with",
+    },
+  ],
+  notes: ["Exit codes: 0 drained and done, 1 the configuration is wrong or the port taken, 2 wrong usage."],
+} as const;
+
+/** `edge serve`: reads the configuration, starts the gateway, stays. */
+export async function runServe(args: readonly string[], io: CommandIo): Promise<number> {
+  const call = startCommand(serveCommand, args, io);
+  if (typeof call === "number") return call;
+  const { config, routes, demo } = call.values;
+  const load = (): ConfigResult =>
+    loadConfig({
+      configPath: config || null,
+      routesPath: routes || null,
+      cwd: process.cwd(),
+      env: process.env,
+      knownWafRules: WAF_RULES.map((rule) => rule.id),
+    });
+  const loaded = load();
+  for (const warning of loaded.warnings) io.err(`${formatFault(warning)} (warning)\n`);
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
+    return ExitCode.Failure;
+  }
+  const unserved = unservedBy(loaded.config);
+  for (const name of unserved.faults) io.err(`edge serve: ${name} is not part of this version; take it out to start\n`);
+  if (unserved.faults.length > 0) return ExitCode.Failure;
+  for (const name of unserved.warnings) io.err(`edge serve: ${name} is not part of this version and has no effect\n`);
+  const control = new Control({
+    config: loaded.config,
+    notes: loaded.usingDefaults ? [{ note: "no config.yaml found: embedded defaults, loopback only" }] : [],
+    reload: () => reloadResult(load()),
+  });
+  if (demo) startDemoOrigins();
+  try {
+    return await control.run();
+  } catch (error) {
+    io.err(`edge serve: ${(error as Error).message}\n`);
+    return ExitCode.Failure;
+  }
+}
+
+function reloadResult(loaded: ConfigResult): ReloadResult {
+  return loaded.ok
+    ? { ok: true, config: loaded.config }
+    : { ok: false, faults: loaded.faults.map((fault) => formatFault(fault)) };
+}

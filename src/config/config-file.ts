@@ -1,0 +1,53 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { ConfigFault } from "./config-fault.ts";
+
+/** A configuration file that was looked for: `name` is for messages, `path` is absolute. */
+export interface FoundFile {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Looked at after `./config.yaml` when no file is named. Decisions §1 "Files". */
+export const SYSTEM_CONFIG = "/etc/edge/config.yaml";
+
+/** The configuration file: the named one, else `./config.yaml`, else the system's, else null. */
+export function findConfig(named: string | null, cwd: string): FoundFile | null {
+  if (named !== null) return { name: named, path: resolve(cwd, named) };
+  const candidates = ["config.yaml", SYSTEM_CONFIG].map((name) => ({ name, path: resolve(cwd, name) }));
+  return candidates.find((file) => isThere(file.path)) ?? null;
+}
+
+/** The routes file: the named one, else `routes.yaml` beside the configuration (or in `cwd` without one), else null. */
+export function findRoutes(named: string | null, config: FoundFile | null, cwd: string): FoundFile | null {
+  if (named !== null) return { name: named, path: resolve(cwd, named) };
+  const name = config === null ? "routes.yaml" : join(dirname(config.name), "routes.yaml");
+  const path = config === null ? resolve(cwd, name) : join(dirname(config.path), "routes.yaml");
+  return isThere(path) ? { name, path } : null;
+}
+
+/** The text of a file, or the fault that keeps it from being read. */
+export function readConfigText(file: FoundFile): string | ConfigFault {
+  const fault = (message: string): ConfigFault => ({ file: file.name, line: 0, col: 0, path: "", message });
+  let bytes: Uint8Array;
+  try {
+    if (statSync(file.path).size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is no configuration file");
+    bytes = readFileSync(file.path);
+  } catch (error) {
+    const code = (error as { code?: string }).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return fault("no such file (edge init writes one to start from)");
+    if (code === "EACCES") return fault("no permission to read this file");
+    return fault(code === "EISDIR" ? "this is a folder: name the file in it" : "this file cannot be read");
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return fault("not a text file in UTF-8");
+  }
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+const MAX_FILE_BYTES = 16_777_216;

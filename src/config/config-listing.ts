@@ -1,0 +1,182 @@
+import { stringify } from "yaml";
+import { formatDuration } from "./duration.ts";
+import type { SidecarConfig, TranscoderConfig } from "./mesh-config.ts";
+import { listNetworks, listRateLimit, listRoute } from "./route-listing.ts";
+import type { RuntimeConfig, ServerConfig } from "./runtime-config.ts";
+import { formatSize } from "./size.ts";
+
+/**
+ * Writes the effective configuration as YAML, every default filled in: what `config.yaml` and `routes.yaml` would have
+ * to say, one document each. Secrets are shown as `***`; without any, the text reads back as the same configuration.
+ * Decisions §1 "Commands" (`--print`).
+ */
+export function listConfig(config: RuntimeConfig): string {
+  const { server, proxy, internalApi } = config;
+  const main = {
+    server: listServer(server),
+    proxy: {
+      enabled: proxy.enabled,
+      transport: {
+        profile: proxy.transport.profile,
+        max_idle_conns: proxy.transport.maxIdleConns,
+        idle_conn_timeout: formatDuration(proxy.transport.idleConnTimeoutMs),
+        connect_timeout: formatDuration(proxy.transport.connectTimeoutMs),
+        response_header_timeout: formatDuration(proxy.transport.responseHeaderTimeoutMs),
+        inbound_chunked_mode: proxy.transport.inboundChunkedMode,
+        max_buffered_bytes: formatSize(proxy.transport.maxBufferedBytes),
+      },
+    },
+    sidecar: listSidecar(config.sidecar),
+    transcoder: listTranscoder(config.transcoder),
+    internal_api: {
+      // The first two are loopback, which is always allowed.
+      allow: listNetworks(internalApi.allow).slice(2),
+      token: masked(internalApi.token),
+      listen: internalApi.listenPort < 0 ? "" : listenText(internalApi.listenHost, internalApi.listenPort),
+      max_proxy_test_response_bytes: formatSize(internalApi.maxProxyTestResponseBytes),
+    },
+  };
+  const routes = { routes: config.routes.map(listRoute) };
+  return `# config.yaml\n${stringify(main, STYLE)}---\n# routes.yaml\n${stringify(routes, STYLE)}`;
+}
+
+function listServer(server: ServerConfig): object {
+  return {
+    host: server.host,
+    port: server.port,
+    workers: server.workers === 0 ? "auto" : server.workers,
+    header_timeout: formatDuration(server.headerTimeoutMs),
+    read_timeout: formatDuration(server.readTimeoutMs),
+    write_timeout: formatDuration(server.writeTimeoutMs),
+    idle_timeout: formatDuration(server.idleTimeoutMs),
+    shutdown_timeout: formatDuration(server.shutdownTimeoutMs),
+    max_header_bytes: formatSize(server.maxHeaderBytes),
+    max_header_line: formatSize(server.maxHeaderLineBytes),
+    max_body_bytes: formatSize(server.maxBodyBytes),
+    inbound_chunked_mode: server.inboundChunkedMode,
+    trusted_proxies: listNetworks(server.trustedProxies),
+    ip_rules: { allow: listNetworks(server.ipRules.allow), deny: listNetworks(server.ipRules.deny) },
+    ...listTransportSecurity(server),
+    http2: {
+      enabled: server.http2.enabled,
+      max_concurrent_streams: server.http2.maxConcurrentStreams,
+      max_header_list_bytes: formatSize(server.http2.maxHeaderListBytes),
+      unknown_pseudo_headers: server.http2.unknownPseudoHeaders,
+    },
+    proxy_protocol: { enabled: server.proxyProtocol.enabled, trusted: listNetworks(server.proxyProtocol.trusted) },
+    ...listPolicies(server),
+    access_log: server.accessLog,
+  };
+}
+
+function listTransportSecurity({ tls, http3, acme }: ServerConfig): object {
+  return {
+    tls: {
+      enabled: tls.enabled,
+      port: tls.port,
+      certificates: tls.certificates.map((one) => ({ cert_file: one.certFile, key_file: one.keyFile })),
+      min_version: tls.minVersion,
+      client_auth: tls.clientAuth,
+      client_ca_file: tls.clientCaFile,
+    },
+    http3,
+    acme: {
+      enabled: acme.enabled,
+      directory_url: acme.directoryUrl,
+      email: acme.email,
+      domains: acme.domains,
+      cache_dir: acme.cacheDir,
+      challenge_type: acme.challengeType,
+      ca_file: acme.caFile,
+      eab: { kid: acme.eabKid, hmac_key: masked(acme.eabHmacKey) },
+    },
+  };
+}
+
+function listPolicies({ waf, cache, cors, securityHeaders, rateLimit }: ServerConfig): object {
+  return {
+    waf: {
+      enabled: waf.enabled,
+      mode: waf.mode,
+      anomaly_threshold: waf.anomalyThreshold,
+      max_inspect_body_size: formatSize(waf.maxInspectBodyBytes),
+      disabled_rules: waf.disabledRules,
+      allowed_ips: listNetworks(waf.allowedIps),
+      exclusions: waf.exclusions.map((one) =>
+        Object.fromEntries(Object.entries(one).filter(([, value]) => value !== "")),
+      ),
+    },
+    cache: {
+      enabled: cache.enabled,
+      default_ttl: formatDuration(cache.defaultTtlMs),
+      max_entries: cache.maxEntries,
+      max_payload_size: formatSize(cache.maxPayloadBytes),
+      max_bytes: formatSize(cache.maxBytes),
+    },
+    cors: {
+      enabled: cors.enabled,
+      allowed_origins: cors.allowedOrigins,
+      allowed_methods: cors.allowedMethods,
+      allowed_headers: cors.allowedHeaders,
+      exposed_headers: cors.exposedHeaders,
+      allow_credentials: cors.allowCredentials,
+      max_age: formatDuration(cors.maxAgeSeconds * 1000),
+    },
+    security_headers: {
+      enabled: securityHeaders.enabled,
+      frame_options: securityHeaders.frameOptions,
+      referrer_policy: securityHeaders.referrerPolicy,
+      hsts: securityHeaders.hsts,
+    },
+    rate_limit: listRateLimit(rateLimit),
+  };
+}
+
+function listSidecar(sidecar: SidecarConfig): object {
+  return {
+    enabled: sidecar.enabled,
+    mode: sidecar.mode,
+    ingress_host: sidecar.ingressHost,
+    ingress_port: sidecar.ingressPort,
+    egress_host: sidecar.egressHost,
+    egress_port: sidecar.egressPort,
+    app_port: sidecar.appPort,
+    max_body_bytes: formatSize(sidecar.maxBodyBytes),
+    strict_mtls: sidecar.strictMtls,
+    cert_file: sidecar.certificate.certFile,
+    key_file: sidecar.certificate.keyFile,
+    ca_file: sidecar.caFile,
+    insecure_skip_verify: sidecar.insecureSkipVerify,
+    allowed_ids: sidecar.allowedIds,
+    traffic_splits: sidecar.trafficSplits.map((split) => ({
+      prefix: split.prefix,
+      backends: split.backends.map((backend) => ({ target: backend.url, weight: backend.weight })),
+    })),
+  };
+}
+
+function listTranscoder(transcoder: TranscoderConfig): object {
+  return {
+    enabled: transcoder.enabled,
+    max_body_bytes: formatSize(transcoder.maxBodyBytes),
+    routes: transcoder.routes.map((route) => ({
+      http_method: route.httpMethod,
+      http_path: route.httpPath,
+      grpc_method: route.grpcMethod,
+      upstream_url: route.upstream.originKey + route.upstream.basePath,
+      field_mappings: Object.fromEntries(route.fieldMappings.map(({ param, field }) => [param, field])),
+      descriptor_set: route.descriptorSet,
+      timeout: formatDuration(route.timeoutMs),
+    })),
+  };
+}
+
+function listenText(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function masked(secret: string): string {
+  return secret === "" ? "" : "***";
+}
+
+const STYLE = { lineWidth: 0, aliasDuplicateObjects: false } as const;

@@ -1,0 +1,95 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
+
+/** Resolves paths that one configuration file names, against the folder of that file, and checks what they point at. */
+export class ConfiguredFiles {
+  constructor(
+    private readonly log: FaultLog,
+    private readonly baseDir: string,
+  ) {}
+
+  /** The absolute path; "" stays "". */
+  absolute(path: string): string {
+    return path === "" ? "" : resolve(this.baseDir, path);
+  }
+
+  /** A readable file; "" stays "". Notes a fault at `key` otherwise. */
+  file(key: KeyPath, path: string): string {
+    const full = this.absolute(path);
+    if (full === "") return "";
+    const fault = readFault(full, "file");
+    if (fault !== "") this.log.fault(key, `expected a readable file, found ${quote(path)}: ${fault}`);
+    return full;
+  }
+
+  /** A folder that is there. */
+  folder(key: KeyPath, path: string): string {
+    const full = this.absolute(path);
+    const fault = readFault(full, "folder");
+    // The folder is looked for beside the configuration file, not where the command was typed: say where that is.
+    if (fault !== "")
+      this.log.fault(key, `expected an existing folder, found ${quote(path)}: ${fault} (looked for ${full})`);
+    return full;
+  }
+
+  /** A PEM bundle with at least one certificate; "" stays "". */
+  bundle(key: KeyPath, path: string): string {
+    const full = this.file(key, path);
+    if (full !== "" && !this.log.isFaulty(key)) this.certificate(key, full);
+    return full;
+  }
+
+  /** A certificate with its key: both readable, PEM, belonging together; warns when it has expired or soon will. */
+  pair(certKey: KeyPath, certPath: string, keyKey: KeyPath, keyPath: string): { certFile: string; keyFile: string } {
+    const certFile = this.file(certKey, certPath);
+    const keyFile = this.file(keyKey, keyPath);
+    if (certFile === "" || keyFile === "" || this.log.isFaulty(certKey) || this.log.isFaulty(keyKey))
+      return { certFile, keyFile };
+    const certificate = this.certificate(certKey, certFile);
+    if (certificate === null) return { certFile, keyFile };
+    this.checkExpiry(certKey, certificate);
+    try {
+      const key = createPrivateKey(readFileSync(keyFile));
+      if (!certificate.checkPrivateKey(key))
+        this.log.fault(keyKey, "this private key does not belong to the certificate beside it");
+    } catch {
+      this.log.fault(keyKey, "expected an unencrypted private key in PEM form (-----BEGIN PRIVATE KEY-----)");
+    }
+    return { certFile, keyFile };
+  }
+
+  private certificate(key: KeyPath, file: string): X509Certificate | null {
+    try {
+      return new X509Certificate(readFileSync(file));
+    } catch {
+      this.log.fault(key, "expected a certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+      return null;
+    }
+  }
+
+  private checkExpiry(key: KeyPath, certificate: X509Certificate): void {
+    const end = Date.parse(certificate.validTo);
+    const now = Date.now();
+    if (end <= now) this.log.warn(key, `this certificate expired on ${certificate.validTo}`);
+    else if (Date.parse(certificate.validFrom) > now)
+      this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
+  }
+}
+
+/** Why a path cannot be read as a file or a folder, or "". */
+function readFault(path: string, wanted: "file" | "folder"): string {
+  try {
+    const found = statSync(path);
+    if (wanted === "folder" && !found.isDirectory()) return "it is a file";
+    if (wanted === "file" && found.isDirectory()) return "it is a folder";
+    accessSync(path, constants.R_OK);
+    return "";
+  } catch (error) {
+    const code = (error as { code?: string }).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return `no such ${wanted}`;
+    return code === "EACCES" ? "no permission to read it" : "it cannot be read";
+  }
+}

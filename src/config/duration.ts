@@ -1,0 +1,40 @@
+/**
+ * Reads a duration: `500ms`, `60s`, `1m30s`, `2h`, `1d12h`, or a whole number (or its digits) of seconds.
+ * Gives milliseconds, or -1 when the value is none of these or too long to count exactly. Decisions §1 "Scalars".
+ */
+export function parseDuration(value: string | number): number {
+  if (typeof value === "number") return inRange(value * 1000);
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return inRange(Number(text) * 1000);
+  const parts = DURATION.exec(text);
+  if (parts === null || text === "") return -1;
+  let totalMs = 0;
+  for (let i = 0; i < UNITS.length; i++) totalMs += Number(parts[i + 1] ?? 0) * UNITS[i]!.ms;
+  return inRange(totalMs);
+}
+
+/** Writes milliseconds (a whole number, at least 0) so that `parseDuration` reads the same number: 90000 is `1m30s`. */
+export function formatDuration(ms: number): string {
+  let rest = ms;
+  let text = "";
+  for (const unit of UNITS) {
+    const count = Math.floor(rest / unit.ms);
+    if (count > 0) text += `${count}${unit.name}`;
+    rest -= count * unit.ms;
+  }
+  return text === "" ? "0s" : text;
+}
+
+function inRange(ms: number): number {
+  return Number.isSafeInteger(ms) && ms >= 0 ? ms : -1;
+}
+
+const DURATION = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/;
+
+const UNITS = [
+  { name: "d", ms: 86_400_000 },
+  { name: "h", ms: 3_600_000 },
+  { name: "m", ms: 60_000 },
+  { name: "s", ms: 1000 },
+  { name: "ms", ms: 1 },
+] as const;

@@ -1,0 +1,72 @@
+import * as v from "valibot";
+import { type ConfigFault, formatKeyPath, type KeyPath } from "./config-fault.ts";
+import type { Piece } from "./piece.ts";
+import type { ConfigPosition } from "./runtime-config.ts";
+import type { YamlSource } from "./yaml-source.ts";
+
+/** Collects what is wrong, or hardly meant, in one file, each with its place in the text. */
+export class FaultLog {
+  readonly faults: ConfigFault[];
+  readonly warnings: ConfigFault[] = [];
+  private readonly faulty = new Set<string>();
+
+  constructor(private readonly source: YamlSource) {
+    this.faults = [...source.faults];
+  }
+
+  /** Place of the value at a path. */
+  position(path: KeyPath): ConfigPosition {
+    return this.source.position(path, false);
+  }
+
+  /** Notes a fault at a value, or at its key. */
+  fault(path: KeyPath, message: string, onKey = false): void {
+    this.faults.push({ ...this.source.position(path, onKey), path: formatKeyPath(path), message });
+    this.mark(path);
+  }
+
+  /** Notes something that works, but is hardly meant. */
+  warn(path: KeyPath, message: string): void {
+    this.warnings.push({ ...this.source.position(path, false), path: formatKeyPath(path), message });
+  }
+
+  /**
+   * Runs a schema over the raw value at `path` and notes every fault. So that the rest can still be judged, a part
+   * with a fault is given as if it were absent; parts are told apart `depth` levels down. Ask `isFaulty` before
+   * complaining that something is missing.
+   */
+  read<T>(schema: Piece<T>, raw: unknown, path: KeyPath, depth: number): T {
+    const result = v.safeParse(schema, raw ?? undefined);
+    if (result.issues === undefined) return result.output;
+    for (const issue of result.issues) {
+      const steps = issue.path ?? [];
+      const full = [...path, ...steps.map((step) => step.key as string | number)];
+      // An empty message: the missing variable behind this value is a fault of the source already.
+      if (issue.message === "") this.mark(full);
+      else this.fault(full, issue.message, steps.at(-1)?.origin === "key");
+    }
+    return this.mend(result.output, v.safeParse(schema, undefined).output, path, depth) as T;
+  }
+
+  /** True when a fault was noted at the path or anywhere below it. */
+  isFaulty(path: KeyPath): boolean {
+    return this.faulty.has(formatKeyPath(path));
+  }
+
+  private mend(value: unknown, whenAbsent: unknown, path: KeyPath, depth: number): unknown {
+    if (!this.isFaulty(path)) return value;
+    if (depth === 0 || !isSection(value) || !isSection(whenAbsent)) return whenAbsent;
+    const keys = Object.keys(whenAbsent);
+    return Object.fromEntries(
+      keys.map((key) => [key, this.mend(value[key], whenAbsent[key], [...path, key], depth - 1)]),
+    );
+  }
+
+  private mark(path: KeyPath): void {
+    for (let length = 0; length <= path.length; length++) this.faulty.add(formatKeyPath(path.slice(0, length)));
+  }
+}
+
+function isSection(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

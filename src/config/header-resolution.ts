@@ -1,0 +1,65 @@
+import type { KeyPath } from "./config-fault.ts";
+import { quote } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
+import { isToken } from "./http-syntax.ts";
+import type { HeaderEdits, HeaderOperations, HeaderValue } from "./route-config.ts";
+
+/** `set`, `add` and `remove` of one direction, as the schema gives them. */
+interface EditValues {
+  readonly set: readonly (readonly [string, readonly string[]])[];
+  readonly add: readonly (readonly [string, readonly string[]])[];
+  readonly remove: readonly string[];
+}
+
+/** A route's `headers:`: checks the names and brings the values into one list each. Decisions §3. */
+export function resolveHeaders(
+  values: { readonly request: EditValues; readonly response: EditValues },
+  path: KeyPath,
+  log: FaultLog,
+): HeaderOperations {
+  return {
+    request: resolveEdits(values.request, [...path, "request"], true, log),
+    response: resolveEdits(values.response, [...path, "response"], false, log),
+  };
+}
+
+function resolveEdits(values: EditValues, path: KeyPath, isRequest: boolean, log: FaultLog): HeaderEdits {
+  for (const [i, name] of values.remove.entries()) checkName(name, [...path, "remove", i], isRequest, false, log);
+  return {
+    set: resolvePairs(values.set, [...path, "set"], isRequest, log),
+    add: resolvePairs(values.add, [...path, "add"], isRequest, log),
+    remove: values.remove.map((name) => name.toLowerCase()),
+  };
+}
+
+function resolvePairs(values: EditValues["set"], path: KeyPath, isRequest: boolean, log: FaultLog): HeaderValue[] {
+  return values.flatMap(([name, list]) => {
+    checkName(name, [...path, name], isRequest, true, log);
+    return list.map((value) => ({ name, value }));
+  });
+}
+
+function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boolean, log: FaultLog): void {
+  const lower = name.toLowerCase();
+  if (!isToken(name)) log.fault(path, `expected a header name such as X-Team, found ${quote(name)}`, onKey);
+  else if (HOP_BY_HOP.has(lower))
+    log.fault(path, "belongs to one connection: the gateway sets it itself; remove it", onKey);
+  else if (lower === "content-length")
+    log.fault(path, "follows from the body: the gateway sets it itself; remove it", onKey);
+  else if (lower === "host" && isRequest)
+    log.fault(path, "follows preserve_host: set that to false to send the target's own name", onKey);
+}
+
+/** RFC 9110 §7.6.1, and what decisions §3 adds. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "trailers",
+  "transfer-encoding",
+  "upgrade",
+]);

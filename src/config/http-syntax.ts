@@ -1,0 +1,78 @@
+import { describe, type Piece, piece, Wrong } from "./piece.ts";
+
+/** The name of a header field, as written. */
+export function headerName(): Piece<string> {
+  return piece((value) => {
+    const name = typeof value === "string" ? value : "";
+    return TOKEN.test(name) ? name : new Wrong(`expected a header name such as X-Team, found ${describe(value)}`);
+  });
+}
+
+/** Says why a text cannot be a header value, or "". Line breaks and NUL would let one value become two headers. */
+export function headerValueFault(value: string): string {
+  if (/[\r\n\0]/.test(value)) return "expected a header value on one line, found a line break or NUL";
+  if (!/^[\t\x20-\x7e]*$/.test(value)) return "expected plain ASCII in a header value, found other letters";
+  return "";
+}
+
+/** A header value: text on one line, never repeated in a fault, since it may be a secret. Not trimmed before the check, so that a hidden line break is seen. */
+export function headerValue(): Piece<string> {
+  return piece((value) => {
+    if (typeof value !== "string")
+      return new Wrong(`expected the header's value as text, found a ${typeof value}; put it in quotes`);
+    const fault = headerValueFault(value);
+    return fault === "" ? value.trim() : new Wrong(fault);
+  });
+}
+
+/** A request method, made upper-case. CONNECT and TRACE are never served. Decisions §3. */
+export function method(): Piece<string> {
+  return piece((value) => {
+    const name = typeof value === "string" ? value.trim().toUpperCase() : "";
+    if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
+    return REFUSED_METHODS.has(name) ? new Wrong(`the gateway answers ${name} with 405 always; remove it`) : name;
+  });
+}
+
+/**
+ * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. Decisions §3.
+ */
+export function pathPrefix(): Piece<string> {
+  return piece((value) => {
+    if (typeof value !== "string") return new Wrong(`expected a path such as /api, found ${describe(value)}`);
+    const prefix = value.trim().replace(/\/\*?$/, "");
+    const fault = pathFault(prefix === "" ? "/" : prefix, value);
+    if (value.trim() === "") return new Wrong('expected a path such as /api, found ""');
+    return fault === "" ? (prefix === "" ? "/" : prefix) : new Wrong(fault);
+  });
+}
+
+/** An exact path, such as `/internal`. */
+export function exactPath(): Piece<string> {
+  return piece((value) => {
+    const path = typeof value === "string" ? value.trim() : "";
+    const fault = pathFault(path, value);
+    return fault === "" ? path : new Wrong(fault);
+  });
+}
+
+/** True for a token of RFC 9110 §5.6.2, which field names and methods are. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+function pathFault(path: string, found: unknown): string {
+  const shown = describe(found);
+  if (!path.startsWith("/")) return `expected a path that begins with "/", found ${shown}`;
+  if (/[?#]/.test(path)) return `expected a path without query and fragment, found ${shown}`;
+  if (path.includes("*"))
+    return `expected "*" only as the last part ("/api/*" means the same as "/api"), found ${shown}`;
+  if (path.includes("%")) return `expected the path as it reads after decoding, without "%", found ${shown}`;
+  if (!/^[\x21-\x7e]+$/.test(path) || path.includes("\\"))
+    return `expected plain letters without spaces or backslashes, found ${shown}`;
+  if (/\/\/|\/\.{1,2}(\/|$)/.test(path)) return `expected a path without "//", "/./" and "/../", found ${shown}`;
+  return "";
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);

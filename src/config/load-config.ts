@@ -1,0 +1,165 @@
+import { dirname } from "node:path";
+import { type ConfigFault, sortFaults } from "./config-fault.ts";
+import { type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
+import { type ConfigValues, configSchema } from "./config-schema.ts";
+import { ConfiguredFiles } from "./configured-file.ts";
+import { deepFreeze } from "./deep-freeze.ts";
+import { FaultLog } from "./fault-log.ts";
+import { checkListeners } from "./listener-check.ts";
+import { resolveSidecar, resolveTranscoder } from "./mesh-resolution.ts";
+import { unknownKey } from "./piece.ts";
+import { resolveInternalApi, resolveProxy } from "./proxy-resolution.ts";
+import type { RouteConfig } from "./route-config.ts";
+import { resolveRoutes } from "./route-resolution.ts";
+import { routeKeys } from "./route-schema.ts";
+import type { RuntimeConfig } from "./runtime-config.ts";
+import { resolveServer } from "./server-resolution.ts";
+import type { Environment } from "./variable-expansion.ts";
+import { readYaml, type YamlSource } from "./yaml-source.ts";
+
+/** What `loadConfig` needs to know; it looks at nothing else but the files themselves. */
+export interface ConfigRequest {
+  /** `--config`, or null for the usual places. */
+  readonly configPath: string | null;
+  /** `--routes`, or null for `routes.yaml` beside the configuration. */
+  readonly routesPath: string | null;
+  readonly cwd: string;
+  /** For `${NAME}`; `process.env` fits. */
+  readonly env: Environment;
+  /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
+  readonly knownWafRules: readonly string[];
+}
+
+/** The files that a configuration came from, absolute; "" where none was. */
+export interface ConfigSources {
+  readonly config: string;
+  readonly routes: string;
+}
+
+export type ConfigResult =
+  | {
+      readonly ok: true;
+      readonly config: RuntimeConfig;
+      readonly sources: ConfigSources;
+      /** No configuration file was there: the embedded defaults serve. */
+      readonly usingDefaults: boolean;
+      readonly warnings: readonly ConfigFault[];
+    }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly warnings: readonly ConfigFault[] };
+
+/**
+ * Finds, reads and checks `config.yaml` and `routes.yaml`. Gives the resolved, frozen configuration, or every fault of
+ * both files at once, in reading order. Paths inside a file count from that file's folder. Decisions §1 "Files".
+ */
+export function loadConfig(request: ConfigRequest): ConfigResult {
+  const configFile = findConfig(request.configPath, request.cwd);
+  const routesFile = findRoutes(request.routesPath, configFile, request.cwd);
+  const config =
+    configFile === null ? readYaml("embedded defaults", EMBEDDED_DEFAULTS, {}) : read(configFile, request.env);
+  const routes = routesFile === null ? null : read(routesFile, request.env);
+  const configLog = new FaultLog(config);
+  const routesLog = routes === null ? null : new FaultLog(routes);
+  const values = readConfig(config, configLog);
+  const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
+  const main = resolveMain(values, configLog, new ConfiguredFiles(configLog, baseDir), request.knownWafRules);
+  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main);
+  if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
+  const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
+  const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
+  if (faults.length > 0) return { ok: false, faults, warnings };
+  return {
+    ok: true,
+    config: deepFreeze({ ...main, routes: list }),
+    sources: { config: configFile?.path ?? "", routes: routesFile?.path ?? "" },
+    usingDefaults: configFile === null,
+    warnings,
+  };
+}
+
+function read(file: FoundFile, env: Environment): YamlSource {
+  const text = readConfigText(file);
+  if (typeof text === "string") return readYaml(file.name, text, env);
+  const position = { file: file.name, line: 0, col: 0 };
+  return { file: file.name, value: null, readable: false, faults: [text], position: () => position };
+}
+
+function readConfig(source: YamlSource, log: FaultLog): ConfigValues {
+  return log.read(configSchema, withoutExtensions(source.value), [], 3);
+}
+
+function resolveMain(
+  values: ConfigValues,
+  log: FaultLog,
+  files: ConfiguredFiles,
+  knownWafRules: readonly string[],
+): Omit<RuntimeConfig, "routes"> {
+  const server = resolveServer(values.server, log, files, knownWafRules);
+  const main = {
+    server,
+    proxy: resolveProxy(values.proxy, server.inboundChunkedMode, server.maxBodyBytes, log),
+    sidecar: resolveSidecar(values.sidecar, log, files),
+    transcoder: resolveTranscoder(values.transcoder, log, files),
+    internalApi: resolveInternalApi(values.internal_api, log),
+  };
+  checkListeners(main, log);
+  return main;
+}
+
+/** routes.yaml is a list, or a section with `routes:`. Spec, "Static route entry"; decisions §1. */
+function readRoutes(
+  source: YamlSource,
+  log: FaultLog,
+  file: FoundFile,
+  main: Pick<RuntimeConfig, "server" | "proxy">,
+): RouteConfig[] {
+  if (!source.readable) return [];
+  const around = { server: main.server, proxy: main.proxy, log, files: new ConfiguredFiles(log, dirname(file.path)) };
+  const root = withoutExtensions(source.value);
+  if (root === null) return [];
+  if (Array.isArray(root)) return resolveRoutes(root, [], around);
+  if (typeof root !== "object") {
+    log.fault([], 'expected a list of routes, each beginning with "- type:"');
+    return [];
+  }
+  const { routes = null, ...others } = root as Record<string, unknown>;
+  const odd = Object.keys(others);
+  const isRoute = odd.some((key) => routeKeys.includes(key));
+  if (isRoute)
+    log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
+  else for (const key of odd) log.fault([key], unknownKey(key, ["routes"], new Map()), true);
+  if (routes === null) return [];
+  if (Array.isArray(routes)) return resolveRoutes(routes, ["routes"], around);
+  log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
+  return [];
+}
+
+/** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */
+function withoutExtensions(root: unknown): unknown {
+  if (typeof root !== "object" || root === null || Array.isArray(root)) return root;
+  return Object.fromEntries(Object.entries(root).filter(([key]) => !key.startsWith("x-")));
+}
+
+/** Warns where everything is in order and yet next to nothing would be served. */
+function noteUnserved(
+  main: Omit<RuntimeConfig, "routes">,
+  routes: readonly RouteConfig[],
+  configFile: FoundFile | null,
+  hasRoutesFile: boolean,
+  log: FaultLog,
+): void {
+  if (configFile !== null && !hasRoutesFile) {
+    log.warn([], "no routes.yaml beside this file: only the built-in endpoints answer");
+  }
+  if (!main.proxy.enabled && routes.some((route) => route.type === "upstream")) {
+    log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
+  }
+}
+
+/** Safe on any machine: loopback only, the WAF on. Decisions §1 "Files". */
+const EMBEDDED_DEFAULTS = `server:
+  host: 127.0.0.1
+  waf:
+    enabled: true
+`;
+
+const MAX_FAULTS = 100;

@@ -1,0 +1,67 @@
+import type { OriginConfig, TargetConfig } from "./route-config.ts";
+import type { CertificateFiles, ConfigPosition } from "./runtime-config.ts";
+
+/** `sidecar:`. Spec, "`sidecar`" and "Sidecar mode"; decisions §10. */
+export interface SidecarConfig {
+  readonly enabled: boolean;
+  readonly mode: "ingress" | "egress" | "dual";
+  /** Address of the inbound listener. */
+  readonly ingressHost: string;
+  readonly ingressPort: number;
+  /** Address of the outbound listener: loopback unless the configuration widens it. */
+  readonly egressHost: string;
+  readonly egressPort: number;
+  /** The application's port on the local interface. */
+  readonly appPort: number;
+  /** Always above 0. */
+  readonly maxBodyBytes: number;
+  readonly strictMtls: boolean;
+  /** Own certificate, for the inbound listener and towards upstreams; both paths "" when there is none. */
+  readonly certificate: CertificateFiles;
+  /** "" trusts the system's roots. */
+  readonly caFile: string;
+  readonly insecureSkipVerify: boolean;
+  /** SPIFFE ids that may call in, `*` at the end allowed; empty lets every verified peer in. */
+  readonly allowedIds: readonly string[];
+  /** Longest prefix first. */
+  readonly trafficSplits: readonly TrafficSplit[];
+}
+
+/** All weights may be 0: such a split answers 503. */
+export interface TrafficSplit {
+  /** Normalised like a route's prefix. */
+  readonly prefix: string;
+  /** `weight` is the share; `backup` is always false. */
+  readonly backends: readonly TargetConfig[];
+}
+
+/** `transcoder:`. Spec, "`transcoder`"; decisions §11. */
+export interface TranscoderConfig {
+  readonly enabled: boolean;
+  /** Always above 0. */
+  readonly maxBodyBytes: number;
+  readonly routes: readonly TranscodedRouteConfig[];
+}
+
+export interface TranscodedRouteConfig {
+  readonly position: ConfigPosition;
+  /** Upper-case. */
+  readonly httpMethod: string;
+  /** As written, such as `/v1/users/:id`. */
+  readonly httpPath: string;
+  /** `httpPath` cut at `/`; a parameter keeps its colon. */
+  readonly segments: readonly string[];
+  /** `/package.Service/Method`. */
+  readonly grpcMethod: string;
+  readonly upstream: OriginConfig;
+  /** From path parameter to request field. */
+  readonly fieldMappings: readonly FieldMapping[];
+  /** FileDescriptorSet: the route's own, else the section's; "" asks the upstream by reflection. */
+  readonly descriptorSet: string;
+  readonly timeoutMs: number;
+}
+
+export interface FieldMapping {
+  readonly param: string;
+  readonly field: string;
+}

@@ -1,0 +1,84 @@
+import { isIP } from "node:net";
+import { quote } from "./config-fault.ts";
+import { didYouMean } from "./nearest-name.ts";
+import type { OriginConfig, OriginScheme } from "./route-config.ts";
+
+/**
+ * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
+ * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS).
+ * Spec, "Sidecar mode" (origin key); decisions §3.
+ */
+export function parseOrigin(url: string): OriginConfig | string {
+  const example = "such as http://127.0.0.1:9001";
+  if (url === "") return `expected the address of a server ${example}, found ""`;
+  // The URL may hold a password, so it is not repeated in this message, which comes before the others.
+  if (/^([a-z][a-z0-9+.-]*:)?(\/\/)?[^/?#]*@/i.test(url)) {
+    return 'expected a URL without user name and password; remove the part before "@"';
+  }
+  if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
+    return `expected a URL without spaces or special letters, found ${quote(url)}`;
+  const [scheme, rest] = splitScheme(url);
+  const port = SCHEME_PORTS.get(scheme as OriginScheme);
+  if (port === undefined)
+    return `expected a URL with http, https, h2c or h2, found ${quote(url)}${didYouMean(scheme, [...SCHEME_PORTS.keys()])}`;
+  if (rest.includes("#")) return `expected a URL without a fragment, found ${quote(url)}; remove the part from "#"`;
+  if (rest.includes("?")) return `expected a URL without a query, found ${quote(url)}; remove the part from "?"`;
+  const slash = rest.indexOf("/");
+  const authority = slash < 0 ? rest : rest.slice(0, slash);
+  const host = parseAuthority(authority);
+  if (typeof host === "string") return `${host}, found ${quote(url)}`;
+  const basePath = slash < 0 ? "" : rest.slice(slash).replace(/\/+$/, "");
+  if (/(^|\/)\.{1,2}(\/|$)/.test(basePath))
+    return `expected a URL without "." and ".." in its path, found ${quote(url)}`;
+  return originOf(scheme as OriginScheme, host.hostname, host.port < 0 ? port : host.port, basePath);
+}
+
+/** The parts of an origin, worked out from the scheme, a lower-case host name (IPv6 without brackets) and a port. */
+export function originOf(scheme: OriginScheme, hostname: string, port: number, basePath: string): OriginConfig {
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const authority = port === SCHEME_PORTS.get(scheme) ? host : `${host}:${port}`;
+  return { originKey: `${scheme}://${authority}`, scheme, hostname, port, authority, basePath };
+}
+
+/** True for schemes that speak TLS. */
+export function usesTls(scheme: OriginScheme): boolean {
+  return scheme === "https" || scheme === "h2";
+}
+
+/** True for a DNS name, in any letter case: labels of letters, digits, `-` and `_` (which container networks use). */
+export function isHostName(name: string): boolean {
+  return name.length <= 253 && /^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?$/i.test(name);
+}
+
+/**
+ * Reads `host`, `host:port` or `[ipv6]:port`. Gives the lower-case host name without brackets and the port, -1 when
+ * there is none, or a fault text that says what was expected.
+ */
+export function parseAuthority(authority: string): { hostname: string; port: number } | string {
+  const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(.*))?$/.exec(authority);
+  if (parts === null || parts[3]?.includes(":")) return "expected host:port, with an IPv6 address in brackets";
+  const hostname = (parts[1] ?? parts[2] ?? "").toLowerCase();
+  const isGood = parts[1] !== undefined ? isIP(hostname) === 6 && !hostname.includes("%") : isDottedOrName(hostname);
+  if (!isGood)
+    return hostname === "" ? "expected a host name or an IP address" : "expected a valid host name or IP address";
+  if (parts[3] === undefined) return { hostname, port: -1 };
+  const port = /^\d{1,5}$/.test(parts[3]) ? Number(parts[3]) : -1;
+  return port >= 1 && port <= 65_535 ? { hostname, port } : "expected a port from 1 to 65535 after the colon";
+}
+
+function isDottedOrName(hostname: string): boolean {
+  // Four numbers, or digits alone, are an IPv4 address or a slip, never a name: `10.0.0.256`, `10.0.1`.
+  return /^[\d.]+$/.test(hostname) ? isIP(hostname) === 4 : isHostName(hostname);
+}
+
+function splitScheme(url: string): [string, string] {
+  const parts = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(url);
+  return parts === null ? ["http", url] : [parts[1]!.toLowerCase(), parts[2]!];
+}
+
+const SCHEME_PORTS = new Map<OriginScheme, number>([
+  ["http", 80],
+  ["https", 443],
+  ["h2c", 80],
+  ["h2", 443],
+]);

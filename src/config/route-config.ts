@@ -1,0 +1,167 @@
+import type { CertificateFiles, ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
+
+/** One entry of `routes.yaml`, with every inherited setting already worked out. Spec, "Static route entry"; decisions §3. */
+export type RouteConfig = StaticRouteConfig | UpstreamRouteConfig;
+
+/** What both kinds of route have. */
+export interface RouteBase {
+  readonly type: "static" | "upstream";
+  readonly position: ConfigPosition;
+  /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */
+  readonly prefix: string;
+  /** The exact path, or "" for a prefix route. Exactly one of `prefix` and `path` is set. */
+  readonly path: string;
+  /** Upper-case; empty means every method. HEAD is served wherever GET is. */
+  readonly methods: readonly string[];
+  /** Lower-case names without port, `*.example.com` allowed; empty means every host. */
+  readonly hosts: readonly string[];
+  /** Effective: route, else `proxy.transport`, else server, else `normalize`. */
+  readonly inboundChunkedMode: ChunkedMode;
+  /** Effective: route, else server. 0 means unconstrained. */
+  readonly maxBodyBytes: number;
+  readonly cache: RouteCacheConfig;
+  /** Effective: the route's own, else the server's (see `scope`). */
+  readonly rateLimit: RateLimitConfig;
+  /** The route's own address rules; the server's apply before. */
+  readonly ipRules: IpRules;
+  readonly headers: HeaderOperations;
+}
+
+/** `type: static`: files from a folder. Decisions §2. */
+export interface StaticRouteConfig extends RouteBase {
+  readonly type: "static";
+  /** Absolute, and a folder when the configuration was read. */
+  readonly dir: string;
+  readonly spa: boolean;
+  /** Relative to `dir`: `index.html` for `spa`, else "" when none is set. */
+  readonly fallback: string;
+  /** Value of `Cache-Control` on files, or "". */
+  readonly cacheControl: string;
+}
+
+/** `type: upstream`: requests go to other servers. Decisions §3. */
+export interface UpstreamRouteConfig extends RouteBase {
+  readonly type: "upstream";
+  /** At least one; the weights of the non-backup ones do not add up to 0. */
+  readonly targets: readonly TargetConfig[];
+  readonly loadBalancing: LoadBalancingConfig;
+  readonly healthCheck: HealthCheckConfig;
+  readonly circuitBreaker: CircuitBreakerConfig;
+  /** How often a request may be tried again after the first time; 0 never. */
+  readonly retryAttempts: number;
+  readonly timeouts: UpstreamTimeouts;
+  /** Forward the client's `Host`; when false, the target's own authority is sent. */
+  readonly preserveHost: boolean;
+  /** Remove `prefix` before forwarding; without effect on exact routes and on `/`. */
+  readonly stripPrefix: boolean;
+  readonly tls: UpstreamTlsConfig;
+}
+
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2";
+
+/** A server that the gateway connects to. Spec, "Sidecar mode": the origin key drops path, query and fragment. */
+export interface OriginConfig {
+  /** `scheme://host[:port]`, lower-case, the scheme's own port left out: the key of the connection pool. */
+  readonly originKey: string;
+  readonly scheme: OriginScheme;
+  /** For connecting and for certificate checks: lower-case, an IPv6 address without brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  /** For a `Host` field: with brackets where needed, the port left out when it is the scheme's own. */
+  readonly authority: string;
+  /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
+  readonly basePath: string;
+}
+
+export interface TargetConfig extends OriginConfig {
+  /** `originKey` and `basePath`, for listings. */
+  readonly url: string;
+  /** 0 sends nothing to it. */
+  readonly weight: number;
+  /** Used only while every other target is unhealthy. */
+  readonly backup: boolean;
+}
+
+export type LoadBalancingPolicy =
+  | "round_robin"
+  | "random"
+  | "least_conn"
+  | "p2c"
+  | "ip_hash"
+  | "uri_hash"
+  | "header"
+  | "cookie";
+
+export interface LoadBalancingConfig {
+  readonly policy: LoadBalancingPolicy;
+  /** The header (lower-case) or cookie (as written) that the policy hashes; "" for the other policies. */
+  readonly keyName: string;
+}
+
+/** Active probes. Off when the route has no `health_check`. */
+export interface HealthCheckConfig {
+  readonly enabled: boolean;
+  readonly path: string;
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly healthyThreshold: number;
+  readonly unhealthyThreshold: number;
+  /** A status from `expectStatusFrom` to `expectStatusTo`, both included, is healthy. */
+  readonly expectStatusFrom: number;
+  readonly expectStatusTo: number;
+}
+
+export interface CircuitBreakerConfig {
+  readonly enabled: boolean;
+  /** Failures in a row that open the breaker. */
+  readonly failureThreshold: number;
+  readonly openDurationMs: number;
+}
+
+export interface UpstreamTimeouts {
+  readonly connectMs: number;
+  /** From the end of the request to the end of the answer's head. */
+  readonly responseHeaderMs: number;
+  /** Longest pause within an answer; 0 is no limit. Tunnels have a limit of their own. */
+  readonly idleMs: number;
+  /** The whole exchange; 0 is no limit. */
+  readonly totalMs: number;
+}
+
+/** Applied in the order remove, set, add. Decisions §3 `headers`. */
+export interface HeaderOperations {
+  readonly request: HeaderEdits;
+  readonly response: HeaderEdits;
+}
+
+export interface HeaderEdits {
+  readonly set: readonly HeaderValue[];
+  readonly add: readonly HeaderValue[];
+  /** Lower-case names. */
+  readonly remove: readonly string[];
+}
+
+export interface HeaderValue {
+  /** As written. */
+  readonly name: string;
+  readonly value: string;
+}
+
+/** How the gateway speaks TLS to `https` and `h2` targets. */
+export interface UpstreamTlsConfig {
+  /** Only this bundle is trusted; "" trusts the system's roots. */
+  readonly caFile: string;
+  /** Client certificate; both paths "" when there is none. */
+  readonly clientCertificate: CertificateFiles;
+  /** Name for SNI and for the certificate check; "" takes the target's host name. */
+  readonly serverName: string;
+  readonly insecureSkipVerify: boolean;
+}
+
+/** A route's share in `server.cache`. */
+export interface RouteCacheConfig {
+  /** False when the server's cache is off. */
+  readonly enabled: boolean;
+  readonly defaultTtlMs: number;
+}

@@ -1,0 +1,100 @@
+import { formatDuration } from "./duration.ts";
+import type { HeaderEdits, RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
+import type { Cidr, RateLimitConfig } from "./runtime-config.ts";
+import { formatSize } from "./size.ts";
+
+/** One route as routes.yaml would state it, every inherited value written out. */
+export function listRoute(route: RouteConfig): object {
+  return {
+    type: route.type,
+    ...(route.path === "" ? { prefix: route.prefix } : { path: route.path }),
+    host: route.hosts,
+    ...(route.type === "static"
+      ? { dir: route.dir, spa: route.spa, fallback: route.fallback, cache_control: route.cacheControl }
+      : listUpstream(route)),
+    inbound_chunked_mode: route.inboundChunkedMode,
+    max_body_bytes: formatSize(route.maxBodyBytes),
+    cache: { enabled: route.cache.enabled, default_ttl: formatDuration(route.cache.defaultTtlMs) },
+    // The server's own limit is stated once, there: here it would become a second one.
+    ...(route.rateLimit.scope === "route" ? { rate_limit: listRateLimit(route.rateLimit) } : {}),
+    ip_rules: { allow: listNetworks(route.ipRules.allow), deny: listNetworks(route.ipRules.deny) },
+    headers: { request: listEdits(route.headers.request), response: listEdits(route.headers.response) },
+  };
+}
+
+/** True for headers whose values are credentials: they are shown as `***` wherever a configuration is. */
+export function isSecretHeader(name: string): boolean {
+  return /authorization|cookie|token|secret|passw|credential|api-?key|signature/i.test(name);
+}
+
+/** A token bucket as a file would state it; a disabled one says only that. */
+export function listRateLimit(limit: RateLimitConfig): object {
+  if (!limit.enabled) return { enabled: false };
+  return {
+    requests: limit.requests,
+    window: formatDuration(limit.windowMs),
+    burst: limit.burst,
+    key: limit.key === "header" ? `header:${limit.keyHeader}` : limit.key,
+    status: limit.status,
+  };
+}
+
+/** Networks as an operator writes them. */
+export function listNetworks(list: readonly Cidr[]): string[] {
+  return list.map((network) => network.text);
+}
+
+function listUpstream(route: UpstreamRouteConfig): object {
+  const { loadBalancing, healthCheck, timeouts, tls } = route;
+  const isKeyed = loadBalancing.policy === "header" || loadBalancing.policy === "cookie";
+  return {
+    methods: route.methods,
+    targets: route.targets.map(({ url, weight, backup }) => ({ url, weight, backup })),
+    load_balancing: {
+      policy: loadBalancing.policy,
+      ...(isKeyed ? { [loadBalancing.policy]: loadBalancing.keyName } : {}),
+    },
+    health_check: {
+      enabled: healthCheck.enabled,
+      ...(healthCheck.path === "" ? {} : { path: healthCheck.path }),
+      interval: formatDuration(healthCheck.intervalMs),
+      timeout: formatDuration(healthCheck.timeoutMs),
+      healthy_threshold: healthCheck.healthyThreshold,
+      unhealthy_threshold: healthCheck.unhealthyThreshold,
+      expect_status: `${healthCheck.expectStatusFrom}-${healthCheck.expectStatusTo}`,
+    },
+    circuit_breaker: {
+      enabled: route.circuitBreaker.enabled,
+      failure_threshold: route.circuitBreaker.failureThreshold,
+      open_duration: formatDuration(route.circuitBreaker.openDurationMs),
+    },
+    retries: { attempts: route.retryAttempts },
+    timeouts: {
+      connect: formatDuration(timeouts.connectMs),
+      response_header: formatDuration(timeouts.responseHeaderMs),
+      idle: formatDuration(timeouts.idleMs),
+      total: formatDuration(timeouts.totalMs),
+    },
+    preserve_host: route.preserveHost,
+    strip_prefix: route.stripPrefix,
+    tls: {
+      ca_file: tls.caFile,
+      cert_file: tls.clientCertificate.certFile,
+      key_file: tls.clientCertificate.keyFile,
+      server_name: tls.serverName,
+      insecure_skip_verify: tls.insecureSkipVerify,
+    },
+  };
+}
+
+function listEdits(edits: HeaderEdits): object {
+  return { set: listValues(edits.set), add: listValues(edits.add), remove: edits.remove };
+}
+
+function listValues(values: HeaderEdits["set"]): object {
+  const byName: Record<string, string[]> = {};
+  for (const { name, value } of values) {
+    byName[name] = [...(byName[name] ?? []), isSecretHeader(name) ? "***" : value];
+  }
+  return byName;
+}

@@ -1,0 +1,163 @@
+import { parseCidr } from "./cidr.ts";
+import { parseDuration } from "./duration.ts";
+import { didYouMean, nearestName } from "./nearest-name.ts";
+import { describe, oneOf, type Piece, piece, Wrong } from "./piece.ts";
+import type { Cidr } from "./runtime-config.ts";
+import { parseSize } from "./size.ts";
+
+/** A text, trimmed. `what` names it in the fault: "a file name". The value itself is never shown when `secret`. */
+export function text(what: string, secret = false): Piece<string> {
+  return piece((value) => {
+    if (typeof value === "string")
+      return /[\0\r\n]/.test(value.trim()) ? new Wrong(`expected ${what} on one line`) : value.trim();
+    const isPlain = typeof value === "number" || typeof value === "boolean";
+    const cure = isPlain ? "; put it in quotes" : "";
+    const found = secret && isPlain ? `a ${typeof value}` : describe(value);
+    return new Wrong(`expected ${what} as text, found ${found}${cure}`);
+  });
+}
+
+/** The same, where a bare number is text too: `listen: 9090`. */
+export function textOrNumber(what: string): Piece<string> {
+  const plain = text(what);
+  return piece((value) => {
+    const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
+    return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
+  });
+}
+
+/** A text that must look a certain way; `what` says how, with an example. */
+export function textLike(pattern: RegExp, what: string): Piece<string> {
+  return piece((value) => {
+    const found = typeof value === "string" ? value.trim() : value;
+    return typeof found === "string" && pattern.test(found)
+      ? found
+      : new Wrong(`expected ${what}, found ${describe(value)}`);
+  });
+}
+
+/** A whole number from `min` to `max`; its digits as text will do, so that `${PORT}` works. */
+export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<number> {
+  return piece((value) => {
+    const number = numberOf(value);
+    return Number.isSafeInteger(number) && number >= min && number <= max
+      ? number
+      : new Wrong(`expected a whole number ${range(min, max)}, found ${describe(value)}`);
+  });
+}
+
+/** A number from `min` to `max`, fractions allowed. */
+export function decimal(min: number, max: number): Piece<number> {
+  return piece((value) => {
+    const number = numberOf(value);
+    return number >= min && number <= max
+      ? number
+      : new Wrong(`expected a number ${range(min, max)}, found ${describe(value)}`);
+  });
+}
+
+/** A TCP or UDP port; 0 lets the system choose, where `lowest` allows it. */
+export function port(lowest: 0 | 1): Piece<number> {
+  return piece((value) => {
+    const number = numberOf(value);
+    return Number.isInteger(number) && number >= lowest && number <= 65_535
+      ? number
+      : new Wrong(`expected a port from ${lowest} to 65535, found ${describe(value)}`);
+  });
+}
+
+/** `true` or `false`. */
+export function flag(): Piece<boolean> {
+  return piece((value) => {
+    if (typeof value === "boolean") return value;
+    if (value === "true" || value === "false") return value === "true";
+    const word = String(value).toLowerCase();
+    const meant = YES.has(word)
+      ? "true"
+      : NO.has(word)
+        ? "false"
+        : typeof value === "string"
+          ? nearestName(value, ["true", "false"])
+          : "";
+    return new Wrong(
+      `expected true or false, found ${describe(value)}${meant === "" ? "" : ` (did you mean ${meant}?)`}`,
+    );
+  });
+}
+
+/** One of a few words. */
+export function word<const W extends string>(...choices: W[]): Piece<W> {
+  return piece((value) => {
+    const found = typeof value === "number" ? String(value) : value;
+    const chosen = choices.find((choice) => choice === found);
+    if (chosen !== undefined) return chosen;
+    const meant = typeof value === "string" ? didYouMean(value, choices) : "";
+    return new Wrong(`expected ${oneOf(choices)}, found ${describe(value)}${meant}`);
+  });
+}
+
+/** The same, where an empty text counts as not set. */
+export function wordOrEmpty<const W extends string>(...choices: W[]): Piece<W | ""> {
+  const chosen = word(...choices);
+  return piece((value) => {
+    if (value === "") return "";
+    const result = chosen["~run"]({ value }, {});
+    return result.issues === undefined ? (result.value as W) : new Wrong(result.issues[0].message);
+  });
+}
+
+/** A duration in milliseconds, from `minMs` to `maxMs` (by default what one system timer can hold, some 24 days). */
+export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Piece<number> {
+  return piece((value) => {
+    const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
+    if (ms < 0) return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}`);
+    if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
+    return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
+  });
+}
+
+/** A size in bytes, at least `min`. */
+export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<number> {
+  return piece((value) => {
+    const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : -1;
+    if (bytes >= min && bytes <= max) return bytes;
+    const negative = typeof value === "number" && value < 0;
+    if (bytes < 0 && !negative)
+      return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}`);
+    return new Wrong(`expected a size ${range(min, max)} bytes, found ${describe(value)}`);
+  });
+}
+
+/** A size where 0 and negative numbers also stand for the default. Spec, "`sidecar`" `max_body_bytes`. */
+export function sizeOrDefault(whenNotPositive: number): Piece<number> {
+  return piece((value) => {
+    const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : Number.NaN;
+    if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return whenNotPositive;
+    if (typeof value === "string" && /^-\d+$/.test(value)) return whenNotPositive;
+    if (bytes >= 0) return bytes === 0 ? whenNotPositive : bytes;
+    return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}`);
+  });
+}
+
+/** A network or a single address. */
+export function cidr(): Piece<Cidr> {
+  return piece<Cidr>((value) => {
+    if (typeof value !== "string")
+      return new Wrong(`expected an IP address or a network such as 10.0.0.0/8, found ${describe(value)}`);
+    const network = parseCidr(value.trim());
+    return typeof network === "string" ? new Wrong(network) : network;
+  });
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+}
+
+function range(min: number, max: number): string {
+  return max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+}
+
+const LONGEST_TIMER_MS = 2_147_483_647;
+const YES = new Set(["yes", "on", "y", "1"]);
+const NO = new Set(["no", "off", "n", "0"]);

@@ -1,0 +1,42 @@
+/**
+ * Reads a size: a whole number (or its digits) of bytes, `512KiB`, `4MiB`, `1GiB` (powers of 1024), or `4MB`
+ * (powers of 1000), in any letter case. Gives bytes, or -1 when the value is none of these or too large to count
+ * exactly. A negative number is handed back as it is, for the caller to judge. Decisions §1 "Scalars".
+ */
+export function parseSize(value: string | number): number {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : -1;
+  const parts = SIZE.exec(value.trim());
+  if (parts === null) return -1;
+  const bytes = Number(parts[1]) * (FACTORS.get((parts[2] ?? "").toLowerCase()) ?? Number.NaN);
+  return Number.isSafeInteger(bytes) ? bytes : -1;
+}
+
+/** Writes bytes (a whole number, at least 0) so that `parseSize` reads the same number: 4194304 is `4MiB`. */
+export function formatSize(bytes: number): string {
+  for (const [name, factor] of BINARY) {
+    if (bytes >= factor && bytes % factor === 0) return `${bytes / factor}${name}`;
+  }
+  return String(bytes);
+}
+
+const SIZE = /^(\d+) ?([a-zA-Z]*)$/;
+
+const BINARY = [
+  ["TiB", 1024 ** 4],
+  ["GiB", 1024 ** 3],
+  ["MiB", 1024 ** 2],
+  ["KiB", 1024],
+] as const;
+
+const FACTORS = new Map<string, number>([
+  ["", 1],
+  ["b", 1],
+  ["kib", 1024],
+  ["mib", 1024 ** 2],
+  ["gib", 1024 ** 3],
+  ["tib", 1024 ** 4],
+  ["kb", 1000],
+  ["mb", 1000 ** 2],
+  ["gb", 1000 ** 3],
+  ["tb", 1000 ** 4],
+]);

@@ -1,0 +1,43 @@
+/** The environment as a plain map; `process.env` fits. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Expansion = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+
+/**
+ * Puts environment variables into a text: `${NAME}` must be set, `${NAME:-default}` falls back when it is unset or
+ * empty, `$${` stands for a plain `${`. Gives the new text or a fault text. Defaults are taken as they are: nothing
+ * inside them expands again. Decisions §1 "Scalars".
+ */
+export function expandVariables(text: string, environment: Environment): Expansion {
+  let out = "";
+  let from = 0;
+  for (;;) {
+    const start = text.indexOf("${", from);
+    if (start < 0) return { ok: true, text: out + text.slice(from) };
+    if (start > from && text[start - 1] === "$") {
+      out += `${text.slice(from, start - 1)}\${`;
+      from = start + 2;
+      continue;
+    }
+    const end = text.indexOf("}", start);
+    if (end < 0) return { ok: false, message: `"\${" without a closing "}" (write "$\${" for a plain "\${")` };
+    const parts = VARIABLE.exec(text.slice(start + 2, end));
+    if (parts === null) {
+      const found = JSON.stringify(text.slice(start, end + 1));
+      return { ok: false, message: `expected \${NAME} or \${NAME:-default}, found ${found}` };
+    }
+    const name = parts[1]!;
+    const set = environment[name];
+    const value = parts[2] !== undefined && (set === undefined || set === "") ? parts[2] : set;
+    if (value === undefined) {
+      return {
+        ok: false,
+        message: `the environment variable ${name} is not set (set it, or write \${${name}:-default})`,
+      };
+    }
+    out += text.slice(from, start) + value;
+    from = end + 1;
+  }
+}
+
+const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;

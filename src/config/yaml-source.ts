@@ -1,0 +1,217 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type ParsedNode,
+  parseDocument,
+  Scalar,
+} from "yaml";
+import { type ConfigFault, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
+import type { ConfigPosition } from "./runtime-config.ts";
+import { type Environment, expandVariables } from "./variable-expansion.ts";
+import { explainSyntaxError } from "./yaml-syntax.ts";
+
+/** One configuration file as plain values, with the way back from a value to its place in the text. */
+export interface YamlSource {
+  readonly file: string;
+  /** Maps as plain objects, lists as arrays; `null` for an empty file. Variables are expanded. */
+  readonly value: unknown;
+  /** False when the text is no YAML: then `value` is `null` and must not be judged. */
+  readonly readable: boolean;
+  readonly faults: readonly ConfigFault[];
+  /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing stands there. */
+  position(path: KeyPath, onKey: boolean): ConfigPosition;
+}
+
+/**
+ * Reads YAML text into plain values: expands `${NAME}` in values, resolves anchors and `<<` merges, and collects every
+ * fault with its place. Duplicate keys, several documents, keys that are no plain words and alias bombs are faults.
+ * `file` is only a name for messages. Decisions §1 "Files", "Scalars".
+ */
+export function readYaml(file: string, text: string, environment: Environment): YamlSource {
+  const reader = new YamlReader(file, environment);
+  reader.read(text);
+  return reader;
+}
+
+class YamlReader implements YamlSource {
+  value: unknown = null;
+  readable = true;
+  readonly faults: ConfigFault[] = [];
+  private readonly lines = new LineCounter();
+  private readonly places = new Map<string, { key: number; value: number }>();
+  private readonly anchors = new Map<string, ParsedNode>();
+  private nodesLeft = MAX_NODES;
+  /** Above 0 while a `<<` is read: places that the map's own keys have set stay then. */
+  private merging = 0;
+
+  constructor(
+    readonly file: string,
+    private readonly environment: Environment,
+  ) {}
+
+  read(text: string): void {
+    const document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
+    this.places.set("", { key: 0, value: document.contents?.range[0] ?? 0 });
+    this.takeSyntaxErrors(document, text);
+    if (!this.readable) return;
+    try {
+      if (document.contents !== null) this.value = this.convert(document.contents as ParsedNode, []);
+    } catch (error) {
+      if (!(error instanceof TooMuch)) throw error;
+      this.value = null;
+      this.readable = false;
+      this.faultAt(error.offset, error.path, error.message);
+    }
+  }
+
+  position(path: KeyPath, onKey: boolean): ConfigPosition {
+    for (let length = path.length; length >= 0; length--) {
+      const place = this.places.get(placeName(path.slice(0, length)));
+      if (place !== undefined) return this.linePosition(onKey && length === path.length ? place.key : place.value);
+    }
+    return { file: this.file, line: 1, col: 1 };
+  }
+
+  private takeSyntaxErrors(document: Document, text: string): void {
+    for (const error of [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_FAULTS)) {
+      // A duplicate key leaves the rest of the file readable; the walk reports it where the key path is known.
+      if (error.code === "DUPLICATE_KEY") continue;
+      this.readable = false;
+      this.faultAt(Math.min(error.pos[0], text.length), [], explainSyntaxError(error.code, error.message));
+    }
+  }
+
+  private convert(node: ParsedNode | null, path: KeyPath): unknown {
+    if (node === null) return null;
+    if (--this.nodesLeft < 0) throw new TooMuch(node.range[0], path, "too many values: aliases multiply this file");
+    if (path.length > MAX_DEPTH)
+      throw new TooMuch(node.range[0], path.slice(0, 8), `nested deeper than ${MAX_DEPTH} levels`);
+    if (isAlias(node)) {
+      const target = this.anchors.get(node.source);
+      if (target !== undefined) return this.convert(target, path);
+      this.faultAt(node.range[0], path, `no anchor &${node.source} stands before this alias`);
+      return UNREADABLE;
+    }
+    if (node.anchor !== undefined) this.anchors.set(node.anchor, node);
+    if (isScalar(node)) return this.convertScalar(node as Scalar.Parsed, path);
+    if (isSeq<ParsedNode>(node)) {
+      return node.items.map((item, index) => {
+        const at = item?.range[0] ?? node.range[0];
+        this.place([...path, index], at, at);
+        return this.convert(item, [...path, index]);
+      });
+    }
+    return isMap<ParsedNode, ParsedNode | null>(node) ? this.convertMap(node.items, path) : null;
+  }
+
+  private convertMap(pairs: { key: ParsedNode; value: ParsedNode | null }[], path: KeyPath): unknown {
+    const map: Record<string, unknown> = {};
+    const written = new Set<string>();
+    const merged: { key: ParsedNode; value: ParsedNode | null }[] = [];
+    for (const pair of pairs) {
+      const name = this.keyName(pair.key, path);
+      if (name === null) continue;
+      if (name === "<<" && isScalar(pair.key) && pair.key.type === Scalar.PLAIN) {
+        merged.push(pair);
+        continue;
+      }
+      if (written.has(name)) {
+        this.faultAt(pair.key.range[0], [...path, name], "this key stands here twice: keep one of them");
+        continue;
+      }
+      written.add(name);
+      this.place([...path, name], pair.key.range[0], pair.value?.range[0] ?? pair.key.range[0]);
+      map[name] = this.convert(pair.value, [...path, name]);
+    }
+    for (const pair of merged) this.merge(map, pair, path);
+    return map;
+  }
+
+  /** `<<: *anchor` or a list of them: what the map says itself wins, then the earlier of the list. */
+  private merge(
+    into: Record<string, unknown>,
+    pair: { key: ParsedNode; value: ParsedNode | null },
+    path: KeyPath,
+  ): void {
+    const parts = pair.value !== null && isSeq<ParsedNode>(pair.value) ? pair.value.items : [pair.value];
+    for (const part of parts) {
+      this.merging++;
+      const value = this.convert(part, path);
+      this.merging--;
+      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        this.faultAt(pair.key.range[0], [...path, "<<"], "expected an alias of a section, such as <<: *name");
+        continue;
+      }
+      for (const [name, inner] of Object.entries(value)) if (!Object.hasOwn(into, name)) into[name] = inner;
+    }
+  }
+
+  private keyName(key: ParsedNode, path: KeyPath): string | null {
+    const at = key.range[0];
+    if (!isScalar(key)) {
+      this.faultAt(at, path, "expected a plain word as the key");
+      return null;
+    }
+    // Keys such as `200:` are numbers to YAML and words to us.
+    const name = key.value === null ? "" : String(key.source ?? key.value);
+    if (name === "") this.faultAt(at, path, "a key is missing before the colon");
+    else if (RESERVED_KEYS.has(name)) this.faultAt(at, path, `unknown key ${quote(name)}`);
+    else return name;
+    return null;
+  }
+
+  private convertScalar(node: Scalar.Parsed, path: KeyPath): unknown {
+    const value: unknown = node.value;
+    if (typeof value !== "string" || !value.includes("${")) return value;
+    const expansion = expandVariables(value, this.environment);
+    if (!expansion.ok) {
+      this.faultAt(node.range[0], path, expansion.message);
+      return UNREADABLE;
+    }
+    // An unquoted value that expands to nothing reads like a key without a value: not set.
+    return expansion.text === "" && node.type === Scalar.PLAIN ? null : expansion.text;
+  }
+
+  private place(path: KeyPath, key: number, value: number): void {
+    const name = placeName(path);
+    if (this.merging === 0 || !this.places.has(name)) this.places.set(name, { key, value });
+  }
+
+  private faultAt(offset: number, path: KeyPath, message: string): void {
+    this.faults.push({ ...this.linePosition(offset), path: formatKeyPath(path), message });
+  }
+
+  private linePosition(offset: number): ConfigPosition {
+    const { line, col } = this.lines.linePos(offset);
+    return { file: this.file, line: Math.max(1, line), col: Math.max(1, col) };
+  }
+}
+
+/** Stands for a value whose variable or anchor is missing: the fault is noted already, so every check lets it pass. */
+export const UNREADABLE: unique symbol = Symbol("unreadable");
+
+/** Thrown within one walk only, and caught by `read`. */
+class TooMuch extends Error {
+  constructor(
+    readonly offset: number,
+    readonly path: KeyPath,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+function placeName(path: KeyPath): string {
+  return path.join("\u0000");
+}
+
+/** Assigning to these on a plain object would reach the prototype. */
+const RESERVED_KEYS = new Set(["__proto__", "constructor", "prototype"]);
+const MAX_DEPTH = 32;
+/** Far above any real file: a thousand routes are some fifty thousand values. */
+const MAX_NODES = 500_000;
+const MAX_SYNTAX_FAULTS = 20;

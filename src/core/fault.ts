@@ -1,0 +1,150 @@
+/**
+ * The one table of refusals: status, body, close, metric label. Spec, "Errors" and "HTTP framing enforcement at the
+ * edge". A new refusal is one member here and one row in FAULTS.
+ */
+
+export const enum Fault {
+  None = 0,
+  // The request line.
+  BadRequestLine,
+  BadMethod,
+  BadTarget,
+  BadVersion,
+  UnsupportedVersion,
+  RequestLineTooLong,
+  // The field section.
+  BareLineBreak,
+  BadFieldName,
+  SpaceBeforeColon,
+  LineFolding,
+  BadFieldValue,
+  HeaderLineTooLong,
+  HeadTooLarge,
+  HeadTruncated,
+  TooManyFields,
+  // Host and authority.
+  MissingHost,
+  DuplicateHost,
+  BadHost,
+  AuthorityMismatch,
+  // Message framing.
+  BadContentLength,
+  DuplicateContentLength,
+  LengthAndEncoding,
+  BadTransferEncoding,
+  UnsupportedCoding,
+  EncodingInHttp10,
+  BadExpectation,
+  // The chunked body.
+  BadChunkSize,
+  ChunkSizeTooLarge,
+  ChunkExtensionTooLong,
+  BadChunkExtension,
+  BadChunkDelimiter,
+  BadTrailer,
+  ForbiddenTrailer,
+  TrailersTooLarge,
+  BodyTruncated,
+  // Limits and time.
+  BodyTooLarge,
+  ChunkedDisabled,
+  HeaderTimeout,
+  BodyTimeout,
+  BuffersFull,
+  // Routing and protection.
+  WafBlocked,
+  PrefixEscape,
+  SymlinkEscape,
+  AccessDenied,
+  NotFound,
+  MethodNotAllowed,
+  LoopDetected,
+  // The upstream's faults.
+  UpstreamUnavailable,
+  UpstreamMalformed,
+  UpstreamTimeout,
+  NoHealthyTarget,
+  // Our own.
+  InternalError,
+  Cancelled,
+}
+
+export interface FaultRow {
+  /** Metric label and log word. */
+  readonly label: string;
+  /** Status of the answer; 0 where no answer can be given. */
+  readonly status: number;
+  /** The `message` of the JSON body; empty where the body is special or carries a detail. */
+  readonly message: string;
+  /** Whether the connection is closed after the answer. */
+  readonly close: boolean;
+  /** Whether it counts as a framing refusal (metric gateway_framing_rejections_total, log `framing_reject`). */
+  readonly framing: boolean;
+}
+
+/** One row a member of Fault, in the same order. */
+export const FAULTS: readonly FaultRow[] = [
+  row("none", 0, "", false, false),
+  row("bad_request_line", 400, "malformed request line", true, true),
+  row("bad_method", 400, "malformed method", true, true),
+  row("bad_target", 400, "malformed request target", true, true),
+  row("bad_version", 400, "malformed HTTP version", true, true),
+  row("unsupported_version", 505, "only HTTP/1.0 and HTTP/1.1 are spoken here", true, true),
+  row("request_line_too_long", 414, "request line exceeds 8192 bytes", true, true),
+  row("bare_line_break", 400, "bare CR or LF in the head", true, true),
+  row("bad_field_name", 400, "malformed field name", true, true),
+  row("space_before_colon", 400, "whitespace before the colon of a field name", true, true),
+  row("line_folding", 400, "folded header line", true, true),
+  row("bad_field_value", 400, "control character in a field value", true, true),
+  row("header_line_too_long", 431, "a header line exceeds 8192 bytes", true, true),
+  row("head_too_large", 431, "the header section is too large", true, true),
+  row("head_truncated", 400, "the connection ended within the head", true, true),
+  row("too_many_fields", 431, "more than 100 header fields", true, true),
+  row("missing_host", 400, "Host is missing", true, true),
+  row("duplicate_host", 400, "more than one Host", true, true),
+  row("bad_host", 400, "malformed Host", true, true),
+  row("authority_mismatch", 400, "request target and Host disagree", true, true),
+  row("bad_content_length", 400, "malformed Content-Length", true, true),
+  row("duplicate_content_length", 400, "more than one Content-Length", true, true),
+  row("length_and_encoding", 400, "both Content-Length and Transfer-Encoding", true, true),
+  row("bad_transfer_encoding", 400, "malformed Transfer-Encoding", true, true),
+  row("unsupported_coding", 501, "unsupported transfer coding", true, true),
+  row("encoding_in_http10", 400, "Transfer-Encoding in HTTP/1.0", true, true),
+  row("bad_expectation", 417, "only 100-continue can be expected", true, true),
+  row("bad_chunk_size", 400, "malformed chunk size", true, true),
+  row("chunk_size_too_large", 400, "chunk size above 64 bits", true, true),
+  row("chunk_extension_too_long", 400, "chunk extension exceeds 256 bytes", true, true),
+  row("bad_chunk_extension", 400, "control character in a chunk extension", true, true),
+  row("bad_chunk_delimiter", 400, "malformed chunk delimiter", true, true),
+  row("bad_trailer", 400, "malformed trailer field", true, true),
+  row("forbidden_trailer", 400, "forbidden trailer field", true, true),
+  row("trailers_too_large", 431, "trailers exceed 4096 bytes", true, true),
+  row("body_truncated", 400, "the body ended too early", true, true),
+  row("body_too_large", 413, "", true, false),
+  row("chunked_disabled", 501, "", true, true),
+  row("header_timeout", 408, "the request head took too long", true, false),
+  row("body_timeout", 408, "the request body took too long", true, false),
+  row("buffers_full", 503, "too many buffered bodies", true, false),
+  row("waf_blocked", 403, "", true, false),
+  row("prefix_escape", 403, "", true, false),
+  row("symlink_escape", 403, "", true, false),
+  row("access_denied", 403, "not allowed from this address", false, false),
+  row("not_found", 404, "", false, false),
+  row("method_not_allowed", 405, "", false, false),
+  row("loop_detected", 508, "the request came through this gateway too often", false, false),
+  row("upstream_unavailable", 502, "upstream unavailable", false, false),
+  row("upstream_malformed", 502, "upstream unavailable", false, false),
+  row("upstream_timeout", 504, "upstream timed out", false, false),
+  row("no_healthy_target", 503, "no healthy upstream", false, false),
+  row("internal_error", 500, "internal error", true, false),
+  row("cancelled", 0, "", true, false),
+];
+
+/** The row of a fault. */
+export function faultRow(fault: Fault): FaultRow {
+  return FAULTS[fault]!;
+}
+
+function row(label: string, status: number, message: string, close: boolean, framing: boolean): FaultRow {
+  return { label, status, message, close, framing };
+}

@@ -1,0 +1,78 @@
+import type { Clock } from "../core/clock.ts";
+import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
+import type { TimerWheel } from "../core/timer-wheel.ts";
+import type { IdleExchangePorts } from "../message/exchange.ts";
+import type { Pipeline } from "../message/pipeline.ts";
+import type { WriterGroup } from "../net/socket-writer.ts";
+import type { Turn } from "../net/turn.ts";
+import { H1Request } from "./h1-request.ts";
+
+/** Times and sizes of client connections, in milliseconds and bytes. */
+export interface ConnectionSettings {
+  readonly headerTimeoutMs: number;
+  readonly readTimeoutMs: number;
+  readonly writeTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxHeadBytes: number;
+}
+
+/** Who counts what the connections see. */
+export interface ConnectionObserver {
+  onOpen(): void;
+  onClose(): void;
+  /** An exception escaped: one connection is lost, and somebody should know. */
+  onException(error: unknown): void;
+}
+
+/** What all client connections of one worker share. The fields that a reload changes are not readonly. */
+export class EdgeContext {
+  readonly writers: WriterGroup;
+  readonly wheel: TimerWheel;
+  readonly clock: Clock;
+  readonly turn: Turn;
+  readonly observer: ConnectionObserver;
+  readonly idlePorts: IdleExchangePorts;
+  settings: ConnectionSettings;
+  pipeline: Pipeline;
+  /** Whether the gateway is shutting down: connections close after their current answer. */
+  draining = false;
+  private readonly free: H1Request[] = [];
+
+  constructor(init: {
+    writers: WriterGroup;
+    wheel: TimerWheel;
+    clock: Clock;
+    turn: Turn;
+    observer: ConnectionObserver;
+    idlePorts: IdleExchangePorts;
+    settings: ConnectionSettings;
+    pipeline: Pipeline;
+  }) {
+    this.writers = init.writers;
+    this.wheel = init.wheel;
+    this.clock = init.clock;
+    this.turn = init.turn;
+    this.observer = init.observer;
+    this.idlePorts = init.idlePorts;
+    this.settings = init.settings;
+    this.pipeline = init.pipeline;
+  }
+
+  /** A request object, fresh or used before. */
+  takeRequest(): H1Request {
+    return this.free.pop() ?? new H1Request(this.idlePorts, this.settings.maxHeadBytes);
+  }
+
+  /** Takes a request object back that nobody refers to any more. */
+  giveRequest(request: H1Request): void {
+    request.exchange.reset(this.idlePorts);
+    if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(request);
+  }
+
+  /** Takes new settings and a new pipeline; exchanges in flight keep the ones they began with. */
+  reconfigure(settings: ConnectionSettings, pipeline: Pipeline): void {
+    this.settings = settings;
+    this.pipeline = pipeline;
+    this.free.length = 0;
+  }
+}

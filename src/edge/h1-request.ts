@@ -1,0 +1,22 @@
+import { Exchange, type IdleExchangePorts } from "../message/exchange.ts";
+import { RequestParser } from "../proto/h1/request-parser.ts";
+import { RequestBody } from "./request-body.ts";
+
+/** All that a connection needs for one request; pooled a worker, so that an idle connection holds none of it. */
+export class H1Request {
+  readonly exchange: Exchange;
+  readonly parser: RequestParser;
+  readonly body: RequestBody;
+  /** Whether the reply's body goes out in chunks. */
+  chunkedReply = false;
+  /** Whether the connection closes after the reply. */
+  closeAfter = false;
+  /** Whether an announced `100 Continue` has not been sent. */
+  continuePending = false;
+
+  constructor(idle: IdleExchangePorts, maxHeadBytes: number) {
+    this.exchange = new Exchange(idle);
+    this.parser = new RequestParser(maxHeadBytes);
+    this.body = new RequestBody();
+  }
+}

@@ -1,0 +1,63 @@
+import { FAULTS, Fault, faultRow } from "../core/fault.ts";
+import { reasonOf } from "../core/status.ts";
+import type { Exchange } from "../message/exchange.ts";
+import { FixedReply } from "../message/fixed-reply.ts";
+
+const JSON_TYPE = ["Content-Type", "application/json"] as const;
+const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
+/** Seconds that a client is asked to wait where nothing better is known. */
+const RETRY_AFTER = ["Retry-After", "5"] as const;
+
+/** The answers that are the same every time, one a fault; null where the body carries a detail. */
+const FIXED: readonly (FixedReply | null)[] = FAULTS.map((row, fault) => fixedFor(fault, row.status, row.message));
+
+/**
+ * The answer to a refusal. Spec, "Errors"; decisions, "House style of answers".
+ * @param ex gives the detail that some bodies carry: a path, the allowed methods, a prepared body
+ */
+export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
+  const fixed = FIXED[fault];
+  if (fixed !== null && fixed !== undefined) return fixed;
+  const row = faultRow(fault);
+  switch (fault) {
+    case Fault.WafBlocked:
+      return new FixedReply(row.status, [JSON_TYPE], ex.detail);
+    case Fault.MethodNotAllowed:
+      return new FixedReply(
+        row.status,
+        [JSON_TYPE, ["Allow", ex.detail]],
+        jsonError(row.status, `allowed methods: ${ex.detail}`),
+      );
+    case Fault.BodyTooLarge:
+      return json(row.status, `request body exceeds ${ex.maxBodyBytes} bytes`);
+    case Fault.NotFound:
+      return json(row.status, `no route matches ${ex.request.path()}`);
+    default:
+      return json(row.status, ex.detail);
+  }
+}
+
+/** The body of a JSON error. */
+export function jsonError(status: number, message: string): string {
+  return JSON.stringify({ error: `${status} ${reasonOf(status)}`, message });
+}
+
+function fixedFor(fault: Fault, status: number, message: string): FixedReply | null {
+  switch (fault) {
+    case Fault.PrefixEscape:
+      return new FixedReply(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
+    case Fault.SymlinkEscape:
+      return new FixedReply(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
+    case Fault.ChunkedDisabled:
+      return new FixedReply(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
+    case Fault.BuffersFull:
+    case Fault.NoHealthyTarget:
+      return new FixedReply(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
+    default:
+      return message === "" ? null : json(status, message);
+  }
+}
+
+function json(status: number, message: string): FixedReply {
+  return new FixedReply(status, [JSON_TYPE], jsonError(status, message));
+}

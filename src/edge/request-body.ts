@@ -1,0 +1,64 @@
+import { Fault } from "../core/fault.ts";
+import type { Exchange } from "../message/exchange.ts";
+import { Framing } from "../message/request-head.ts";
+import type { InputBuffer } from "../net/input-buffer.ts";
+import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+
+/** Cuts a request's body out of a connection's input and hands it to whoever takes it. RFC 9112 §6. */
+export class RequestBody {
+  /** Body bytes that are still to come where the length is declared; -1 for a chunked body. */
+  remaining = 0;
+  /** Bytes that have been read off the wire for this body, framing included. */
+  wireBytes = 0;
+  private readonly decoder: ChunkedDecoder = new ChunkedDecoder();
+  private decoding = false;
+
+  /** Makes ready for the body of this request. */
+  begin(ex: Exchange): void {
+    this.remaining = ex.request.framing === Framing.Chunked ? -1 : ex.request.contentLength;
+    this.wireBytes = 0;
+    this.decoding = false;
+    ex.bodyDone = !ex.request.hasBody();
+  }
+
+  /**
+   * Reads one piece: at most one `onBody` or one `onBodyEnd`, so that the caller can see what its taker did.
+   * @returns Fault.None, or why the body is refused
+   */
+  readPiece(input: InputBuffer, ex: Exchange): Fault {
+    const before = input.from;
+    const fault = this.remaining < 0 ? this.readChunked(input, ex, before) : this.readCounted(input, ex);
+    return fault;
+  }
+
+  private readCounted(input: InputBuffer, ex: Exchange): Fault {
+    const from = input.from;
+    const to = Math.min(input.to, from + this.remaining);
+    input.from = to;
+    this.remaining -= to - from;
+    this.wireBytes += to - from;
+    ex.bodyBytes += to - from;
+    if (this.remaining === 0) ex.bodyDone = true;
+    ex.body.onBody(ex, input.bytes, from, to);
+    return Fault.None;
+  }
+
+  private readChunked(input: InputBuffer, ex: Exchange, from: number): Fault {
+    const decoder = this.decoder;
+    // The limit is known only when the route is: the decoder begins with the first byte.
+    if (!this.decoding) decoder.begin(ex.maxBodyBytes);
+    this.decoding = true;
+    const event = decoder.next(input.bytes, from, input.to);
+    if (event === ChunkEvent.Failed) return decoder.fault;
+    input.from = decoder.consumed;
+    this.wireBytes += decoder.consumed - from;
+    if (event === ChunkEvent.Data) {
+      ex.bodyBytes += decoder.dataTo - decoder.dataFrom;
+      ex.body.onBody(ex, input.bytes, decoder.dataFrom, decoder.dataTo);
+    } else if (event === ChunkEvent.Done) {
+      if (decoder.trailers.hasFields()) decoder.trailers.appendTo(ex.request.headers);
+      ex.bodyDone = true;
+    }
+    return Fault.None;
+  }
+}

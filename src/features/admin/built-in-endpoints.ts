@@ -1,0 +1,39 @@
+import type { Handler } from "../../message/pipeline.ts";
+import type { AccessGuard } from "./access-guard.ts";
+import { ControlHandler, type ControlPort } from "./control-handler.ts";
+import type { HealthHandler } from "./health-handler.ts";
+import type { StatusHandler } from "./status-handler.ts";
+
+/** A built-in endpoint: an exact path, answered for GET and HEAD. */
+export interface BuiltInEndpoint {
+  readonly path: string;
+  /** Whether it is guarded, and moves to the listener of `internal_api.listen` where there is one. */
+  readonly internal: boolean;
+  readonly handler: Handler;
+}
+
+/** The built-in endpoints of a worker. Spec, "Built-in endpoints". */
+export function builtInEndpoints(
+  health: HealthHandler,
+  status: StatusHandler,
+  guard: AccessGuard,
+  port: ControlPort,
+): readonly BuiltInEndpoint[] {
+  const internal = (path: string, what: string): BuiltInEndpoint => ({
+    path,
+    internal: true,
+    handler: new ControlHandler(what, guard, port),
+  });
+  return [
+    { path: "/health", internal: false, handler: health },
+    { path: "/api/status", internal: false, handler: status },
+    internal("/metrics", "exposition"),
+    internal("/internal/api/status", "status"),
+    internal("/internal/api/metrics", "metrics"),
+    internal("/internal/api/routes", "routes"),
+    internal("/internal/api/security/incidents", "incidents"),
+  ];
+}
+
+/** Methods of every built-in endpoint; HEAD goes with GET. */
+export const BUILT_IN_METHODS: readonly string[] = ["GET"];

@@ -1,0 +1,24 @@
+import { reasonOf } from "../../core/status.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+
+export const JSON_TYPE = "application/json";
+
+/** Decisions, "Built-in endpoints": no answer of theirs is ever stored. */
+export const NO_STORE: readonly [string, string] = ["Cache-Control", "no-store"];
+
+/**
+ * A JSON answer that a built-in endpoint gives again and again.
+ * @param extra fields beside Content-Type and Cache-Control
+ */
+export function jsonReply(
+  status: number,
+  body: object,
+  extra: readonly (readonly [string, string])[] = [],
+): FixedReply {
+  return new FixedReply(status, [["Content-Type", JSON_TYPE], NO_STORE, ...extra], JSON.stringify(body));
+}
+
+/** The JSON body of an error. Decisions, house style of answers. */
+export function errorBody(status: number, message: string): { readonly error: string; readonly message: string } {
+  return { error: `${status} ${reasonOf(status)}`, message };
+}

@@ -1,0 +1,71 @@
+import { errorBody, JSON_TYPE } from "./built-in-reply.ts";
+import type { ControlPort } from "./control-handler.ts";
+
+/** A question as it goes to the control thread; it survives structured clone. */
+export interface ControlQuestion {
+  readonly id: number;
+  readonly what: string;
+  readonly body: string;
+}
+
+/** Its answer. */
+export interface ControlReply {
+  readonly id: number;
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** A worker's end: questions go out as messages, answers come back by number, and what stays away too long is given up. */
+export class ControlChannel implements ControlPort {
+  private readonly send: (question: ControlQuestion) => void;
+  private readonly clock: { readonly nowMs: number };
+  private readonly waiting: Map<number, Waiting> = new Map();
+  private lastId = 0;
+
+  /**
+   * @param send posts a question to the control thread
+   * @param clock milliseconds, for `expire`
+   */
+  constructor(send: (question: ControlQuestion) => void, clock: { readonly nowMs: number }) {
+    this.send = send;
+    this.clock = clock;
+  }
+
+  ask(what: string, body: string, answer: Waiting["answer"]): void {
+    if (this.waiting.size >= MAX_WAITING) {
+      answer(503, JSON_TYPE, BUSY);
+      return;
+    }
+    const id = ++this.lastId;
+    this.waiting.set(id, { answer, untilMs: this.clock.nowMs + ANSWER_LIMIT_MS });
+    this.send({ id, what, body });
+  }
+
+  /** Takes an answer from the control thread; one that comes too late is passed over. */
+  receive(reply: ControlReply): void {
+    const one = this.waiting.get(reply.id);
+    if (one === undefined) return;
+    this.waiting.delete(reply.id);
+    one.answer(reply.status, reply.contentType, reply.body);
+  }
+
+  /** Answers 503 to what has waited too long; to be called every second or so. */
+  expire(): void {
+    for (const [id, one] of this.waiting) {
+      if (one.untilMs > this.clock.nowMs) return;
+      this.waiting.delete(id);
+      one.answer(503, JSON_TYPE, BUSY);
+    }
+  }
+}
+
+interface Waiting {
+  readonly answer: (status: number, contentType: string, body: string) => void;
+  readonly untilMs: number;
+}
+
+const ANSWER_LIMIT_MS = 10_000;
+/** Questions that may wait at once: a guard against a flood from an allowed network. */
+const MAX_WAITING = 64;
+const BUSY = JSON.stringify(errorBody(503, "the control thread does not answer"));

@@ -1,0 +1,40 @@
+import { errorBody, JSON_TYPE } from "./built-in-reply.ts";
+
+/** What the control thread answers. */
+export interface ControlAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Answers one kind of question; `body` is what came with it. */
+export type Answerer = (body: string) => ControlAnswer | Promise<ControlAnswer>;
+
+/** A JSON answer. */
+export function jsonAnswer(status: number, body: object): ControlAnswer {
+  return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
+}
+
+/** The control thread's end of ControlPort: it knows who answers what. */
+export class ControlDesk {
+  private readonly answerers: ReadonlyMap<string, Answerer>;
+  private readonly onError: (error: unknown, what: string) => void;
+
+  /** @param onError hears what an answerer threw; the asker gets a 500 that says nothing of it */
+  constructor(answerers: ReadonlyMap<string, Answerer>, onError: (error: unknown, what: string) => void) {
+    this.answerers = answerers;
+    this.onError = onError;
+  }
+
+  /** Answers a question; never rejects. */
+  async answer(what: string, body: string): Promise<ControlAnswer> {
+    const answerer = this.answerers.get(what);
+    if (answerer === undefined) return jsonAnswer(404, errorBody(404, "no such endpoint"));
+    try {
+      return await answerer(body);
+    } catch (error) {
+      this.onError(error, what);
+      return jsonAnswer(500, errorBody(500, "internal error"));
+    }
+  }
+}

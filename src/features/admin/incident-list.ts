@@ -1,0 +1,50 @@
+import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../shared/incident-ring.ts";
+import { errorBody } from "./built-in-reply.ts";
+import { type ControlAnswer, jsonAnswer } from "./control-desk.ts";
+
+/**
+ * Answers `/internal/api/security/incidents?limit=&since=`: the total and the newest incidents first. Spec, "Built-in
+ * endpoints"; decisions, "Built-in endpoints".
+ * @param query `limit` from 1 to 1000 (100 when absent), `since` as ISO 8601 or milliseconds since the epoch; what
+ *   cannot be read gives 400
+ */
+export function incidentAnswer(reader: IncidentReader, query: string): ControlAnswer {
+  const params = new URLSearchParams(query);
+  const limit = readLimit(params.get("limit"));
+  if (limit < 0) return refusal(`limit must be a number from 1 to ${INCIDENTS_KEPT}`);
+  const sinceMs = readSince(params.get("since"));
+  if (Number.isNaN(sinceMs)) return refusal("since must be an ISO 8601 time or milliseconds since the epoch");
+  const incidents = reader.recent(limit, sinceMs).map(incidentBody);
+  return jsonAnswer(200, { total_incidents: reader.total(), incidents });
+}
+
+function incidentBody(incident: Incident): object {
+  return {
+    timestamp: new Date(incident.timestampMs).toISOString(),
+    client_ip: incident.clientIp,
+    method: incident.method,
+    path: incident.path,
+    category: incident.category,
+    rule_id: incident.ruleId,
+    anomaly_score: incident.anomalyScore,
+    action: incident.action,
+    payload_snippet: incident.payloadSnippet,
+  };
+}
+
+function readLimit(text: string | null): number {
+  if (text === null || text === "") return DEFAULT_LIMIT;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= INCIDENTS_KEPT ? limit : -1;
+}
+
+function readSince(text: string | null): number {
+  if (text === null || text === "") return 0;
+  return /^\d{1,16}$/.test(text) ? Number(text) : Date.parse(text);
+}
+
+function refusal(message: string): ControlAnswer {
+  return jsonAnswer(400, errorBody(400, message));
+}
+
+const DEFAULT_LIMIT = 100;

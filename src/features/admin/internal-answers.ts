@@ -1,0 +1,39 @@
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import type { CounterTotals } from "../../shared/counter-totals.ts";
+import type { IncidentReader } from "../../shared/incident-ring.ts";
+import { type Answerer, jsonAnswer } from "./control-desk.ts";
+import { incidentAnswer } from "./incident-list.ts";
+import { routeList, type TargetStatus } from "./route-list.ts";
+import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
+import { trafficSummary } from "./traffic-summary.ts";
+
+/** What the control thread's answers are made of; each is asked anew for every answer. */
+export interface InternalSources {
+  /** The configuration in use. */
+  readonly config: () => RuntimeConfig;
+  readonly state: () => ProcessState;
+  readonly targetStatus: TargetStatus;
+  readonly totals: CounterTotals;
+  readonly incidents: IncidentReader;
+  /** Text and content type of the Prometheus exposition. */
+  readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** The answers to all questions that the built-in endpoints ask, for a ControlDesk. */
+export function internalAnswers(sources: InternalSources): ReadonlyMap<string, Answerer> {
+  const { totals, incidents } = sources;
+  const traffic = () => trafficSummary(totals, sources.config().server.waf);
+  return new Map<string, Answerer>([
+    ["status", () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic()))],
+    ["metrics", () => jsonAnswer(200, traffic())],
+    ["routes", () => jsonAnswer(200, routeList(sources.config(), sources.targetStatus))],
+    ["incidents", (query) => incidentAnswer(incidents, query)],
+    [
+      "exposition",
+      async () => {
+        const { contentType, text } = await sources.exposition();
+        return { status: 200, contentType, body: text };
+      },
+    ],
+  ]);
+}

@@ -1,0 +1,117 @@
+import type { TranscodedRouteConfig } from "../../config/mesh-config.ts";
+import type {
+  HeaderEdits,
+  HeaderOperations,
+  RouteConfig,
+  StaticRouteConfig,
+  TargetConfig,
+  UpstreamRouteConfig,
+} from "../../config/route-config.ts";
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+
+/** Says how a target stands, such as `CLOSED`. Spec, "Upstream node status". */
+export type TargetStatus = (originKey: string) => string;
+
+/**
+ * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
+ * Spec, "Built-in endpoints"; decisions, "Built-in endpoints". Secret header values are masked.
+ */
+export function routeList(config: RuntimeConfig, statusOf: TargetStatus): object {
+  const transcoded = config.transcoder.enabled ? config.transcoder.routes : [];
+  const routes = [
+    ...config.routes.map((route) => describeRoute(route, statusOf)),
+    ...transcoded.map((route) => describeTranscoded(route, config.transcoder.maxBodyBytes, statusOf)),
+  ];
+  return { total: routes.length, routes };
+}
+
+function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
+  const base = {
+    type: route.type,
+    ...(route.path === "" ? { prefix: route.prefix } : { path: route.path }),
+    methods: route.methods,
+    host: route.hosts,
+  };
+  const own = route.type === "static" ? describeStatic(route) : describeUpstream(route, statusOf);
+  return {
+    ...base,
+    ...own,
+    headers: describeHeaders(route.headers),
+    inbound_chunked_mode: route.inboundChunkedMode,
+    max_body_bytes: route.maxBodyBytes,
+    cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
+    rate_limit: {
+      enabled: route.rateLimit.enabled,
+      requests: route.rateLimit.requests,
+      window_ms: route.rateLimit.windowMs,
+    },
+  };
+}
+
+/** Where the files lie is nobody's business who only asks which routes there are. */
+function describeStatic(route: StaticRouteConfig): object {
+  return { targets: [], spa: route.spa, fallback: route.fallback, cache_control: route.cacheControl };
+}
+
+function describeUpstream(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
+  const { loadBalancing, circuitBreaker, healthCheck, timeouts } = route;
+  return {
+    targets: route.targets.map((target) => describeTarget(target, statusOf)),
+    load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
+    strip_prefix: route.stripPrefix,
+    preserve_host: route.preserveHost,
+    retries: { attempts: route.retryAttempts },
+    timeouts: {
+      connect_ms: timeouts.connectMs,
+      response_header_ms: timeouts.responseHeaderMs,
+      idle_ms: timeouts.idleMs,
+      total_ms: timeouts.totalMs,
+    },
+    circuit_breaker: {
+      enabled: circuitBreaker.enabled,
+      failure_threshold: circuitBreaker.failureThreshold,
+      open_duration_ms: circuitBreaker.openDurationMs,
+    },
+    health_check: { enabled: healthCheck.enabled, path: healthCheck.path, interval_ms: healthCheck.intervalMs },
+  };
+}
+
+function describeTarget(target: TargetConfig, statusOf: TargetStatus): object {
+  return { url: target.url, weight: target.weight, backup: target.backup, status: statusOf(target.originKey) };
+}
+
+function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, statusOf: TargetStatus): object {
+  const { upstream } = route;
+  return {
+    type: "transcoded",
+    path: route.httpPath,
+    methods: [route.httpMethod],
+    host: [],
+    targets: [
+      {
+        url: `${upstream.originKey}${upstream.basePath}`,
+        weight: 1,
+        backup: false,
+        status: statusOf(upstream.originKey),
+      },
+    ],
+    grpc_method: route.grpcMethod,
+    field_mappings: Object.fromEntries(route.fieldMappings.map(({ param, field }) => [param, field])),
+    timeout_ms: route.timeoutMs,
+    max_body_bytes: maxBodyBytes,
+  };
+}
+
+function describeHeaders(operations: HeaderOperations): object {
+  return { request: describeEdits(operations.request), response: describeEdits(operations.response) };
+}
+
+function describeEdits(edits: HeaderEdits): object {
+  const shown = (values: HeaderEdits["set"]) =>
+    values.map(({ name, value }) => ({ name, value: SECRET_NAME.test(name) ? MASK : value }));
+  return { set: shown(edits.set), add: shown(edits.add), remove: edits.remove };
+}
+
+/** Names of fields whose values are credentials as a rule. */
+const SECRET_NAME = /auth|cookie|token|secret|passw|credential|session|signature|(^|[-_])key$|(^|[-_])api[-_]?key/i;
+const MASK = "***";

@@ -1,0 +1,65 @@
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { ENGINE, VERSION } from "../../shared/version.ts";
+import type { TrafficSummary } from "./traffic-summary.ts";
+import { uptimeText } from "./uptime.ts";
+
+/** What the status of the process is made of, beside its configuration and its counters. */
+export interface ProcessState {
+  readonly startedAtMs: number;
+  readonly nowMs: number;
+  readonly draining: boolean;
+  readonly pid: number;
+  /** The cleartext port that is listened on: the one the system chose where the configuration says 0. */
+  readonly port: number;
+  /** Data workers. */
+  readonly workers: number;
+  /** Rules of the WAF that are switched on. */
+  readonly wafRules: number;
+  readonly cpus: number;
+  readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
+}
+
+/** The body of `/internal/api/status`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
+export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traffic: TrafficSummary): object {
+  const { server } = config;
+  const uptimeSeconds = Math.max(0, Math.floor((state.nowMs - state.startedAtMs) / 1000));
+  const [engine, engineVersion] = ENGINE.split("/");
+  return {
+    status: state.draining ? "draining" : "ok",
+    server: "edge",
+    version: VERSION,
+    uptime: uptimeText(uptimeSeconds),
+    uptime_seconds: uptimeSeconds,
+    started_at: new Date(state.startedAtMs).toISOString(),
+    pid: state.pid,
+    port: state.port,
+    worker_pool_size: state.workers,
+    runtime: {
+      engine,
+      engine_version: engineVersion,
+      platform: process.platform,
+      arch: process.arch,
+      cpus: state.cpus,
+      memory: {
+        rss_bytes: state.memory.rss,
+        heap_used_bytes: state.memory.heapUsed,
+        heap_total_bytes: state.memory.heapTotal,
+      },
+    },
+    telemetry: traffic,
+    waf_enabled: server.waf.enabled,
+    waf_mode: server.waf.mode,
+    waf_rules_count: state.wafRules,
+    waf_allowed_ips: server.waf.allowedIps.map((network) => network.text),
+    cors_enabled: server.cors.enabled,
+    security_headers: server.securityHeaders.enabled,
+    mtls_enabled: demandsClientCertificates(config),
+  };
+}
+
+/** Whether some listener lets in only those who show a certificate. */
+function demandsClientCertificates({ server, sidecar }: RuntimeConfig): boolean {
+  const onTlsPort = server.tls.enabled && server.tls.clientAuth === "require";
+  const onIngress = sidecar.enabled && sidecar.strictMtls && sidecar.mode !== "egress";
+  return onTlsPort || onIngress;
+}

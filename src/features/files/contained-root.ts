@@ -1,0 +1,171 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { FileIdentity } from "./file-identity.ts";
+
+/** What lies at a path below the root. */
+export const enum Found {
+  /** A regular file within the root. */
+  File = 0,
+  Directory,
+  /** Nothing, or something that is not served: a FIFO, a socket, a device. */
+  Missing,
+  /** Something outside the root, or a way that leads outside. */
+  Escapes,
+  /** The system does not let us read it. */
+  Denied,
+  /** The system cannot at the moment: too many open files, a failing disk. */
+  Failed,
+}
+
+// O_NONBLOCK: opening a FIFO without a writer must not hang. O_NOCTTY: a terminal must not become ours.
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+const OPEN_LINKS = "/proc/self/fd/";
+
+/**
+ * A directory that files are opened in and never outside of. Spec, "Static filesystem containment (layer 3)".
+ *
+ * A file is opened first and judged then, by the real path of what was opened. So there is no moment between check and
+ * use in which a path component could be replaced. Paths are relative to the root and hold one character a byte.
+ */
+export class ContainedRoot {
+  /** The open descriptor after `open` gave File; the caller closes it. */
+  fd = -1;
+  /** What was opened, after `open` gave File. */
+  identity: FileIdentity | null = null;
+  private readonly dir: string;
+  private readonly dirBytes: Buffer;
+  private readonly hasOpenLinks: boolean;
+  /** Real path of the root with a slash at its end, one character a byte; "" while there is none. */
+  private realRoot = "";
+
+  /**
+   * @param dir absolute path
+   * @param hasOpenLinks whether the system tells the path of an open descriptor (Linux with /proc)
+   */
+  constructor(dir: string, hasOpenLinks: boolean = existsSync(OPEN_LINKS)) {
+    this.dir = dir;
+    this.dirBytes = Buffer.from(dir.endsWith("/") ? dir : `${dir}/`, "utf8");
+    this.hasOpenLinks = hasOpenLinks;
+    this.findRoot();
+  }
+
+  /**
+   * Opens the file at `relative` and leaves it in `fd` and `identity`.
+   * @param relative cleaned: no dot segments, no NUL
+   */
+  open(relative: string): Found {
+    const path = this.pathOf(relative);
+    const found = this.openOnce(path);
+    // A deployment may have put another directory in the root's place since, or just while we looked: look once more.
+    if (found === Found.Escapes && this.findRoot()) return this.openOnce(path);
+    if (found !== Found.Missing && found !== Found.Denied) return found;
+    return this.leadsOutside(relative) ? Found.Escapes : found;
+  }
+
+  /** Whether anything lies at `relative`. It is neither opened nor judged. */
+  mayExist(relative: string): boolean {
+    try {
+      return statSync(this.pathOf(relative), { throwIfNoEntry: false }) !== undefined;
+    } catch {
+      return false;
+    }
+  }
+
+  private openOnce(path: Buffer): Found {
+    let fd = -1;
+    let keep = false;
+    try {
+      fd = openSync(path, OPEN_FLAGS);
+      const stat = fstatSync(fd, { bigint: true });
+      if (!this.isWithin(this.realPathOf(fd, path, stat.ino, stat.dev))) return Found.Escapes;
+      if (stat.isDirectory()) return Found.Directory;
+      if (!stat.isFile()) return Found.Missing;
+      this.fd = fd;
+      this.identity = new FileIdentity(stat);
+      keep = true;
+      return Found.File;
+    } catch (error) {
+      return foundByError(error);
+    } finally {
+      if (fd >= 0 && !keep) closeSync(fd);
+    }
+  }
+
+  /** Real path of an open file, one character a byte, or "" where it cannot be told for certain. */
+  private realPathOf(fd: number, path: Buffer, ino: bigint, dev: bigint): string {
+    if (this.hasOpenLinks) return readlinkSync(OPEN_LINKS + fd, "latin1");
+    // Where descriptors have no path, the path must still lead to what was opened.
+    const real = realpathSync(path, "buffer");
+    const stat = statSync(real, { bigint: true });
+    return stat.ino === ino && stat.dev === dev ? real.latin1Slice() : "";
+  }
+
+  private isWithin(realPath: string): boolean {
+    const root = this.realRoot;
+    if (root === "") return false;
+    return realPath.startsWith(root) || (realPath.length === root.length - 1 && root.startsWith(realPath));
+  }
+
+  /**
+   * Whether a symbolic link on the way to something that cannot be opened leads outside. Without this a link to another
+   * directory would tell which names exist there. It ends at the first segment that does not exist.
+   */
+  private leadsOutside(relative: string): boolean {
+    try {
+      for (let slash = relative.indexOf("/"); ; slash = relative.indexOf("/", slash + 1)) {
+        const path = this.pathOf(slash < 0 ? relative : relative.slice(0, slash));
+        const stat = lstatSync(path, { throwIfNoEntry: false });
+        if (stat === undefined) return false;
+        if (stat.isSymbolicLink() && !this.isWithin(realpathSync(path, "buffer").latin1Slice())) return true;
+        if (slash < 0) return false;
+      }
+    } catch {
+      // A dangling or circular link, a name too long: it leads nowhere.
+      return false;
+    }
+  }
+
+  /** Finds the root's real path. Gives whether there is one. */
+  private findRoot(): boolean {
+    try {
+      const real = realpathSync(this.dir, "buffer").latin1Slice();
+      this.realRoot = real.endsWith("/") ? real : `${real}/`;
+    } catch {
+      this.realRoot = "";
+    }
+    return this.realRoot !== "";
+  }
+
+  private pathOf(relative: string): Buffer {
+    return Buffer.concat([this.dirBytes, Buffer.from(relative, "latin1")]);
+  }
+}
+
+/** What an error of the system says of a path. */
+function foundByError(error: unknown): Found {
+  switch ((error as { code?: unknown }).code) {
+    case "ENOENT":
+    case "ENOTDIR":
+    case "ENAMETOOLONG":
+    case "ELOOP":
+    case "ENXIO":
+    case "ENODEV":
+    case "EINVAL":
+    case "ERR_INVALID_ARG_VALUE":
+      return Found.Missing;
+    case "EACCES":
+    case "EPERM":
+      return Found.Denied;
+    default:
+      return Found.Failed;
+  }
+}

@@ -1,0 +1,198 @@
+import { sliceText } from "../../core/bytes.ts";
+import type { Clock } from "../../core/clock.ts";
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { ContainedRoot, Found } from "./contained-root.ts";
+import { contentTypeOf } from "./content-type.ts";
+import type { FileCache, FileEntry, FileShelf } from "./file-cache.ts";
+import { FileLoader } from "./file-loader.ts";
+import { movedPermanently, NOT_FOUND, UNREADABLE } from "./file-replies.ts";
+import { FileResponder } from "./file-responder.ts";
+import type { Defer } from "./file-stream.ts";
+import type { Resource } from "./file-variant.ts";
+import { encodedPath, encodedQuery } from "./percent-escape.ts";
+import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
+
+/** The settings of a mount. Spec, "Static route entry"; decisions §2. */
+export interface FileMount {
+  /** The folder that is served: an absolute path. */
+  readonly dir: string;
+  /** `/static`; `/` or "" for the root and for an exact route, whose whole path is looked up in `dir`. */
+  readonly prefix: string;
+  /** Whether paths without a file are answered with `fallback` and 200. */
+  readonly spa: boolean;
+  /** A file below `dir`, or "". */
+  readonly fallback: string;
+  /** Value of Cache-Control on files, or "". */
+  readonly cacheControl: string;
+}
+
+/** What a mount needs of its worker. */
+export interface FilePorts {
+  readonly cache: FileCache;
+  readonly clock: Clock;
+  /** Runs the callback as an event of its own, with what it writes flushed behind it. */
+  readonly defer: Defer;
+}
+
+/** How long an entry is believed before the disk is asked again. */
+const RECHECK_MS = 1000;
+/** Answers begun for one request, while the file changes between two looks at it. */
+const ANSWER_ATTEMPTS = 3;
+/** The fallback's key on the shelf; no path is empty. */
+const FALLBACK_KEY = "";
+const INDEX = "index.html";
+
+/** Serves the files of one static route. */
+export class FileHandler implements Handler {
+  readonly name = "files";
+  private readonly prefix: string;
+  private readonly spa: boolean;
+  private readonly fallback: string;
+  private readonly fallbackResource: Resource;
+  private readonly cacheControl: string;
+  private readonly clock: Clock;
+  private readonly shelf: FileShelf;
+  private readonly root: ContainedRoot;
+  private readonly loader: FileLoader;
+  private readonly responder: FileResponder;
+
+  constructor(mount: FileMount, ports: FilePorts) {
+    const fallback = mount.spa && mount.fallback === "" ? INDEX : mount.fallback;
+    this.prefix = asBytes(mount.prefix.endsWith("/") ? mount.prefix.slice(0, -1) : mount.prefix);
+    this.spa = mount.spa;
+    this.fallback = asBytes(fallback);
+    this.fallbackResource = {
+      status: mount.spa ? 200 : 404,
+      contentType: contentTypeOf(fallback),
+      cacheControl: mount.spa ? "no-cache" : "",
+    };
+    this.cacheControl = mount.cacheControl;
+    this.clock = ports.clock;
+    this.shelf = ports.cache.shelf();
+    this.root = new ContainedRoot(mount.dir);
+    this.loader = new FileLoader(this.root, ports.clock);
+    this.responder = new FileResponder(this.root, ports.clock, ports.defer);
+  }
+
+  /** Answers GET and HEAD; a request body is not read. */
+  handle(ex: Exchange): Verdict {
+    const method = ex.request.method;
+    if (method !== Method.Get && method !== Method.Head) {
+      ex.detail = "GET, HEAD";
+      ex.sink.abort(ex, Fault.MethodNotAllowed);
+      return Verdict.Done;
+    }
+    const path = requestPath(ex.request, ex.canonicalPath);
+    if (path === "") {
+      ex.sink.abort(ex, Fault.BadTarget);
+      return Verdict.Done;
+    }
+    const entry = this.seenEntry(path);
+    if (entry === null || !this.responder.answer(ex, entry)) this.resolve(ex, path);
+    return Verdict.Done;
+  }
+
+  /** The entry under `key` where the disk was asked so lately that it need not be asked again, or null. */
+  private seenEntry(key: string): FileEntry | null {
+    const entry = this.shelf.find(key);
+    if (entry === null) return null;
+    const ageMs = this.clock.nowMs - entry.checkedMs;
+    // A clock that was set back counts as too long ago.
+    return ageMs >= 0 && ageMs < RECHECK_MS ? entry : null;
+  }
+
+  private resolve(ex: Exchange, path: string): void {
+    const relative = new RelativePath(path, this.prefix);
+    if (relative.verdict === PathVerdict.Bad) ex.sink.abort(ex, Fault.BadTarget);
+    else if (relative.verdict === PathVerdict.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
+    else if (relative.verdict === PathVerdict.Hidden) this.answerMissing(ex, relative);
+    else this.answerPath(ex, path, relative);
+  }
+
+  private answerPath(ex: Exchange, path: string, relative: RelativePath): void {
+    const index = relative.text === "" ? INDEX : `${relative.text}/${INDEX}`;
+    const target = relative.isDirectory ? index : relative.text;
+    const resource = { status: 200, contentType: contentTypeOf(target), cacheControl: this.cacheControl };
+    let found = this.deliver(ex, path, target, resource);
+    if (found === Found.Directory && !relative.isDirectory) {
+      found = this.spa ? this.loader.load(index, resource, null) : Found.File;
+      if (found === Found.File) {
+        ex.sink.fixed(ex, movedPermanently(this.withSlash(ex, relative)));
+        return;
+      }
+    }
+    if (found === Found.Missing || found === Found.Directory) this.answerMissing(ex, relative);
+    else if (found !== Found.File) refuse(ex, found);
+  }
+
+  /** Decisions §2, `spa` and `fallback`. */
+  private answerMissing(ex: Exchange, relative: RelativePath): void {
+    const isPage = relative.verdict === PathVerdict.Ok && (!relative.hasExtension() || acceptsHtml(ex.request.headers));
+    if (this.fallback === "" || (this.spa && !isPage)) {
+      ex.sink.fixed(ex, NOT_FOUND);
+      return;
+    }
+    const entry = this.seenEntry(FALLBACK_KEY);
+    if (entry !== null && this.responder.answer(ex, entry)) return;
+    const file = new RelativePath(this.fallback, "");
+    const found =
+      file.verdict === PathVerdict.Escapes
+        ? Found.Escapes
+        : this.deliver(ex, FALLBACK_KEY, file.text, this.fallbackResource);
+    if (found === Found.Missing || found === Found.Directory) ex.sink.fixed(ex, NOT_FOUND);
+    else if (found !== Found.File) refuse(ex, found);
+  }
+
+  /**
+   * Answers with a file, after asking the disk whether it is still the one under `key`.
+   * @returns File when the exchange has been answered; otherwise nothing has been written
+   */
+  private deliver(ex: Exchange, key: string, target: string, resource: Resource): Found {
+    for (let attempt = 0; attempt < ANSWER_ATTEMPTS; attempt++) {
+      const found = this.loader.load(target, resource, this.shelf.find(key));
+      if (found !== Found.File) {
+        this.shelf.remove(key);
+        return found;
+      }
+      const entry = this.loader.entry!;
+      this.shelf.put(key, entry);
+      if (this.responder.answer(ex, entry)) return Found.File;
+    }
+    return Found.Failed;
+  }
+
+  /** The path of the directory with a slash at its end, and the query as it came. */
+  private withSlash(ex: Exchange, relative: RelativePath): string {
+    const { bytes, pathTo, queryTo } = ex.request;
+    const path = relative.text === "" ? this.prefix : `${this.prefix}/${relative.text}`;
+    // Made of cleaned segments, so that it begins with one slash and not with a host (`//host`, `/\host`).
+    const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
+    return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
+  }
+}
+
+function refuse(ex: Exchange, found: Found): void {
+  if (found === Found.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
+  else if (found === Found.Denied) ex.sink.fixed(ex, UNREADABLE);
+  else ex.sink.abort(ex, Fault.InternalError);
+}
+
+/** Whether Accept names text/html, and not with a weight of 0. */
+function acceptsHtml(headers: HeaderBlock): boolean {
+  for (let i = headers.find(HeaderId.Accept); i >= 0; i = headers.find(HeaderId.Accept, i + 1)) {
+    for (const range of headers.valueText(i).split(",")) {
+      if (/^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)) return true;
+    }
+  }
+  return false;
+}
+
+/** The UTF-8 bytes of a configured text, one character a byte. */
+function asBytes(text: string): string {
+  return Buffer.from(text, "utf8").latin1Slice();
+}

@@ -1,0 +1,36 @@
+import { reasonOf } from "../../core/status.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+
+/** Nothing to serve at this path. Decisions §2. */
+export const NOT_FOUND: FixedReply = refusal(404, "no such file");
+
+/** A file that the system does not let the gateway read. */
+export const UNREADABLE: FixedReply = refusal(403, "the file cannot be read");
+
+/** RFC 9110 §15.5.13. */
+export const PRECONDITION_FAILED: FixedReply = refusal(412, "the file is not in the state that was asked for");
+
+/**
+ * A range of which the file has no byte. RFC 9110 §15.5.17.
+ * @param sizeBytes length of the selected representation
+ */
+export function rangeNotSatisfiable(sizeBytes: number): FixedReply {
+  return refusal(416, `the file has ${sizeBytes} bytes`, [["Content-Range", `bytes */${sizeBytes}`]]);
+}
+
+/**
+ * Sends the client to another path of this host. RFC 9110 §15.4.2.
+ * @param location an absolute path, encoded, that begins with one slash: with two it would name another host
+ */
+export function movedPermanently(location: string): FixedReply {
+  return new FixedReply(301, [["Location", location]], "");
+}
+
+function refusal(status: number, message: string, fields: readonly (readonly [string, string])[] = []): FixedReply {
+  const body = JSON.stringify({ error: `${status} ${reasonOf(status)}`, message });
+  return new FixedReply(
+    status,
+    [["Content-Type", "application/json"], ["X-Content-Type-Options", "nosniff"], ...fields],
+    body,
+  );
+}

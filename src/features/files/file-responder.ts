@@ -1,0 +1,159 @@
+import { closeSync } from "node:fs";
+import type { Clock } from "../../core/clock.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { Framing } from "../../message/request-head.ts";
+import { ByteRange, RangeVerdict } from "./byte-range.ts";
+import { type ContainedRoot, Found } from "./contained-root.ts";
+import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
+import type { FileEntry } from "./file-cache.ts";
+import { PRECONDITION_FAILED, rangeNotSatisfiable } from "./file-replies.ts";
+import { type Defer, FileStream } from "./file-stream.ts";
+import type { Field, FileVariant } from "./file-variant.ts";
+import { judgePreconditions, Precondition, rangeApplies } from "./precondition.ts";
+
+/** Answers GET and HEAD out of an entry: coding, conditions, range, and then the bytes. */
+export class FileResponder {
+  private readonly root: ContainedRoot;
+  private readonly clock: Clock;
+  private readonly defer: Defer;
+  private readonly range: ByteRange = new ByteRange();
+
+  constructor(root: ContainedRoot, clock: Clock, defer: Defer) {
+    this.root = root;
+    this.clock = clock;
+    this.defer = defer;
+  }
+
+  /**
+   * Answers a request.
+   * @returns false where the file on the disk is no longer the one in `entry`; nothing has been written then
+   */
+  answer(ex: Exchange, entry: FileEntry): boolean {
+    const headers = ex.request.headers;
+    const variant = entry.variant(entry.available === 1 ? 0 : chooseCoding(headers, entry.available));
+    // Conditions are for a success; a page that stands in for a missing file is none (RFC 9110 §13.2.1).
+    if (entry.resource.status !== 200 || !isSpecial(headers)) return this.sendWhole(ex, entry, variant);
+    return this.answerSpecial(ex, entry, variant);
+  }
+
+  /** RFC 9110 §13.2.2: the conditions, then If-Range and the range. */
+  private answerSpecial(ex: Exchange, entry: FileEntry, variant: FileVariant): boolean {
+    const headers = ex.request.headers;
+    const nowMs = this.clock.nowMs;
+    const condition = judgePreconditions(headers, variant, nowMs);
+    if (condition === Precondition.Failed) {
+      ex.sink.fixed(ex, PRECONDITION_FAILED);
+      return true;
+    }
+    if (condition === Precondition.NotModified) {
+      sendNotModified(ex, variant);
+      return true;
+    }
+    // RFC 9110 §14.2: Range means something for GET only.
+    const range = headers.find(HeaderId.Range);
+    if (ex.request.method !== Method.Get || range < 0 || headers.find(HeaderId.Range, range + 1) >= 0) {
+      return this.sendWhole(ex, entry, variant);
+    }
+    if (!rangeApplies(headers, variant, nowMs)) return this.sendWhole(ex, entry, variant);
+    const size = variant.identity.sizeBytes;
+    const verdict = this.range.resolve(headers.valueText(range), size);
+    if (verdict === RangeVerdict.Whole) return this.sendWhole(ex, entry, variant);
+    if (verdict === RangeVerdict.Part) return this.sendPart(ex, entry, variant, this.range.from, this.range.to);
+    ex.sink.fixed(ex, rangeNotSatisfiable(size));
+    return true;
+  }
+
+  private sendWhole(ex: Exchange, entry: FileEntry, variant: FileVariant): boolean {
+    if (variant.held !== null) {
+      ex.sink.fixed(ex, variant.held);
+      return true;
+    }
+    const size = variant.identity.sizeBytes;
+    if (ex.request.method === Method.Head || size === 0) {
+      makeHead(ex, entry.resource.status, variant.fields, size);
+      if (ex.request.method === Method.Head) withoutBody(ex, true);
+      ex.sink.head(ex);
+      ex.sink.end(ex);
+      return true;
+    }
+    return this.stream(ex, entry, variant, 0, size, "");
+  }
+
+  private sendPart(ex: Exchange, entry: FileEntry, variant: FileVariant, from: number, to: number): boolean {
+    const contentRange = `bytes ${from}-${to - 1}/${variant.identity.sizeBytes}`;
+    if (variant.held === null) return this.stream(ex, entry, variant, from, to, contentRange);
+    makePartHead(ex, variant, to - from, contentRange);
+    ex.sink.head(ex);
+    ex.sink.body(ex, variant.held.body, from, to);
+    ex.sink.end(ex);
+    return true;
+  }
+
+  /** Opens the file anew, judges it anew, and streams it. */
+  private stream(
+    ex: Exchange,
+    entry: FileEntry,
+    variant: FileVariant,
+    from: number,
+    to: number,
+    contentRange: string,
+  ): boolean {
+    const root = this.root;
+    if (root.open(entry.target + CODING_SUFFIXES[variant.coding]) !== Found.File) return false;
+    const fd = root.fd;
+    const identity = root.identity!;
+    if (!identity.equals(variant.identity)) {
+      closeSync(fd);
+      return false;
+    }
+    if (contentRange === "") makeHead(ex, entry.resource.status, variant.fields, to - from);
+    else makePartHead(ex, variant, to - from, contentRange);
+    const stream = new FileStream(fd, identity, from, to, this.defer);
+    ex.source = stream;
+    ex.sink.head(ex);
+    stream.onWritable(ex);
+    return true;
+  }
+}
+
+/** Whether the request has a condition or a range: their ids stand in a row. One pass, since every request is asked. */
+function isSpecial(headers: HeaderBlock): boolean {
+  const ids = headers.ids;
+  const count = headers.count;
+  for (let i = 0; i < count; i++) {
+    const id = ids[i]!;
+    if (id >= HeaderId.IfMatch && id <= HeaderId.Range) return true;
+  }
+  return false;
+}
+
+function sendNotModified(ex: Exchange, variant: FileVariant): void {
+  makeHead(ex, 304, variant.notModifiedFields, 0);
+  withoutBody(ex, false);
+  ex.sink.head(ex);
+  ex.sink.end(ex);
+}
+
+/** No body follows the head that was made. RFC 9110 §9.3.2 (HEAD), §15.4.5 (304). */
+function withoutBody(ex: Exchange, sayLength: boolean): void {
+  ex.reply.framing = Framing.None;
+  ex.reply.lengthWithoutBody = sayLength;
+  ex.reply.withoutBody = true;
+}
+
+function makePartHead(ex: Exchange, variant: FileVariant, length: number, contentRange: string): void {
+  makeHead(ex, 206, variant.fields, length);
+  ex.reply.headers.add("Content-Range", contentRange);
+}
+
+function makeHead(ex: Exchange, status: number, fields: readonly Field[], length: number): void {
+  const reply = ex.reply;
+  reply.status = status;
+  reply.framing = Framing.Length;
+  reply.contentLength = length;
+  reply.headers.resetOwn();
+  for (let i = 0; i < fields.length; i++) reply.headers.add(fields[i]![0], fields[i]![1]);
+}

@@ -1,0 +1,105 @@
+import { readSync } from "node:fs";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { CODING_NAMES, Coding } from "./content-coding.ts";
+import { FileIdentity } from "./file-identity.ts";
+import { httpDateText } from "./http-date.ts";
+import type { Validators } from "./precondition.ts";
+
+/** Files up to this size are held in memory; larger ones are read for each request. */
+export const HELD_FILE_BYTES = 65536;
+/** Readings of a small file that changes under our hands, before it is treated like a large one. */
+const READ_ATTEMPTS = 3;
+
+export type Field = readonly [name: string, value: string];
+
+/** What the variants of one resource have in common. */
+export interface Resource {
+  /** 200, or 404 for a page that stands in for a missing file. */
+  readonly status: number;
+  readonly contentType: string;
+  /** Value of Cache-Control, or "". */
+  readonly cacheControl: string;
+}
+
+/** One representation of a resource: the file itself or a precompressed sibling, with all that is sent with it. */
+export class FileVariant implements Validators {
+  readonly coding: Coding;
+  readonly identity: FileIdentity;
+  readonly etag: string;
+  readonly lastModifiedS: number;
+  readonly lastModifiedText: string;
+  /** Whether the resource is there in several codings, so that answers depend on Accept-Encoding. */
+  readonly varies: boolean;
+  /** Every field of a whole answer but Content-Length. */
+  readonly fields: readonly Field[];
+  /** The fields of a 304. RFC 9110 §15.4.5: what guides a cache, and nothing of the content. */
+  readonly notModifiedFields: readonly Field[];
+  /** The whole answer, where the file is small enough to be held. */
+  readonly held: FixedReply | null;
+
+  /**
+   * Describes an open file, and reads it if it is small.
+   * @param fd the open file; it stays open
+   * @param nowMs milliseconds since the epoch
+   */
+  constructor(resource: Resource, coding: Coding, varies: boolean, fd: number, identity: FileIdentity, nowMs: number) {
+    const content = identity.sizeBytes <= HELD_FILE_BYTES ? readStable(fd, identity) : null;
+    this.coding = coding;
+    this.varies = varies;
+    this.identity = content === null ? identity : content.identity;
+    this.etag = this.identity.entityTag(coding === Coding.Identity ? "" : `-${CODING_NAMES[coding]}`);
+    this.lastModifiedS = this.identity.lastModifiedS(nowMs);
+    this.lastModifiedText = httpDateText(this.lastModifiedS);
+    this.fields = fieldsOf(resource, this);
+    this.notModifiedFields = this.fields.filter(([name]) => KEPT_IN_304.has(name));
+    this.held = content === null ? null : new FixedReply(resource.status, this.fields, content.bytes);
+  }
+}
+
+const KEPT_IN_304: ReadonlySet<string> = new Set(["ETag", "Vary", "Cache-Control"]);
+
+function fieldsOf(resource: Resource, variant: FileVariant): Field[] {
+  const fields: Field[] = [
+    ["Content-Type", resource.contentType],
+    ["X-Content-Type-Options", "nosniff"],
+  ];
+  // A page that stands in for a missing file is not that file: nothing may be asked of it by tag, date or range.
+  if (resource.status === 200) {
+    fields.push(["ETag", variant.etag], ["Last-Modified", variant.lastModifiedText], ["Accept-Ranges", "bytes"]);
+  }
+  if (variant.coding !== Coding.Identity) fields.push(["Content-Encoding", CODING_NAMES[variant.coding]!]);
+  if (variant.varies) fields.push(["Vary", "Accept-Encoding"]);
+  if (resource.cacheControl !== "") fields.push(["Cache-Control", resource.cacheControl]);
+  return fields;
+}
+
+/**
+ * Reads a small file whole, so that its bytes and its identity belong together.
+ * @returns null where it does not hold still or has grown large
+ */
+function readStable(fd: number, identity: FileIdentity): { bytes: Buffer; identity: FileIdentity } | null {
+  let before = identity;
+  for (let attempt = 0; attempt < READ_ATTEMPTS && before.sizeBytes <= HELD_FILE_BYTES; attempt++) {
+    const bytes = Buffer.allocUnsafeSlow(before.sizeBytes);
+    const length = readFully(fd, bytes, 0);
+    const after = FileIdentity.ofOpen(fd);
+    if (length === bytes.length && after.hasContentOf(before)) return { bytes, identity: before };
+    before = after;
+  }
+  return null;
+}
+
+/**
+ * Fills `into` from an open file.
+ * @param position where in the file to begin, in bytes
+ * @returns bytes read: fewer than asked for only where the file ends
+ */
+export function readFully(fd: number, into: Buffer, position: number): number {
+  let length = 0;
+  while (length < into.length) {
+    const n = readSync(fd, into, length, into.length - length, position + length);
+    if (n === 0) break;
+    length += n;
+  }
+  return length;
+}

@@ -1,0 +1,202 @@
+import { equalsLower, latin1 } from "../../core/ascii.ts";
+import { copyBytes, writeDecimal } from "../../core/bytes.ts";
+import { MAX_VIA_HOPS } from "../../core/limits.ts";
+import type { ClientPeer } from "../../message/client.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { copyFields, dropTable, fieldsBound } from "../../proto/h1/field-copy.ts";
+import type { Target } from "./target-choice.ts";
+
+/** What a route says of the heads it forwards. */
+export interface ForwardHeadSettings {
+  /** Whether the client's Host is forwarded; if not, the target's own authority is. */
+  readonly preserveHost: boolean;
+  /** Whether this peer's X-Forwarded-* fields are believed. */
+  isTrusted(peer: ClientPeer): boolean;
+}
+
+/** Bytes that `encodeForwardHead` may add to what came from the client. */
+const OWN_BOUND = 640;
+
+/** Bytes that `encodeForwardHead` may write at most. */
+export function forwardHeadBound(ex: Exchange, target: Target): number {
+  const head = ex.request;
+  const path = head.targetTo - head.targetFrom + ex.forwardPath.length;
+  const host = head.hostIndex < 0 ? head.authorityTo - head.authorityFrom : 0;
+  const fixed = OWN_BOUND + target.basePath.length + target.upstream.authority.length;
+  // Host is written as Host and as X-Forwarded-Host; X-Forwarded-For may be copied and appended to.
+  return fixed + path + host * 2 + fieldsBound(head.headers) * 2 + (head.methodTo - head.methodFrom);
+}
+
+/**
+ * Writes the head that goes upstream: request line, Host, the client's end-to-end fields, then the gateway's own.
+ * RFC 9110 §7.6; decisions, "Sent upstream on every route". The reply's own lines hold the X-Request-Id line already.
+ * @returns the offset behind the head
+ */
+export function encodeForwardHead(
+  ex: Exchange,
+  settings: ForwardHeadSettings,
+  target: Target,
+  out: Buffer,
+  start: number,
+): number {
+  const head = ex.request;
+  const upgrade = head.upgrade && isForwardableUpgrade(head);
+  let at = copyBytes(out, start, head.bytes, head.methodFrom, head.methodTo);
+  at = writeTarget(ex, target.basePath, out, at);
+  at = writeHost(head, settings.preserveHost ? "" : target.upstream.authority, out, at);
+  at = copyFields(out, at, head.headers, upgrade ? DROP_ON_UPGRADE : DROP);
+  if (head.framing === Framing.Length || (head.framing === Framing.None && expectsBody(head.method))) {
+    at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
+    at = crlf(out, writeDecimal(out, at, head.contentLength));
+  } else if (head.framing === Framing.Chunked) {
+    at = copyBytes(out, at, CHUNKED, 0, CHUNKED.length);
+  }
+  at = writeForwarded(ex, settings.isTrusted(ex.client), out, at);
+  at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
+  at = copyBytes(out, at, VIA, 0, VIA.length);
+  if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
+  if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
+  return crlf(out, at);
+}
+
+/** Whether this request has come through this gateway too often. Decisions, "Failures": own Via ten times is 508. */
+export function isLoop(headers: HeaderBlock): boolean {
+  let hops = 0;
+  for (let i = headers.find(HeaderId.Via); i >= 0; i = headers.find(HeaderId.Via, i + 1)) {
+    for (const part of headers.valueText(i).split(",")) if (part.trim() === "1.1 edge") hops++;
+  }
+  return hops >= MAX_VIA_HOPS;
+}
+
+/** Upgrading to HTTP/2 by way of an origin would take the requests behind it out of the gateway's sight. */
+export function isForwardableUpgrade(head: RequestHead): boolean {
+  const index = head.headers.find(HeaderId.Upgrade);
+  return index >= 0 && !head.headers.valueEquals(index, H2C) && head.headers.find(HeaderId.Upgrade, index + 1) < 0;
+}
+
+function writeTarget(ex: Exchange, basePath: Buffer, out: Buffer, start: number): number {
+  const head = ex.request;
+  out[start] = SPACE;
+  let at = copyBytes(out, start + 1, basePath, 0, basePath.length);
+  if (ex.forwardPath !== "") at += out.latin1Write(ex.forwardPath, at);
+  else {
+    const from = head.pathFrom + ex.prefixLength;
+    if (from >= head.pathTo || head.bytes[from] !== SLASH) out[at++] = SLASH;
+    at = copyBytes(out, at, head.bytes, from, head.pathTo);
+  }
+  at = copyBytes(out, at, head.bytes, head.pathTo, head.queryTo);
+  return copyBytes(out, at, VERSION, 0, VERSION.length);
+}
+
+function writeHost(head: RequestHead, authority: string, out: Buffer, start: number): number {
+  let at = copyBytes(out, start, HOST, 0, HOST.length);
+  if (authority !== "") at += out.latin1Write(authority, at);
+  else at = copyClientHost(head, out, at);
+  return crlf(out, at);
+}
+
+function copyClientHost(head: RequestHead, out: Buffer, at: number): number {
+  if (head.authorityTo > head.authorityFrom)
+    return copyBytes(out, at, head.bytes, head.authorityFrom, head.authorityTo);
+  if (head.hostIndex < 0) return at;
+  const { bytes, spans } = head.headers;
+  return copyBytes(out, at, bytes, spans[head.hostIndex * 4 + 2]!, spans[head.hostIndex * 4 + 3]!);
+}
+
+function writeForwarded(ex: Exchange, trusted: boolean, out: Buffer, start: number): number {
+  const { request, client } = ex;
+  const chain = trusted ? request.headers.find(HeaderId.XForwardedFor) : -1;
+  let at = start;
+  if (chain < 0) at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
+  else at = writeChain(ex, chain, out, at);
+  at = copyBytes(out, at, FORWARDED_HOST, 0, FORWARDED_HOST.length);
+  return crlf(out, copyClientHost(request, out, at));
+}
+
+/** A trusted proxy stands before us: the chain that it reports is kept, and it is appended. */
+function writeChain(ex: Exchange, first: number, out: Buffer, start: number): number {
+  const { headers } = ex.request;
+  let at = copyBytes(out, start, FORWARDED_FOR, 0, FORWARDED_FOR.length);
+  for (let i = first; i >= 0; i = headers.find(HeaderId.XForwardedFor, i + 1)) {
+    at = copyBytes(out, at, headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    at = copyBytes(out, at, COMMA, 0, COMMA.length);
+  }
+  at = crlf(out, at + out.latin1Write(ex.client.address, at));
+  const text = `X-Real-IP: ${firstHop(headers.valueText(first))}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n`;
+  return at + out.latin1Write(text, at);
+}
+
+function firstHop(chain: string): string {
+  const comma = chain.indexOf(",");
+  return (comma < 0 ? chain : chain.slice(0, comma)).trim();
+}
+
+function protoOf(ex: Exchange): string {
+  const told = ex.request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase();
+  if (told === "https" || told === "http") return told;
+  return ex.client.tls ? "https" : "http";
+}
+
+function acceptsTrailers(headers: HeaderBlock): boolean {
+  const index = headers.find(HeaderId.Te);
+  return (
+    index >= 0 && equalsLower(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!, TRAILERS)
+  );
+}
+
+/** RFC 9110 §8.6: a length of 0 is sent where the method gives a body meaning. */
+function expectsBody(method: Method): boolean {
+  return method === Method.Post || method === Method.Put || method === Method.Patch;
+}
+
+function crlf(out: Buffer, at: number): number {
+  out[at] = 0x0d;
+  out[at + 1] = 0x0a;
+  return at + 2;
+}
+
+const SPACE = 0x20;
+const SLASH = 0x2f;
+const VERSION: Buffer = Buffer.from(" HTTP/1.1\r\n");
+const HOST: Buffer = Buffer.from("Host: ");
+const CONTENT_LENGTH: Buffer = Buffer.from("Content-Length: ");
+const CHUNKED: Buffer = Buffer.from("Transfer-Encoding: chunked\r\n");
+const FORWARDED_FOR: Buffer = Buffer.from("X-Forwarded-For: ");
+const FORWARDED_HOST: Buffer = Buffer.from("X-Forwarded-Host: ");
+const COMMA: Buffer = Buffer.from(", ");
+const VIA: Buffer = Buffer.from("Via: 1.1 edge\r\n");
+const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
+const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
+const TRAILERS: Uint8Array = latin1("trailers");
+const H2C: Uint8Array = latin1("h2c");
+
+/** Hop-by-hop fields (RFC 9110 §7.6.1), what the gateway writes itself, and what only a trusted hop may say. */
+const DROPPED: readonly HeaderId[] = [
+  HeaderId.Host,
+  HeaderId.Connection,
+  HeaderId.ContentLength,
+  HeaderId.TransferEncoding,
+  HeaderId.KeepAlive,
+  HeaderId.ProxyConnection,
+  HeaderId.ProxyAuthenticate,
+  HeaderId.ProxyAuthorization,
+  HeaderId.Te,
+  HeaderId.Trailer,
+  HeaderId.Trailers,
+  HeaderId.Upgrade,
+  HeaderId.Http2Settings,
+  HeaderId.Expect,
+  HeaderId.NamedByConnection,
+  HeaderId.XForwardedFor,
+  HeaderId.XForwardedProto,
+  HeaderId.XForwardedHost,
+  HeaderId.XRealIp,
+  HeaderId.XRequestId,
+  HeaderId.XForwardedClientCert,
+];
+const DROP: Uint8Array = dropTable(DROPPED);
+const DROP_ON_UPGRADE: Uint8Array = dropTable(DROPPED.filter((id) => id !== HeaderId.Upgrade));

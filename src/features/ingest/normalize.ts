@@ -1,0 +1,31 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { Framing } from "../../message/request-head.ts";
+import { ChunkedMode, RouteKind } from "../../message/route.ts";
+import type { BodyBudget } from "./body-budget.ts";
+import { BufferedBody } from "./buffered-body.ts";
+
+/**
+ * Spec, "Inbound chunked request handling", mode `normalize`: the body is decoded whole before the origin sees a byte,
+ * and goes on with its exact Content-Length.
+ */
+export class NormalizePhase implements Phase {
+  readonly name = "ingest";
+  private readonly budget: BodyBudget;
+
+  constructor(budget: BodyBudget) {
+    this.budget = budget;
+  }
+
+  run(ex: Exchange): Verdict {
+    const route = ex.route!;
+    const isOurs = ex.request.framing === Framing.Chunked && route.chunkedMode === ChunkedMode.Normalize;
+    // Only an upstream takes a body; every other handler answers without, and the body is drained.
+    if (!isOurs || route.kind !== RouteKind.Upstream) return Verdict.Next;
+    const body = new BufferedBody(ex, this.budget);
+    ex.held = body;
+    ex.body = body;
+    ex.sink.wantBody(ex);
+    return Verdict.Wait;
+  }
+}

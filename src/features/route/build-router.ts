@@ -1,0 +1,30 @@
+import { latin1 } from "../../core/ascii.ts";
+import { Route, type RouteInit } from "../../message/route.ts";
+import { methodSet } from "./method-set.ts";
+import { RouteNode } from "./route-node.ts";
+import { exactRoutePath, prefixRoutePath } from "./route-path.ts";
+import { RouteTable } from "./route-table.ts";
+import { Router } from "./router.ts";
+
+/**
+ * Makes the routes and the tables to find them by.
+ * @param inits in the order of the configuration; of two with the same path, host and method the earlier is found
+ * @throws Error for a method that the gateway does not know
+ */
+export function buildRouter(inits: readonly RouteInit[]): Router {
+  const routes = inits.map((init, index) => {
+    const methods = methodSet(init.methods);
+    return new Route(init, index, methods.allowed, methods.allow);
+  });
+  const exact = new Map<string, RouteNode>();
+  const prefixes = new Map<string, RouteNode>();
+  let nextGroupId = 0;
+  for (const route of routes) {
+    const path = route.init.exact ? exactRoutePath(route.path) : prefixRoutePath(route.path);
+    const nodes = route.init.exact ? exact : prefixes;
+    const node = nodes.get(path) ?? new RouteNode(latin1(path), path.split("/").length - 1);
+    nodes.set(path, node);
+    nextGroupId = node.add(route, nextGroupId);
+  }
+  return new Router(routes, new RouteTable([...exact.values()]), new RouteTable([...prefixes.values()]));
+}

@@ -1,0 +1,40 @@
+import { METHOD_COUNT, Method, methodFromName, methodName } from "../../message/method.ts";
+
+/** The methods of a route as a 405 and a lookup need them. */
+export interface MethodSet {
+  /** 1 where the method (by Method) is allowed. */
+  readonly allowed: Uint8Array;
+  /** The value of Allow. */
+  readonly allow: string;
+}
+
+/**
+ * Makes the set that a route's `methods` name. Decisions §3: none named is all; HEAD is allowed wherever GET is;
+ * CONNECT and TRACE never are.
+ * @throws Error at start-up for a name that the gateway does not tell apart from other unknown ones
+ */
+export function methodSet(names: readonly string[]): MethodSet {
+  const allowed = new Uint8Array(METHOD_COUNT);
+  if (names.length === 0) allowed.fill(1);
+  for (const name of names) {
+    const method = methodFromName(name);
+    if (method === Method.Other) throw new Error(`unknown method "${name}" in a route`);
+    allowed[method] = 1;
+  }
+  if (allowed[Method.Get] === 1) allowed[Method.Head] = 1;
+  allowed[Method.Connect] = 0;
+  allowed[Method.Trace] = 0;
+  return { allowed, allow: allowValue(allowed) };
+}
+
+/** The value of Allow for methods marked with 1. Unknown methods are allowed but not listed: they have no name here. */
+export function allowValue(allowed: Uint8Array): string {
+  const names: string[] = [];
+  for (let method = Method.Get; method < METHOD_COUNT; method++) {
+    if (allowed[method] === 1) names.push(methodName(method));
+  }
+  return names.join(", ");
+}
+
+/** What a 405 for CONNECT or TRACE lists where no route says more. */
+export const ALL_METHODS: string = methodSet([]).allow;

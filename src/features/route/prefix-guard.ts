@@ -1,0 +1,91 @@
+import type { RequestHead } from "../../message/request-head.ts";
+import { type RouteInit, RouteKind } from "../../message/route.ts";
+import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
+import { decodeAllButSlashes, decodeFully, decodeOnce } from "../../proto/target/percent-decoding.ts";
+import { requestHost, takesHost } from "./host-name.ts";
+import { prefixRoutePath } from "./route-path.ts";
+
+/**
+ * Spec, "Static prefix escape guard (layer 2)": does a path aim at a static prefix and, under some reading, lead out of
+ * it? A path is read raw and percent-decoded to the end, and each of these with repeated slashes as they stand and
+ * merged. One look-up an end of segment, whatever the number of mounts.
+ */
+export class PrefixGuard {
+  /** Host lists of the mounts by prefix, as `prefixRoutePath` writes it; an empty list is every host. */
+  private readonly mounts: Map<string, (readonly string[])[]> = new Map();
+  private readonly maxLength: number;
+
+  /** @param inits all routes; static prefixes are picked out */
+  constructor(inits: readonly RouteInit[]) {
+    let maxLength = 0;
+    for (const init of inits) {
+      if (init.kind !== RouteKind.Static || init.exact) continue;
+      const prefix = prefixRoutePath(init.path);
+      const hosts = this.mounts.get(prefix) ?? [];
+      hosts.push(init.hosts);
+      this.mounts.set(prefix, hosts);
+      maxLength = Math.max(maxLength, prefix.length);
+    }
+    this.maxLength = maxLength;
+  }
+
+  /** Whether the request must be refused. @param raw its raw path, one character a byte */
+  refuses(raw: string, head: RequestHead): boolean {
+    if (this.mounts.size === 0) return false;
+    const readings = new PathReadings(raw);
+    return (
+      this.escapesFrom(readings, readings.merged, head) ||
+      (readings.decodedMerged !== readings.merged && this.escapesFrom(readings, readings.decodedMerged, head))
+    );
+  }
+
+  /** Whether the path escapes one of the mounts that `reading` aims at. */
+  private escapesFrom(readings: PathReadings, reading: string, head: RequestHead): boolean {
+    const limit = Math.min(reading.length, this.maxLength);
+    for (let at = reading.indexOf("/"); at >= 0 && at <= limit; at = endOfSegment(reading, at + 1)) {
+      const hosts = this.mounts.get(reading.slice(0, at));
+      if (hosts === undefined || !readings.escapes(reading.slice(0, at))) continue;
+      if (hosts.some((list) => takesHost(list, requestHost(head)))) return true;
+    }
+    return false;
+  }
+}
+
+/** What a path may mean to those behind the gateway. */
+class PathReadings {
+  readonly merged: string;
+  readonly decodedMerged: string;
+  /** All readings with their dot segments resolved and their slashes merged, and the once decoded path. */
+  private readonly ends: readonly string[];
+  private readonly climbs: boolean;
+  private readonly tooDeep: boolean;
+
+  constructor(raw: string) {
+    const decoded = decodeFully(raw);
+    this.merged = mergeSlashes(raw);
+    this.decodedMerged = mergeSlashes(decoded.text);
+    this.tooDeep = decoded.tooDeep;
+    const unresolved = [raw, this.merged, decoded.text, this.decodedMerged];
+    this.climbs = unresolved.some(climbsAboveRoot);
+    // Of the raw readings, only escapes other than slashes are decoded before they are compared: a prefix may hold
+    // characters that have to be encoded, while an encoded slash makes it another path.
+    this.ends = unresolved.map((path, index) => {
+      const resolved = mergeSlashes(removeDotSegments(path));
+      return index < 2 ? decodeAllButSlashes(resolved) : resolved;
+    });
+    this.ends = [...this.ends, mergeSlashes(decodeOnce(raw))];
+  }
+
+  /** Whether some reading lies outside the prefix; "" is the root, which is left by climbing above it. */
+  escapes(prefix: string): boolean {
+    if (this.tooDeep) return true;
+    return prefix === "" ? this.climbs : this.ends.some((path) => !isWithin(path, prefix));
+  }
+}
+
+/** Where the segment that holds `from` ends: at the next slash or at the end of the path; -1 behind the end. */
+function endOfSegment(path: string, from: number): number {
+  if (from > path.length) return -1;
+  const slash = path.indexOf("/", from);
+  return slash < 0 ? path.length : slash;
+}

@@ -1,0 +1,72 @@
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import type { Route } from "../../message/route.ts";
+import { offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
+import { ALL_METHODS } from "./method-set.ts";
+import type { Router } from "./router.ts";
+
+/**
+ * Spec, "Request processing order", steps 4 and 5: the longest prefix, else 404 or 405. It works out which part of the
+ * path goes upstream: `prefixLength` bytes of the raw path are left out, or `forwardPath` is sent, prefix stripped.
+ */
+export class RoutePrefixPhase implements Phase {
+  readonly name = "routePrefix";
+  private readonly router: Router;
+
+  constructor(router: Router) {
+    this.router = router;
+  }
+
+  run(ex: Exchange): Verdict {
+    if (ex.route !== null) return Verdict.Next;
+    const isPlain = ex.canonicalPath === "" && ex.forwardPath === "";
+    const route = isPlain
+      ? this.router.findPrefix(ex.request)
+      : this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
+    if (route === null) return this.refuse(ex);
+    ex.route = route;
+    if (isPlain) ex.prefixLength = route.stripPrefix ? this.router.matchedLength : 0;
+    else this.stripUnusual(ex, route);
+    return Verdict.Next;
+  }
+
+  /** The raw path may spell the prefix otherwise than the canonical one (`//node`, `/%6eode`): segments are counted. */
+  private stripUnusual(ex: Exchange, route: Route): void {
+    const isRaw = ex.forwardPath === "";
+    const sanitised = isRaw ? ex.request.path() : ex.forwardPath;
+    const from = route.stripPrefix ? offsetBehindSegments(sanitised, this.router.matchedDepth) : 0;
+    if (isRaw && (from === sanitised.length || sanitised[from] === "/")) {
+      ex.prefixLength = from;
+      return;
+    }
+    ex.prefixLength = -1;
+    ex.forwardPath = pathFrom(sanitised, from);
+  }
+
+  /**
+   * 404 or 405. OPTIONS * is a 404 like every path of no route: it asks about the whole server, and the gateway has
+   * nothing to say for the upstreams behind it. Decisions §3: CONNECT and TRACE are 405 everywhere.
+   */
+  private refuse(ex: Exchange): Verdict {
+    const head = ex.request;
+    const path = this.canonicalPathOf(ex);
+    // An exact route that only encoded dot segments reach was passed over, so for this request it is not there.
+    const isPassedOver = this.router.findExactCanonical(path, head) !== null;
+    const allow = isPassedOver ? "" : this.router.allowOf(path, head);
+    const isNever = head.method === Method.Connect || head.method === Method.Trace;
+    if (allow !== "" || isNever) {
+      ex.detail = allow === "" ? ALL_METHODS : allow;
+      ex.sink.abort(ex, Fault.MethodNotAllowed);
+    } else {
+      ex.detail = head.path();
+      ex.sink.abort(ex, Fault.NotFound);
+    }
+    return Verdict.Done;
+  }
+
+  private canonicalPathOf(ex: Exchange): string {
+    return ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+  }
+}

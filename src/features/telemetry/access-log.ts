@@ -1,0 +1,92 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method, methodName } from "../../message/method.ts";
+import type { ReplyTap } from "../../message/pipeline.ts";
+import { countedStatus } from "./counted-status.ts";
+import { IsoTime } from "./iso-time.ts";
+import { jsonText, jsonTextOrNull } from "./json-text.ts";
+import type { LogBatch } from "./log-batch.ts";
+import { UNMATCHED_LABEL } from "./route-labels.ts";
+
+/** What the access log asks its surroundings for. */
+export interface AccessLogPorts {
+  /** Milliseconds since the epoch. */
+  readonly clock: { readonly nowMs: number };
+  /** A number from 0 up to 1, never 1, for sampling. */
+  readonly random: () => number;
+  /** Such as `HTTP/1.1`. */
+  readonly protocolOf: (ex: Exchange) => string;
+  /** What the cache did: `hit`, `miss` …; "" when the request did not pass it. */
+  readonly cacheOf: (ex: Exchange) => string;
+}
+
+/**
+ * One JSON line a request, event `access`. What is not known is null. `path` is the path as it came, without the query,
+ * which may hold what does not belong into a log. Decisions, "Metrics, logs".
+ */
+export class AccessLog implements ReplyTap {
+  readonly name = "accessLog";
+  private readonly batch: LogBatch;
+  private readonly sample: number;
+  private readonly ports: AccessLogPorts;
+  private readonly isoTime = new IsoTime();
+
+  /** @param sample share of the requests that are logged, 0 to 1 */
+  constructor(batch: LogBatch, sample: number, ports: AccessLogPorts) {
+    this.batch = batch;
+    this.sample = sample;
+    this.ports = ports;
+  }
+
+  onHead(_ex: Exchange): void {}
+
+  onEnd(ex: Exchange): void {
+    if (this.sample < 1 && this.ports.random() >= this.sample) return;
+    this.batch.add(this.line(ex));
+  }
+
+  private line(ex: Exchange): string {
+    const { request } = ex;
+    const durationMs = ex.startedMs > 0 ? performance.now() - ex.startedMs : 0;
+    const userAgent = request.headers.valueOf(HeaderId.UserAgent);
+    const path = request.targetTo > request.targetFrom ? request.path() : "";
+    const route = ex.route === null ? UNMATCHED_LABEL : ex.route.label;
+    return (
+      `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
+      `,"request_id":${jsonTextOrNull(ex.reply.requestId(), MAX_REQUEST_ID)}` +
+      `,"client_ip":${jsonText(ex.client.address, MAX_ADDRESS)}` +
+      `,"method":${methodText(ex)}` +
+      `,"host":${jsonTextOrNull(request.authority(), MAX_HOST)}` +
+      `,"path":${jsonTextOrNull(path, MAX_PATH)}` +
+      `,"protocol":"${this.ports.protocolOf(ex)}"` +
+      `,"status":${countedStatus(ex)}` +
+      `,"bytes_in":${ex.bodyBytes},"bytes_out":${ex.sentBytes}` +
+      `,"duration_ms":${milliseconds(durationMs)}` +
+      `,"upstream":${jsonTextOrNull(ex.upstreamLabel, MAX_LABEL)}` +
+      `,"upstream_ms":${ex.upstreamMs < 0 ? "null" : milliseconds(ex.upstreamMs)}` +
+      `,"route":${jsonText(route, MAX_LABEL)}` +
+      `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), MAX_LABEL)}` +
+      `,"waf_score":${ex.wafScore}` +
+      `,"user_agent":${jsonTextOrNull(userAgent, MAX_USER_AGENT)}}\n`
+    );
+  }
+}
+
+/** The method as JSON; known ones need no look at the bytes (100 ns). */
+function methodText({ request }: Exchange): string {
+  if (request.method !== Method.Other) return `"${methodName(request.method)}"`;
+  return jsonTextOrNull(request.methodText(), MAX_METHOD);
+}
+
+/** Milliseconds with three places, which is what the clock is good for. */
+function milliseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
+
+const MAX_REQUEST_ID = 128;
+const MAX_ADDRESS = 64;
+const MAX_METHOD = 32;
+const MAX_HOST = 255;
+const MAX_PATH = 1024;
+const MAX_LABEL = 256;
+const MAX_USER_AGENT = 256;

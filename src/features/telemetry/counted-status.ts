@@ -1,0 +1,16 @@
+import { faultRow } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+
+/** What is counted where no answer could be given since the client was gone; nginx's word for it. */
+export const CLIENT_CLOSED_STATUS = 499;
+
+/**
+ * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the reply, else that
+ * of the fault it ended with, else 499. A status beyond 599 means 5xx (RFC 9110 §15) and is counted as 599.
+ */
+export function countedStatus(ex: Exchange): number {
+  const status = ex.reply.status;
+  if (status >= 100) return Math.min(status, 599);
+  const refused = faultRow(ex.fault).status;
+  return refused >= 100 ? refused : CLIENT_CLOSED_STATUS;
+}

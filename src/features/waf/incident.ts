@@ -1,0 +1,45 @@
+/** What the WAF reports of a request that scored. Spec, "Events"; decisions §5. */
+export interface WafIncident {
+  /** Milliseconds since the epoch. */
+  readonly timestampMs: number;
+  readonly clientIp: string;
+  readonly method: string;
+  /** The raw target. */
+  readonly path: string;
+  readonly category: string;
+  /** The rule with the highest score, the first on a tie. */
+  readonly ruleId: string;
+  readonly anomalyScore: number;
+  /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
+  readonly action: "blocked" | "logged";
+  readonly location: "url";
+  /** What was found and its surroundings, at most 256 characters of printable ASCII. */
+  readonly snippet: string;
+}
+
+/** Who wants to know of incidents: the log, the counters, the ring of recent events. */
+export interface IncidentListener {
+  onIncident(incident: WafIncident): void;
+}
+
+/** Longest snippet in characters. Decisions §5. */
+export const MAX_SNIPPET_CHARS = 256;
+/** Characters shown of what stands before the find. */
+const LEAD_CHARS = 64;
+
+/**
+ * The part of a text around `at`, cut to MAX_SNIPPET_CHARS, with every byte that is not printable ASCII as `\xNN`.
+ * @param text one character a byte
+ */
+export function snippetOf(text: string, at: number): string {
+  const from = text.length <= MAX_SNIPPET_CHARS ? 0 : Math.max(0, at - LEAD_CHARS);
+  let out = "";
+  for (let i = from; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const isPrintable = code >= 0x20 && code < 0x7f;
+    const shown = isPrintable ? text[i]! : `\\x${code.toString(16).padStart(2, "0")}`;
+    if (out.length + shown.length > MAX_SNIPPET_CHARS) break;
+    out += shown;
+  }
+  return out;
+}

@@ -1,0 +1,116 @@
+import { EMPTY_BYTES } from "../core/ascii.ts";
+import { Fault } from "../core/fault.ts";
+import { type ClientPeer, NO_CLIENT } from "./client.ts";
+import type { Pipeline } from "./pipeline.ts";
+import type { BodyFlow, BodySink, Held, ReplySink, ReplySource } from "./ports.ts";
+import { ReplyHead } from "./reply-head.ts";
+import { RequestHead } from "./request-head.ts";
+import type { Route } from "./route.ts";
+
+/** Where an exchange stands. */
+export const enum ExchangeState {
+  /** The head is being read. */
+  Head = 0,
+  /** The request is on its way down; nothing has been answered. */
+  Open,
+  /** The reply's head is out. */
+  Replying,
+  /** The reply is complete or cut. */
+  Finished,
+}
+
+/** A request and its reply. Pooled a worker: `reset`, never made anew. */
+export class Exchange {
+  readonly request: RequestHead = new RequestHead();
+  readonly reply: ReplyHead = new ReplyHead();
+  sink: ReplySink;
+  flow: BodyFlow;
+  body: BodySink;
+  source: ReplySource;
+  pipeline: Pipeline;
+  client: ClientPeer = NO_CLIENT;
+  route: Route | null = null;
+  /** The phase that comes next. */
+  step = 0;
+  state: ExchangeState = ExchangeState.Head;
+  /** Why the exchange was refused or cut, if it was. */
+  fault: Fault = Fault.None;
+  /** Start, in milliseconds of `performance.now()`. */
+  startedMs = 0;
+  /** Bytes of the path that the matched prefix takes; -1 when the path must be rewritten (`forwardPath`). */
+  prefixLength = 0;
+  /** The sanitised path to forward, where it differs from the raw one; "" otherwise. */
+  forwardPath = "";
+  /** The canonical, decoded path that routing used, where it differs from the raw one; "" otherwise. */
+  canonicalPath = "";
+  /** Largest request body for this request in bytes; 0 means no limit. */
+  maxBodyBytes = 0;
+  /** Request body bytes seen so far, decoded. */
+  bodyBytes = 0;
+  /** Reply body bytes written so far. */
+  sentBytes = 0;
+  /** Whether the whole request body has been read. */
+  bodyDone = false;
+  wafScore = 0;
+  /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
+  detail = "";
+  upstreamLabel = "";
+  /** Milliseconds from the request's head to the answer's; -1 where there was none. */
+  upstreamMs = -1;
+  /** How often the request has been sent upstream, this time included. */
+  attempts = 1;
+  /** Where forwarding sends the exchange; null before that is settled. Its type is the forwarding code's own. */
+  target: object | null = null;
+  /** What must be given back when the exchange is over; null when there is nothing. */
+  held: Held | null = null;
+
+  constructor(idle: IdleExchangePorts) {
+    this.sink = idle.sink;
+    this.flow = idle.flow;
+    this.body = idle.body;
+    this.source = idle.source;
+    this.pipeline = idle.pipeline;
+  }
+
+  /** Makes the exchange ready for the next request. */
+  reset(idle: IdleExchangePorts): void {
+    // Heads point into received chunks, which must not outlive their request.
+    this.request.reset(EMPTY_BYTES);
+    this.reply.reset();
+    this.sink = idle.sink;
+    this.flow = idle.flow;
+    this.body = idle.body;
+    this.source = idle.source;
+    this.pipeline = idle.pipeline;
+    this.client = NO_CLIENT;
+    this.route = null;
+    this.step = 0;
+    this.state = ExchangeState.Head;
+    this.fault = Fault.None;
+    this.startedMs = 0;
+    this.prefixLength = 0;
+    this.forwardPath = "";
+    this.canonicalPath = "";
+    this.maxBodyBytes = 0;
+    this.bodyBytes = 0;
+    this.sentBytes = 0;
+    this.bodyDone = false;
+    this.wafScore = 0;
+    this.detail = "";
+    this.upstreamLabel = "";
+    this.upstreamMs = -1;
+    this.attempts = 1;
+    if (this.held !== null) this.held.release();
+    this.held = null;
+    this.target = null;
+  }
+}
+
+/** What an exchange points at while nobody uses it. */
+export interface IdleExchangePorts {
+  readonly sink: ReplySink;
+  readonly flow: BodyFlow;
+  readonly body: BodySink;
+  readonly source: ReplySource;
+  readonly pipeline: Pipeline;
+}

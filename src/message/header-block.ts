@@ -1,0 +1,140 @@
+import { EMPTY_BYTES, equalsLower } from "../core/ascii.ts";
+import { copyBytes, sliceText } from "../core/bytes.ts";
+import { MAX_FIELDS } from "../core/limits.ts";
+import { type HeaderId, headerIdFromName, headerIdOf } from "./header-id.ts";
+
+/** Fields that a message may hold beyond those that came on the wire: those that the gateway adds. */
+const OWN_FIELDS = 32;
+const CAPACITY = MAX_FIELDS + OWN_FIELDS;
+const OWN_BYTES = 1024;
+/** Larger buffers are let go when the block is used again. */
+const KEPT_OWN_BYTES = 8192;
+
+/**
+ * Header fields as offsets into bytes that somebody else owns (a parsed head), or into own bytes (a head being made).
+ * `spans` holds four numbers a field: name from, name to, value from, value to. Values carry no outer whitespace.
+ */
+export class HeaderBlock {
+  bytes: Uint8Array = EMPTY_BYTES;
+  count = 0;
+  readonly spans: Int32Array = new Int32Array(CAPACITY * 4);
+  readonly ids: Uint8Array = new Uint8Array(CAPACITY);
+  /** Where own bytes end, when this block is being made; -1 for a parsed one. */
+  private end = -1;
+  private own: Buffer | null = null;
+
+  /** Forgets all fields; offsets will be into `bytes`. */
+  reset(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    this.count = 0;
+    this.end = -1;
+    if (this.own !== null && this.own.length > KEPT_OWN_BYTES) this.own = null;
+  }
+
+  /** Forgets all fields and makes ready for `add`. */
+  resetOwn(): void {
+    this.own ??= Buffer.allocUnsafe(OWN_BYTES);
+    this.bytes = this.own;
+    this.count = 0;
+    this.end = 0;
+  }
+
+  /** Records a parsed field. The caller has checked that there is room (MAX_FIELDS). */
+  push(id: HeaderId, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
+    const at = this.count * 4;
+    this.spans[at] = nameFrom;
+    this.spans[at + 1] = nameTo;
+    this.spans[at + 2] = valueFrom;
+    this.spans[at + 3] = valueTo;
+    this.ids[this.count++] = id;
+  }
+
+  /** Appends a field of our own. Name and value hold no CR, LF or NUL and only characters below 0x100. */
+  add(name: string, value: string): void {
+    if (this.count === CAPACITY) return;
+    if (this.end < 0) this.takeOwnership();
+    const need = this.end + name.length + value.length;
+    if (need > this.own!.length) this.grow(need);
+    const own = this.own!;
+    const nameFrom = this.end;
+    const valueFrom = nameFrom + own.latin1Write(name, nameFrom, name.length);
+    this.end = valueFrom + own.latin1Write(value, valueFrom, value.length);
+    this.push(headerIdFromName(name), nameFrom, valueFrom, valueFrom, this.end);
+  }
+
+  /** Appends a field whose parts stand in other bytes, by copying them. */
+  addBytes(bytes: Uint8Array, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
+    if (this.count === CAPACITY) return;
+    if (this.end < 0) this.takeOwnership();
+    const need = this.end + (nameTo - nameFrom) + (valueTo - valueFrom);
+    if (need > this.own!.length) this.grow(need);
+    const own = this.own!;
+    const from = this.end;
+    const middle = copyBytes(own, from, bytes, nameFrom, nameTo);
+    this.end = copyBytes(own, middle, bytes, valueFrom, valueTo);
+    this.push(headerIdOf(own, from, middle), from, middle, middle, this.end);
+  }
+
+  /** Takes the field out; those behind it move up. */
+  removeAt(index: number): void {
+    this.spans.copyWithin(index * 4, index * 4 + 4, this.count * 4);
+    this.ids.copyWithin(index, index + 1, this.count);
+    this.count--;
+  }
+
+  /** Index of the first field with this id at or behind `from`, or -1. */
+  find(id: HeaderId, from = 0): number {
+    for (let i = from; i < this.count; i++) {
+      if (this.ids[i] === id) return i;
+    }
+    return -1;
+  }
+
+  /** Whether the value of field `index` is `lower`, without regard to case. */
+  valueEquals(index: number, lower: Uint8Array): boolean {
+    return equalsLower(this.bytes, this.spans[index * 4 + 2]!, this.spans[index * 4 + 3]!, lower);
+  }
+
+  /** Name of field `index` as it was written. */
+  nameText(index: number): string {
+    return this.text(this.spans[index * 4]!, this.spans[index * 4 + 1]!);
+  }
+
+  /** Value of field `index`, one character a byte. */
+  valueText(index: number): string {
+    return this.text(this.spans[index * 4 + 2]!, this.spans[index * 4 + 3]!);
+  }
+
+  /** Value of the first field with this id, or "" when there is none. */
+  valueOf(id: HeaderId): string {
+    const index = this.find(id);
+    return index < 0 ? "" : this.valueText(index);
+  }
+
+  private text(from: number, to: number): string {
+    return sliceText(this.bytes, from, to);
+  }
+
+  /** Copies parsed bytes into own ones, so that fields can be added behind them; offsets stay as they are. */
+  private takeOwnership(): void {
+    const length = this.count === 0 ? 0 : this.lastByte();
+    const own = Buffer.allocUnsafe(Math.max(OWN_BYTES, length + OWN_BYTES));
+    own.set(this.bytes.subarray(0, length));
+    this.own = own;
+    this.bytes = own;
+    this.end = length;
+  }
+
+  private lastByte(): number {
+    let last = 0;
+    for (let i = 0; i < this.count * 4; i++) last = Math.max(last, this.spans[i]!);
+    return last;
+  }
+
+  private grow(need: number): void {
+    const own = Buffer.allocUnsafe(need * 2);
+    own.set(this.own!.subarray(0, this.end));
+    this.own = own;
+    this.bytes = own;
+  }
+}

@@ -1,0 +1,74 @@
+import type { Fault } from "../core/fault.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FixedReply } from "./fixed-reply.ts";
+import type { HeaderBlock } from "./header-block.ts";
+
+/** Where a reply goes: one implementation a protocol. */
+export interface ReplySink {
+  /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
+  fixed(ex: Exchange, reply: FixedReply): void;
+  /** Writes an interim answer (103) with these fields. */
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void;
+  /** Writes the head in `ex.reply`. */
+  head(ex: Exchange): void;
+  /**
+   * Writes body bytes; they must stay unchanged, since they may be kept until the client takes them.
+   * @returns false when the source should hold until its `onWritable`
+   */
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
+  /** Ends the reply. The exchange must not be touched by the caller after this. */
+  end(ex: Exchange): void;
+  /** Answers with the fault's status, or cuts the reply when its head is out. The exchange is over for the caller. */
+  abort(ex: Exchange, fault: Fault): void;
+  /** Tells the client to send the body it announced with Expect: 100-continue, where it did. */
+  wantBody(ex: Exchange): void;
+  /** After a 101: every byte from the client goes to `tunnel` until one side closes. */
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd;
+}
+
+/** One end of a tunnel: takes bytes, says when it can take more. */
+export interface TunnelEnd {
+  /** Both ends know each other now: what came early can go through. */
+  tunnelStart(): void;
+  /** @returns false when the sender should hold until `tunnelWritable` is called on it */
+  tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean;
+  /** The peer has ended its direction. */
+  tunnelEnd(): void;
+  /** The peer takes bytes again. */
+  tunnelWritable(): void;
+  /** The peer is gone. */
+  tunnelClose(): void;
+}
+
+/** Where the request body comes from: it can be stopped and restarted. */
+export interface BodyFlow {
+  /** No `onBody` after this, but for bytes that are being handed over. */
+  pauseBody(ex: Exchange): void;
+  resumeBody(ex: Exchange): void;
+}
+
+/** Something that an exchange holds and that must be given back when it is over. */
+export interface Held {
+  release(): void;
+}
+
+/** Who takes the request body. */
+export interface BodySink {
+  onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;
+  onBodyEnd(ex: Exchange): void;
+  /** The body will not be completed; the reply is the business of whoever calls. */
+  onBodyFault(ex: Exchange, fault: Fault): void;
+}
+
+/** Who makes the reply, where that takes time. */
+export interface ReplySource {
+  /** The client takes bytes again. */
+  onWritable(ex: Exchange): void;
+  /** The client is gone; nothing may be written any more. */
+  onCancelled(ex: Exchange): void;
+}
+
+/** Monotonic-enough time for timers: milliseconds. */
+export interface NowMs {
+  readonly nowMs: number;
+}

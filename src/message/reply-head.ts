@@ -1,0 +1,48 @@
+import { EMPTY_BYTES } from "../core/ascii.ts";
+import { MAX_REQUEST_ID_BYTES } from "../core/limits.ts";
+import { HeaderBlock } from "./header-block.ts";
+import { Framing } from "./request-head.ts";
+
+/** A reply's head: what a handler or an upstream says, before a protocol engine writes it. */
+export class ReplyHead {
+  status = 0;
+  readonly headers: HeaderBlock = new HeaderBlock();
+  /** How the length of the body is known: Length, Chunked (unknown in advance), None (no body follows). */
+  framing: Framing = Framing.None;
+  /** Body length in bytes where framing is Length. Kept for HEAD and 304, where no body follows. */
+  contentLength = 0;
+  /** Whether a Content-Length is written although no body follows (HEAD, 304 of an upstream that sent one). */
+  lengthWithoutBody = false;
+  /** Whether no body may follow whatever the fields say: an answer to HEAD, a 304. */
+  withoutBody = false;
+  /** Whether the connection must be closed after this reply. */
+  close = false;
+  /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
+  readonly requestIdLine: Buffer = Buffer.allocUnsafeSlow(MAX_REQUEST_ID_BYTES + 32);
+  requestIdEnd = 0;
+  /** Trailer fields that follow a body of unknown length; null where there are none. */
+  trailers: HeaderBlock | null = null;
+  /** Whether an upstream made the reply; the gateway's own replies get `Server: edge`. */
+  fromUpstream = false;
+
+  /** The request id, as text; "" where none has been assigned. */
+  requestId(): string {
+    return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
+  }
+
+  /** Makes the head ready for the next reply. */
+  reset(): void {
+    this.status = 0;
+    this.headers.reset(EMPTY_BYTES);
+    this.requestIdEnd = 0;
+    this.framing = Framing.None;
+    this.contentLength = 0;
+    this.lengthWithoutBody = false;
+    this.withoutBody = false;
+    this.close = false;
+    this.trailers = null;
+    this.fromUpstream = false;
+  }
+}
+
+const REQUEST_ID_FROM = "X-Request-Id: ".length;

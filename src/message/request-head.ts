@@ -1,0 +1,120 @@
+import { EMPTY_BYTES } from "../core/ascii.ts";
+import { sliceText } from "../core/bytes.ts";
+import { HeaderBlock } from "./header-block.ts";
+import { Method } from "./method.ts";
+
+/** How a message's body is delimited. RFC 9112 §6. */
+export const enum Framing {
+  None = 0,
+  Length,
+  Chunked,
+  UntilClose,
+}
+
+/** What the bytes of a request target hold; the parser ors these together while it checks them. */
+export const enum TargetFlag {
+  /** Every byte that may stand in a target has this bit, so that 0 means refused. */
+  Valid = 1,
+  Percent = 2,
+  Dot = 4,
+  Slash = 8,
+  Question = 16,
+  Hash = 32,
+  /** A backslash or a semicolon: bytes that other decoders take for separators. */
+  Separator = 64,
+  /** Set when two slashes stand side by side in the path. */
+  DoubleSlash = 128,
+}
+
+/**
+ * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the
+ * same form, so that everything above is one code path.
+ */
+export class RequestHead {
+  bytes: Uint8Array = EMPTY_BYTES;
+  readonly headers: HeaderBlock = new HeaderBlock();
+  method: Method = Method.Other;
+  methodFrom = 0;
+  methodTo = 0;
+  /** The raw target as it came, with query and fragment. */
+  targetFrom = 0;
+  targetTo = 0;
+  /** The path within the target: behind the authority of an absolute-form target; empty means "/". */
+  pathFrom = 0;
+  pathTo = 0;
+  /** Where path and query end: at the fragment or at the end of the target. */
+  queryTo = 0;
+  /** Authority of an absolute-form target; empty otherwise. */
+  authorityFrom = 0;
+  authorityTo = 0;
+  /** TargetFlag bits of the whole target. */
+  targetFlags = 0;
+  /** Minor version: 0 or 1. */
+  minor = 1;
+  framing: Framing = Framing.None;
+  /** Body length in bytes where framing is Length, else 0. */
+  contentLength = 0;
+  keepAlive = true;
+  expectContinue = false;
+  /** Whether the request asks to leave HTTP (Connection: upgrade with an Upgrade field). */
+  upgrade = false;
+  /** Index of the Host field, or -1. */
+  hostIndex = -1;
+  /** Whether every kept field stands as `name: value` with one space, so that runs of lines can be copied whole. */
+  canonicalLines = true;
+
+  /** The raw target as text, one character a byte. */
+  target(): string {
+    return this.text(this.targetFrom, this.targetTo);
+  }
+
+  /** The raw path as text, without query and fragment; "/" where the target has none. */
+  path(): string {
+    return this.pathTo > this.pathFrom ? this.text(this.pathFrom, this.pathTo) : "/";
+  }
+
+  /** The method as it was written. */
+  methodText(): string {
+    return this.text(this.methodFrom, this.methodTo);
+  }
+
+  /** The authority that the request is for: that of the target, else Host, else "". */
+  authority(): string {
+    if (this.authorityTo > this.authorityFrom) return this.text(this.authorityFrom, this.authorityTo);
+    return this.hostIndex < 0 ? "" : this.headers.valueText(this.hostIndex);
+  }
+
+  /** Whether the request has a body, be it of length 0 and chunked. */
+  hasBody(): boolean {
+    return this.framing === Framing.Chunked || this.contentLength > 0;
+  }
+
+  /** Makes the head ready for the next request in `bytes`. */
+  reset(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    this.headers.reset(bytes);
+    this.method = Method.Other;
+    this.methodFrom = 0;
+    this.methodTo = 0;
+    this.targetFrom = 0;
+    this.targetTo = 0;
+    this.pathFrom = 0;
+    this.pathTo = 0;
+    this.queryTo = 0;
+    this.authorityFrom = 0;
+    this.authorityTo = 0;
+    this.targetFlags = 0;
+    this.minor = 1;
+    this.framing = Framing.None;
+    this.contentLength = 0;
+    this.keepAlive = true;
+    this.expectContinue = false;
+    this.upgrade = false;
+    this.hostIndex = -1;
+    this.canonicalLines = true;
+  }
+
+  private text(from: number, to: number): string {
+    return sliceText(this.bytes, from, to);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Fault } from "../core/fault.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HeaderBlock } from "./header-block.ts";
+import type { TunnelEnd } from "./ports.ts";
+
+/** Times of one upstream exchange in milliseconds; 0 is no limit. */
+export interface UpstreamTimes {
+  readonly connectMs: number;
+  readonly responseHeaderMs: number;
+  readonly idleMs: number;
+}
+
+/** Why an upstream exchange failed, as far as a retry must know. */
+export interface UpstreamFailure {
+  readonly fault: Fault;
+  /** Whether any byte of the request may have reached the origin. */
+  readonly sent: boolean;
+  /** Whether any byte of an answer came. */
+  readonly answered: boolean;
+  /** Whether the connection had served an earlier exchange, so that the origin may just have closed it. */
+  readonly reused: boolean;
+}
+
+/** Who asked for the exchange: it writes the request's head and hears of the answer's. */
+export interface UpstreamCaller {
+  readonly times: UpstreamTimes;
+  /** Bytes that `encodeRequest` may write at most. */
+  requestBound(ex: Exchange): number;
+  /** Writes the request's head. @returns the offset behind it */
+  encodeRequest(ex: Exchange, out: Buffer, at: number): number;
+  /** The answer's head stands in `ex.reply`; the body follows by itself into `ex.sink`. */
+  onReplyHead(ex: Exchange): void;
+  /** An interim answer that passes (103). */
+  onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;
+  /** The origin has agreed to leave HTTP; `origin` is its end of the tunnel. @returns the client's end */
+  onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd;
+  /** Nothing of an answer has been handed over: the caller may try again or refuse. */
+  onFailure(ex: Exchange, failure: UpstreamFailure): void;
+}
+
+/** One origin to which exchanges can be sent. */
+export interface Upstream {
+  readonly label: string;
+  /** The authority to send as Host where the client's is not kept. */
+  readonly authority: string;
+  /** Starts the exchange on a kept connection, or on a new one. */
+  send(ex: Exchange, caller: UpstreamCaller): void;
+  /** Starts the exchange on a new connection, for a retry after a kept one failed. */
+  sendFresh(ex: Exchange, caller: UpstreamCaller): void;
+}

@@ -1,0 +1,14 @@
+/** What this project uses of a Bun TCP or TLS socket. */
+export interface ByteSocket {
+  /** @returns bytes accepted, 0 when the kernel takes none now, -1 when the socket is closed */
+  write(data: Uint8Array, byteOffset?: number, byteLength?: number): number;
+  end(): unknown;
+  /** Sends FIN and keeps reading. */
+  shutdown(halfClose?: boolean): unknown;
+  /** Resets the connection. */
+  terminate(): unknown;
+  pause(): unknown;
+  resume(): unknown;
+  readonly remoteAddress: string;
+  readonly localPort: number;
+}

@@ -1,0 +1,183 @@
+import { Byte, HEX_VALUE } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
+import { TrailerSection } from "./trailer-section.ts";
+
+/**
+ * Spec, "Inbound chunked body reader".
+ *
+ *   ChunkSize ──size > 0, CRLF──▶ ChunkData ──all read──▶ ChunkCrlf ──CRLF──▶ ChunkSize
+ *       └──────size 0, CRLF──▶ TrailerSection ──empty line──▶ Done
+ */
+export const enum ChunkState {
+  /** stateChunkSize */
+  ChunkSize = 0,
+  /** stateChunkData */
+  ChunkData,
+  /** stateChunkCRLF */
+  ChunkCrlf,
+  /** stateTrailerSection */
+  TrailerSection,
+  /** stateDone */
+  Done,
+}
+
+export const enum ChunkEvent {
+  /** All input is consumed. */
+  NeedMore = 0,
+  /** `dataFrom` to `dataTo` are body bytes. */
+  Data,
+  /** The body and its trailers are complete; input behind `consumed` belongs to the next message. */
+  Done,
+  /** `fault` says why; nothing more can be read. */
+  Failed,
+}
+
+/** Where the reader stands within a chunk-size line. */
+const enum SizeStage {
+  Digits = 0,
+  Extension,
+  LineFeed,
+}
+
+/** Decodes a chunked body piece by piece, without copying. RFC 9112 §7.1; spec, "Wire decoding rules". */
+export class ChunkedDecoder {
+  state: ChunkState = ChunkState.ChunkSize;
+  fault: Fault = Fault.None;
+  /** After Data: the body bytes within the input. */
+  dataFrom = 0;
+  dataTo = 0;
+  /** Offset behind the last byte that the last call took. */
+  consumed = 0;
+  /** Decoded bytes announced so far. */
+  total = 0;
+  readonly trailers: TrailerSection = new TrailerSection();
+  private maxBodyBytes = 0;
+  private remaining = 0;
+  private sizeStage: SizeStage = SizeStage.Digits;
+  private sizeChars = 0;
+  private sizeDigits = 0;
+  private extensionBytes = 0;
+  private sawCr = false;
+
+  /** @param maxBodyBytes largest decoded body; 0 means no limit */
+  begin(maxBodyBytes: number): void {
+    this.state = ChunkState.ChunkSize;
+    this.fault = Fault.None;
+    this.total = 0;
+    this.maxBodyBytes = maxBodyBytes;
+    this.trailers.reset();
+    this.beginSize();
+  }
+
+  /** Reads `bytes[from, to)` up to the next event. Call again from `consumed` until it says NeedMore, Done or Failed. */
+  next(bytes: Uint8Array, from: number, to: number): ChunkEvent {
+    let at = from;
+    while (at < to) {
+      switch (this.state) {
+        case ChunkState.ChunkData:
+          this.dataFrom = at;
+          this.dataTo = Math.min(to, at + this.remaining);
+          this.remaining -= this.dataTo - at;
+          this.consumed = this.dataTo;
+          if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;
+          return ChunkEvent.Data;
+        case ChunkState.ChunkSize:
+          at = this.readSize(bytes, at, to);
+          break;
+        case ChunkState.ChunkCrlf:
+          this.readDelimiter(bytes[at++]!);
+          break;
+        case ChunkState.TrailerSection:
+          at = this.readTrailers(bytes, at, to);
+          break;
+        case ChunkState.Done:
+          this.consumed = at;
+          return ChunkEvent.Done;
+      }
+      if (this.fault !== Fault.None) return ChunkEvent.Failed;
+    }
+    this.consumed = at;
+    return this.state === ChunkState.Done ? ChunkEvent.Done : ChunkEvent.NeedMore;
+  }
+
+  /** What it means that the input ends here: BodyTruncated, or None where the body is complete. */
+  finish(): Fault {
+    return this.state === ChunkState.Done ? Fault.None : Fault.BodyTruncated;
+  }
+
+  private readSize(bytes: Uint8Array, from: number, to: number): number {
+    let at = from;
+    while (at < to && this.state === ChunkState.ChunkSize && this.fault === Fault.None) {
+      const byte = bytes[at++]!;
+      if (this.sizeStage === SizeStage.Digits) this.readSizeByte(byte);
+      else if (this.sizeStage === SizeStage.Extension) this.readExtensionByte(byte);
+      else if (byte === Byte.Lf) this.endSizeLine();
+      else this.fault = Fault.BadChunkDelimiter;
+    }
+    return at;
+  }
+
+  private readSizeByte(byte: number): void {
+    const value = HEX_VALUE[byte]!;
+    if (value !== 255) {
+      if (++this.sizeChars > MAX_CHUNK_SIZE_CHARS) this.fault = Fault.BadChunkSize;
+      if (this.sizeDigits > 0 || value > 0) this.sizeDigits++;
+      if (this.sizeDigits > MAX_CHUNK_SIZE_DIGITS) this.fault = Fault.ChunkSizeTooLarge;
+      this.remaining = this.remaining * 16 + value;
+      return;
+    }
+    if (this.sizeChars === 0) this.fault = Fault.BadChunkSize;
+    else if (byte === Byte.Cr) this.sizeStage = SizeStage.LineFeed;
+    else if (byte === Byte.Semicolon) this.sizeStage = SizeStage.Extension;
+    else this.fault = byte === Byte.Lf ? Fault.BadChunkDelimiter : Fault.BadChunkSize;
+  }
+
+  private readExtensionByte(byte: number): void {
+    if (byte === Byte.Cr) this.sizeStage = SizeStage.LineFeed;
+    else if (byte === Byte.Lf) this.fault = Fault.BadChunkDelimiter;
+    else if ((byte < Byte.Space && byte !== Byte.Tab) || byte === Byte.Del) this.fault = Fault.BadChunkExtension;
+    else if (++this.extensionBytes > MAX_CHUNK_EXTENSION_BYTES) this.fault = Fault.ChunkExtensionTooLong;
+  }
+
+  private endSizeLine(): void {
+    if (this.remaining === 0) {
+      this.state = ChunkState.TrailerSection;
+      return;
+    }
+    this.total += this.remaining;
+    const limit = this.maxBodyBytes > 0 ? this.maxBodyBytes : Number.MAX_SAFE_INTEGER;
+    if (this.total > limit) this.fault = Fault.BodyTooLarge;
+    this.state = ChunkState.ChunkData;
+  }
+
+  private readDelimiter(byte: number): void {
+    if (!this.sawCr) {
+      if (byte === Byte.Cr) this.sawCr = true;
+      else this.fault = Fault.BadChunkDelimiter;
+      return;
+    }
+    if (byte !== Byte.Lf) {
+      this.fault = Fault.BadChunkDelimiter;
+      return;
+    }
+    this.beginSize();
+    this.state = ChunkState.ChunkSize;
+  }
+
+  private readTrailers(bytes: Uint8Array, from: number, to: number): number {
+    const at = this.trailers.read(bytes, from, to);
+    this.fault = this.trailers.fault;
+    if (this.trailers.done) this.state = ChunkState.Done;
+    return at;
+  }
+
+  private beginSize(): void {
+    this.remaining = 0;
+    this.sizeStage = SizeStage.Digits;
+    this.sizeChars = 0;
+    this.sizeDigits = 0;
+    this.extensionBytes = 0;
+    this.sawCr = false;
+  }
+}

@@ -1,0 +1,159 @@
+import { copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
+import { reasonOf } from "../../core/status.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { Framing } from "../../message/request-head.ts";
+import { copyFields, dropTable, fieldsBound } from "./field-copy.ts";
+
+/** What the reply says of its connection. RFC 9112 §9.3. */
+export const enum Persistence {
+  /** Nothing is said: HTTP/1.1 stays open by itself. */
+  Silent = 0,
+  /** HTTP/1.0 clients must be told. */
+  KeepAlive,
+  Close,
+  /** A 101: the fields of the upgrade are kept. */
+  Upgrade,
+}
+
+/** Bytes for status line, Date, Server, length and connection. */
+const OWN_BOUND = 512;
+
+/** Bytes that `encodeReplyHead` may write at most. */
+export function replyHeadBound(reply: ReplyHead): number {
+  return OWN_BOUND + fieldsBound(reply.headers);
+}
+
+/**
+ * Writes a reply's head for HTTP/1.1, hop-by-hop fields left out. RFC 9112 §4, §6; RFC 9110 §7.6.1, §6.6.1 (Date).
+ * @param chunked whether the body will be sent in chunks
+ * @param date the 29 bytes of the current date, used where the reply has none
+ * @returns the offset behind the head
+ */
+export function encodeReplyHead(
+  out: Buffer,
+  start: number,
+  reply: ReplyHead,
+  chunked: boolean,
+  persistence: Persistence,
+  date: Uint8Array,
+): number {
+  const line = STATUS_LINES[reply.status] ?? statusLine(reply.status);
+  let at = copyBytes(out, start, line, 0, line.length);
+  at = copyFields(out, at, reply.headers, persistence === Persistence.Upgrade ? DROP_ON_UPGRADE : DROP);
+  if (reply.requestIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.requestIdEnd);
+  if (reply.headers.find(HeaderId.Date) < 0) {
+    at = copyBytes(out, at, DATE, 0, DATE.length);
+    at = copyBytes(out, at, date, 0, 29);
+    at = copyBytes(out, at, CRLF, 0, 2);
+  }
+  if (!reply.fromUpstream) at = copyBytes(out, at, SERVER, 0, SERVER.length);
+  if (chunked) at = copyBytes(out, at, TRANSFER_ENCODING, 0, TRANSFER_ENCODING.length);
+  else if (reply.framing === Framing.Length || reply.lengthWithoutBody || saysLengthZero(reply)) {
+    at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
+    at = writeDecimal(out, at, reply.contentLength);
+    at = copyBytes(out, at, CRLF, 0, 2);
+  }
+  return endHead(out, at, persistence);
+}
+
+/**
+ * Writes a prebuilt reply.
+ * @param withBody false for HEAD
+ * @returns the offset behind it
+ */
+export function encodeFixedReply(
+  out: Buffer,
+  start: number,
+  reply: FixedReply,
+  withBody: boolean,
+  persistence: Persistence,
+  date: Uint8Array,
+): number {
+  let at = copyBytes(out, start, reply.head, 0, reply.head.length);
+  copyBytes(out, start + reply.dateAt, date, 0, 29);
+  at = endHead(out, at, persistence);
+  return withBody ? copyBytes(out, at, reply.body, 0, reply.body.length) : at;
+}
+
+/** Bytes that `encodeFixedReply` may write at most. */
+export function fixedReplyBound(reply: FixedReply): number {
+  return reply.head.length + reply.body.length + 64;
+}
+
+/** Writes the line before a chunk's data. RFC 9112 §7.1. Eight hexadecimal digits and CRLF at most. */
+export function encodeChunkSize(out: Buffer, start: number, size: number): number {
+  const at = writeHex(out, start, size);
+  return copyBytes(out, at, CRLF, 0, 2);
+}
+
+/** Writes a complete interim answer. RFC 9110 §15.2. */
+export function encodeInterim(out: Buffer, start: number, status: number, headers: HeaderBlock): number {
+  const line = STATUS_LINES[status] ?? statusLine(status);
+  let at = copyBytes(out, start, line, 0, line.length);
+  at = copyFields(out, at, headers, DROP);
+  return copyBytes(out, at, CRLF, 0, 2);
+}
+
+/** Writes the last chunk with trailers behind it. RFC 9112 §7.1.2. */
+export function encodeTrailers(out: Buffer, start: number, trailers: HeaderBlock): number {
+  let at = copyBytes(out, start, LAST_CHUNK, 0, 3);
+  at = copyFields(out, at, trailers, DROP);
+  return copyBytes(out, at, CRLF, 0, 2);
+}
+
+export const CRLF: Buffer = Buffer.from("\r\n");
+export const LAST_CHUNK: Buffer = Buffer.from("0\r\n\r\n");
+export const CONTINUE_LINE: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
+
+/** An empty body is announced, where a reader could otherwise wait for the connection's end. */
+function saysLengthZero(reply: ReplyHead): boolean {
+  return (
+    reply.framing === Framing.None &&
+    !reply.withoutBody &&
+    reply.status >= 200 &&
+    reply.status !== 204 &&
+    reply.status !== 304
+  );
+}
+
+function endHead(out: Buffer, start: number, persistence: Persistence): number {
+  let at = start;
+  if (persistence === Persistence.Close) at = copyBytes(out, at, CLOSE, 0, CLOSE.length);
+  else if (persistence === Persistence.KeepAlive) at = copyBytes(out, at, KEEP_ALIVE, 0, KEEP_ALIVE.length);
+  else if (persistence === Persistence.Upgrade) at = copyBytes(out, at, UPGRADE, 0, UPGRADE.length);
+  return copyBytes(out, at, CRLF, 0, 2);
+}
+
+function statusLine(status: number): Buffer {
+  return Buffer.from(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n`);
+}
+
+const STATUS_LINES: (Buffer | undefined)[] = Array.from({ length: 600 }, (_, status) =>
+  status >= 100 ? statusLine(status) : undefined,
+);
+const DATE: Buffer = Buffer.from("Date: ");
+const SERVER: Buffer = Buffer.from("Server: edge\r\n");
+const TRANSFER_ENCODING: Buffer = Buffer.from("Transfer-Encoding: chunked\r\n");
+const CONTENT_LENGTH: Buffer = Buffer.from("Content-Length: ");
+const CLOSE: Buffer = Buffer.from("Connection: close\r\n");
+const KEEP_ALIVE: Buffer = Buffer.from("Connection: keep-alive\r\n");
+const UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
+
+const DROP: Uint8Array = dropTable([
+  HeaderId.Connection,
+  HeaderId.ContentLength,
+  HeaderId.TransferEncoding,
+  HeaderId.KeepAlive,
+  HeaderId.ProxyConnection,
+  HeaderId.ProxyAuthenticate,
+  HeaderId.ProxyAuthorization,
+  HeaderId.Te,
+  HeaderId.Trailer,
+  HeaderId.Upgrade,
+  HeaderId.NamedByConnection,
+]);
+const DROP_ON_UPGRADE: Uint8Array = DROP.slice();
+DROP_ON_UPGRADE[HeaderId.Upgrade] = 0;

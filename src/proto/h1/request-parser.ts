@@ -1,0 +1,198 @@
+import { Byte, FIELD_VALUE, latin1, TOKEN } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
+import { headerIdOf } from "../../message/header-id.ts";
+import { methodOf } from "../../message/method.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { failure, NEED_MORE } from "./outcome.ts";
+import { judgeRequest } from "./request-rules.ts";
+import { locateTarget, TARGET_CLASS } from "./request-target.ts";
+
+/**
+ * Where the parser stands between two pieces of a head. Complete lines are never read twice; the line that was cut is
+ * read again from its start, and a line is short.
+ *
+ *   Start ──CRLF──▶ Line ──request line──▶ Fields ──empty line──▶ (done)
+ */
+export const enum HeadStage {
+  /** Before the request line: one CRLF may be skipped. */
+  Start = 0,
+  Line,
+  Fields,
+}
+
+/** Reads HTTP/1.1 request heads. RFC 9112 §2 to §5, with every leniency of those sections switched off. */
+export class RequestParser {
+  private readonly maxHeadBytes: number;
+  private stage: HeadStage = HeadStage.Start;
+  private headFrom = 0;
+  private at = 0;
+
+  /** @param maxHeadBytes largest head in bytes; more gives Fault.HeadTooLarge */
+  constructor(maxHeadBytes: number) {
+    this.maxHeadBytes = maxHeadBytes;
+  }
+
+  /** Makes ready for a head that begins at `from`. */
+  begin(from: number): void {
+    this.stage = HeadStage.Start;
+    this.headFrom = from;
+    this.at = from;
+  }
+
+  /** Whether any byte of a head beyond the skipped CRLF has been seen. */
+  hasBegun(to: number): boolean {
+    return this.stage !== HeadStage.Start || this.at < to;
+  }
+
+  /**
+   * Reads on. Between two calls `bytes` may be another array as long as what was there stands at the same offsets.
+   * @param to end of the valid bytes
+   * @param head takes the result; its `bytes` must have been set with `reset`
+   * @returns the offset behind the head; NEED_MORE; or a failure (see `faultOf`)
+   */
+  parse(bytes: Uint8Array, to: number, head: RequestHead): number {
+    head.bytes = bytes;
+    head.headers.bytes = bytes;
+    if (this.stage === HeadStage.Start) {
+      const outcome = this.skipEmptyLine(bytes, to);
+      if (outcome < 0) return outcome;
+    }
+    if (this.stage === HeadStage.Line) {
+      const outcome = this.parseLine(bytes, to, head);
+      if (outcome < 0) return outcome;
+      this.at = outcome;
+      this.stage = HeadStage.Fields;
+    }
+    return this.parseFields(bytes, to, head);
+  }
+
+  /** RFC 9112 §2.2: one empty line before the request line is skipped; decisions, "Framing points": no second one. */
+  private skipEmptyLine(bytes: Uint8Array, to: number): number {
+    if (this.at >= to) return NEED_MORE;
+    if (bytes[this.at] === Byte.Cr) {
+      if (this.at + 1 >= to) return NEED_MORE;
+      if (bytes[this.at + 1] !== Byte.Lf) return failure(Fault.BareLineBreak);
+      this.at += 2;
+    }
+    this.stage = HeadStage.Line;
+    return this.at;
+  }
+
+  private parseLine(bytes: Uint8Array, to: number, head: RequestHead): number {
+    const from = this.at;
+    const limit = Math.min(to, from + MAX_REQUEST_LINE_BYTES + 1);
+    let at = from;
+    while (at < limit && TOKEN[bytes[at]!] === 1) at++;
+    if (at === limit) return this.cutLine(from, limit, to);
+    if (bytes[at] !== Byte.Space || at === from) return failure(methodFault(bytes[at]!));
+    head.methodFrom = from;
+    head.methodTo = at;
+    const targetFrom = ++at;
+    let flags = 0;
+    let previous = 0;
+    for (; at < limit; at++) {
+      const byte = bytes[at]!;
+      const bits = TARGET_CLASS[byte]!;
+      if (bits === 0) break;
+      // Two slashes side by side: bit 3 (Slash) of both, moved up to bit 7 (DoubleSlash).
+      flags |= bits | ((bits & previous & 8) << 4);
+      previous = bits;
+    }
+    if (at === limit) return this.cutLine(from, limit, to);
+    if (bytes[at] !== Byte.Space) return failure(targetFault(bytes[at]!));
+    if (at === targetFrom) return failure(Fault.BadRequestLine);
+    head.targetFrom = targetFrom;
+    head.targetTo = at;
+    head.targetFlags = flags;
+    return this.parseVersion(bytes, at + 1, to, head);
+  }
+
+  private parseVersion(bytes: Uint8Array, from: number, to: number, head: RequestHead): number {
+    const length = Math.min(to - from, VERSION_LINE.length);
+    let other = false;
+    for (let i = 0; i < length; i++) {
+      const byte = bytes[from + i]!;
+      if (i === MAJOR_AT || i === MINOR_AT) {
+        if (byte < Byte.Zero || byte > Byte.Nine) return failure(Fault.BadVersion);
+        if (i === MAJOR_AT) other = byte !== VERSION_LINE[i];
+        else head.minor = byte - Byte.Zero;
+      } else if (byte !== VERSION_LINE[i]) {
+        return failure(byte === Byte.Lf || (i < MAJOR_AT && byte === Byte.Cr) ? Fault.BareLineBreak : Fault.BadVersion);
+      }
+    }
+    if (length < VERSION_LINE.length) return NEED_MORE;
+    if (other || head.minor > 1) return failure(Fault.UnsupportedVersion);
+    head.method = methodOf(bytes, head.methodFrom, head.methodTo);
+    const fault = locateTarget(bytes, head);
+    return fault === Fault.None ? from + VERSION_LINE.length : failure(fault);
+  }
+
+  private cutLine(from: number, limit: number, to: number): number {
+    if (limit - from > MAX_REQUEST_LINE_BYTES) return failure(Fault.RequestLineTooLong);
+    return limit === to ? NEED_MORE : failure(Fault.RequestLineTooLong);
+  }
+
+  /** One field line a turn: the name, the colon, the value without its outer whitespace, CRLF. */
+  private parseFields(bytes: Uint8Array, to: number, head: RequestHead): number {
+    const headers = head.headers;
+    let at = this.at;
+    for (;;) {
+      this.at = at;
+      if (at - this.headFrom > this.maxHeadBytes) return failure(Fault.HeadTooLarge);
+      if (at >= to) return NEED_MORE;
+      const nameFrom = at;
+      while (at < to && TOKEN[bytes[at]!] === 1) at++;
+      if (at === to) return this.cutField(nameFrom, to);
+      if (bytes[at] !== Byte.Colon || at === nameFrom) {
+        if (at === nameFrom && bytes[at] === Byte.Cr) return this.endOfHead(bytes, at, to, head);
+        return failure(nameFault(bytes[at]!, at === nameFrom));
+      }
+      if (at - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
+      const nameTo = at++;
+      while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
+      const valueFrom = at;
+      while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+      if (at - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
+      if (at === to) return this.cutField(nameFrom, to);
+      if (bytes[at] !== Byte.Cr) return failure(bytes[at] === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldValue);
+      if (at + 1 === to) return this.cutField(nameFrom, to);
+      if (bytes[at + 1] !== Byte.Lf) return failure(Fault.BareLineBreak);
+      if (headers.count === MAX_FIELDS) return failure(Fault.TooManyFields);
+      let valueTo = at;
+      while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
+      if (valueTo !== at || valueFrom !== nameTo + 2 || bytes[nameTo + 1] !== Byte.Space) head.canonicalLines = false;
+      headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);
+      at += 2;
+    }
+  }
+
+  private cutField(nameFrom: number, to: number): number {
+    if (to - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
+    return to - this.headFrom > this.maxHeadBytes ? failure(Fault.HeadTooLarge) : NEED_MORE;
+  }
+
+  private endOfHead(bytes: Uint8Array, at: number, to: number, head: RequestHead): number {
+    if (at + 1 === to) return NEED_MORE;
+    if (bytes[at + 1] !== Byte.Lf) return failure(Fault.BareLineBreak);
+    const fault = judgeRequest(head);
+    return fault === Fault.None ? at + 2 : failure(fault);
+  }
+}
+
+const VERSION_LINE: Uint8Array = latin1("HTTP/1.1\r\n");
+const MAJOR_AT = 5;
+const MINOR_AT = 7;
+
+function methodFault(byte: number): Fault {
+  return byte === Byte.Cr || byte === Byte.Lf ? Fault.BadRequestLine : Fault.BadMethod;
+}
+
+function targetFault(byte: number): Fault {
+  return byte === Byte.Cr || byte === Byte.Lf ? Fault.BadRequestLine : Fault.BadTarget;
+}
+
+function nameFault(byte: number, first: boolean): Fault {
+  if (byte === Byte.Space || byte === Byte.Tab) return first ? Fault.LineFolding : Fault.SpaceBeforeColon;
+  return byte === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldName;
+}

@@ -1,0 +1,179 @@
+import { Byte, equalsLower, latin1, TOKEN } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_CONTENT_LENGTH } from "../../core/limits.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { isAuthority, sameAuthority } from "./request-target.ts";
+
+/**
+ * Judges a head whose lines are well formed: framing, Host, Connection, Expect.
+ * Spec, "Preflight checks" and "HTTP framing enforcement at the edge"; decisions on framing points.
+ * @returns Fault.None, or why the request is refused; the derived fields of `head` are set
+ */
+export function judgeRequest(head: RequestHead): Fault {
+  const headers = head.headers;
+  head.keepAlive = head.minor === 1;
+  let lengthIndex = -1;
+  let codingIndex = -1;
+  let hasUpgrade = false;
+  let fault = Fault.None;
+  for (let i = 0; i < headers.count; i++) {
+    switch (headers.ids[i]) {
+      case HeaderId.Host:
+        if (head.hostIndex >= 0) return Fault.DuplicateHost;
+        head.hostIndex = i;
+        break;
+      case HeaderId.ContentLength:
+        if (lengthIndex >= 0) return Fault.DuplicateContentLength;
+        lengthIndex = i;
+        break;
+      case HeaderId.TransferEncoding:
+        fault = fault === Fault.None ? judgeCoding(headers, i, codingIndex >= 0) : fault;
+        codingIndex = i;
+        break;
+      case HeaderId.Expect:
+        fault = fault === Fault.None ? judgeExpectation(head, i) : fault;
+        break;
+      case HeaderId.Upgrade:
+        hasUpgrade = true;
+        break;
+    }
+  }
+  if (lengthIndex >= 0 && codingIndex >= 0) return Fault.LengthAndEncoding;
+  if (codingIndex >= 0 && head.minor === 0) return Fault.EncodingInHttp10;
+  if (fault !== Fault.None && fault !== Fault.BadExpectation) return fault;
+  if (codingIndex >= 0) head.framing = Framing.Chunked;
+  else if (lengthIndex >= 0) {
+    const length = parseContentLength(headers, lengthIndex);
+    if (length < 0) return Fault.BadContentLength;
+    head.contentLength = length;
+    head.framing = length > 0 ? Framing.Length : Framing.None;
+  }
+  const hostFault = judgeHost(head);
+  if (hostFault !== Fault.None) return hostFault;
+  judgeConnection(head, hasUpgrade);
+  return fault;
+}
+
+/**
+ * The number in a Content-Length field. RFC 9110 §8.6: digits only; decisions: at most 2^53-1, no list.
+ * @returns the length in bytes, or -1
+ */
+export function parseContentLength(headers: HeaderBlock, index: number): number {
+  const from = headers.spans[index * 4 + 2]!;
+  const to = headers.spans[index * 4 + 3]!;
+  if (from === to) return -1;
+  let length = 0;
+  for (let at = from; at < to; at++) {
+    const digit = headers.bytes[at]! - Byte.Zero;
+    if (digit < 0 || digit > 9) return -1;
+    length = length * 10 + digit;
+    if (length > MAX_CONTENT_LENGTH) return -1;
+  }
+  return length;
+}
+
+/** Calls a coding list's fault by name. Spec, "Preflight checks" 2 and 3. */
+function judgeCoding(headers: HeaderBlock, index: number, again: boolean): Fault {
+  const bytes = headers.bytes;
+  const nameTo = headers.spans[index * 4 + 1]!;
+  const from = headers.spans[index * 4 + 2]!;
+  const to = headers.spans[index * 4 + 3]!;
+  if (bytes[nameTo + 1] === Byte.Tab) return Fault.BadTransferEncoding;
+  if (!again && equalsLower(bytes, from, to, CHUNKED)) return Fault.None;
+  return judgeCodingList(bytes, from, to, again);
+}
+
+/** A second field, an empty element or anything but tokens is malformed; chunked must be last and once. */
+function judgeCodingList(bytes: Uint8Array, from: number, to: number, again: boolean): Fault {
+  let fault = again ? Fault.BadTransferEncoding : Fault.None;
+  let at = from;
+  let last = false;
+  while (at <= to) {
+    let end = at;
+    while (end < to && bytes[end] !== Byte.Comma) end++;
+    let a = at;
+    let b = end;
+    while (a < b && isBlank(bytes[a]!)) a++;
+    while (b > a && isBlank(bytes[b - 1]!)) b--;
+    if (a === b || last) return Fault.BadTransferEncoding;
+    for (let i = a; i < b; i++) if (TOKEN[bytes[i]!] !== 1) return Fault.BadTransferEncoding;
+    last = equalsLower(bytes, a, b, CHUNKED);
+    if (!last) fault = equalsLower(bytes, a, b, IDENTITY) ? Fault.BadTransferEncoding : Fault.UnsupportedCoding;
+    at = end + 1;
+  }
+  return fault;
+}
+
+/** RFC 9110 §10.1.1: 100-continue is the only expectation; in HTTP/1.0 it is ignored. */
+function judgeExpectation(head: RequestHead, index: number): Fault {
+  if (head.minor === 0) return Fault.None;
+  if (!head.headers.valueEquals(index, CONTINUE)) return Fault.BadExpectation;
+  head.expectContinue = true;
+  return Fault.None;
+}
+
+/** RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, in agreement with an absolute-form target. */
+function judgeHost(head: RequestHead): Fault {
+  const hasAuthority = head.authorityTo > head.authorityFrom;
+  if (head.hostIndex < 0) return head.minor === 1 ? Fault.MissingHost : Fault.None;
+  const { bytes, spans } = head.headers;
+  const from = spans[head.hostIndex * 4 + 2]!;
+  const to = spans[head.hostIndex * 4 + 3]!;
+  if (!isAuthority(bytes, from, to)) return Fault.BadHost;
+  if (hasAuthority && !sameAuthority(bytes, from, to, bytes, head.authorityFrom, head.authorityTo)) {
+    return Fault.AuthorityMismatch;
+  }
+  return Fault.None;
+}
+
+/** RFC 9112 §9.3 and RFC 9110 §7.6.1: persistence, upgrade, and the fields that Connection names. */
+function judgeConnection(head: RequestHead, hasUpgrade: boolean): void {
+  const headers = head.headers;
+  let close = false;
+  for (let i = headers.find(HeaderId.Connection); i >= 0; i = headers.find(HeaderId.Connection, i + 1)) {
+    if (headers.valueEquals(i, KEEP_ALIVE)) {
+      head.keepAlive = true;
+      continue;
+    }
+    const to = headers.spans[i * 4 + 3]!;
+    for (let at = headers.spans[i * 4 + 2]!; at < to; ) {
+      let end = at;
+      while (end < to && headers.bytes[end] !== Byte.Comma) end++;
+      let a = at;
+      let b = end;
+      while (a < b && isBlank(headers.bytes[a]!)) a++;
+      while (b > a && isBlank(headers.bytes[b - 1]!)) b--;
+      if (equalsLower(headers.bytes, a, b, CLOSE)) close = true;
+      else if (equalsLower(headers.bytes, a, b, KEEP_ALIVE)) head.keepAlive = true;
+      else if (equalsLower(headers.bytes, a, b, UPGRADE)) head.upgrade = hasUpgrade && head.minor === 1;
+      else if (b > a) markNamed(headers, a, b);
+      at = end + 1;
+    }
+  }
+  if (close) head.keepAlive = false;
+}
+
+/** Marks the fields with the name in `[from, to)` as hop-by-hop, but for those that frame or address the message. */
+export function markNamed(headers: HeaderBlock, from: number, to: number): void {
+  const name = headers.bytes.slice(from, to).map((byte) => (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte));
+  for (let i = 0; i < headers.count; i++) {
+    const id = headers.ids[i]!;
+    if (id >= HeaderId.Host && id <= HeaderId.TransferEncoding) continue;
+    if (equalsLower(headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!, name)) {
+      headers.ids[i] = HeaderId.NamedByConnection;
+    }
+  }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || byte === Byte.Tab;
+}
+
+const CHUNKED: Uint8Array = latin1("chunked");
+const IDENTITY: Uint8Array = latin1("identity");
+const CONTINUE: Uint8Array = latin1("100-continue");
+const CLOSE: Uint8Array = latin1("close");
+const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
+const UPGRADE: Uint8Array = latin1("upgrade");

@@ -1,0 +1,145 @@
+import { Byte, equalsLower, HEX_VALUE, LOWER, latin1, table } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { Method } from "../../message/method.ts";
+import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
+
+/**
+ * What each byte of a target means; 0 is refused. Visible ASCII is let through, so that the WAF and the origin judge
+ * odd characters; control bytes, space, DEL and raw non-ASCII bytes are not (RFC 3986 §2 allows none of them).
+ */
+export const TARGET_CLASS: Uint8Array = table((byte) => {
+  if (byte <= Byte.Space || byte >= Byte.Del) return 0;
+  switch (byte) {
+    case Byte.Percent:
+      return TargetFlag.Valid | TargetFlag.Percent;
+    case Byte.Dot:
+      return TargetFlag.Valid | TargetFlag.Dot;
+    case Byte.Slash:
+      return TargetFlag.Valid | TargetFlag.Slash;
+    case Byte.Question:
+      return TargetFlag.Valid | TargetFlag.Question;
+    case Byte.Hash:
+      return TargetFlag.Valid | TargetFlag.Hash;
+    case Byte.Backslash:
+    case Byte.Semicolon:
+      return TargetFlag.Valid | TargetFlag.Separator;
+    default:
+      return TargetFlag.Valid;
+  }
+});
+
+/**
+ * Finds authority, path and query within a target whose bytes have been checked.
+ * RFC 9112 §3.2: origin-form, absolute-form, authority-form (CONNECT alone), asterisk-form (OPTIONS alone).
+ * @returns Fault.None or Fault.BadTarget
+ */
+export function locateTarget(bytes: Uint8Array, head: RequestHead): Fault {
+  const from = head.targetFrom;
+  const to = head.targetTo;
+  if (head.method === Method.Connect) return locateAuthorityForm(bytes, head);
+  if (bytes[from] === Byte.Slash) {
+    locatePath(bytes, head, from, to);
+    return Fault.None;
+  }
+  if (bytes[from] === Byte.Star && to === from + 1 && head.method === Method.Options) {
+    locatePath(bytes, head, from, to);
+    return Fault.None;
+  }
+  const authorityFrom = behindScheme(bytes, from, to);
+  if (authorityFrom < 0) return Fault.BadTarget;
+  let at = authorityFrom;
+  while (at < to && bytes[at] !== Byte.Slash && bytes[at] !== Byte.Question && bytes[at] !== Byte.Hash) at++;
+  if (at === authorityFrom || !isAuthority(bytes, authorityFrom, at)) return Fault.BadTarget;
+  head.authorityFrom = authorityFrom;
+  head.authorityTo = at;
+  locatePath(bytes, head, at, to);
+  return Fault.None;
+}
+
+/**
+ * Whether `bytes[from, to)` is a host with an optional port: a registered name, an IPv4 address, or an IPv6 literal in
+ * brackets, without user information. RFC 9110 §7.2, RFC 3986 §3.2. Empty is not.
+ */
+export function isAuthority(bytes: Uint8Array, from: number, to: number): boolean {
+  let at = from;
+  if (bytes[at] === Byte.LeftBracket) {
+    at++;
+    const literalFrom = at;
+    while (at < to && IP_LITERAL[bytes[at]!] === 1) at++;
+    if (at === literalFrom || at >= to || bytes[at] !== Byte.RightBracket) return false;
+    at++;
+  } else {
+    const nameFrom = at;
+    while (at < to && REG_NAME[bytes[at]!] === 1) {
+      if (bytes[at] === Byte.Percent && !isTriplet(bytes, at, to)) return false;
+      at++;
+    }
+    if (at === nameFrom) return false;
+  }
+  if (at === to) return true;
+  if (bytes[at] !== Byte.Colon) return false;
+  let port = 0;
+  for (at++; at < to; at++) {
+    const digit = bytes[at]! - Byte.Zero;
+    if (digit < 0 || digit > 9) return false;
+    port = port * 10 + digit;
+    if (port > MAX_PORT) return false;
+  }
+  return true;
+}
+
+/** Whether two authorities name the same host and port, without regard to case; ports are compared as written. */
+export function sameAuthority(
+  a: Uint8Array,
+  aFrom: number,
+  aTo: number,
+  b: Uint8Array,
+  bFrom: number,
+  bTo: number,
+): boolean {
+  if (aTo - aFrom !== bTo - bFrom) return false;
+  for (let i = 0; i < aTo - aFrom; i++) {
+    if (LOWER[a[aFrom + i]!] !== LOWER[b[bFrom + i]!]) return false;
+  }
+  return true;
+}
+
+function locateAuthorityForm(bytes: Uint8Array, head: RequestHead): Fault {
+  if (!isAuthority(bytes, head.targetFrom, head.targetTo)) return Fault.BadTarget;
+  head.authorityFrom = head.targetFrom;
+  head.authorityTo = head.targetTo;
+  locatePath(bytes, head, head.targetTo, head.targetTo);
+  return Fault.None;
+}
+
+function locatePath(bytes: Uint8Array, head: RequestHead, from: number, to: number): void {
+  let queryTo = to;
+  if ((head.targetFlags & TargetFlag.Hash) !== 0) queryTo = indexOfByte(bytes, Byte.Hash, from, to);
+  head.pathFrom = from;
+  head.queryTo = queryTo;
+  const hasQuery = (head.targetFlags & TargetFlag.Question) !== 0;
+  head.pathTo = hasQuery ? indexOfByte(bytes, Byte.Question, from, queryTo) : queryTo;
+}
+
+/** Offset behind `http://` or `https://`, or -1. */
+function behindScheme(bytes: Uint8Array, from: number, to: number): number {
+  if (equalsLower(bytes, from, Math.min(to, from + HTTP.length), HTTP)) return from + HTTP.length;
+  return equalsLower(bytes, from, Math.min(to, from + HTTPS.length), HTTPS) ? from + HTTPS.length : -1;
+}
+
+function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
+  let at = from;
+  while (at < to && bytes[at] !== byte) at++;
+  return at;
+}
+
+function isTriplet(bytes: Uint8Array, at: number, to: number): boolean {
+  return at + 2 < to && HEX_VALUE[bytes[at + 1]!] !== 255 && HEX_VALUE[bytes[at + 2]!] !== 255;
+}
+
+const HTTP: Uint8Array = latin1("http://");
+const HTTPS: Uint8Array = latin1("https://");
+const MAX_PORT = 65535;
+/** RFC 3986 §3.2.2: unreserved, sub-delims, percent-encoded. */
+const REG_NAME: Uint8Array = table((byte) => (/[A-Za-z0-9\-._~!$&'()*+,;=%]/.test(String.fromCharCode(byte)) ? 1 : 0));
+const IP_LITERAL: Uint8Array = table((byte) => (/[A-Fa-f0-9:.]/.test(String.fromCharCode(byte)) ? 1 : 0));

@@ -1,0 +1,173 @@
+import { Byte, equalsLower, FIELD_VALUE, latin1, TOKEN } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { Framing } from "../../message/request-head.ts";
+import { failure, NEED_MORE } from "./outcome.ts";
+import { markNamed, parseContentLength } from "./request-rules.ts";
+
+/**
+ * Reads HTTP/1.1 response heads as strictly as requests: what an origin sends is as hostile as what a client sends.
+ * RFC 9112 §4 and §6.3. Every failure is Fault.UpstreamMalformed.
+ */
+export class ResponseParser {
+  status = 0;
+  /** Minor version of the answer: 0 or 1. */
+  minor = 1;
+  framing: Framing = Framing.None;
+  contentLength = 0;
+  /** Whether a Content-Length stood in the head, also where no body follows (HEAD, 304). */
+  hasLength = false;
+  /** Whether the connection may be used again after this answer. */
+  keepAlive = true;
+  private headFrom = 0;
+  private at = 0;
+  private inFields = false;
+
+  /** Makes ready for a head that begins at `from`. */
+  begin(from: number): void {
+    this.headFrom = from;
+    this.at = from;
+    this.inFields = false;
+    this.status = 0;
+    this.framing = Framing.None;
+    this.contentLength = 0;
+    this.hasLength = false;
+    this.keepAlive = true;
+  }
+
+  /**
+   * Reads on. Between two calls `bytes` may be another array as long as what was there stands at the same offsets.
+   * @param method of the request, since an answer to HEAD has no body
+   * @returns the offset behind the head; NEED_MORE; or a failure
+   */
+  parse(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
+    headers.bytes = bytes;
+    if (!this.inFields) {
+      const outcome = this.parseStatusLine(bytes, to);
+      if (outcome < 0) return outcome;
+      this.at = outcome;
+      this.inFields = true;
+    }
+    return this.parseFields(bytes, to, headers, method);
+  }
+
+  private parseStatusLine(bytes: Uint8Array, to: number): number {
+    const from = this.at;
+    const known = Math.min(to - from, STATUS_LINE.length);
+    for (let i = 0; i < known; i++) {
+      const byte = bytes[from + i]!;
+      if (i === MINOR_AT && (byte === 0x30 || byte === 0x31)) this.minor = byte - 0x30;
+      else if (i >= CODE_AT && i < CODE_AT + 3) {
+        if (byte < 0x30 || byte > 0x39) return MALFORMED;
+      } else if (byte !== STATUS_LINE[i]) return MALFORMED;
+    }
+    if (known < STATUS_LINE.length) return NEED_MORE;
+    const code = from + CODE_AT;
+    this.status = (bytes[code]! - 0x30) * 100 + (bytes[code + 1]! - 0x30) * 10 + (bytes[code + 2]! - 0x30);
+    if (this.status < 100 || this.status > 599) return MALFORMED;
+    let at = from + STATUS_LINE.length;
+    // RFC 9112 §4: the space behind the code is required, the phrase is not. Servers that leave both out are many.
+    if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
+    while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+    if (at - this.headFrom > MAX_RESPONSE_HEAD_BYTES) return MALFORMED;
+    if (at === to) return NEED_MORE;
+    if (bytes[at] !== Byte.Cr) return MALFORMED;
+    if (at + 1 === to) return NEED_MORE;
+    return bytes[at + 1] === Byte.Lf ? at + 2 : MALFORMED;
+  }
+
+  private parseFields(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
+    let at = this.at;
+    for (;;) {
+      this.at = at;
+      if (to - this.headFrom > MAX_RESPONSE_HEAD_BYTES && at - this.headFrom > MAX_RESPONSE_HEAD_BYTES)
+        return MALFORMED;
+      const nameFrom = at;
+      while (at < to && TOKEN[bytes[at]!] === 1) at++;
+      if (at === to) return this.cut(to);
+      if (bytes[at] !== Byte.Colon || at === nameFrom) {
+        if (at !== nameFrom || bytes[at] !== Byte.Cr) return MALFORMED;
+        if (at + 1 === to) return NEED_MORE;
+        if (bytes[at + 1] !== Byte.Lf) return MALFORMED;
+        return this.judge(headers, method) ? at + 2 : MALFORMED;
+      }
+      const nameTo = at++;
+      while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
+      const valueFrom = at;
+      while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+      if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return this.cut(to);
+      if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === MAX_FIELDS) return MALFORMED;
+      let valueTo = at;
+      while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
+      headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);
+      at += 2;
+    }
+  }
+
+  private cut(to: number): number {
+    return to - this.headFrom > MAX_RESPONSE_HEAD_BYTES ? MALFORMED : NEED_MORE;
+  }
+
+  /** RFC 9112 §6.3: how long the body is. Anything that two readers could read in two ways is refused. */
+  private judge(headers: HeaderBlock, method: Method): boolean {
+    let lengthIndex = -1;
+    let codingIndex = -1;
+    this.keepAlive = this.minor === 1;
+    for (let i = 0; i < headers.count; i++) {
+      const id = headers.ids[i];
+      if (id === HeaderId.ContentLength) {
+        if (lengthIndex >= 0) return false;
+        lengthIndex = i;
+      } else if (id === HeaderId.TransferEncoding) {
+        if (codingIndex >= 0 || !headers.valueEquals(i, CHUNKED)) return false;
+        codingIndex = i;
+      } else if (id === HeaderId.Connection) this.readConnection(headers, i);
+    }
+    if (codingIndex >= 0 && (lengthIndex >= 0 || this.minor === 0)) return false;
+    if (lengthIndex >= 0) {
+      this.contentLength = parseContentLength(headers, lengthIndex);
+      if (this.contentLength < 0) return false;
+      this.hasLength = true;
+    }
+    const bodyless = method === Method.Head || this.status < 200 || this.status === 204 || this.status === 304;
+    // RFC 9110 §8.6 and RFC 9112 §6.1: neither field may stand in a 1xx or 204.
+    if ((this.status < 200 || this.status === 204) && (codingIndex >= 0 || this.contentLength > 0)) return false;
+    if (bodyless) this.framing = Framing.None;
+    else if (codingIndex >= 0) this.framing = Framing.Chunked;
+    else if (lengthIndex >= 0) this.framing = this.contentLength > 0 ? Framing.Length : Framing.None;
+    else {
+      this.framing = Framing.UntilClose;
+      this.keepAlive = false;
+    }
+    return true;
+  }
+
+  private readConnection(headers: HeaderBlock, index: number): void {
+    const bytes = headers.bytes;
+    const to = headers.spans[index * 4 + 3]!;
+    for (let at = headers.spans[index * 4 + 2]!; at < to; ) {
+      let end = at;
+      while (end < to && bytes[end] !== Byte.Comma) end++;
+      let a = at;
+      let b = end;
+      while (a < b && (bytes[a] === Byte.Space || bytes[a] === Byte.Tab)) a++;
+      while (b > a && (bytes[b - 1] === Byte.Space || bytes[b - 1] === Byte.Tab)) b--;
+      if (equalsLower(bytes, a, b, CLOSE)) this.keepAlive = false;
+      else if (equalsLower(bytes, a, b, KEEP_ALIVE)) this.keepAlive = true;
+      else if (b > a && !equalsLower(bytes, a, b, UPGRADE)) markNamed(headers, a, b);
+      at = end + 1;
+    }
+  }
+}
+
+const MALFORMED = failure(Fault.UpstreamMalformed);
+const STATUS_LINE: Uint8Array = latin1("HTTP/1.1 200");
+const MINOR_AT = 7;
+const CODE_AT = 9;
+const CHUNKED: Uint8Array = latin1("chunked");
+const CLOSE: Uint8Array = latin1("close");
+const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
+const UPGRADE: Uint8Array = latin1("upgrade");

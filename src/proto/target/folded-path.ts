@@ -1,0 +1,228 @@
+import { Byte, HEX_VALUE, table } from "../../core/ascii.ts";
+import { lookalikeOf, TWO_DOTS } from "./lookalike.ts";
+import { MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
+
+/** What `FoldedPath.marks` keeps of each byte: the low bits are the decoding rounds it took, 0 for a literal byte. */
+export const enum Mark {
+  Rounds = 0x0f,
+  /** Not that byte to a strict decoder: overlong or sloppy UTF-8, `%uXXXX`, sloppy hexadecimal, a look-alike. */
+  Lookalike = 0x10,
+}
+
+/**
+ * A path as the most lenient decoder would read it, with the memory of how each byte was written. Percent-encoding is
+ * undone until nothing is left, other spellings of dots and slashes become dots and slashes, control bytes are dropped.
+ * It serves to judge a path, never to route or forward it. Cost: MAX_DECODING_ROUNDS passes over the path at most.
+ */
+export class FoldedPath {
+  bytes: Uint8Array = new Uint8Array(INITIAL_BYTES);
+  /** Mark bits of each byte. */
+  marks: Uint8Array = new Uint8Array(INITIAL_BYTES);
+  /** Offset in the raw path at which each byte's spelling begins. */
+  origins: Int32Array = new Int32Array(INITIAL_BYTES);
+  length = 0;
+  /** Mark of the control bytes that were dropped at the very end; 0 for none. */
+  endMark = 0;
+  /** Whether escapes were left after MAX_DECODING_ROUNDS. */
+  tooDeep = false;
+
+  /** Reads the path in `source[from, to)`. */
+  load(source: Uint8Array, from: number, to: number): void {
+    const length = to - from;
+    if (length > this.bytes.length) this.grow(length);
+    for (let i = 0; i < length; i++) {
+      this.bytes[i] = source[from + i]!;
+      this.marks[i] = 0;
+      this.origins[i] = i;
+    }
+    this.length = length;
+    this.endMark = 0;
+    let round = 1;
+    while (round <= MAX_DECODING_ROUNDS && this.decodeRound(round)) round++;
+    this.tooDeep = round > MAX_DECODING_ROUNDS && this.hasEscape();
+    this.decodeSloppyHex();
+    this.foldUtf8();
+  }
+
+  /**
+   * Takes out each `../` and `..\`, once and from left to right, as a filter of such sequences would: what it leaves of
+   * `....//` is a dot-dot segment.
+   */
+  stripParents(): void {
+    const bytes = this.bytes;
+    let write = 0;
+    for (let read = 0; read < this.length; ) {
+      if (bytes[read] === Byte.Dot && bytes[read + 1] === Byte.Dot && this.isSeparator(read + 2)) {
+        read += 3;
+        continue;
+      }
+      this.put(write++, bytes[read]!, this.marks[read]!, this.origins[read]!);
+      read++;
+    }
+    this.length = write;
+  }
+
+  /** Whether a slash or a backslash stands at `at`. */
+  isSeparator(at: number): boolean {
+    return at < this.length && (this.bytes[at] === Byte.Slash || this.bytes[at] === Byte.Backslash);
+  }
+
+  /** Undoes `%XX` and `%uXXXX` once. @returns whether there was any */
+  private decodeRound(round: number): boolean {
+    const bytes = this.bytes;
+    let write = 0;
+    let changed = false;
+    for (let read = 0; read < this.length; ) {
+      const width = bytes[read] === Byte.Percent ? this.escapeWidth(read) : 1;
+      const origin = this.origins[read]!;
+      if (width === 1) {
+        this.put(write++, bytes[read]!, this.marks[read]!, origin);
+      } else if (width === 3) {
+        const byte = HEX_VALUE[bytes[read + 1]!]! * 16 + HEX_VALUE[bytes[read + 2]!]!;
+        this.put(write++, byte, round | (this.marksOf(read, read + 3) & Mark.Lookalike), origin);
+        changed = true;
+      } else {
+        write = this.putCodePoint(write, this.codePointAt(read + 2), round | Mark.Lookalike, origin);
+        changed = true;
+      }
+      read += width;
+    }
+    this.length = write;
+    return changed;
+  }
+
+  /** 3 for `%XX`, 6 for a `%uXXXX` that stands for a byte or a look-alike, 1 for a percent sign that begins neither. */
+  private escapeWidth(at: number): number {
+    const bytes = this.bytes;
+    if (this.hasHex(at + 1, 2)) return 3;
+    if ((bytes[at + 1]! | 0x20) !== LOWER_U || !this.hasHex(at + 2, 4)) return 1;
+    const codePoint = this.codePointAt(at + 2);
+    return codePoint < 0x80 || lookalikeOf(codePoint) !== 0 ? 6 : 1;
+  }
+
+  private hasEscape(): boolean {
+    for (let at = 0; at < this.length; at++) {
+      if (this.bytes[at] === Byte.Percent && this.escapeWidth(at) > 1) return true;
+    }
+    return false;
+  }
+
+  private hasHex(at: number, count: number): boolean {
+    if (at + count > this.length) return false;
+    for (let i = 0; i < count; i++) {
+      if (HEX_VALUE[this.bytes[at + i]!] === NO_DIGIT) return false;
+    }
+    return true;
+  }
+
+  private codePointAt(at: number): number {
+    let value = 0;
+    for (let i = 0; i < 4; i++) value = value * 16 + HEX_VALUE[this.bytes[at + i]!]!;
+    return value;
+  }
+
+  /** `%qf` for `%af`: decoders that take every letter for a digit and keep eight bits of the result. */
+  private decodeSloppyHex(): void {
+    const bytes = this.bytes;
+    let write = 0;
+    for (let read = 0; read < this.length; ) {
+      const isEscape = bytes[read] === Byte.Percent && read + 2 < this.length;
+      const high = isEscape ? SLOPPY_DIGIT[bytes[read + 1]!]! : NO_DIGIT;
+      const low = isEscape ? SLOPPY_DIGIT[bytes[read + 2]!]! : NO_DIGIT;
+      const sloppy = high !== NO_DIGIT && low !== NO_DIGIT;
+      const mark = sloppy ? Mark.Lookalike | this.marksOf(read, read + 3) : this.marks[read]!;
+      this.put(write++, sloppy ? (high * 16 + low) & 0xff : bytes[read]!, mark, this.origins[read]!);
+      read += sloppy ? 3 : 1;
+    }
+    this.length = write;
+  }
+
+  /** Folds overlong forms and look-alikes, and drops control bytes, whose mark goes to the byte behind them. */
+  private foldUtf8(): void {
+    const bytes = this.bytes;
+    let write = 0;
+    let dropped = 0;
+    for (let read = 0; read < this.length; ) {
+      const byte = bytes[read]!;
+      const origin = this.origins[read]!;
+      if (byte < 0x20 || byte === Byte.Del) {
+        dropped |= this.marks[read++]! | 1;
+        continue;
+      }
+      const width = byte >= 0xc0 ? this.sequenceWidth(read) : 1;
+      const folded = width > 1 ? lookalikeOf(this.sequenceValue(read, width)) : 0;
+      if (folded === 0) {
+        this.put(write++, byte, this.marks[read++]! | dropped, origin);
+      } else {
+        write = this.putCodePoint(write, folded, Mark.Lookalike | this.marksOf(read, read + width) | dropped, origin);
+        read += width;
+      }
+      dropped = 0;
+    }
+    this.length = write;
+    this.endMark = dropped;
+  }
+
+  /** Width of the UTF-8 sequence at `at`, long and overlong forms included; 1 where there is none. */
+  private sequenceWidth(at: number): number {
+    const lead = this.bytes[at]!;
+    const width = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : lead < 0xfc ? 5 : lead < 0xfe ? 6 : 1;
+    if (at + width > this.length) return 1;
+    // Sloppy decoders take any second byte behind 0xC0 and 0xC1; a literal one would be a file name in Latin-1.
+    if (lead <= 0xc1) return this.marks[at + 1] === 0 ? 1 : 2;
+    for (let i = 1; i < width; i++) {
+      if ((this.bytes[at + i]! & 0xc0) !== 0x80) return 1;
+    }
+    return width;
+  }
+
+  private sequenceValue(at: number, width: number): number {
+    const lead = this.bytes[at]!;
+    const second = this.bytes[at + 1]!;
+    // A decoder that drops the invalid lead byte sees the ASCII byte behind it.
+    if (lead <= 0xc1 && second < 0x80 && lookalikeOf(second) !== 0) return second;
+    let value = lead & (0x7f >> width);
+    for (let i = 1; i < width; i++) value = value * 64 + (this.bytes[at + i]! & 0x3f);
+    return value;
+  }
+
+  private putCodePoint(write: number, value: number, mark: number, origin: number): number {
+    const folded = value < 0x80 ? value : lookalikeOf(value);
+    this.put(write++, folded === TWO_DOTS ? Byte.Dot : folded, mark, origin);
+    if (folded === TWO_DOTS) this.put(write++, Byte.Dot, mark, origin);
+    return write;
+  }
+
+  private put(at: number, byte: number, mark: number, origin: number): void {
+    this.bytes[at] = byte;
+    this.marks[at] = mark;
+    this.origins[at] = origin;
+  }
+
+  /** The highest number of rounds and all other bits of the marks of `[from, to)`. */
+  private marksOf(from: number, to: number): number {
+    let rounds = 0;
+    let bits = 0;
+    for (let at = from; at < to; at++) {
+      const mark = this.marks[at]!;
+      rounds = Math.max(rounds, mark & Mark.Rounds);
+      bits |= mark & ~Mark.Rounds;
+    }
+    return rounds | bits;
+  }
+
+  private grow(length: number): void {
+    this.bytes = new Uint8Array(length * 2);
+    this.marks = new Uint8Array(length * 2);
+    this.origins = new Int32Array(length * 2);
+  }
+}
+
+const INITIAL_BYTES = 1024;
+const NO_DIGIT = 255;
+const LOWER_U = 0x75;
+const SLOPPY_DIGIT: Uint8Array = table((byte) => {
+  if (byte >= Byte.Zero && byte <= Byte.Nine) return byte - Byte.Zero;
+  const letter = (byte | 0x20) - Byte.LowerA;
+  return letter >= 0 && letter < 26 ? letter + 10 : NO_DIGIT;
+});

@@ -1,0 +1,139 @@
+import { FAULTS } from "../core/fault.ts";
+import {
+  FRAMING_AT,
+  LATENCY_AT,
+  LATENCY_BOUNDS_MS,
+  LATENCY_SUM,
+  Row,
+  UPSTREAM_PLACES,
+  UPSTREAM_TRIPS,
+  UPSTREAMS_AT,
+  WAF_BLOCKED_AT,
+  WAF_CATEGORIES,
+  WAF_DETECTED_AT,
+} from "./counter-rows.ts";
+import { type CounterBuffers, resetGauges } from "./counter-table.ts";
+import type { LabelRegistry } from "./label-registry.ts";
+import { OVERFLOW_LABEL } from "./label-registry.ts";
+import { keyLabelId, keyMethod, keyStatus } from "./series-key.ts";
+import { addSeries, OVERFLOW_KEY } from "./series-table.ts";
+
+/** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
+export interface RequestSeries {
+  readonly label: string;
+  /** Number of the method. */
+  readonly method: number;
+  readonly status: number;
+  readonly count: number;
+}
+
+export interface LabelledCount {
+  readonly label: string;
+  readonly count: number;
+}
+
+/** A histogram of durations. Bucket i counts what took at most LATENCY_BOUNDS_MS[i] and more than the bound before. */
+export interface LatencyTotals {
+  readonly buckets: readonly number[];
+  readonly sumMs: number;
+  /** The sum of the buckets, so that both agree however the counters move during the reading. */
+  readonly count: number;
+}
+
+/** The control thread's view: the counters of all workers, those that died included, added up when asked. */
+export class CounterTotals {
+  private readonly buffers: readonly CounterBuffers[];
+  private readonly rows: readonly Float64Array[];
+  private readonly routes: LabelRegistry;
+  private readonly upstreams: LabelRegistry;
+
+  /** @param buffers one a worker, in the order of the workers' numbers */
+  constructor(buffers: readonly CounterBuffers[], routes: LabelRegistry, upstreams: LabelRegistry) {
+    this.buffers = buffers;
+    this.rows = buffers.map((one) => new Float64Array(one.rows));
+    this.routes = routes;
+    this.upstreams = upstreams;
+  }
+
+  /** Sets the gauges of a worker that is gone to 0. */
+  workerDied(worker: number): void {
+    resetGauges(this.buffers[worker]!);
+  }
+
+  /** Notes that a log batch of this many characters came from the worker, so that it may send more. */
+  logTaken(worker: number, chars: number): void {
+    this.rows[worker]![Row.LogCharsTaken]! += chars;
+  }
+
+  /** The sum of one row over all workers. */
+  sum(row: Row): number {
+    return this.at(row);
+  }
+
+  requests(): readonly RequestSeries[] {
+    return this.series((one) => one.requests, this.routes);
+  }
+
+  /** Requests to upstreams: `label` is the upstream, `method` is always 0. */
+  upstreamRequests(): readonly RequestSeries[] {
+    return this.series((one) => one.upstreamRequests, this.upstreams);
+  }
+
+  /** Every fault that is about framing with its count, be it 0. */
+  framingRejections(): readonly LabelledCount[] {
+    return FAULTS.map((row, fault) => ({ row, fault }))
+      .filter(({ row }) => row.framing)
+      .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
+  }
+
+  /** Every WAF category with the number of requests that were refused for it, be it 0. */
+  wafBlocked(): readonly LabelledCount[] {
+    return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_BLOCKED_AT + i) }));
+  }
+
+  /** The same for requests that detection mode let through. */
+  wafDetected(): readonly LabelledCount[] {
+    return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_DETECTED_AT + i) }));
+  }
+
+  requestLatency(): LatencyTotals {
+    return this.latencyAt(LATENCY_AT);
+  }
+
+  /** The latency of every upstream that has been asked. */
+  upstreamLatency(): readonly { readonly label: string; readonly latency: LatencyTotals }[] {
+    return this.upstreams
+      .all()
+      .map((label, id) => ({ label, latency: this.latencyAt(UPSTREAMS_AT + id * UPSTREAM_PLACES) }))
+      .filter(({ latency }) => latency.count > 0);
+  }
+
+  /** The breaker trips of every known upstream, be they 0. */
+  breakerTrips(): readonly LabelledCount[] {
+    return this.upstreams
+      .all()
+      .map((label, id) => ({ label, count: this.at(UPSTREAMS_AT + id * UPSTREAM_PLACES + UPSTREAM_TRIPS) }))
+      .filter(({ label, count }) => count > 0 || label !== OVERFLOW_LABEL);
+  }
+
+  private series(bufferOf: (one: CounterBuffers) => SharedArrayBuffer, labels: LabelRegistry): RequestSeries[] {
+    const sums = new Map<number, number>();
+    for (const one of this.buffers) addSeries(bufferOf(one), sums);
+    return [...sums].map(([key, count]) =>
+      key === OVERFLOW_KEY
+        ? { label: OVERFLOW_LABEL, method: 0, status: 0, count }
+        : { label: labels.labelOf(keyLabelId(key)), method: keyMethod(key), status: keyStatus(key), count },
+    );
+  }
+
+  private latencyAt(from: number): LatencyTotals {
+    const buckets = Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, (_, i) => this.at(from + i));
+    return { buckets, sumMs: this.at(from + LATENCY_SUM), count: buckets.reduce((sum, count) => sum + count, 0) };
+  }
+
+  private at(place: number): number {
+    let sum = 0;
+    for (const rows of this.rows) sum += rows[place]!;
+    return sum;
+  }
+}

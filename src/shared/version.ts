@@ -1,0 +1,7 @@
+import { version } from "../../package.json";
+
+/** The gateway's version, SemVer without a `v`: the same string wherever it is shown. Decisions, "Version". */
+export const VERSION: string = version;
+
+/** Name and version of the JavaScript engine, such as `bun/1.4.4`. */
+export const ENGINE: string = `bun/${Bun.version}`;

@@ -1,0 +1,85 @@
+import type { ByteSocket } from "../net/byte-socket.ts";
+import type { H1UpstreamConnection } from "./h1-upstream-connection.ts";
+import type { OriginSettings } from "./origin-pool.ts";
+
+type UpstreamSocket = ByteSocket & { data: H1UpstreamConnection };
+
+/** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
+export function connectSocket(settings: OriginSettings, connection: H1UpstreamConnection): void {
+  const options = {
+    hostname: settings.hostname,
+    port: settings.port,
+    allowHalfOpen: true,
+    data: connection,
+    socket: settings.tls === null ? PLAIN : SECURE,
+    ...(settings.tls === null ? {} : { tls: settings.tls }),
+  };
+  Bun.connect(options as never).catch(() => {
+    connection.context.beginTurn();
+    connection.onConnectFailed();
+    connection.context.endTurn();
+  });
+}
+
+const COMMON = {
+  data(socket: UpstreamSocket, chunk: Buffer): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onData(chunk);
+    connection.context.endTurn();
+  },
+  end(socket: UpstreamSocket): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onEnd();
+    connection.context.endTurn();
+  },
+  drain(socket: UpstreamSocket): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onDrain();
+    connection.context.endTurn();
+  },
+  close(socket: UpstreamSocket): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onClose();
+    connection.context.endTurn();
+  },
+  error(socket: UpstreamSocket, error: unknown): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onException(error);
+    connection.context.endTurn();
+  },
+  connectError(): void {
+    // The rejected promise says the same.
+  },
+};
+
+const PLAIN = {
+  ...COMMON,
+  open(socket: UpstreamSocket): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    connection.onOpen(socket);
+    connection.context.endTurn();
+  },
+};
+
+/** With TLS nothing can be written before the handshake, and only the handshake says whether the peer is trusted. */
+const SECURE = {
+  ...COMMON,
+  open(): void {},
+  handshake(socket: UpstreamSocket, ok: boolean, error: Error | null): void {
+    const connection = socket.data;
+    connection.context.beginTurn();
+    const strict = connection.requiresTrust;
+    if (ok && (!strict || error === null || error === undefined)) connection.onOpen(socket);
+    else {
+      connection.onConnectFailed();
+      socket.terminate();
+    }
+    connection.context.endTurn();
+  },
+};

@@ -1,0 +1,80 @@
+import type { Exchange } from "../message/exchange.ts";
+import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
+import { H1UpstreamConnection } from "./h1-upstream-connection.ts";
+import type { UpstreamContext } from "./upstream-context.ts";
+
+/** How to reach an origin. */
+export interface OriginSettings {
+  /** `scheme://host[:port]`, the name in metrics and logs. */
+  readonly originKey: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** Host field where the client's is not kept. */
+  readonly authority: string;
+  /** TLS options for the connection, or null for cleartext. */
+  readonly tls: UpstreamTls | null;
+  readonly maxIdleConnections: number;
+  readonly idleTimeoutMs: number;
+}
+
+/** Contents, not paths: files are read when the configuration is. */
+export interface UpstreamTls {
+  readonly serverName: string;
+  readonly ca: string | readonly string[] | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly rejectUnauthorized: boolean;
+}
+
+/** The connections of one worker to one origin. The one used last is used first, so that spare ones grow old. */
+export class OriginPool implements Upstream {
+  readonly settings: OriginSettings;
+  readonly context: UpstreamContext;
+  readonly label: string;
+  readonly authority: string;
+  private readonly idle: H1UpstreamConnection[] = [];
+  private closed = false;
+
+  constructor(settings: OriginSettings, context: UpstreamContext) {
+    this.settings = settings;
+    this.context = context;
+    this.label = settings.originKey;
+    this.authority = settings.authority;
+  }
+
+  /** Starts the exchange on a kept connection, or on a new one. */
+  send(ex: Exchange, caller: UpstreamCaller): void {
+    const kept = this.idle.pop();
+    const connection = kept ?? new H1UpstreamConnection(this);
+    connection.start(ex, caller);
+  }
+
+  /** Starts the exchange on a new connection, for a retry after a kept one failed. */
+  sendFresh(ex: Exchange, caller: UpstreamCaller): void {
+    new H1UpstreamConnection(this).start(ex, caller);
+  }
+
+  /** Takes a connection that is ready for another exchange. @returns false when it should close */
+  keep(connection: H1UpstreamConnection): boolean {
+    if (this.closed || this.idle.length >= this.settings.maxIdleConnections) return false;
+    this.idle.push(connection);
+    return true;
+  }
+
+  /** Forgets a kept connection that is gone. */
+  forget(connection: H1UpstreamConnection): void {
+    const index = this.idle.indexOf(connection);
+    if (index >= 0) this.idle.splice(index, 1);
+  }
+
+  /** Closes the kept connections; those in use close when their exchange is over. */
+  close(): void {
+    this.closed = true;
+    for (const connection of this.idle.splice(0)) connection.closeIdle();
+  }
+
+  /** Kept connections. */
+  get idleCount(): number {
+    return this.idle.length;
+  }
+}

@@ -1,0 +1,71 @@
+import { HeaderBlock } from "../message/header-block.ts";
+import { Framing } from "../message/request-head.ts";
+import type { InputBuffer } from "../net/input-buffer.ts";
+import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+
+/** Cuts an answer's body out of an upstream connection's input. RFC 9112 §6.3. */
+export class ReplyBody {
+  /** The piece that `next` found. */
+  from = 0;
+  to = 0;
+  done = false;
+  failed = false;
+  /** The origin has ended a body that runs until the connection closes, while the client could not take it. */
+  ended = false;
+  private framing: Framing = Framing.None;
+  private remaining = 0;
+  private decoder: ChunkedDecoder | null = null;
+
+  /** Makes ready for a body. */
+  begin(framing: Framing, contentLength: number): void {
+    this.framing = framing;
+    this.remaining = contentLength;
+    this.done = false;
+    this.failed = false;
+    this.ended = false;
+    if (framing !== Framing.Chunked) return;
+    this.decoder ??= new ChunkedDecoder();
+    this.decoder.begin(0);
+  }
+
+  /**
+   * Takes the next piece off the input.
+   * @returns its length in bytes; 0 where only framing was read
+   */
+  next(input: InputBuffer): number {
+    if (this.framing === Framing.Chunked) return this.nextChunk(input);
+    this.from = input.from;
+    this.to = input.to;
+    if (this.framing === Framing.Length) {
+      this.to = Math.min(input.to, input.from + this.remaining);
+      this.remaining -= this.to - this.from;
+      this.done = this.remaining === 0;
+    }
+    input.from = this.to;
+    return this.to - this.from;
+  }
+
+  /** The trailer fields behind a chunked body, or null. */
+  trailers(): HeaderBlock | null {
+    if (this.framing !== Framing.Chunked || !this.decoder!.trailers.hasFields()) return null;
+    const block = new HeaderBlock();
+    block.resetOwn();
+    this.decoder!.trailers.appendTo(block);
+    return block;
+  }
+
+  private nextChunk(input: InputBuffer): number {
+    const decoder = this.decoder!;
+    const event = decoder.next(input.bytes, input.from, input.to);
+    if (event === ChunkEvent.Failed) {
+      this.failed = true;
+      return 0;
+    }
+    input.from = decoder.consumed;
+    this.done = event === ChunkEvent.Done;
+    if (event !== ChunkEvent.Data) return 0;
+    this.from = decoder.dataFrom;
+    this.to = decoder.dataTo;
+    return this.to - this.from;
+  }
+}

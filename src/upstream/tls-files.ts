@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import type { UpstreamTls } from "./origin-pool.ts";
+
+/** The files and switches of a route's `tls:` section. */
+export interface UpstreamTlsFiles {
+  readonly caFile: string;
+  readonly clientCertificate: { readonly certFile: string; readonly keyFile: string };
+  readonly serverName: string;
+  readonly insecureSkipVerify: boolean;
+}
+
+/**
+ * Reads what a TLS connection to an origin needs.
+ * @param hostname name to ask for and to check where the section names none
+ * @throws when a file cannot be read
+ */
+export function readUpstreamTls(files: UpstreamTlsFiles, hostname: string): UpstreamTls {
+  const { certFile, keyFile } = files.clientCertificate;
+  return {
+    serverName: files.serverName === "" ? hostname : files.serverName,
+    ca: read(files.caFile),
+    cert: read(certFile),
+    key: read(keyFile),
+    rejectUnauthorized: !files.insecureSkipVerify,
+  };
+}
+
+function read(path: string): string | undefined {
+  return path === "" ? undefined : readFileSync(path, "utf8");
+}

@@ -1,0 +1,17 @@
+import type { TimerWheel } from "../core/timer-wheel.ts";
+import type { IdleExchangePorts } from "../message/exchange.ts";
+import type { WriterGroup } from "../net/socket-writer.ts";
+import type { Turn } from "../net/turn.ts";
+
+/** What all upstream connections of one worker share. */
+export interface UpstreamContext {
+  readonly writers: WriterGroup;
+  readonly wheel: TimerWheel;
+  readonly turn: Turn;
+  readonly idlePorts: IdleExchangePorts;
+  /** What every socket event begins and ends with: the time is read, the gathered output is sent. */
+  beginTurn(): void;
+  endTurn(): void;
+  /** An exception escaped from the handling of an upstream connection. */
+  onException(error: unknown): void;
+}

@@ -1,0 +1,31 @@
+import { describe, expect, test } from "bun:test";
+import { fixed, median, percentile, slope, table } from "./figures.ts";
+
+describe("figures", () => {
+  test("the median is the middle value, or the mean of the two middle ones", () => {
+    expect(median([9, 1, 5])).toBe(5);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(median([])).toBeNaN();
+  });
+
+  test("percentiles are interpolated between neighbours", () => {
+    expect(percentile([0, 10, 20, 30, 40], 99)).toBeCloseTo(39.6);
+    expect(percentile([7], 99)).toBe(7);
+  });
+
+  test("the slope is that of the least-squares line", () => {
+    expect(slope([1, 2, 3, 4].map((x) => ({ x, y: 5 + 2 * x })))).toBeCloseTo(2);
+    expect(slope([0, 1, 2, 3].map((x) => ({ x, y: [1, 3, 2, 4][x]! })))).toBeCloseTo(0.8);
+    expect(slope([{ x: 1, y: 1 }])).toBe(0);
+  });
+
+  test("a figure that is not known is a dash", () => {
+    expect(fixed(1.005, 1)).toBe("1.0");
+    expect(fixed(undefined, 2)).toBe("-");
+    expect(fixed(Number.NaN, 2)).toBe("-");
+  });
+
+  test("a table has its first column on the left", () => {
+    expect(table(["a", "b"], [["x", "1"]])).toBe("| a | b |\n| --- | ---: |\n| x | 1 |");
+  });
+});

@@ -1,0 +1,113 @@
+// The command line of the benchmarks.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+/** What the command line asked for. */
+export interface Options {
+  readonly section: string;
+  readonly edge: string;
+  readonly only: readonly string[];
+  readonly peers: readonly string[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly workers: number;
+  readonly idleConnections: number;
+  readonly minutes: number;
+  readonly json: string | null;
+  readonly markdown: string | null;
+}
+
+/** The parts that can be run by name. */
+export const SECTIONS = ["all", "peers", "idle", "start", "workers", "soak", "micro"];
+
+const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
+
+  all       (default) peers, idle, start, workers; written to tests/bench/results.md
+  peers     CPU time per request beside nginx, HAProxy, Caddy and Varnish
+  idle      resident memory of idle keep-alive connections
+  start     time from spawn to the first answer
+  workers   throughput with two workers
+  soak      mixed load with vanishing clients: errors, and the slope of the memory
+  micro     nanoseconds per operation of the parts
+
+  --edge PATH        the gateway's binary                        (./edge)
+  --only A,B         scenarios of peers, or name parts of micro  (all)
+  --peers A,B        nginx,haproxy,caddy,varnish                 (those installed)
+  --rounds N         rounds, of which the median counts          (3)
+  --seconds N        length of one measurement                   (3)
+  --conns N          connections of a load                       (64)
+  --workers N        workers of each server in peers             (1)
+  --idle-conns N     connections of idle                         (10000)
+  --minutes N        length of soak, fractions allowed           (10)
+  --json FILE        the figures as JSON
+  --md FILE          the tables as Markdown
+`;
+
+const FLAGS = {
+  edge: { type: "string", default: "edge" },
+  only: { type: "string", default: "" },
+  peers: { type: "string", default: "nginx,haproxy,caddy,varnish" },
+  rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "3" },
+  conns: { type: "string", default: "64" },
+  workers: { type: "string", default: "1" },
+  "idle-conns": { type: "string", default: "10000" },
+  minutes: { type: "string", default: "10" },
+  json: { type: "string" },
+  md: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** Reads the flags; a wrong one ends the process with 2, `--help` with 0. */
+export function readOptions(args: string[]): Options {
+  try {
+    const { values, positionals } = parseArgs({ args, options: FLAGS, allowPositionals: true });
+    if (values.help) {
+      process.stdout.write(USAGE);
+      process.exit(0);
+    }
+    const [section = "all", ...rest] = positionals;
+    if (!SECTIONS.includes(section) || rest.length > 0) throw new Error(`no such part: ${positionals.join(" ")}`);
+    return {
+      section,
+      edge: binary(values.edge, section),
+      only: list(values.only),
+      peers: list(values.peers),
+      rounds: count("rounds", values.rounds),
+      seconds: count("seconds", values.seconds),
+      connections: count("conns", values.conns),
+      workers: count("workers", values.workers),
+      idleConnections: count("idle-conns", values["idle-conns"]),
+      minutes: positive("minutes", values.minutes),
+      json: values.json ? resolve(values.json) : null,
+      markdown: values.md ? resolve(values.md) : null,
+    };
+  } catch (error) {
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    return process.exit(2);
+  }
+}
+
+function binary(path: string, section: string): string {
+  const full = resolve(path);
+  if (section !== "micro" && !existsSync(full)) throw new Error(`no gateway at ${path} (scripts/build makes it)`);
+  return full;
+}
+
+function list(text: string): string[] {
+  return text.split(",").filter((part) => part !== "");
+}
+
+function count(name: string, text: string): number {
+  const value = positive(name, text);
+  if (!Number.isInteger(value)) throw new Error(`--${name} takes a whole number`);
+  return value;
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new Error(`--${name} takes a number above 0`);
+  return value;
+}

@@ -1,0 +1,174 @@
+// The configuration texts: every server does the same work, the way its own manual recommends for production.
+//   /health       a fixed JSON answer of the server itself
+//   /p/…          to the origin over kept connections, the prefix stripped, the client's address in X-Forwarded-For
+//   /c/…          the same through the server's cache (only in the `cache` setting)
+//   /static/…     files of the site
+import { join } from "node:path";
+import type { Lab } from "./lab.ts";
+
+/** What a scenario needs switched on beside the plain proxy. */
+export type Setting = "plain" | "tls" | "cache";
+
+/** The ports of one server. */
+export interface Ports {
+  readonly http: number;
+  readonly tls: number;
+}
+
+const HEALTH_BODY = '{"status":"ok"}';
+/** More than any scenario opens, the idle connections included. */
+const MAX_CONNECTIONS = 11_000;
+
+/** The common origin: one nginx process that never closes a connection. */
+export function originNginx(dir: string, site: string, port: number): string {
+  return `${nginxTop(dir, "origin", 1)}
+http {
+  ${nginxHttp(dir, "origin")}
+  server {
+    listen 127.0.0.1:${port};
+    root ${site};
+    location = /x { default_type application/json; return 200 '${HEALTH_BODY}'; }
+    location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
+  }
+}
+`;
+}
+
+/** nginx as the gateway. */
+export function nginxConfig(lab: Lab, ports: Ports, setting: Setting): string {
+  const tls = setting === "tls" ? nginxTls(lab, ports) : "";
+  const cache = setting === "cache" ? `proxy_cache_path ${lab.dir}/nginx-cache keys_zone=answers:16m;` : "";
+  const cached = setting === "cache" ? `location /c/ { ${nginxPass()} proxy_cache answers; }` : "";
+  return `${nginxTop(lab.dir, "nginx", lab.workers)}
+http {
+  ${nginxHttp(lab.dir, "nginx")}
+  sendfile on; tcp_nopush on; open_file_cache max=1000;
+  ${cache}
+  upstream origin { server 127.0.0.1:${lab.originPort}; keepalive 256; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${ports.http} reuseport;
+    ${tls}
+    location = /health { default_type application/json; return 200 '${HEALTH_BODY}'; }
+    location /static/ { alias ${lab.site}/; }
+    location /p/ { ${nginxPass()} }
+    ${cached}
+  }
+}
+`;
+}
+
+/** HAProxy as the gateway; it serves no files. */
+export function haproxyConfig(lab: Lab, ports: Ports, setting: Setting): string {
+  const tls = setting === "tls" ? `bind 127.0.0.1:${ports.tls} ssl crt ${lab.dir}/both.pem alpn h2,http/1.1` : "";
+  return `global
+  nbthread ${lab.workers}
+  maxconn ${MAX_CONNECTIONS}
+  no strict-limits
+defaults
+  mode http
+  option forwardfor
+  timeout connect 5s
+  timeout client 300s
+  timeout server 60s
+frontend gateway
+  bind 127.0.0.1:${ports.http}
+  ${tls}
+  http-request return status 200 content-type application/json string '${HEALTH_BODY}' if { path /health }
+  http-request replace-path ^/p(/.*) \\1
+  default_backend origin
+backend origin
+  http-reuse always
+  server origin 127.0.0.1:${lab.originPort} maxconn 1024 pool-max-conn 1024
+`;
+}
+
+/** Caddy as the gateway. */
+export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
+  const routes = `
+  handle /health {
+    header Content-Type application/json
+    respond \`${HEALTH_BODY}\` 200
+  }
+  handle_path /static/* {
+    root * ${lab.site}
+    file_server
+  }
+  handle_path /p/* {
+    reverse_proxy 127.0.0.1:${lab.originPort} {
+      transport http {
+        keepalive_idle_conns 256
+        keepalive_idle_conns_per_host 256
+      }
+    }
+  }`;
+  const tls = `https://localhost:${ports.tls} {\n  tls ${lab.dir}/cert.pem ${lab.dir}/key.pem${routes}\n}\n`;
+  return `{
+  admin off
+  auto_https off
+  servers {
+    protocols h1 h2 h2c
+  }
+}
+http://127.0.0.1:${ports.http} {${routes}
+}
+${setting === "tls" ? tls : ""}`;
+}
+
+/** Varnish, for the cache alone. */
+export function varnishConfig(lab: Lab): string {
+  return `vcl 4.1;
+backend origin { .host = "127.0.0.1"; .port = "${lab.originPort}"; }
+sub vcl_recv {
+  if (req.url == "/health") { return (synth(200)); }
+  set req.url = regsub(req.url, "^/[cp]/", "/");
+}
+`;
+}
+
+/** The gateway's own config.yaml. */
+export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
+  const files = `cert_file: ${join(lab.dir, "cert.pem")}, key_file: ${join(lab.dir, "key.pem")}`;
+  const tls = setting === "tls" ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
+  const cache = setting === "cache" ? "  cache: {enabled: true}\n" : "";
+  return `server:
+  host: 127.0.0.1
+  port: ${ports.http}
+  workers: ${lab.workers}
+  max_body_bytes: 67108864
+  access_log: {enabled: false}
+  waf: {enabled: true, mode: enforce}
+${tls}${cache}`;
+}
+
+/** The gateway's own routes.yaml. */
+export function edgeRoutes(lab: Lab, setting: Setting): string {
+  const target = `target: "http://127.0.0.1:${lab.originPort}"`;
+  const cached = setting === "cache" ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
+  return `- {type: static, prefix: /static, dir: ${lab.site}}
+- {type: upstream, prefix: /p, ${target}}
+${cached}`;
+}
+
+function nginxTop(dir: string, name: string, workers: number): string {
+  return `daemon off; pid ${dir}/${name}.pid; error_log stderr;
+worker_processes ${workers}; worker_rlimit_nofile ${MAX_CONNECTIONS + 1000};
+events { worker_connections ${MAX_CONNECTIONS}; }`;
+}
+
+function nginxHttp(dir: string, name: string): string {
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (kind) => `${kind}_temp_path ${dir}/${name}-${kind};`,
+  );
+  return `access_log off; keepalive_timeout 300s; keepalive_requests 1000000000; client_max_body_size 64m;
+  ${temporary.join(" ")}`;
+}
+
+function nginxTls(lab: Lab, ports: Ports): string {
+  return `listen 127.0.0.1:${ports.tls} ssl http2; ssl_certificate ${lab.dir}/cert.pem; ssl_certificate_key ${lab.dir}/key.pem;`;
+}
+
+function nginxPass(): string {
+  return `proxy_pass http://origin/; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header X-Forwarded-Proto $scheme;`;
+}

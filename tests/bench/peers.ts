@@ -1,0 +1,160 @@
+// The gateway beside its peers: CPU time per request, on one machine, within one run.
+//
+// CPU time (user and system, all threads, from the kernel) is the figure to compare: on a machine that the load
+// generator shares, throughput says more about the generator than about the server. Every round runs every server once,
+// in turn, on the same origin; the tables show medians of the rounds.
+import { fixed, median, table } from "./figures.ts";
+import { type Lab, makeCertificate } from "./lab.ts";
+import { type Load, PROGRAM, runLoad } from "./load-tools.ts";
+import type { Options } from "./options.ts";
+import type { Setting } from "./peer-configs.ts";
+import { cpuSeconds, residentMb } from "./process-stats.ts";
+import { SCENARIOS, type Scenario } from "./scenarios.ts";
+import { progress, type Section } from "./section.ts";
+import { edgeServer, installedPeers, type RunningServer, type ServerSpec, startServer } from "./servers.ts";
+
+/** One server in one scenario in one round. */
+export interface Sample extends Load {
+  readonly cpuMicrosPerRequest: number;
+  readonly residentMb: number;
+}
+
+/** All samples: scenario, then server, then one sample a round. */
+export type Samples = Map<string, Map<string, Sample[]>>;
+
+const WARM_UP_SECONDS = 1;
+const SETTINGS: readonly Setting[] = ["plain", "tls", "cache"];
+const GATEWAY = "edge";
+/** The peers that the gateway is held against; the ratio to the better of them is the one to watch. */
+const YARDSTICKS = ["nginx", "haproxy"];
+
+/** Runs the chosen scenarios. */
+export async function comparePeers(options: Options, lab: Lab): Promise<Section> {
+  const scenarios = chosenScenarios(options.only, lab);
+  const servers = [edgeServer(options.edge), ...installedPeers(options.peers)];
+  const samples: Samples = new Map();
+  const broken = new Set<string>();
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const server of servers) {
+      for (const setting of SETTINGS) {
+        const todo = scenarios.filter((s) => s.setting === setting && suits(s, server));
+        const id = `${server.name} (${setting})`;
+        if (todo.length === 0 || broken.has(id)) continue;
+        const running = await startServer(server, lab, setting);
+        if (running === null) broken.add(id);
+        else await measureAll(todo, server, running, { options, lab, round, samples });
+      }
+    }
+  }
+  const names = servers.map((s) => s.name).filter((name) => [...samples.values()].some((row) => row.has(name)));
+  return {
+    name: "peers",
+    markdown: [costTable(samples, names), latencyTable(samples, names), memoryTable(samples, names)].join("\n\n"),
+    data: Object.fromEntries([...samples].map(([name, row]) => [name, Object.fromEntries(row)])),
+    failed: [...broken].some((id) => id.startsWith(GATEWAY)) || gatewayErrors(samples) > 0,
+  };
+}
+
+interface Round {
+  readonly options: Options;
+  readonly lab: Lab;
+  readonly round: number;
+  readonly samples: Samples;
+}
+
+async function measureAll(todo: readonly Scenario[], server: ServerSpec, running: RunningServer, at: Round) {
+  try {
+    for (const scenario of todo) {
+      const sample = await measure(scenario, running, at);
+      const row = at.samples.get(scenario.name) ?? new Map<string, Sample[]>();
+      row.set(server.name, [...(row.get(server.name) ?? []), sample]);
+      at.samples.set(scenario.name, row);
+      const cost = fixed(sample.cpuMicrosPerRequest, 2).padStart(8);
+      const rate = fixed(sample.requestsPerSecond, 0).padStart(7);
+      progress(
+        `round ${at.round} ${scenario.name.padEnd(18)} ${server.name.padEnd(8)} ${cost} us/request ${rate}/s` +
+          `${sample.errors > 0 ? ` ${sample.errors} errors` : ""}`,
+      );
+    }
+  } finally {
+    await running.process.stop();
+  }
+}
+
+async function measure(scenario: Scenario, running: RunningServer, at: Round): Promise<Sample> {
+  const port = scenario.setting === "tls" ? running.ports.tls : running.ports.http;
+  const { connections, seconds } = at.options;
+  const plan = { scenario, port, connections, threads: 1, dir: at.lab.dir };
+  await runLoad({ ...plan, seconds: WARM_UP_SECONDS });
+  const pids = running.process.pids;
+  const before = cpuSeconds(pids);
+  const load = await runLoad({ ...plan, seconds });
+  const spent = cpuSeconds(pids) - before;
+  const cpuMicrosPerRequest = load.requests === 0 ? Number.NaN : (spent / load.requests) * 1e6;
+  return { ...load, cpuMicrosPerRequest, residentMb: residentMb(pids) };
+}
+
+function suits(scenario: Scenario, server: ServerSpec): boolean {
+  return server.name === GATEWAY || scenario.peers.includes(server.name);
+}
+
+function chosenScenarios(only: readonly string[], lab: Lab): Scenario[] {
+  const unknown = only.filter((name) => !SCENARIOS.some((s) => s.name === name));
+  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(", ")}`);
+  const wanted = SCENARIOS.filter((s) => only.length === 0 || only.includes(s.name));
+  const tls = wanted.some((s) => s.setting === "tls") && makeCertificate(lab.dir);
+  const left = wanted.filter((s) => Bun.which(PROGRAM[s.tool]) !== null && (tls || s.setting !== "tls"));
+  if (left.length < wanted.length) {
+    const names = wanted.filter((s) => !left.includes(s)).map((s) => s.name);
+    console.error(`left out, their tools are not installed: ${names.join(", ")} (scripts/install-peers)`);
+  }
+  return left;
+}
+
+function gatewayErrors(samples: Samples): number {
+  return [...samples.values()].flatMap((row) => row.get(GATEWAY) ?? []).reduce((sum, sample) => sum + sample.errors, 0);
+}
+
+function costTable(samples: Samples, names: readonly string[]): string {
+  const peers = names.filter((name) => name !== GATEWAY);
+  const rows = [...samples].map(([scenario, row]) => {
+    const cost = (name: string) => median((row.get(name) ?? []).map((s) => s.cpuMicrosPerRequest));
+    const ratio = (other: number) => fixed(cost(GATEWAY) / other, 2);
+    const best = Math.min(...YARDSTICKS.map(cost).filter((value) => !Number.isNaN(value)));
+    return [
+      scenario,
+      ...names.map((name) => fixed(cost(name), 2) + errorNote(row.get(name))),
+      ...peers.map((name) => ratio(cost(name))),
+      Number.isFinite(best) ? ratio(best) : "-",
+    ];
+  });
+  const head = ["CPU µs per request", ...names, ...peers.map((p) => `${GATEWAY}/${p}`), `${GATEWAY}/best of two`];
+  const note = "`best of two`: the cheaper of nginx and HAProxy in that row. Below 1.00 the gateway is cheaper.";
+  return `${table(head, rows)}\n\n${note}`;
+}
+
+function errorNote(samples: readonly Sample[] | undefined): string {
+  const errors = (samples ?? []).reduce((sum, sample) => sum + sample.errors, 0);
+  return errors === 0 ? "" : ` (${errors} errors)`;
+}
+
+function latencyTable(samples: Samples, names: readonly string[]): string {
+  const rows = [...samples].map(([scenario, row]) => [
+    scenario,
+    ...names.map((name) => {
+      const of = row.get(name);
+      if (of === undefined) return "-";
+      const [p50, p99] = [median(of.map((s) => s.p50Ms)), median(of.map((s) => s.p99Ms))];
+      return `${fixed(p50, 2)} / ${fixed(p99, 2)} / ${fixed(median(of.map((s) => s.requestsPerSecond)), 0)}`;
+    }),
+  ]);
+  return table(["p50 ms / p99 ms / requests a second", ...names], rows);
+}
+
+function memoryTable(samples: Samples, names: readonly string[]): string {
+  const rows = [...samples].map(([scenario, row]) => [
+    scenario,
+    ...names.map((name) => fixed(median((row.get(name) ?? []).map((s) => s.residentMb)), 1)),
+  ]);
+  return table(["resident MiB after the load", ...names], rows);
+}

@@ -1,0 +1,37 @@
+// The scenarios: one row is one comparison.
+import type { Setting } from "./peer-configs.ts";
+
+/** How the load is made. */
+export type Tool = "wrk" | "wrk-post" | "wrk-chunked" | "ab" | "h2load";
+
+/** One comparison of the gateway with its peers. */
+export interface Scenario {
+  readonly name: string;
+  readonly path: string;
+  readonly tool: Tool;
+  readonly setting: Setting;
+  /** The peers for which the scenario makes sense. */
+  readonly peers: readonly string[];
+}
+
+const PROXIES = ["nginx", "haproxy", "caddy"];
+const FILE_SERVERS = ["nginx", "caddy"];
+const H2C_PROXIES = ["haproxy", "caddy"];
+const CACHES = ["nginx", "varnish"];
+
+/** In the order in which they are run and printed. */
+export const SCENARIOS: readonly Scenario[] = [
+  { name: "direct", path: "/health", tool: "wrk", setting: "plain", peers: PROXIES },
+  { name: "proxy-small", path: "/p/x", tool: "wrk", setting: "plain", peers: PROXIES },
+  { name: "proxy-64k", path: "/p/body64k.txt", tool: "wrk", setting: "plain", peers: PROXIES },
+  { name: "post-4k", path: "/p/x", tool: "wrk-post", setting: "plain", peers: PROXIES },
+  { name: "chunked-4k", path: "/p/x", tool: "wrk-chunked", setting: "plain", peers: PROXIES },
+  { name: "close-per-request", path: "/health", tool: "ab", setting: "plain", peers: PROXIES },
+  { name: "static-1k", path: "/static/small.txt", tool: "wrk", setting: "plain", peers: FILE_SERVERS },
+  { name: "static-100k", path: "/static/big.bin", tool: "wrk", setting: "plain", peers: FILE_SERVERS },
+  { name: "h2c-proxy", path: "/p/x", tool: "h2load", setting: "plain", peers: H2C_PROXIES },
+  { name: "tls-h1-proxy", path: "/p/x", tool: "wrk", setting: "tls", peers: PROXIES },
+  { name: "tls-h2-proxy", path: "/p/x", tool: "h2load", setting: "tls", peers: PROXIES },
+  { name: "tls-handshake", path: "/health", tool: "ab", setting: "tls", peers: PROXIES },
+  { name: "cache-hit-1k", path: "/c/cached", tool: "wrk", setting: "cache", peers: CACHES },
+];

@@ -1,0 +1,45 @@
+import { RawClient } from "./raw-client.ts";
+
+const LISTENER = `
+const server = require("node:net").createServer(() => {});
+server.listen({ host: "127.0.0.1", port: 0, backlog: 1 }, () => {
+  console.log(server.address().port);
+  process.kill(process.pid, "SIGSTOP");
+});
+`;
+
+/** A loopback port whose listener accepts nobody: once its queue is full, a connect neither succeeds nor fails. */
+export class FullBacklog {
+  private readonly fillers: RawClient[] = [];
+
+  private constructor(
+    readonly port: number,
+    private readonly child: Bun.Subprocess,
+  ) {}
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts it; null where the queue does not fill up, as on systems other than Linux. */
+  static async start(): Promise<FullBacklog | null> {
+    const child = Bun.spawn([process.execPath, "-e", LISTENER], { stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+    const { value } = await child.stdout.getReader().read();
+    const full = new FullBacklog(Number(new TextDecoder().decode(value).trim()), child);
+    for (let i = 0; i < MAX_FILLERS; i++) {
+      const filler = await Promise.race([RawClient.connect(full.port), Bun.sleep(PENDING_MS).then(() => null)]);
+      if (filler === null) return full;
+      full.fillers.push(filler);
+    }
+    full.stop();
+    return null;
+  }
+
+  stop(): void {
+    for (const filler of this.fillers) filler.reset();
+    this.child.kill("SIGKILL");
+  }
+}
+
+const MAX_FILLERS = 1024;
+const PENDING_MS = 150;

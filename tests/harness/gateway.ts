@@ -1,0 +1,211 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { stringify } from "yaml";
+import { PATIENCE_MS } from "./byte-socket.ts";
+import { LineCollector, type LogLine } from "./line-collector.ts";
+import { exchangeOnce, RawClient, type Reply } from "./raw-client.ts";
+
+type Settings = Record<string, unknown>;
+
+/** What a gateway under test is started with. Everything is optional. */
+export interface GatewayOptions {
+  /** Laid over `DEFAULT_SERVER`; sections of `server` are merged, all else is replaced. */
+  readonly config?: Settings;
+  readonly routes?: readonly Settings[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+  /** Files of the working folder, by relative path, beside `config.yaml` and `routes.yaml`. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** A process that ran to its end. */
+export interface FinishedRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The compiled gateway that the tests run; EDGE_BINARY names another one. */
+export const EDGE_BINARY = process.env.EDGE_BINARY ?? join(import.meta.dir, "..", "..", "edge");
+
+/** A gateway process that serves on a loopback port of its own. */
+export class Gateway {
+  readonly logs = new LineCollector();
+  readonly errors = new LineCollector();
+
+  constructor(
+    readonly port: number,
+    readonly folder: string,
+    private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+  ) {
+    void this.logs.follow(child.stdout);
+    void this.errors.follow(child.stderr);
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  get hasExited(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Opens a raw connection to the gateway. */
+  connect(): Promise<RawClient> {
+    return RawClient.connect(this.port);
+  }
+
+  /** One request on a connection of its own. */
+  once(request: string | Uint8Array, method?: string): Promise<Reply> {
+    return exchangeOnce(this.port, request, method);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  /** Waits for the process to end; the exit code, or 128 + n after signal n. */
+  async exited(patienceMs = PATIENCE_MS): Promise<number> {
+    const code = await Promise.race([this.child.exited, Bun.sleep(patienceMs).then(() => null)]);
+    if (code === null) throw new Error(`the gateway has not ended; ${this.lastWords()}`);
+    return code;
+  }
+
+  /** Waits until a log line is there for which `matches` holds. */
+  log(what: string, matches: (line: LogLine) => boolean): Promise<LogLine> {
+    return this.logs.until(what, matches);
+  }
+
+  /** Resident memory now and at its peak, in bytes; null where the system does not tell (other than Linux). */
+  memory(): { resident: number; peak: number } | null {
+    const path = `/proc/${this.pid}/status`;
+    if (!existsSync(path)) return null;
+    const text = readFileSync(path, "latin1");
+    const read = (name: string): number =>
+      1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);
+    return { resident: read("VmRSS"), peak: read("VmHWM") };
+  }
+
+  /** Asks for an orderly end and checks that it came, with exit code 0 and nothing but JSON on stdout. */
+  async stop(): Promise<void> {
+    try {
+      if (this.hasExited) throw new Error(`the gateway ended by itself; ${this.lastWords()}`);
+      this.signal("SIGTERM");
+      const code = await this.exited();
+      if (code !== 0) throw new Error(`the gateway ended with ${code}; ${this.lastWords()}`);
+      await this.logs.finished;
+      if (this.logs.stray.length > 0) throw new Error(`not JSON on stdout: ${this.logs.stray.slice(0, 5).join("\n")}`);
+    } finally {
+      this.kill();
+    }
+  }
+
+  /** Ends the process at once, and removes its folder. */
+  kill(): void {
+    if (!this.hasExited) this.child.kill("SIGKILL");
+    running.delete(this);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** The end of both outputs, for messages. */
+  lastWords(): string {
+    return `stdout: ${this.logs.tail()} stderr: ${this.errors.tail()}`;
+  }
+}
+
+/** Starts `edge serve` in a folder of its own and waits until it answers. */
+export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  if (!existsSync(EDGE_BINARY)) throw new Error(`${EDGE_BINARY} is not there: run scripts/build first`);
+  const port = freePort();
+  const folder = writeFolder(port, options);
+  const child = Bun.spawn(
+    [EDGE_BINARY, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
+    { cwd: folder, env: environment(options.env), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  );
+  const gateway = new Gateway(port, folder, child);
+  running.add(gateway);
+  await untilServing(gateway);
+  return gateway;
+}
+
+/** Runs any command of the binary to its end, in a fresh folder with the given files or in `inFolder`, which stays. */
+export async function runEdge(
+  args: readonly string[],
+  options: GatewayOptions = {},
+  inFolder?: string,
+): Promise<FinishedRun> {
+  const folder = inFolder ?? writeFolder(freePort(), options);
+  try {
+    const child = Bun.spawn([EDGE_BINARY, ...args], {
+      cwd: folder,
+      env: environment(options.env),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: PATIENCE_MS,
+      killSignal: "SIGKILL",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { code: await child.exited, stdout, stderr };
+  } finally {
+    if (inFolder === undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** An upstream route. The breaker stays closed, so that one test's failures are not the next one's 503. */
+export function upstream(prefix: string, origin: { readonly url: string }, more: Settings = {}): Settings {
+  return { type: "upstream", prefix, target: origin.url, circuit_breaker: { failure_threshold: 100000 }, ...more };
+}
+
+/** A loopback port that was free a moment ago. */
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+/** One worker, so that all connections of a test share one upstream pool. */
+const DEFAULT_SERVER: Settings = { host: "127.0.0.1", workers: 1, shutdown_timeout: "5s" };
+const START_MS = 10000;
+const running = new Set<Gateway>();
+
+// Nothing outlives the test process, however it ends.
+process.on("exit", () => {
+  for (const gateway of running) gateway.kill();
+});
+
+function writeFolder(port: number, options: GatewayOptions): string {
+  const folder = mkdtempSync(join(tmpdir(), "edge-test-"));
+  const { server, ...sections } = options.config ?? {};
+  const config = { server: { ...DEFAULT_SERVER, port, ...(server as Settings | undefined) }, ...sections };
+  const files = { "config.yaml": stringify(config), "routes.yaml": stringify(options.routes ?? []), ...options.files };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  return folder;
+}
+
+/** Only what a process needs, so that nothing of the tester's own settings reaches the gateway. */
+function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return { PATH: process.env.PATH ?? "", HOME: tmpdir(), ...extra };
+}
+
+async function untilServing(gateway: Gateway): Promise<void> {
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    if (gateway.hasExited) break;
+    const client = await gateway.connect().catch(() => null);
+    if (client !== null) {
+      client.close();
+      return;
+    }
+    await Bun.sleep(5);
+  }
+  await Bun.sleep(50);
+  const words = gateway.lastWords();
+  gateway.kill();
+  throw new Error(`the gateway did not start; ${words}`);
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import manifest from "../../package.json";
+import { importCircles, importFaults } from "./import-law.ts";
+import { SOURCE_MODULES } from "./source-module.ts";
+
+const PACKAGES = Object.keys(manifest.dependencies);
+const GATEWAY = SOURCE_MODULES.filter((module) => !module.path.startsWith("tests/"));
+
+function importing(path: string, target: string, isTypeOnly = false) {
+  return {
+    path,
+    namesBun: false,
+    imports: [{ target, isOurs: /^(bin|src|tests)\//.test(target), isTypeOnly, line: 1 }],
+  };
+}
+
+describe("the import law", () => {
+  test("every file keeps it", () => {
+    expect(GATEWAY.flatMap((module) => importFaults(module, PACKAGES))).toEqual([]);
+  });
+
+  test("no files import each other in a circle", () => {
+    expect(importCircles(SOURCE_MODULES)).toEqual([]);
+  });
+
+  test.each([
+    ["src/core/bytes.ts", "node:buffer"],
+    ["src/core/bytes.ts", "src/message/method.ts"],
+    ["src/message/method.ts", "src/config/size.ts"],
+    ["src/proto/h1/parser.ts", "node:net"],
+    ["src/features/waf/rules.ts", "src/features/cache/store.ts"],
+    ["src/features/waf/rules.ts", "src/net/slab.ts"],
+    ["src/features/waf/rules.ts", "fast-check"],
+    ["src/net/slab.ts", "src/message/method.ts"],
+    ["src/edge/server.ts", "src/upstream/pool.ts"],
+    ["src/app/wire.ts", "src/cli/flags.ts"],
+    ["src/app/wire.ts", "tests/harness/origin.ts"],
+    ["src/cli/flags.ts", "src/core/bytes.ts"],
+    ["src/orphan.ts", "src/core/bytes.ts"],
+  ])("%s may not import %s", (path, target) => {
+    expect(importFaults(importing(path, target), PACKAGES)).toHaveLength(1);
+  });
+
+  test.each([
+    ["src/features/waf/rules.ts", "src/features/waf/score.ts"],
+    ["src/features/telemetry/exposition.ts", "prom-client"],
+    ["src/upstream/pool.ts", "src/shared/breakers.ts"],
+    ["src/tools/multihop/standalone.ts", "src/app/control.ts"],
+    ["bin/edge.ts", "src/cli/commands.ts"],
+  ])("%s may import %s", (path, target) => {
+    expect(importFaults(importing(path, target), PACKAGES)).toEqual([]);
+  });
+
+  test("a feature sees the configuration as types only", () => {
+    const target = "src/config/runtime-config.ts";
+    expect(importFaults(importing("src/features/waf/rules.ts", target, true), PACKAGES)).toEqual([]);
+    expect(importFaults(importing("src/features/waf/rules.ts", target, false), PACKAGES)).toHaveLength(1);
+  });
+
+  test("a circle is found", () => {
+    const circle = [importing("src/core/a.ts", "src/core/b.ts"), importing("src/core/b.ts", "src/core/a.ts")];
+    expect(importCircles(circle)).toEqual(["src/core/a.ts → src/core/b.ts → src/core/a.ts"]);
+    expect(importCircles([circle[0]!, importing("src/core/b.ts", "src/core/a.ts", true)])).toEqual([]);
+  });
+});

@@ -1,0 +1,91 @@
+// Who may import whom: ARCHITECTURE.md's picture of the folders, as a table.
+import { dirname } from "node:path";
+import type { Import, SourceModule } from "./source-module.ts";
+
+type Module = Pick<SourceModule, "path" | "imports" | "namesBun">;
+
+/** What each folder of src, and bin, may import beside itself. */
+export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  message: ["core"],
+  config: ["core"],
+  proto: ["core", "message"],
+  shared: ["core"],
+  features: ["core", "message", "proto", "shared"],
+  net: ["core"],
+  edge: ["core", "message", "proto", "net"],
+  upstream: ["core", "message", "proto", "net", "shared"],
+  app: ["core", "message", "config", "proto", "shared", "features", "net", "edge", "upstream"],
+  tools: ["core", "message", "proto", "net"],
+  cli: ["app", "tools"],
+  bin: ["app", "cli"],
+};
+
+/** Imports that the table above does not allow, each with its reason. */
+const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why: string }[] = [
+  { from: /^src\/features\//, to: /^src\/config\//, typeOnly: true, why: "a feature is built from its settings" },
+  { from: /^src\/tools\/multihop\//, to: /^src\/app\//, typeOnly: false, why: "multihop --standalone runs a gateway" },
+  { from: /^(?!src\/core\/)/, to: /^package\.json$/, typeOnly: false, why: "the version" },
+];
+
+const SANS_IO = ["core", "message", "proto"];
+const IO_MODULES = /^(bun(:.*)?|node:(fs|net|tls|dgram|dns|https?|http2|quic|child_process|worker_threads)(\/.*)?)$/;
+
+/** What is wrong with the imports of one file; `packages` are those that ship with the gateway. */
+export function importFaults(module: Module, packages: readonly string[]): string[] {
+  const from = folderOf(module.path);
+  if (from === null) return [`${module.path}: belongs to no folder of the import law`];
+  const faults = module.imports.flatMap((each) => {
+    const fault = each.isOurs ? ownFault(module.path, from, each) : foreignFault(from, each.target, packages);
+    return fault === null ? [] : [`${module.path}:${each.line}: ${fault}`];
+  });
+  if (SANS_IO.includes(from) && module.namesBun) faults.push(`${module.path}: ${from} does no I/O, but names Bun`);
+  return faults;
+}
+
+/** Files that import each other in a circle, as one text a circle. Imports of types are erased and close no circle. */
+export function importCircles(modules: readonly Module[]): string[] {
+  const targets = new Map(modules.map((m) => [m.path, m.imports.filter((i) => i.isOurs && !i.isTypeOnly)]));
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) circles.push([...trail.slice(start), path].join(" → "));
+    if (start >= 0 || done.has(path)) return;
+    for (const next of targets.get(path) ?? []) walk(next.target, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) walk(path, []);
+  return circles;
+}
+
+// The folder that the law speaks of: `core`, `bin`; null for a file that lies in none.
+function folderOf(path: string): string | null {
+  const [top, folder, rest] = path.split("/");
+  const name = top === "src" && rest !== undefined ? folder! : top!;
+  return name in ALLOWED ? name : null;
+}
+
+function ownFault(path: string, from: string, { target, isTypeOnly }: Import): string | null {
+  if (ALSO_ALLOWED.some((rule) => rule.from.test(path) && rule.to.test(target) && (isTypeOnly || !rule.typeOnly))) {
+    return null;
+  }
+  const to = folderOf(target);
+  if (to === null || target.startsWith("tests/")) return `imports ${target}, which is not part of the gateway`;
+  if (from === "features" && to === "features") {
+    return featureOf(path) === featureOf(target) ? null : `a feature imports the feature ${featureOf(target)}`;
+  }
+  return to === from || ALLOWED[from]!.includes(to) ? null : `${from} may not import ${to} (${target})`;
+}
+
+function foreignFault(from: string, target: string, packages: readonly string[]): string | null {
+  if (from === "core") return `core imports nothing, but ${target}`;
+  if (SANS_IO.includes(from) && IO_MODULES.test(target)) return `${from} does no I/O, but imports ${target}`;
+  if (/^(node|bun)(:|$)/.test(target)) return null;
+  const name = target.split("/", target.startsWith("@") ? 2 : 1).join("/");
+  return packages.includes(name) ? null : `${target} is no dependency of the gateway`;
+}
+
+function featureOf(path: string): string {
+  return dirname(path).split("/")[2] ?? "(none)";
+}

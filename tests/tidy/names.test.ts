@@ -1,0 +1,44 @@
+import { describe, expect, test } from "bun:test";
+import { PROJECT_FILES } from "./project-files.ts";
+import { SOURCE_MODULES } from "./source-module.ts";
+
+/** Names that say nothing about what is inside. */
+const EMPTY_WORDS = ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"];
+const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*$/;
+const OUR_FOLDERS = /^(bin|scripts|src|tests)\//;
+const TOP_LEVEL = [
+  ...[".bun", ".ci", ".git", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "bin"],
+  ...["biome.json", "bun.lock", "bunfig.toml", "config.yaml", "edge", "node_modules", "package.json", "routes.yaml"],
+  ...["scripts", "src", "tests", "tsconfig.json"],
+];
+
+function nameFaults(path: string): string[] {
+  const parts = path.split("/");
+  const faults = parts.filter((part) => !KEBAB_CASE.test(part)).map((part) => `${path}: ${part} is not kebab-case`);
+  const words = parts.flatMap((part) => part.split(/[-.]/));
+  faults.push(...words.filter((word) => EMPTY_WORDS.includes(word)).map((word) => `${path}: "${word}" says nothing`));
+  if (/(^|\/)index\.[jt]s$/.test(path)) faults.push(`${path}: name it by what it holds`);
+  return faults;
+}
+
+describe("names", () => {
+  test("files and folders are kebab-case and say what they hold", () => {
+    expect(PROJECT_FILES.filter((path) => OUR_FOLDERS.test(path)).flatMap(nameFaults)).toEqual([]);
+  });
+
+  test("a bad name is found", () => {
+    expect(nameFaults("src/core/headerBlock.ts")).toHaveLength(1);
+    expect(nameFaults("src/core/string-utils.ts")).toHaveLength(1);
+    expect(nameFaults("src/Core/index.ts")).toHaveLength(2);
+    expect(nameFaults("tests/unit/core/header-block.test.ts")).toEqual([]);
+  });
+
+  test("no file only passes on what others export", () => {
+    expect(SOURCE_MODULES.filter((module) => module.isBarrel).map((module) => module.path)).toEqual([]);
+  });
+
+  test("the top of the repository holds nothing else", () => {
+    const found = new Set(PROJECT_FILES.map((path) => path.split("/")[0]!));
+    expect([...found].filter((name) => !TOP_LEVEL.includes(name))).toEqual([]);
+  });
+});

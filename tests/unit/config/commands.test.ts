@@ -1,0 +1,156 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runCheck } from "../../../src/cli/check.ts";
+import { runInit } from "../../../src/cli/init.ts";
+import { starterFiles } from "../../../src/cli/starter-files.ts";
+import { inFolder, lines } from "./config-case.ts";
+
+const TOP = join(import.meta.dir, "../../..");
+
+function collect() {
+  const said = { out: "", err: "" };
+  const io = {
+    out: (text: string) => {
+      said.out += text;
+    },
+    err: (text: string) => {
+      said.err += text;
+    },
+  };
+  return { said, io };
+}
+
+function check(cwd: string, ...args: string[]) {
+  const { said, io } = collect();
+  const code = runCheck(args, io, { cwd, env: {}, knownWafRules: [] });
+  return { code, ...said };
+}
+
+describe("edge init", () => {
+  test("writes files that edge check finds in order", () => {
+    inFolder((dir) => {
+      const { said, io } = collect();
+      expect(runInit(["--dir", "new"], io, dir)).toBe(0);
+      expect(said.out).toContain("edge serve");
+      expect(existsSync(join(dir, "new/public/index.html"))).toBe(true);
+      const checked = check(join(dir, "new"));
+      expect(checked).toMatchObject({ code: 0, err: "" });
+      expect(checked.out).toContain("Listens on http://0.0.0.0:8080, firewall on (enforce).");
+    });
+  });
+
+  test("never writes over a file, and then writes none", () => {
+    inFolder((dir) => {
+      writeFileSync(join(dir, "routes.yaml"), "mine");
+      const { said, io } = collect();
+      expect(runInit([], io, dir)).toBe(1);
+      expect(said.err).toBe("edge init: routes.yaml already there, nothing written.\n");
+      expect(readFileSync(join(dir, "routes.yaml"), "utf8")).toBe("mine");
+      expect(existsSync(join(dir, "config.yaml"))).toBe(false);
+    });
+  });
+
+  test("says where it cannot write", () => {
+    inFolder((dir) => {
+      writeFileSync(join(dir, "file"), "");
+      const { said, io } = collect();
+      expect(runInit(["--dir=file/sub"], io, dir)).toBe(1);
+      expect(said.err).toStartWith("edge init: cannot write to file/sub");
+    });
+  });
+
+  test("leaves with 2 on wrong usage", () => {
+    expect(runInit(["--force"], collect().io, "/nowhere")).toBe(2);
+  });
+});
+
+describe("edge check", () => {
+  test("prints every fault with its place, and their number", () => {
+    inFolder((dir) => {
+      writeFileSync(join(dir, "config.yaml"), "server:\n  prot: 80\n  port: x\n");
+      writeFileSync(join(dir, "routes.yaml"), "- {type: static, prefix: /a, dir: nope}\n");
+      const { code, out, err } = check(dir);
+      expect(code).toBe(1);
+      expect(out).toBe("");
+      expect(err.replaceAll(dir, "DIR").split("\n")).toEqual([
+        'config.yaml:2:3: server.prot: unknown key (did you mean "port"?)',
+        'config.yaml:3:9: server.port: expected a port from 0 to 65535, found "x"',
+        'routes.yaml:1:35: routes[0].dir: expected an existing folder, found "nope": no such folder (looked for DIR/nope)',
+        "3 faults",
+        "",
+      ]);
+    });
+  });
+
+  test("takes named files, and prints the effective configuration", () => {
+    inFolder((dir) => {
+      writeFileSync(join(dir, "a.yaml"), "server: {port: 9}\ninternal_api: {token: hush-hush}\n");
+      writeFileSync(join(dir, "b.yaml"), "- {type: upstream, prefix: /a, target: 'http://a:1'}\n");
+      const { code, out, err } = check(dir, "-config=a.yaml", "--routes", "b.yaml", "--print");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toContain("\n  port: 9\n");
+      expect(out).toContain('\n  token: "***"\n');
+      expect(out).toContain("\n      - url: http://a:1\n");
+    });
+  });
+
+  test("says that the embedded defaults are in force, and passes warnings on", () => {
+    inFolder((dir) => {
+      expect(check(dir)).toMatchObject({ code: 0, err: "" });
+      expect(check(dir).out).toContain("embedded defaults");
+      writeFileSync(join(dir, "config.yaml"), "");
+      expect(check(dir).err).toBe(
+        "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints answer (warning)\n",
+      );
+    });
+  });
+
+  test("leaves with 2 on wrong usage", () => {
+    expect(check("/nowhere", "--confg", "x")).toEqual({
+      code: 2,
+      out: "",
+      err: 'edge check: unknown flag --confg (did you mean --config?)\nTry "edge check --help".\n',
+    });
+  });
+});
+
+describe("the shipped configuration", () => {
+  const shipped = starterFiles("./src/demo/site");
+
+  test("is what edge init writes, with the demo site behind /static", () => {
+    expect(readFileSync(join(TOP, "config.yaml"), "utf8")).toBe(shipped.config);
+    expect(readFileSync(join(TOP, "routes.yaml"), "utf8")).toBe(shipped.routes);
+  });
+
+  test("is in order, without a warning", () => {
+    const checked = check(TOP);
+    expect(lines([])).toEqual([]);
+    expect(checked).toMatchObject({ code: 0, err: "" });
+    expect(checked.out).toContain("4 routes");
+  });
+
+  test("holds examples that work when the signs before them are removed", () => {
+    const config = uncomment(shipped.config.slice(shipped.config.indexOf("server:")));
+    const routes = uncomment(shipped.routes.slice(shipped.routes.indexOf("routes:")));
+    inFolder((dir) => {
+      writeFileSync(
+        join(dir, "config.yaml"),
+        config.replaceAll("./cert.pem", join(FILES, "cert.pem")).replaceAll("./key.pem", join(FILES, "key.pem")),
+      );
+      writeFileSync(join(dir, "routes.yaml"), routes.replace("./src/demo/site", join(TOP, "src/demo/site")));
+      const { said, io } = collect();
+      const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
+      expect({ code, err: said.err }).toEqual({ code: 0, err: "" });
+      expect(said.out).toContain("policy: least_conn");
+      expect(said.out).toContain("- example.com");
+    });
+  });
+});
+
+const FILES = join(TOP, "tests/vectors/config/files");
+
+/** Removes the sign before every commented-out key or list entry; sentences stay comments. */
+function uncomment(text: string): string {
+  return text.replaceAll(/^( *)# ( *(?:- )?[a-z_0-9]+:(?: .*)?)$/gm, "$1$2");
+}

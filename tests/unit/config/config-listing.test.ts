@@ -1,0 +1,63 @@
+import { describe, expect, test } from "bun:test";
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { listConfig } from "../../../src/config/config-listing.ts";
+import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
+import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
+
+const FILES = join(import.meta.dir, "../../vectors/config/files");
+
+describe("the listed configuration", () => {
+  for (const one of readCases("good.yaml")) {
+    test(`reads back as the same: ${one.name}`, () => {
+      inFolder((dir) => {
+        cpSync(FILES, dir, { recursive: true });
+        writeFileSync(join(dir, "config.yaml"), one.config ?? "");
+        writeFileSync(join(dir, "routes.yaml"), one.routes ?? "");
+        const first = loaded(dir, one.env ?? {});
+        const [config, routes] = unmasked(listConfig(first), first).split("---\n");
+        writeFileSync(join(dir, "config.yaml"), config!);
+        writeFileSync(join(dir, "routes.yaml"), routes!);
+        const second = loaded(dir, {});
+        expect(withoutPositions(second)).toEqual(withoutPositions(first));
+      });
+    });
+  }
+
+  test("shows no secret", () => {
+    const result = loadCase({
+      name: "secrets",
+      config: `server: {acme: {eab: {kid: a, hmac_key: hush-hush}}}
+internal_api: {token: hush-hush}
+`,
+      routes: `- type: upstream
+  prefix: /a
+  target: http://a:1
+  headers: {request: {set: {Authorization: Bearer hush-hush, X-Api-Key: hush-hush, X-Team: shop}}}
+`,
+    });
+    if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+    const text = listConfig(result.config);
+    expect(text).not.toContain("hush");
+    expect(text).toContain("X-Team:");
+    expect(text.match(/\*\*\*/g)).toHaveLength(4);
+  });
+});
+
+/** Puts the secrets back, and doubles the dollar sign where it would begin a variable. */
+function unmasked(text: string, config: RuntimeConfig): string {
+  return text
+    .replace('hmac_key: "***"', () => `hmac_key: ${config.server.acme.eabHmacKey}`)
+    .replace('token: "***"', () => `token: ${JSON.stringify(config.internalApi.token)}`)
+    .replaceAll(/\$\{/g, () => "$".repeat(2) + "{");
+}
+
+function loaded(dir: string, env: Readonly<Record<string, string>>): RuntimeConfig {
+  const result = load(dir, env);
+  if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+  return result.config;
+}
+
+function withoutPositions(config: RuntimeConfig): unknown {
+  return JSON.parse(JSON.stringify(config, (key, value) => (key === "position" ? null : value)));
+}

@@ -1,0 +1,75 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import type { LogLine } from "../harness/line-collector.ts";
+import { request } from "../harness/raw-client.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const origin = EchoOrigin.start();
+const routes = [upstream("/node", origin)];
+const talking = await startGateway({ routes });
+const silent = await startGateway({ config: { server: { access_log: { enabled: false } } }, routes });
+afterAll(async () => {
+  await talking.stop();
+  await stopAll(silent, origin);
+});
+
+function isAccess(line: LogLine): boolean {
+  return line.event === "access" || line.type === "access";
+}
+
+async function accessLine(gateway: Gateway, id: string, bytes: Buffer): Promise<LogLine> {
+  await gateway.once(bytes);
+  return gateway.log(`access ${id}`, (line) => isAccess(line) && line.request_id === id);
+}
+
+describe("the access log", () => {
+  test("has a line for a proxied request", async () => {
+    const lines = ["X-Request-Id: log-1", "User-Agent: probe/1", "Host: shop.test:81"];
+    const line = await accessLine(talking, "log-1", request("POST /node/echo?q=secret", lines, "hello"));
+    expect(line).toMatchObject({
+      client_ip: "127.0.0.1",
+      method: "POST",
+      protocol: "HTTP/1.1",
+      status: 200,
+      bytes_in: 5,
+      route: "/node",
+      user_agent: "probe/1",
+    });
+    expect(String(line.host)).toContain("shop.test");
+    expect(String(line.path)).toStartWith("/node/echo");
+    expect(Number.isNaN(Date.parse(String(line.time)))).toBe(false);
+    for (const name of ["duration_ms", "upstream_ms", "bytes_out"]) expect(line[name]).toBeNumber();
+    expect(line.bytes_out as number).toBeGreaterThan(0);
+    expect(String(line.upstream)).toContain(String(origin.port));
+  });
+
+  test("has one for an answer of the gateway's own", async () => {
+    const built = await accessLine(talking, "log-2", request("GET /health", ["X-Request-Id: log-2"]));
+    expect(built).toMatchObject({ status: 200, path: "/health" });
+    const missing = await accessLine(talking, "log-3", request("GET /nowhere", ["X-Request-Id: log-3"]));
+    expect(missing).toMatchObject({ status: 404, path: "/nowhere" });
+  });
+
+  test("keeps one line a request, whatever the request says", async () => {
+    const nasty = 'a"b\\c{}%0a%0d';
+    const id = "log-4";
+    const lines = [`X-Request-Id: ${id}`, `User-Agent: ${nasty}\xff`, `Referer: ${nasty}`];
+    const line = await accessLine(talking, id, request(`GET /node/echo/${nasty}`, lines));
+    expect(String(line.path)).toContain(nasty);
+    expect(talking.logs.stray).toEqual([]);
+  });
+
+  test("has the refusals of framing beside it", async () => {
+    await talking.once(request("GET /node/canary", ["X : 1"]));
+    const line = await talking.log("framing_reject", (each) => each.event === "framing_reject");
+    expect(JSON.stringify(line)).toContain("space_before_colon");
+  });
+
+  test("is switched off by its setting; refusals are still told", async () => {
+    for (let i = 0; i < 5; i++) await silent.once(request("GET /node/canary"));
+    await silent.once(request("GET /node/canary", ["X : 1"]));
+    await silent.log("framing_reject", (line) => line.event === "framing_reject");
+    expect(silent.logs.json.filter(isAccess)).toEqual([]);
+  });
+});

@@ -1,0 +1,139 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { json, type RawClient, request } from "../harness/raw-client.ts";
+
+const origin = EchoOrigin.start();
+const gateways: Gateway[] = [];
+afterAll(() => {
+  for (const gateway of gateways) gateway.kill();
+  origin.stop();
+});
+
+async function start(shutdownTimeout = "5s"): Promise<Gateway> {
+  const server = { workers: 2, shutdown_timeout: shutdownTimeout };
+  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)] });
+  gateways.push(gateway);
+  return gateway;
+}
+
+/** A request that the origin answers when told to. */
+function heldRequest(): { arrived: Promise<void>; release: () => void } {
+  const arrived = Promise.withResolvers<void>();
+  const mayAnswer = Promise.withResolvers<void>();
+  origin.on("/held", async (call) => {
+    arrived.resolve();
+    await mayAnswer.promise;
+    call.reply("200 OK", [], "finished");
+  });
+  return { arrived: arrived.promise, release: mayAnswer.resolve };
+}
+
+async function refusesConnections(gateway: Gateway): Promise<void> {
+  await eventually(async () => {
+    const client = await gateway.connect().catch(() => null);
+    client?.close();
+    expect(client).toBeNull();
+  });
+}
+
+async function warm(gateway: Gateway): Promise<RawClient> {
+  const client = await gateway.connect();
+  expect((await client.exchange(request("GET /health"))).status).toBe(200);
+  return client;
+}
+
+describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
+  test("with nothing in flight ends at once with 0", async () => {
+    const gateway = await start();
+    const idle = await warm(gateway);
+    gateway.signal(signal);
+    expect(await gateway.exited()).toBe(0);
+    expect(await idle.ended()).toBe("fin");
+    idle.close();
+  });
+
+  test("lets a request in flight finish, with Connection: close, and then ends with 0", async () => {
+    const held = heldRequest();
+    const gateway = await start();
+    const client = await gateway.connect();
+    client.send(request("GET /node/held"));
+    await held.arrived;
+    gateway.signal(signal);
+    await refusesConnections(gateway);
+    expect(gateway.hasExited).toBe(false);
+    held.release();
+    const reply = await client.reply();
+    expect([reply.status, reply.text]).toEqual([200, "finished"]);
+    expect(reply.fields.get("connection")?.toLowerCase()).toBe("close");
+    expect(await client.ended()).toBe("fin");
+    expect(await gateway.exited()).toBe(0);
+    client.close();
+  });
+});
+
+describe("while it drains", () => {
+  test("/health says so on a connection that is in use, and that connection is closed", async () => {
+    const held = heldRequest();
+    const gateway = await start();
+    const client = await gateway.connect();
+    client.send(Buffer.concat([request("GET /node/held"), request("GET /health")]));
+    await held.arrived;
+    gateway.signal("SIGTERM");
+    await refusesConnections(gateway);
+    held.release();
+    const first = await client.reply();
+    expect(first.text).toBe("finished");
+    // A gateway may also end the connection with the first answer, and then says so.
+    if (first.fields.get("connection")?.toLowerCase() !== "close") {
+      const second = await client.reply();
+      expect([second.status, json(second)]).toEqual([503, { status: "draining" }]);
+      expect(second.fields.get("connection")?.toLowerCase()).toBe("close");
+    }
+    expect(await client.ended()).toBe("fin");
+    expect(await gateway.exited()).toBe(0);
+    client.close();
+  });
+
+  test("a body on its way is still taken", async () => {
+    const gateway = await start();
+    const client = await gateway.connect();
+    client.send(request("POST /node/echo", ["Content-Length: 10"], "01234"));
+    await origin.until("the request", () => origin.requestsFor("/echo").at(-1));
+    gateway.signal("SIGTERM");
+    await refusesConnections(gateway);
+    client.send("56789");
+    expect(json(await client.reply("POST"))).toMatchObject({ length: 10 });
+    expect(await gateway.exited()).toBe(0);
+    client.close();
+  });
+
+  test("a second signal ends it at once", async () => {
+    const held = heldRequest();
+    const gateway = await start("60s");
+    const client = await gateway.connect();
+    client.send(request("GET /node/held"));
+    await held.arrived;
+    gateway.signal("SIGTERM");
+    await refusesConnections(gateway);
+    gateway.signal("SIGTERM");
+    await gateway.exited(3000);
+    await client.ended();
+    held.release();
+    client.close();
+  });
+
+  test("what takes longer than shutdown_timeout is cut, and the exit code is 0", async () => {
+    const held = heldRequest();
+    const gateway = await start("300ms");
+    const client = await gateway.connect();
+    client.send(request("GET /node/held"));
+    await held.arrived;
+    gateway.signal("SIGTERM");
+    expect(await gateway.exited()).toBe(0);
+    await client.ended();
+    held.release();
+    client.close();
+  });
+});

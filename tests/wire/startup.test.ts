@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { request } from "../harness/raw-client.ts";
+
+const SERVE = ["serve", "--config", "config.yaml", "--routes", "routes.yaml"];
+
+describe("a second gateway on the same port", () => {
+  test("ends with 1 and says EADDRINUSE, and the first one serves on", async () => {
+    const first = await startGateway({ config: { server: { workers: 2 } } });
+    const second = await runEdge(SERVE, { config: { server: { port: first.port } } });
+    expect(second.code).toBe(1);
+    expect(second.stdout + second.stderr).toContain("EADDRINUSE");
+    expect(second.stdout + second.stderr).toContain(String(first.port));
+    expect(second.stdout + second.stderr).not.toMatch(/\n\s+at /);
+    for (let i = 0; i < 10; i++) expect((await first.once(request("GET /health"))).status).toBe(200);
+    await first.stop();
+  });
+});
+
+describe("a wrong configuration", () => {
+  test("ends with 1 and names file, line, column and key, every fault at once", async () => {
+    const config = "server:\n  prot: 8080\n  max_body_bytes: many\n  read_timeout: soon\n";
+    const routes = "- type: upstream\n  prefix: /a\n  targt: http://127.0.0.1:1\n- type: statik\n  prefix: /b\n";
+    for (const command of [SERVE, ["check", ...SERVE.slice(1)]]) {
+      const run = await runEdge(command, { files: { "config.yaml": config, "routes.yaml": routes } });
+      expect(run.code).toBe(1);
+      const said = run.stdout + run.stderr;
+      expect(said).toMatch(/config\.yaml:2:3: server\.prot: .*port/);
+      expect(said).toMatch(/config\.yaml:3:\d+: server\.max_body_bytes: /);
+      expect(said).toMatch(/config\.yaml:4:\d+: server\.read_timeout: /);
+      expect(said).toMatch(/routes\.yaml:3:3: \S*targt: .*target/);
+      expect(said).toMatch(/routes\.yaml:4:\d+: \S*type: /);
+    }
+  });
+
+  test.each([
+    ["YAML that is none", "server: [", /config\.yaml:1:/],
+    ["a list in place of settings", "- 1\n", /config\.yaml:1:/],
+    ["a key twice", "server:\n  port: 1\n  port: 2\n", /config\.yaml:3:/],
+  ])("may be %s", async (_name, text, message) => {
+    const run = await runEdge(SERVE, { files: { "config.yaml": text } });
+    expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringMatching(message)]);
+  });
+
+  test("may be a static folder that is not there", async () => {
+    const run = await runEdge(SERVE, { routes: [{ type: "static", prefix: "/s", dir: "nowhere" }] });
+    expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringMatching(/routes\.yaml:\d+:\d+: .*dir/)]);
+  });
+
+  test("may be a file that was named and is not there", async () => {
+    const run = await runEdge(["serve", "--config", "absent.yaml"]);
+    expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringContaining("absent.yaml")]);
+  });
+});
+
+describe("the command line", () => {
+  test("a right configuration is checked with 0", async () => {
+    for (const command of ["check", "validate"]) {
+      const run = await runEdge([command, "--config", "config.yaml", "-routes", "routes.yaml"]);
+      expect(run.code).toBe(0);
+    }
+  });
+
+  test("what it does not know is 2", async () => {
+    for (const args of [["frobnicate"], ["serve", "--prot", "1"], ["check", "--config"]]) {
+      expect((await runEdge(args)).code).toBe(2);
+    }
+  });
+
+  test("help is 0 and names the commands", async () => {
+    for (const args of [["help"], ["--help"], ["help", "serve"], ["serve", "--help"]]) {
+      const run = await runEdge(args);
+      expect([run.code, run.stdout + run.stderr]).toEqual([0, expect.stringContaining("serve")]);
+    }
+  });
+
+  test("init writes both files once and never over them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "edge-init-"));
+    try {
+      expect((await runEdge(["init"], {}, folder)).code).toBe(0);
+      expect(readdirSync(folder).sort()).toEqual(["config.yaml", "routes.yaml"]);
+      expect((await runEdge(["check"], {}, folder)).code).toBe(0);
+      writeFileSync(join(folder, "config.yaml"), "server: {}\n");
+      const again = await runEdge(["init"], {}, folder);
+      expect([again.code, again.stdout + again.stderr]).toEqual([1, expect.stringContaining("config.yaml")]);
+      expect(readFileSync(join(folder, "config.yaml"), "utf8")).toBe("server: {}\n");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+/** A reference to a variable as configuration files write it. */
+const variable = (name: string) => "$" + `{${name}}`;
+
+describe("the working folder", () => {
+  test("has no say: neither .env nor bunfig.toml is read, nor a preload or a package.json", async () => {
+    const gateway = await startGateway({
+      config: { server: { max_body_bytes: variable("HOSTILE:-7") } },
+      routes: [upstream("/node", { url: `http://127.0.0.1:${freePort()}` })],
+      files: {
+        ".env": "HOSTILE=9999\nPORT=1\nNODE_ENV=hostile\n",
+        ".env.local": "HOSTILE=9999\n",
+        ".env.production": "HOSTILE=9999\n",
+        "bunfig.toml": 'preload = ["./hostile.ts"]\n[run]\npreload = ["./hostile.ts"]\n',
+        "hostile.ts": 'console.log("hostile code ran"); process.exit(66);\n',
+        "package.json": '{"name":"hostile","main":"hostile.ts"}',
+        "tsconfig.json": "{ not even json",
+      },
+    });
+    expect((await gateway.once(request("POST /node/a", [], "8 bytes!"))).status).toBe(413);
+    await gateway.stop();
+    expect(gateway.logs.lines.join("\n") + gateway.errors.lines.join("\n")).not.toContain("hostile");
+  });
+
+  test("a variable of the environment itself is read", async () => {
+    const files = { "config.yaml": `server:\n  read_timeout: "${variable("WAIT")}"\n` };
+    const good = await runEdge(["check", "--config", "config.yaml"], { files, env: { WAIT: "5s" } });
+    expect(good.code).toBe(0);
+    const bad = await runEdge(["check", "--config", "config.yaml"], { files: { ...files, ".env": "WAIT=5s\n" } });
+    expect(bad.code).toBe(1);
+  });
+});

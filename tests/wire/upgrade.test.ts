@@ -1,0 +1,140 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { EchoOrigin, sha256 } from "../harness/echo-origin.ts";
+import { startGateway, upstream } from "../harness/gateway.ts";
+import { json, type RawClient, request } from "../harness/raw-client.ts";
+import type { OriginConnection } from "../harness/scripted-origin.ts";
+import { SeededRandom } from "../harness/seeded-random.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const origin = EchoOrigin.start();
+const gateway = await startGateway({ routes: [upstream("/node", origin)] });
+afterAll(() => stopAll(gateway, origin));
+
+const UPGRADE = [
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+];
+const SWITCH = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+async function openTunnel(path = "/node/socket"): Promise<RawClient> {
+  const client = await gateway.connect();
+  const reply = await client.exchange(request(`GET ${path}`, UPGRADE));
+  expect(reply.status).toBe(101);
+  expect(reply.fields.get("upgrade")).toBe("websocket");
+  expect(reply.fields.get("connection")?.toLowerCase()).toBe("upgrade");
+  return client;
+}
+
+describe("after the origin's 101", () => {
+  test("bytes go both ways unchanged", async () => {
+    const body = new SeededRandom(5).bytes(1024 * 1024);
+    const client = await openTunnel();
+    client.send(body);
+    expect(sha256(await client.take(body.byteLength))).toBe(sha256(body));
+    client.send("GET /node/canary HTTP/1.1\r\n\r\n");
+    expect((await client.take(28)).toString("latin1")).toStartWith("GET /node/canary");
+    client.close();
+  });
+
+  test("the origin has seen the whole handshake", async () => {
+    const client = await openTunnel();
+    const { fields } = origin.requestsFor("/socket").at(-1)!;
+    expect([fields.get("connection")?.toLowerCase(), fields.get("upgrade")]).toEqual(["upgrade", "websocket"]);
+    expect(fields.get("sec-websocket-key")).toBe("dGhlIHNhbXBsZSBub25jZQ==");
+    client.close();
+  });
+
+  test("bytes right behind the 101 and right behind the request are not lost", async () => {
+    origin.on("/eager", async (call) => {
+      const connection = call.takeOver();
+      call.send(`${SWITCH}welcome`);
+      call.send(await connection.take(5));
+    });
+    const client = await gateway.connect();
+    client.send(Buffer.concat([request("GET /node/eager", UPGRADE), Buffer.from("early")]));
+    expect((await client.reply()).status).toBe(101);
+    expect((await client.take(12)).toString()).toBe("welcomeearly");
+    client.close();
+  });
+
+  test("the client's end reaches the origin, whose last bytes still reach the client", async () => {
+    origin.on("/farewell", async (call) => {
+      const connection = call.takeOver();
+      call.send(SWITCH);
+      const bytes = await connection.takeRest();
+      call.sendAndFinish(`got ${bytes.byteLength}`);
+    });
+    const client = await openTunnel("/node/farewell");
+    client.send("12345");
+    client.finish();
+    expect((await client.takeRest()).toString()).toBe("got 5");
+    client.close();
+  });
+
+  test("the origin's end and reset reach the client", async () => {
+    let connection: OriginConnection | undefined;
+    origin.on("/ending", (call) => {
+      connection = call.takeOver();
+      call.send(SWITCH);
+    });
+    const first = await openTunnel("/node/ending");
+    connection!.close();
+    await first.ended();
+    const second = await openTunnel("/node/ending");
+    connection!.reset();
+    await second.ended();
+    first.close();
+    second.close();
+  });
+
+  test("a client that is gone takes the origin's connection with it", async () => {
+    const client = await openTunnel();
+    const { connection } = origin.requestsFor("/socket").at(-1)!;
+    client.reset();
+    await origin.until("the tunnel's end", () => origin.connections[connection]!.ending !== "open" || undefined);
+  });
+
+  test("an answer of 426 or a reset is not a tunnel", async () => {
+    origin.on("/reset", (call) => call.takeOver().reset());
+    const client = await gateway.connect();
+    expect((await client.exchange(request("GET /node/reset", UPGRADE))).status).toBe(502);
+    expect((await client.exchange(request("GET /node/canary"))).status).toBe(200);
+    client.close();
+  });
+});
+
+describe("without a 101", () => {
+  test("an upgrade request is an ordinary one, and so is what follows", async () => {
+    origin.on("/plain", (call) => call.reply("200 OK", [], "no tunnel"));
+    const client = await gateway.connect();
+    client.send(Buffer.concat([request("GET /node/plain", UPGRADE), request("GET /node/canary")]));
+    expect((await client.reply()).text).toBe("no tunnel");
+    expect(json(await client.reply())).toMatchObject({ status: "canary_ok" });
+    client.send(request("GET /nowhere"));
+    expect((await client.reply()).status).toBe(404);
+    client.close();
+  });
+
+  test("Upgrade that Connection does not name is no upgrade", async () => {
+    const client = await gateway.connect();
+    const reply = await client.exchange(request("GET /node/canary", ["Upgrade: websocket"]));
+    expect(reply.status).toBe(200);
+    expect(origin.requestsFor("/canary").at(-1)!.fields.has("upgrade")).toBe(false);
+    client.close();
+  });
+
+  test.each(["h2c", "HTTP/2.0"])("an upgrade to %s never opens a way past the gateway", async (token) => {
+    origin.on("/h2c", (call) => {
+      if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
+      call.takeOver();
+      call.send(SWITCH.replace("websocket", token));
+    });
+    const lines = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${token}`, "HTTP2-Settings: AAMAAABk"];
+    const client = await gateway.connect();
+    const reply = await client.exchange(request("GET /node/h2c", lines));
+    expect(reply.status).not.toBe(101);
+    client.close();
+  });
+});

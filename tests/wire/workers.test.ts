@@ -1,0 +1,104 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startGateway, upstream } from "../harness/gateway.ts";
+import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { json, type RawClient, request } from "../harness/raw-client.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const origin = EchoOrigin.start();
+const gateway = await startGateway({
+  config: { server: { workers: 2 } },
+  routes: [upstream("/node", origin)],
+  env: { EDGE_TEST_HOOKS: "1" },
+});
+const plain = await startGateway({ routes: [upstream("/node", origin)] });
+afterAll(async () => {
+  await plain.stop();
+  await stopAll(gateway, origin);
+});
+
+async function warmClients(count: number): Promise<RawClient[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const client = await gateway.connect();
+      expect((await client.exchange(request("GET /node/canary"))).status).toBe(200);
+      return client;
+    }),
+  );
+}
+
+describe("an exception inside a request", () => {
+  test("costs that connection at most, and the worker serves on", async () => {
+    const bystanders = await warmClients(20);
+    for (let i = 0; i < 20; i++) {
+      const victim = await gateway.connect();
+      victim.send(request("GET /__test/throw"));
+      const reply = await victim.reply().catch(() => null);
+      if (reply !== null) expect([reply.status, reply.text]).toEqual([500, expect.not.stringContaining("at ")]);
+      await victim.ended();
+      victim.close();
+    }
+    for (const client of bystanders) {
+      expect((await client.exchange(request("GET /node/canary"))).status).toBe(200);
+      client.close();
+    }
+  });
+});
+
+describe("a worker that ends", () => {
+  test("costs its own connections; the other one serves on, and it is started again and logged", async () => {
+    const clients = await warmClients(20);
+    const victim = await gateway.connect();
+    victim.send(request("GET /__test/crash"));
+    await victim.ended();
+    victim.close();
+    // The connections of the other worker never notice.
+    const outcomes = await Promise.all(
+      clients.map(async (client) => {
+        const reply = await client.exchange(request("GET /node/canary")).catch(() => null);
+        client.close();
+        return reply?.status ?? 0;
+      }),
+    );
+    expect(outcomes.filter((status) => status === 200).length).toBeGreaterThan(0);
+    expect(new Set(outcomes)).toEqual(new Set([200, 0]));
+    await gateway.log(
+      "the worker's end",
+      (line) => /worker/.test(JSON.stringify(line)) && /exit|restart|died|ended/.test(JSON.stringify(line)),
+    );
+    // New connections are all served again, whichever worker takes them.
+    await eventually(async () => {
+      const replies = await Promise.all(Array.from({ length: 40 }, () => gateway.once(request("GET /node/canary"))));
+      expect(replies.every((reply) => reply.status === 200)).toBe(true);
+    });
+  });
+
+  test("again and again does not end the gateway, and its counters go on", async () => {
+    const total = async () =>
+      sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), "gateway_requests_total", {
+        path: "/health",
+      });
+    const before = await eventually(total);
+    for (let i = 0; i < 4; i++) {
+      const victim = await eventually(() => gateway.connect());
+      victim.send(request("GET /__test/crash"));
+      await victim.ended();
+      victim.close();
+      await eventually(async () => expect((await gateway.once(request("GET /health"))).status).toBe(200));
+    }
+    expect(gateway.hasExited).toBe(false);
+    await eventually(async () => expect(await total()).toBeGreaterThanOrEqual(before + 4));
+    await eventually(async () => {
+      const replies = await Promise.all(Array.from({ length: 40 }, () => gateway.once(request("GET /node/canary"))));
+      expect(replies.every((reply) => reply.status === 200)).toBe(true);
+    });
+  });
+});
+
+test("without the test's variable the hooks are not there", async () => {
+  for (const path of ["/__test/crash", "/__test/throw"]) {
+    const reply = await plain.once(request(`GET ${path}`));
+    expect([reply.status, json(reply).error]).toEqual([404, "404 Not Found"]);
+  }
+});
