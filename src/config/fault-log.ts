@@ -41,7 +41,7 @@ export class FaultLog {
     for (const issue of result.issues) {
       const steps = issue.path ?? [];
       const full = [...path, ...steps.map((step) => step.key as string | number)];
-      // An empty message: the missing variable behind this value is a fault of the source already.
+      // An empty message: a fault that is noted already, or one that would only repeat another.
       if (issue.message === "") this.mark(full);
       else this.fault(full, issue.message, steps.at(-1)?.origin === "key");
     }

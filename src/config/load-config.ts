@@ -54,8 +54,7 @@ export type ConfigResult =
 export function loadConfig(request: ConfigRequest): ConfigResult {
   const configFile = findConfig(request.configPath, request.cwd);
   const routesFile = findRoutes(request.routesPath, configFile, request.cwd);
-  const config =
-    configFile === null ? readYaml("embedded defaults", EMBEDDED_DEFAULTS, {}) : read(configFile, request.env);
+  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request.env);
   const routes = routesFile === null ? null : read(routesFile, request.env);
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
@@ -156,10 +155,12 @@ function noteUnserved(
 }
 
 /** Safe on any machine: loopback only, the WAF on. Decisions §1 "Files". */
-const EMBEDDED_DEFAULTS = `server:
-  host: 127.0.0.1
-  waf:
-    enabled: true
-`;
+const EMBEDDED_DEFAULTS: YamlSource = {
+  file: "embedded defaults",
+  value: { server: { host: "127.0.0.1", waf: { enabled: true } } },
+  readable: true,
+  faults: [],
+  position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
+};
 
 const MAX_FAULTS = 100;

@@ -126,3 +126,9 @@ export function oneOf(choices: readonly string[]): string {
 
 const ABSENT = Symbol("absent");
 const MAX_LISTED = 12;
+
+/** A section that may also be written as a mere `true` or `false`, which is its `enabled`. */
+export function switchOr<E extends Entries>(entries: E): Piece<Section<E>> {
+  const spelledOut = v.transform((value: unknown) => (typeof value === "boolean" ? { enabled: value } : value));
+  return or(v.pipe(v.unknown(), spelledOut, section(entries)) as Piece<Section<E>>, {});
+}

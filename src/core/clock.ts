@@ -7,7 +7,8 @@ export class Clock {
   nowMs: number;
   /** The 29 bytes of an IMF-fixdate (RFC 9110 §5.6.7) for `nowMs`. */
   readonly dateBytes: Uint8Array = new Uint8Array(29);
-  private second = -1;
+  /** Seconds since the epoch that `dateBytes` tells. */
+  second = -1;
   private readonly read: () => number;
 
   /** @param read gives milliseconds since the epoch */

@@ -23,10 +23,16 @@ export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
 export const DRAIN_MS = 100;
 
+/** Milliseconds that an answer which needs no body waits for a short body to arrive. */
+export const EARLY_REPLY_HOLD_MS = 250;
+
 /** Head bytes of an upstream's answer; more is a malformed answer. */
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Interim (1xx) answers before the final one; more is a malformed answer. */
 export const MAX_INTERIM_RESPONSES = 8;
+
+/** Milliseconds that an idle connection stays open after the gateway began to shut down. */
+export const DRAIN_IDLE_MS = 1000;
 
 /** Milliseconds that a refused connection is read and discarded so that the client can read the answer. */
 export const LINGER_MS = 1000;

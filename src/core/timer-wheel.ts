@@ -95,8 +95,7 @@ export class TimerWheel {
   }
 
   private link(node: TimerNode, tick: number): void {
-    const reach = this.currentTick + WHEEL_SLOTS - 1;
-    const at = tick < reach ? tick : reach;
+    const at = Math.min(tick, this.currentTick + WHEEL_SLOTS - 1);
     const index = at % WHEEL_SLOTS;
     const head = this.slots[index]!;
     node.tick = at;

@@ -60,12 +60,15 @@ export class EdgeContext {
 
   /** A request object, fresh or used before. */
   takeRequest(): H1Request {
-    return this.free.pop() ?? new H1Request(this.idlePorts, this.settings.maxHeadBytes);
+    const free = this.free.pop();
+    if (free === undefined) return new H1Request(this.idlePorts, this.settings.maxHeadBytes);
+    free.exchange.reset(this.idlePorts);
+    return free;
   }
 
   /** Takes a request object back that nobody refers to any more. */
   giveRequest(request: H1Request): void {
-    request.exchange.reset(this.idlePorts);
+    request.exchange.release();
     if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(request);
   }
 

@@ -1,180 +1,142 @@
-import { Fault, faultRow } from "../core/fault.ts";
-import { COPY_BODY_BYTES, DRAIN_BYTES, DRAIN_MS, LINGER_BYTES, LINGER_MS, TUNNEL_IDLE_MS } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { Fault } from "../core/fault.ts";
+import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, EARLY_REPLY_HOLD_MS } from "../core/limits.ts";
+import type { TimerHolder } from "../core/timer-wheel.ts";
 import { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
-import type { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/method.ts";
-import type { BodyFlow, ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
-import { SocketWriter } from "../net/socket-writer.ts";
 import { faultOf, NEED_MORE } from "../proto/h1/outcome.ts";
-import { CONTINUE_LINE } from "../proto/h1/reply-encoder.ts";
+import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import type { EdgeContext } from "./edge-context.ts";
-import { endChunks, writeChunk, writeFixed, writeHead, writeInterim } from "./h1-reply.ts";
+import { H1ReplySink, type ReplyOwner } from "./h1-reply-sink.ts";
 import type { H1Request } from "./h1-request.ts";
-import { replyForFault } from "./refusal.ts";
+import { LifeState, SocketLife } from "./socket-life.ts";
 
 /**
- *            ┌──────────────────────────── next request ───────────────────────────┐
- *   Idle ──first byte──▶ Head ──head complete──▶ Exchange ──reply over──▶ (body read?) ──yes──▶ Idle
- *                          │                        │                        └─no─▶ Draining ─▶ Idle
- *                          └──refused──┐            └──101──▶ Tunnel
- *                                      ▼
- *   any ──last answer written──▶ Closing ──flushed──▶ Lingering ──client closes or time is up──▶ Closed
+ *   Idle ──first byte──▶ Head ──complete──▶ Exchange ──reply over──▶ (body read?) ──yes──▶ Idle
+ *                          │                   │                         └─no─▶ Draining ──▶ Idle
+ *                          └─refused─▶ closing └──101──▶ Tunnel ──▶ closing
  */
-const enum Phase {
+const enum Stage {
   Idle = 0,
   Head,
   Exchange,
   Draining,
   Tunnel,
-  Closing,
-  Lingering,
-  Closed,
 }
 
-/** The server side of one HTTP/1.1 connection: bytes to Exchanges and replies to bytes. */
-export class H1Connection implements ReplySink, BodyFlow, TimerHolder, TunnelEnd {
-  private readonly socket: ByteSocket;
+/** The server side of one HTTP/1.1 connection: bytes to Exchanges, one at a time and in order. */
+export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOwner {
+  current: H1Request | null = null;
   private readonly ctx: EdgeContext;
-  private readonly writer: SocketWriter;
-  private readonly timer: TimerNode;
+  private readonly life: SocketLife;
+  private readonly sink: H1ReplySink;
   private readonly input: InputBuffer = new InputBuffer();
   private readonly peer: ClientPeer;
-  private current: H1Request | null = null;
-  private phase: Phase = Phase.Idle;
-  private tunnel: TunnelEnd | null = null;
-  private clientEnded = false;
-  private socketPaused = false;
+  private stage: Stage = Stage.Idle;
+  private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;
   private pumping = false;
-  private lingerBytes = 0;
+  private drainFrom = 0;
 
   constructor(socket: ByteSocket, ctx: EdgeContext, tls: boolean) {
-    this.socket = socket;
     this.ctx = ctx;
-    this.writer = new SocketWriter(socket, ctx.writers);
-    this.timer = new TimerNode(this);
+    this.life = new SocketLife(socket, ctx, this);
+    this.sink = new H1ReplySink(this, this.life, this.input, ctx);
     this.peer = new ClientPeer(socket.remoteAddress, tls, 0);
-    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
+    this.life.arm(ctx.settings.headerTimeoutMs);
   }
 
   // ── what the socket says ──────────────────────────────────────────────────────────────────────────────────────
 
   /** Bytes from the client. */
   onData(chunk: Uint8Array): void {
-    if (this.phase >= Phase.Tunnel) {
-      this.onLateData(chunk);
-      return;
+    if (this.life.state !== LifeState.Open) this.life.onLateData(chunk.length);
+    else if (this.tunnel !== null) this.tunnel.onData(chunk);
+    else {
+      const moved = this.input.append(chunk);
+      if (moved && this.stage === Stage.Head) this.beginHead(this.current!);
+      this.pump();
     }
-    const moved = this.input.append(chunk);
-    if (moved && this.phase === Phase.Head) this.restartHead();
-    this.pump();
   }
 
   /** The client has ended its direction. */
   onEnd(): void {
-    this.clientEnded = true;
-    if (this.phase === Phase.Tunnel) this.tunnel?.tunnelEnd();
-    else if (this.phase === Phase.Lingering) this.close();
+    this.life.clientEnded = true;
+    if (this.life.state !== LifeState.Open) this.life.onLateEnd();
+    else if (this.tunnel !== null) this.tunnel.onEnd();
     else this.pump();
   }
 
   /** The kernel takes bytes again. */
   onDrain(): void {
-    const sentAll = this.writer.onDrain();
-    if (!sentAll) {
-      this.armWriteStall();
-      return;
-    }
-    if (this.phase === Phase.Closing) this.finishClosing();
-    else if (this.phase === Phase.Tunnel) this.tunnel?.tunnelWritable();
+    if (!this.life.onDrain()) return;
+    if (this.tunnel !== null) this.tunnel.onDrain();
     else if (this.current !== null && this.current.exchange.state === ExchangeState.Replying) {
-      this.ctx.wheel.disarm(this.timer);
+      this.life.disarm();
       this.current.exchange.source.onWritable(this.current.exchange);
     } else this.pump();
   }
 
   /** The socket is gone. */
   onClose(): void {
-    if (this.phase === Phase.Closed) return;
-    const request = this.current;
-    const tunnel = this.tunnel;
-    this.enterClosed();
-    if (tunnel !== null) tunnel.tunnelClose();
-    if (request !== null) this.cancel(request);
+    this.life.markClosed();
+    this.dropAll();
   }
 
   /** An exception escaped from the handling of this connection: it costs the connection, nothing else. */
   onException(error: unknown): void {
     this.ctx.observer.onException(error);
     this.pumping = false;
-    this.socket.terminate();
-    this.onClose();
+    this.life.reset();
+    this.dropAll();
   }
 
   onTimer(): void {
-    if (this.writer.blocked && this.phase !== Phase.Head) {
-      this.reset();
-      return;
-    }
-    switch (this.phase) {
-      case Phase.Idle:
-        this.close();
-        break;
-      case Phase.Head:
-        this.refuse(Fault.HeaderTimeout);
-        break;
-      case Phase.Exchange:
-        if (!this.current!.exchange.bodyDone && !this.bodyPaused) this.failBody(Fault.BodyTimeout);
-        break;
-      case Phase.Draining:
-        this.endDraining();
-        break;
-      case Phase.Tunnel:
-        this.tunnel?.tunnelClose();
-        this.reset();
-        break;
-      default:
-        this.reset();
-    }
+    if (this.life.state !== LifeState.Open || (this.life.writer.blocked && this.stage !== Stage.Head)) this.cut();
+    else if (this.stage === Stage.Idle) this.life.close();
+    else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);
+    else if (this.stage === Stage.Exchange) this.onExchangeTimer(this.current!);
+    else if (this.stage === Stage.Draining) this.endDraining();
+    else this.cut();
   }
 
-  /** The gateway is shutting down: an idle connection closes, a busy one after its answer. */
+  /** The gateway is shutting down: an idle connection has a moment for a request that is under way, then it closes. */
   drain(): void {
-    if (this.phase === Phase.Idle) this.close();
+    if (this.life.state !== LifeState.Open) return;
     if (this.current !== null) this.current.closeAfter = true;
+    else this.life.arm(DRAIN_IDLE_MS);
   }
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Goes on as far as the input allows. Handlers that answer at once come back here through `end`, hence the flag. */
+  /** Goes on as far as the input allows. Handlers that answer at once come back here, hence the flag. */
   private pump(): void {
     if (this.pumping) return;
     this.pumping = true;
-    let more = true;
-    while (more) {
-      switch (this.phase) {
-        case Phase.Idle:
-          more = this.beginRequest();
-          break;
-        case Phase.Head:
-          more = this.readHead();
-          break;
-        case Phase.Exchange:
-        case Phase.Draining:
-          more = this.readBody();
-          break;
-        default:
-          more = false;
-      }
+    while (this.life.state === LifeState.Open && this.step()) {
+      // Each step reads a head, a piece of a body, or ends a request.
     }
     this.pumping = false;
     this.input.release();
     this.balanceFlow();
+  }
+
+  /** @returns whether another step may be possible at once */
+  private step(): boolean {
+    switch (this.stage) {
+      case Stage.Idle:
+        return this.beginRequest();
+      case Stage.Head:
+        return this.readHead(this.current!);
+      case Stage.Exchange:
+      case Stage.Draining:
+        return this.readBody(this.current!);
+      default:
+        return false;
+    }
   }
 
   private beginRequest(): boolean {
@@ -182,27 +144,24 @@ export class H1Connection implements ReplySink, BodyFlow, TimerHolder, TunnelEnd
       this.enterIdle();
       return false;
     }
-    if (this.writer.blocked) {
-      this.armWriteStall();
+    if (this.life.writer.blocked) {
+      this.life.armWriteStall();
       return false;
     }
     const request = this.ctx.takeRequest();
-    request.parser.begin(this.input.from);
-    request.exchange.request.reset(this.input.bytes);
     request.exchange.startedMs = this.ctx.turn.nowMs;
+    this.beginHead(request);
     this.current = request;
-    this.phase = Phase.Head;
+    this.stage = Stage.Head;
     return true;
   }
 
-  private restartHead(): void {
-    const request = this.current!;
+  private beginHead(request: H1Request): void {
     request.parser.begin(this.input.from);
     request.exchange.request.reset(this.input.bytes);
   }
 
-  private readHead(): boolean {
-    const request = this.current!;
+  private readHead(request: H1Request): boolean {
     const ex = request.exchange;
     const outcome = request.parser.parse(this.input.bytes, this.input.to, ex.request);
     if (outcome >= 0) {
@@ -211,51 +170,56 @@ export class H1Connection implements ReplySink, BodyFlow, TimerHolder, TunnelEnd
       return true;
     }
     if (outcome !== NEED_MORE) this.refuse(faultOf(outcome));
-    else if (!this.clientEnded) this.ctx.wheel.arm(this.timer, ex.startedMs + this.ctx.settings.headerTimeoutMs);
+    else if (!this.life.clientEnded)
+      this.life.arm(this.ctx.settings.headerTimeoutMs - (this.ctx.turn.nowMs - ex.startedMs));
     else if (request.parser.hasBegun(this.input.to)) this.refuse(Fault.HeadTruncated);
     else {
       this.release();
-      this.startClosing(false);
+      this.life.startClosing(false);
     }
     return false;
   }
 
   private startExchange(request: H1Request): void {
     const ex = request.exchange;
-    this.phase = Phase.Exchange;
+    this.stage = Stage.Exchange;
     this.bodyPaused = false;
-    request.chunkedReply = false;
-    request.closeAfter = !ex.request.keepAlive;
-    request.continuePending = ex.request.expectContinue;
-    ex.state = ExchangeState.Open;
-    ex.sink = this;
-    ex.flow = this;
-    ex.client = this.peer;
-    ex.pipeline = this.ctx.pipeline;
+    // CONNECT is never served, and what follows it is not HTTP.
+    request.begin(!ex.request.keepAlive || ex.request.method === Method.Connect, ex.request.expectContinue);
+    this.attach(ex);
     request.body.begin(ex);
-    this.ctx.wheel.disarm(this.timer);
+    this.life.disarm();
     ex.pipeline.start(ex);
   }
 
-  private readBody(): boolean {
-    const request = this.current!;
+  private attach(ex: Exchange): void {
+    ex.state = ExchangeState.Open;
+    ex.sink = this.sink;
+    ex.flow = this;
+    ex.client = this.peer;
+    ex.pipeline = this.ctx.pipeline;
+  }
+
+  private readBody(request: H1Request): boolean {
     const ex = request.exchange;
     if (ex.bodyDone || this.bodyPaused) return false;
     if (this.input.length === 0) {
-      if (this.clientEnded) this.failBody(Fault.BodyTruncated);
-      else if (this.phase === Phase.Exchange) this.armBodyTimeout();
+      if (this.life.clientEnded) this.failBody(Fault.BodyTruncated);
+      else if (this.stage === Stage.Exchange && request.heldReply === null) {
+        this.life.arm(this.ctx.settings.readTimeoutMs);
+      }
       return false;
     }
     const fault = request.body.readPiece(this.input, ex);
+    // Whoever took the piece may have ended the exchange.
     if (this.current !== request) return true;
     if (fault !== Fault.None) {
       this.failBody(fault);
       return false;
     }
-    if (this.phase === Phase.Draining) {
-      if (ex.bodyDone) this.endDraining();
-      else if (request.body.wireBytes - this.lingerBytes > DRAIN_BYTES) this.endDraining();
-    } else if (ex.bodyDone) ex.body.onBodyEnd(ex);
+    if (this.stage === Stage.Draining) this.afterDrainedPiece(request);
+    else if (ex.bodyDone && request.heldReply !== null) this.sendHeldReply(request);
+    else if (ex.bodyDone) ex.body.onBodyEnd(ex);
     return true;
   }
 
@@ -263,124 +227,72 @@ export class H1Connection implements ReplySink, BodyFlow, TimerHolder, TunnelEnd
   private failBody(fault: Fault): void {
     const request = this.current!;
     const ex = request.exchange;
-    if (this.phase === Phase.Draining) {
+    if (this.stage === Stage.Draining) {
       this.endDraining();
       return;
     }
     ex.body.onBodyFault(ex, fault);
     ex.source.onCancelled(ex);
-    if (this.current === request && ex.state !== ExchangeState.Finished) this.abort(ex, fault);
+    if (this.current === request) this.sink.abort(ex, fault);
   }
 
   /** Refuses a request that never became an exchange. */
   private refuse(fault: Fault): void {
     const request = this.current!;
-    const ex = request.exchange;
-    ex.state = ExchangeState.Open;
-    ex.sink = this;
-    ex.client = this.peer;
-    ex.pipeline = this.ctx.pipeline;
-    ex.bodyDone = true;
-    request.chunkedReply = false;
-    request.continuePending = false;
     if (isTlsRecord(this.input)) {
-      this.release();
-      this.reset();
+      this.cut();
       return;
     }
-    this.abort(ex, fault);
+    request.begin(true, false);
+    this.attach(request.exchange);
+    request.exchange.bodyDone = true;
+    this.sink.abort(request.exchange, fault);
   }
 
-  // ── ReplySink ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  fixed(ex: Exchange, reply: FixedReply): void {
-    const request = this.current!;
-    ex.reply.status = reply.status;
-    this.decideClose(request);
-    ex.state = ExchangeState.Replying;
-    const withBody = ex.request.method !== Method.Head;
-    if (withBody) ex.sentBytes += reply.body.length;
-    writeFixed(this.writer, request, reply, withBody, this.ctx.clock.dateBytes);
-    this.end(ex);
+  private onExchangeTimer(request: H1Request): void {
+    if (request.heldReply !== null) this.sendHeldReply(request);
+    else if (!request.exchange.bodyDone && !this.bodyPaused) this.failBody(Fault.BodyTimeout);
   }
 
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    if (ex.request.minor === 1 && ex.state === ExchangeState.Open) writeInterim(this.writer, status, headers);
-  }
+  // ── ReplyOwner ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  head(ex: Exchange): void {
-    const request = this.current!;
-    this.decideClose(request);
-    ex.state = ExchangeState.Replying;
-    writeHead(this.writer, request, this.ctx.clock.dateBytes);
-  }
-
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
-    const request = this.current!;
-    ex.sentBytes += to - from;
-    if (request.chunkedReply) writeChunk(this.writer, bytes, from, to);
-    else if (to - from <= COPY_BODY_BYTES) this.writer.copy(bytes, from, to);
-    else this.writer.write(bytes, from, to);
-    if (this.writer.blocked) this.armWriteStall();
-    return !this.writer.blocked;
-  }
-
-  end(ex: Exchange): void {
-    const request = this.current!;
-    if (request.chunkedReply) endChunks(this.writer, ex.reply.trailers);
-    ex.state = ExchangeState.Finished;
-    ex.pipeline.onEnd(ex);
-    if (ex.bodyDone) this.finish(request);
-    else this.startDraining(request);
-    if (!this.pumping) this.pump();
-  }
-
-  abort(ex: Exchange, fault: Fault): void {
-    if (ex.state === ExchangeState.Finished) return;
-    const request = this.current!;
-    ex.fault = fault;
-    const row = faultRow(fault);
-    if (ex.state === ExchangeState.Replying || row.status === 0) {
-      ex.state = ExchangeState.Finished;
-      ex.pipeline.onEnd(ex);
+  replyOver(request: H1Request): void {
+    if (request.exchange.bodyDone) this.finish(request);
+    else if (request.closeAfter) {
       this.release();
-      this.reset();
-      return;
-    }
-    if (row.close) {
-      request.closeAfter = true;
-      // Nothing behind a refused message may run: what is left of it is read and thrown away by the lingering close.
-      ex.bodyDone = true;
-      this.input.clear();
-    }
-    this.fixed(ex, replyForFault(ex, fault));
+      this.life.startClosing(true);
+    } else this.startDraining(request);
+    this.pump();
   }
 
-  wantBody(_ex: Exchange): void {
-    const request = this.current!;
-    if (!request.continuePending) return;
-    request.continuePending = false;
-    if (this.input.length === 0) this.writer.copy(CONTINUE_LINE, 0, CONTINUE_LINE.length);
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
-    const request = this.current!;
-    ex.state = ExchangeState.Replying;
-    request.closeAfter = true;
-    writeHead(this.writer, request, this.ctx.clock.dateBytes);
-    this.tunnel = tunnel;
-    this.phase = Phase.Tunnel;
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + TUNNEL_IDLE_MS);
-    return this;
-  }
-
-  /** Called by the tunnel's other end once it is ready: what the client sent early goes through. */
-  tunnelStart(): void {
-    const { bytes, from, to } = this.input;
+  replyCut(_request: H1Request): void {
+    this.release();
+    this.life.reset();
     this.input.clear();
-    if (to > from && !this.tunnel!.tunnelWrite(bytes, from, to)) this.pauseSocket();
-    else this.resumeSocket();
-    if (this.clientEnded) this.tunnel?.tunnelEnd();
+  }
+
+  /**
+   * An answer that does not need the body waits a moment for it: then the connection can be kept, and a client that
+   * reads only after writing gets its answer.
+   */
+  replyHeld(request: H1Request): void {
+    this.discardBody(request);
+    this.life.arm(EARLY_REPLY_HOLD_MS);
+    this.pump();
+  }
+
+  replyUpgraded(request: H1Request, origin: TunnelEnd): TunnelEnd {
+    this.stage = Stage.Tunnel;
+    this.tunnel = new ClientTunnel(this.life, this, this.input, request.exchange, origin);
+    return this.tunnel;
+  }
+
+  tunnelOver(): void {
+    const request = this.current!;
+    this.tunnel = null;
+    this.sink.finish(request.exchange);
+    this.release();
+    this.life.startClosing(true);
   }
 
   // ── BodyFlow ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -395,183 +307,85 @@ export class H1Connection implements ReplySink, BodyFlow, TimerHolder, TunnelEnd
     this.pump();
   }
 
-  // ── TunnelEnd: what the upstream sends ────────────────────────────────────────────────────────────────────────
-
-  tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean {
-    if (this.phase !== Phase.Tunnel) return true;
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + TUNNEL_IDLE_MS);
-    this.current!.exchange.sentBytes += to - from;
-    return this.writer.write(bytes, from, to);
-  }
-
-  tunnelEnd(): void {
-    if (this.phase === Phase.Tunnel) this.endTunnel();
-  }
-
-  tunnelWritable(): void {
-    this.resumeSocket();
-  }
-
-  tunnelClose(): void {
-    if (this.phase === Phase.Tunnel) this.endTunnel();
-  }
-
-  private endTunnel(): void {
-    this.tunnel = null;
-    const request = this.current!;
-    request.exchange.state = ExchangeState.Finished;
-    request.exchange.pipeline.onEnd(request.exchange);
-    this.release();
-    this.startClosing(true);
-  }
-
-  // ── ending ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** RFC 9112 §9.3; a body that will not be read to its end cannot be followed by another request. */
-  private decideClose(request: H1Request): void {
-    const ex = request.exchange;
-    if (ex.reply.close || this.ctx.draining) request.closeAfter = true;
-    if (ex.bodyDone) return;
-    const unsent = request.continuePending && this.input.length === 0;
-    if (unsent || request.body.remaining - this.input.length > DRAIN_BYTES) request.closeAfter = true;
-  }
+  // ── the end of a request ──────────────────────────────────────────────────────────────────────────────────────
 
   private finish(request: H1Request): void {
     const close = request.closeAfter;
     const refused = request.exchange.fault !== Fault.None;
     this.release();
-    this.phase = Phase.Idle;
-    if (close) this.startClosing(refused || this.input.length > 0);
+    if (close) this.life.startClosing(refused || this.input.length > 0);
   }
 
+  private sendHeldReply(request: H1Request): void {
+    this.life.disarm();
+    this.sink.fixed(request.exchange, request.heldReply!);
+  }
+
+  /** Spec, "Drainage": the rest of an unread body is read, within bounds, so that the connection can be kept. */
   private startDraining(request: H1Request): void {
-    const ex = request.exchange;
-    ex.body = this.ctx.idlePorts.body;
+    this.discardBody(request);
+    this.stage = Stage.Draining;
+    this.drainFrom = request.body.wireBytes;
+    this.life.arm(DRAIN_MS);
+  }
+
+  private discardBody(request: H1Request): void {
+    request.exchange.body = this.ctx.idlePorts.body;
+    request.exchange.source = this.ctx.idlePorts.source;
     this.bodyPaused = false;
-    if (request.closeAfter) {
-      this.release();
-      this.startClosing(true);
-      return;
-    }
-    this.phase = Phase.Draining;
-    this.lingerBytes = request.body.wireBytes;
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + DRAIN_MS);
+  }
+
+  private afterDrainedPiece(request: H1Request): void {
+    if (request.exchange.bodyDone || request.body.wireBytes - this.drainFrom > DRAIN_BYTES) this.endDraining();
   }
 
   private endDraining(): void {
-    const request = this.current!;
-    const complete = request.exchange.bodyDone;
+    const complete = this.current!.exchange.bodyDone;
     this.release();
-    this.phase = Phase.Idle;
-    if (!complete) this.startClosing(true);
-  }
-
-  /** @param linger whether the client may still be sending, so that closing at once would destroy the answer */
-  private startClosing(linger: boolean): void {
-    this.input.clear();
-    this.phase = Phase.Closing;
-    this.lingerBytes = linger && !this.clientEnded ? LINGER_BYTES : 0;
-    this.writer.flushTurn();
-    if (this.writer.blocked) this.armWriteStall();
-    else this.finishClosing();
-  }
-
-  private finishClosing(): void {
-    if (this.lingerBytes === 0) {
-      this.close();
-      return;
-    }
-    this.phase = Phase.Lingering;
-    this.socket.shutdown();
-    this.resumeSocket();
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + LINGER_MS);
-  }
-
-  private onLateData(chunk: Uint8Array): void {
-    if (this.phase === Phase.Tunnel) {
-      this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + TUNNEL_IDLE_MS);
-      if (!this.tunnel!.tunnelWrite(chunk, 0, chunk.length)) this.pauseSocket();
-    } else if (this.phase === Phase.Lingering) {
-      this.lingerBytes -= chunk.length;
-      if (this.lingerBytes <= 0) this.reset();
-    }
-  }
-
-  private cancel(request: H1Request): void {
-    const ex = request.exchange;
-    const begun = ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
-    if (begun) {
-      ex.fault = Fault.Cancelled;
-      ex.state = ExchangeState.Finished;
-      ex.body.onBodyFault(ex, Fault.Cancelled);
-      ex.source.onCancelled(ex);
-      ex.pipeline.onEnd(ex);
-    }
-    this.ctx.giveRequest(request);
+    if (!complete) this.life.startClosing(true);
   }
 
   private enterIdle(): void {
-    if (this.clientEnded || this.ctx.draining) this.startClosing(false);
-    else this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + this.ctx.settings.idleTimeoutMs);
+    if (this.life.clientEnded) this.life.startClosing(false);
+    else this.life.arm(this.ctx.draining ? DRAIN_IDLE_MS : this.ctx.settings.idleTimeoutMs);
   }
 
   private release(): void {
     const request = this.current;
     this.current = null;
+    this.stage = Stage.Idle;
     if (request !== null) this.ctx.giveRequest(request);
   }
 
-  private close(): void {
-    this.writer.flushTurn();
-    this.socket.end();
-    this.enterClosed();
+  private cut(): void {
+    this.life.reset();
+    this.dropAll();
   }
 
-  private reset(): void {
-    const request = this.current;
-    this.enterClosed();
-    if (request !== null) this.cancel(request);
-    this.socket.terminate();
-  }
-
-  private enterClosed(): void {
-    this.phase = Phase.Closed;
+  /** The socket is gone: whoever works for this connection stops. */
+  private dropAll(): void {
+    const { current, tunnel } = this;
     this.current = null;
     this.tunnel = null;
     this.input.clear();
-    this.writer.close();
-    this.ctx.wheel.remove(this.timer);
-    this.ctx.observer.onClose();
+    tunnel?.onLost();
+    if (current === null) return;
+    const ex = current.exchange;
+    if (ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying) {
+      ex.fault = Fault.Cancelled;
+      ex.body.onBodyFault(ex, Fault.Cancelled);
+      ex.source.onCancelled(ex);
+      this.sink.finish(ex);
+    }
+    this.ctx.giveRequest(current);
   }
-
-  // ── flow ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Input that nobody takes now is held by the kernel, not by us. */
   private balanceFlow(): void {
-    if (this.phase >= Phase.Tunnel) return;
-    const held = this.input.length > 0 && this.phase !== Phase.Head;
-    if (held || this.bodyPaused) this.pauseSocket();
-    else this.resumeSocket();
-  }
-
-  private pauseSocket(): void {
-    if (this.socketPaused) return;
-    this.socketPaused = true;
-    this.socket.pause();
-  }
-
-  private resumeSocket(): void {
-    if (!this.socketPaused) return;
-    this.socketPaused = false;
-    this.socket.resume();
-  }
-
-  private armBodyTimeout(): void {
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + this.ctx.settings.readTimeoutMs);
-  }
-
-  private armWriteStall(): void {
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + this.ctx.settings.writeTimeoutMs);
+    if (this.life.state !== LifeState.Open || this.tunnel !== null) return;
+    const held = this.input.length > 0 && this.stage !== Stage.Head;
+    if (held || this.bodyPaused) this.life.pause();
+    else this.life.resume();
   }
 }
 

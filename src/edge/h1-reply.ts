@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import { COPY_BODY_BYTES } from "../core/limits.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -27,10 +28,11 @@ export function writeFixed(
   request: H1Request,
   reply: FixedReply,
   withBody: boolean,
-  date: Uint8Array,
+  clock: Clock,
 ): void {
+  reply.date(clock.dateBytes, clock.second);
   const out = writer.reserve(fixedReplyBound(reply));
-  writer.commit(encodeFixedReply(out, writer.offset, reply, withBody, persistenceOf(request), date));
+  writer.commit(encodeFixedReply(out, writer.offset, reply, withBody, persistenceOf(request)));
 }
 
 /** Writes the head of the exchange's reply and settles how its body goes out. */

@@ -1,4 +1,5 @@
 import { Exchange, type IdleExchangePorts } from "../message/exchange.ts";
+import type { FixedReply } from "../message/fixed-reply.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
 import { RequestBody } from "./request-body.ts";
 
@@ -13,10 +14,20 @@ export class H1Request {
   closeAfter = false;
   /** Whether an announced `100 Continue` has not been sent. */
   continuePending = false;
+  /** An answer that waits for the rest of the request's body; null when there is none. */
+  heldReply: FixedReply | null = null;
 
   constructor(idle: IdleExchangePorts, maxHeadBytes: number) {
     this.exchange = new Exchange(idle);
     this.parser = new RequestParser(maxHeadBytes);
     this.body = new RequestBody();
+  }
+
+  /** Makes ready for the answer. */
+  begin(closeAfter: boolean, continuePending: boolean): void {
+    this.chunkedReply = false;
+    this.closeAfter = closeAfter;
+    this.continuePending = continuePending;
+    this.heldReply = null;
   }
 }

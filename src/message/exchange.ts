@@ -35,8 +35,10 @@ export class Exchange {
   state: ExchangeState = ExchangeState.Head;
   /** Why the exchange was refused or cut, if it was. */
   fault: Fault = Fault.None;
-  /** Start, in milliseconds of `performance.now()`. */
+  /** When the turn of its first byte began, in milliseconds of `performance.now()`. */
   startedMs = 0;
+  /** When the turn of its end began, likewise. */
+  endedMs = 0;
   /** Bytes of the path that the matched prefix takes; -1 when the path must be rewritten (`forwardPath`). */
   prefixLength = 0;
   /** The sanitised path to forward, where it differs from the raw one; "" otherwise. */
@@ -72,10 +74,19 @@ export class Exchange {
     this.pipeline = idle.pipeline;
   }
 
-  /** Makes the exchange ready for the next request. */
+  /** Lets go of everything: held resources are given back, and received chunks do not outlive their request. */
+  release(): void {
+    if (this.held !== null) this.held.release();
+    this.held = null;
+    this.target = null;
+    this.request.bytes = EMPTY_BYTES;
+    this.request.headers.reset(EMPTY_BYTES);
+    this.reply.headers.reset(EMPTY_BYTES);
+    this.reply.trailers = null;
+  }
+
+  /** Makes the exchange ready for the next request. The request's head is reset by whoever reads it. */
   reset(idle: IdleExchangePorts): void {
-    // Heads point into received chunks, which must not outlive their request.
-    this.request.reset(EMPTY_BYTES);
     this.reply.reset();
     this.sink = idle.sink;
     this.flow = idle.flow;
@@ -88,6 +99,7 @@ export class Exchange {
     this.state = ExchangeState.Head;
     this.fault = Fault.None;
     this.startedMs = 0;
+    this.endedMs = 0;
     this.prefixLength = 0;
     this.forwardPath = "";
     this.canonicalPath = "";
@@ -100,8 +112,6 @@ export class Exchange {
     this.upstreamLabel = "";
     this.upstreamMs = -1;
     this.attempts = 1;
-    if (this.held !== null) this.held.release();
-    this.held = null;
     this.target = null;
   }
 }

@@ -1,17 +1,19 @@
 import { reasonOf } from "../core/status.ts";
 
 /**
- * A reply that is the same every time: its HTTP/1.1 image is made once, with a hole for the date, so that sending it is
- * one copy. Other protocols take the parts.
+ * A reply that is the same every time: its HTTP/1.1 image is made once, and only the date in it changes, so that sending
+ * it is one copy. Other protocols take the parts.
  */
 export class FixedReply {
   readonly status: number;
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
-  /** Status line, fields, date and an open end: `Connection: close` or nothing, then CRLF, are put behind it. */
-  readonly head: Buffer;
-  /** Offset of the 29 date bytes in `head`. */
-  readonly dateAt: number;
+  /** The whole HTTP/1.1 reply for a connection that stays open, head and body. */
+  readonly image: Buffer;
+  /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
+  readonly fieldsTo: number;
+  private readonly dateAt: number;
+  private second = -1;
 
   /**
    * @param status 200 to 599
@@ -26,6 +28,20 @@ export class FixedReply {
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     const length = status === 204 ? "" : `Content-Length: ${this.body.length}\r\n`;
     this.dateAt = start.length;
-    this.head = Buffer.from(`${start}${" ".repeat(29)}\r\nServer: edge\r\n${lines}${length}`, "latin1");
+    const head = `${start}${" ".repeat(DATE_BYTES)}\r\nServer: edge\r\n${lines}${length}`;
+    this.fieldsTo = head.length;
+    this.image = Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), this.body]);
+  }
+
+  /**
+   * Puts the date into the image, where it is not there yet.
+   * @param second counts the seconds, so that it is done once in each
+   */
+  date(date: Uint8Array, second: number): void {
+    if (second === this.second) return;
+    this.second = second;
+    this.image.set(date, this.dateAt);
   }
 }
+
+const DATE_BYTES = 29;

@@ -19,19 +19,21 @@ export const INCIDENTS_KEPT = 1000;
 /**
  * The last incidents of all workers in shared memory: any number of writers, one of them a thread, and one reader.
  *
- *     incidents so far (BigInt64) | slot × INCIDENTS_KEPT
+ *     incidents so far (BigInt64) | slots, one an incident that is kept
  *     slot: state, checksum (Int32) | number, timestamp, score (Float64) | length of each text (Uint16) | texts (UTF-8)
  *
- * The n-th incident goes to slot n mod INCIDENTS_KEPT. A slot's state says who may touch it:
+ * The n-th incident goes to slot n mod slots. A slot's state says who may touch it:
  *
  *     0 empty ──▶ -(writer+1) being written ──▶ 1…2^30 full ──▶ -(writer+1) …
  *
  * A writer that finds a slot taken gives its incident up (it is counted none the less): that takes a whole round of the
  * ring during one write. A reader that finds a slot being written, or changed while it copied it, passes it over. The
  * checksum catches what is left: processors that let plain stores overtake the state.
+ *
+ * @param slots incidents that are kept
  */
-export function createIncidentRing(): SharedArrayBuffer {
-  return new SharedArrayBuffer(HEADER_BYTES + INCIDENTS_KEPT * SLOT_BYTES);
+export function createIncidentRing(slots: number = INCIDENTS_KEPT): SharedArrayBuffer {
+  return new SharedArrayBuffer(HEADER_BYTES + slots * SLOT_BYTES);
 }
 
 /** A thread's way to record incidents. */
@@ -44,7 +46,7 @@ export class IncidentWriter {
     this.ring = new RingViews(buffer);
     this.held = -(writer + 1);
     // What a thread with this number held when it died is open to all again.
-    for (let slot = 0; slot < INCIDENTS_KEPT; slot++) {
+    for (let slot = 0; slot < this.ring.slots; slot++) {
       Atomics.compareExchange(this.ring.ints, stateAt(slot), this.held, 0);
     }
   }
@@ -53,7 +55,7 @@ export class IncidentWriter {
   record(incident: Incident): void {
     const { ring, held } = this;
     const number = Number(Atomics.add(ring.total, 0, 1n));
-    const slot = number % INCIDENTS_KEPT;
+    const slot = number % ring.slots;
     const at = stateAt(slot);
     const state = Atomics.load(ring.ints, at);
     if (state < 0 || Atomics.compareExchange(ring.ints, at, state, held) !== state) return;
@@ -96,7 +98,7 @@ export class IncidentReader {
   recent(limit: number, sinceMs: number): Incident[] {
     const found: Incident[] = [];
     const total = this.total();
-    const oldest = Math.max(0, total - INCIDENTS_KEPT);
+    const oldest = Math.max(0, total - this.ring.slots);
     for (let number = total - 1; number >= oldest && found.length < limit; number--) {
       const incident = this.read(number);
       if (incident !== null && incident.timestampMs >= sinceMs) found.push(incident);
@@ -107,7 +109,7 @@ export class IncidentReader {
   /** The incident with this number, or null when its slot does not hold it whole. */
   private read(number: number): Incident | null {
     const { ring, copy, copyView } = this;
-    const slot = number % INCIDENTS_KEPT;
+    const slot = number % ring.slots;
     const at = stateAt(slot);
     const state = Atomics.load(ring.ints, at);
     if (state !== (number % VERSIONS) + 1) return null;
@@ -123,12 +125,14 @@ export class IncidentReader {
 
 /** The ring seen as the kinds of numbers it holds. Typed arrays are little-endian wherever this runs. */
 class RingViews {
+  readonly slots: number;
   readonly total: BigInt64Array;
   readonly ints: Int32Array;
   readonly floats: Float64Array;
   readonly bytes: Buffer;
 
   constructor(buffer: SharedArrayBuffer) {
+    this.slots = (buffer.byteLength - HEADER_BYTES) / SLOT_BYTES;
     this.total = new BigInt64Array(buffer, 0, 1);
     this.ints = new Int32Array(buffer);
     this.floats = new Float64Array(buffer);

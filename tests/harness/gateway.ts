@@ -167,7 +167,7 @@ export function freePort(): number {
 }
 
 /** One worker, so that all connections of a test share one upstream pool. */
-const DEFAULT_SERVER: Settings = { host: "127.0.0.1", workers: 1, shutdown_timeout: "5s" };
+const DEFAULT_SERVER: Settings = { host: "127.0.0.1", workers: 1, shutdown_timeout: "2s" };
 const START_MS = 10000;
 const running = new Set<Gateway>();
 
@@ -195,13 +195,9 @@ function environment(extra: Readonly<Record<string, string>> = {}): Record<strin
 
 async function untilServing(gateway: Gateway): Promise<void> {
   const deadline = performance.now() + START_MS;
-  while (performance.now() < deadline) {
-    if (gateway.hasExited) break;
-    const client = await gateway.connect().catch(() => null);
-    if (client !== null) {
-      client.close();
-      return;
-    }
+  while (performance.now() < deadline && !gateway.hasExited) {
+    const reply = await gateway.once("GET /health HTTP/1.1\r\nHost: gw.test\r\n\r\n").catch(() => null);
+    if (reply?.status === 200) return;
     await Bun.sleep(5);
   }
   await Bun.sleep(50);

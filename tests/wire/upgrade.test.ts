@@ -125,13 +125,13 @@ describe("without a 101", () => {
     client.close();
   });
 
-  test.each(["h2c", "HTTP/2.0"])("an upgrade to %s never opens a way past the gateway", async (token) => {
+  test("an upgrade to h2c never opens a way past the gateway", async () => {
     origin.on("/h2c", (call) => {
       if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
       call.takeOver();
-      call.send(SWITCH.replace("websocket", token));
+      call.send(SWITCH.replace("websocket", "h2c"));
     });
-    const lines = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${token}`, "HTTP2-Settings: AAMAAABk"];
+    const lines = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"];
     const client = await gateway.connect();
     const reply = await client.exchange(request("GET /node/h2c", lines));
     expect(reply.status).not.toBe(101);

@@ -6,6 +6,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { ContainedRoot, Found } from "./contained-root.ts";
 import { contentTypeOf } from "./content-type.ts";
 import type { FileCache, FileEntry, FileShelf } from "./file-cache.ts";
@@ -63,7 +64,7 @@ export class FileHandler implements Handler {
 
   constructor(mount: FileMount, ports: FilePorts) {
     const fallback = mount.spa && mount.fallback === "" ? INDEX : mount.fallback;
-    this.prefix = asBytes(mount.prefix.endsWith("/") ? mount.prefix.slice(0, -1) : mount.prefix);
+    this.prefix = canonicalise(asBytes(mount.prefix)).canonical.replace(/\/$/, "");
     this.spa = mount.spa;
     this.fallback = asBytes(fallback);
     this.fallbackResource = {

@@ -47,7 +47,9 @@ export function encodeForwardHead(
   const upgrade = head.upgrade && isForwardableUpgrade(head);
   let at = copyBytes(out, start, head.bytes, head.methodFrom, head.methodTo);
   at = writeTarget(ex, target.basePath, out, at);
-  at = writeHost(head, settings.preserveHost ? "" : target.upstream.authority, out, at);
+  // HTTP/1.0 clients may leave Host out; HTTP/1.1 origins must get one (RFC 9112 §3.2).
+  const keepsHost = settings.preserveHost && (head.hostIndex >= 0 || head.authorityTo > head.authorityFrom);
+  at = writeHost(head, keepsHost ? "" : target.upstream.authority, out, at);
   at = copyFields(out, at, head.headers, upgrade ? DROP_ON_UPGRADE : DROP);
   if (head.framing === Framing.Length || (head.framing === Framing.None && expectsBody(head.method))) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);

@@ -1,7 +1,12 @@
 import type { RequestHead } from "../../message/request-head.ts";
 import { type RouteInit, RouteKind } from "../../message/route.ts";
 import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
-import { decodeAllButSlashes, decodeFully, decodeOnce } from "../../proto/target/percent-decoding.ts";
+import {
+  decodeAllButSlashes,
+  decodeFully,
+  decodeOnce,
+  type FullyDecoded,
+} from "../../proto/target/percent-decoding.ts";
 import { requestHost, takesHost } from "./host-name.ts";
 import { prefixRoutePath } from "./route-path.ts";
 
@@ -51,36 +56,40 @@ export class PrefixGuard {
   }
 }
 
-/** What a path may mean to those behind the gateway. */
+/** What a path may mean to those behind the gateway. Most paths aim at no mount: what only those need is made late. */
 class PathReadings {
   readonly merged: string;
   readonly decodedMerged: string;
-  /** All readings with their dot segments resolved and their slashes merged, and the once decoded path. */
-  private readonly ends: readonly string[];
-  private readonly climbs: boolean;
-  private readonly tooDeep: boolean;
+  private readonly raw: string;
+  private readonly decoded: FullyDecoded;
 
   constructor(raw: string) {
-    const decoded = decodeFully(raw);
+    this.raw = raw;
+    this.decoded = decodeFully(raw);
     this.merged = mergeSlashes(raw);
-    this.decodedMerged = mergeSlashes(decoded.text);
-    this.tooDeep = decoded.tooDeep;
-    const unresolved = [raw, this.merged, decoded.text, this.decodedMerged];
-    this.climbs = unresolved.some(climbsAboveRoot);
-    // Of the raw readings, only escapes other than slashes are decoded before they are compared: a prefix may hold
-    // characters that have to be encoded, while an encoded slash makes it another path.
-    this.ends = unresolved.map((path, index) => {
-      const resolved = mergeSlashes(removeDotSegments(path));
-      return index < 2 ? decodeAllButSlashes(resolved) : resolved;
-    });
-    this.ends = [...this.ends, mergeSlashes(decodeOnce(raw))];
+    this.decodedMerged = mergeSlashes(this.decoded.text);
   }
 
   /** Whether some reading lies outside the prefix; "" is the root, which is left by climbing above it. */
   escapes(prefix: string): boolean {
-    if (this.tooDeep) return true;
-    return prefix === "" ? this.climbs : this.ends.some((path) => !isWithin(path, prefix));
+    if (this.decoded.tooDeep) return true;
+    const { raw, merged, decodedMerged } = this;
+    const decoded = this.decoded.text;
+    if (prefix === "") return [raw, merged, decoded, decodedMerged].some(climbsAboveRoot);
+    // Of the raw readings, escapes other than slashes are decoded before they are compared: a prefix may hold
+    // characters that have to be encoded, while an encoded slash makes it another path.
+    const stays =
+      isWithin(decodeAllButSlashes(resolved(raw)), prefix) &&
+      isWithin(decodeAllButSlashes(resolved(merged)), prefix) &&
+      isWithin(resolved(decoded), prefix) &&
+      isWithin(resolved(decodedMerged), prefix) &&
+      isWithin(mergeSlashes(decodeOnce(raw)), prefix);
+    return !stays;
   }
+}
+
+function resolved(path: string): string {
+  return mergeSlashes(removeDotSegments(path));
 }
 
 /** Where the segment that holds `from` ends: at the next slash or at the end of the path; -1 behind the end. */

@@ -47,7 +47,7 @@ export class AccessLog implements ReplyTap {
 
   private line(ex: Exchange): string {
     const { request } = ex;
-    const durationMs = ex.startedMs > 0 ? performance.now() - ex.startedMs : 0;
+    const durationMs = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
     const userAgent = request.headers.valueOf(HeaderId.UserAgent);
     const path = request.targetTo > request.targetFrom ? request.path() : "";
     const route = ex.route === null ? UNMATCHED_LABEL : ex.route.label;

@@ -43,7 +43,7 @@ export class CountersTap implements Phase, ReplyTap {
     // for a bad head, ten seconds with some, says nothing of the gateway.
     if (ex.step > 0) {
       counters.requestLeft();
-      counters.requestTook(performance.now() - ex.startedMs);
+      counters.requestTook(ex.endedMs - ex.startedMs);
     }
     if (ex.fault !== Fault.None && FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
   }

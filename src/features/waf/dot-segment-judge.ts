@@ -14,7 +14,8 @@ export interface RouteFacts {
 /**
  * Whether the literal dot segments of a path are harmless. Decisions §5: it does not climb above "/", and it leads to
  * an exact route, or stays with the route of the part before its first dot segment. That must hold of the path as it
- * stands and percent-decoded to the end, and of both with repeated slashes as they stand and merged.
+ * stands and percent-decoded to the end, and of both with repeated slashes as they stand and merged. Beyond that, no
+ * segment may be longer than a file name can be: dot segments behind such a one are padding against naive resolvers.
  * @param raw the raw path, one character a byte
  */
 export function isHarmless(raw: string, head: RequestHead, routes: RouteFacts): boolean {
@@ -28,9 +29,21 @@ export function isHarmless(raw: string, head: RequestHead, routes: RouteFacts): 
 }
 
 function isHarmlessReading(path: string, head: RequestHead, routes: RouteFacts): boolean {
-  if (climbsAboveRoot(path)) return false;
+  if (climbsAboveRoot(path) || hasEndlessSegment(path)) return false;
   const destination = canonicalise(path).canonical;
   if (routes.exactId(destination, head) >= 0) return true;
   const home = routes.prefixId(canonicalise(beforeDotSegments(path)).canonical, head);
   return home >= 0 && home === routes.prefixId(destination, head);
 }
+
+function hasEndlessSegment(path: string): boolean {
+  let from = 0;
+  for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", from)) {
+    if (slash - from > MAX_NAME_BYTES) return true;
+    from = slash + 1;
+  }
+  return path.length - from > MAX_NAME_BYTES;
+}
+
+/** NAME_MAX of every common file system. */
+const MAX_NAME_BYTES = 255;

@@ -33,7 +33,8 @@ export function explainWaf(method: string, target: string, settings: WafSettings
   const parser = new RequestParser(bytes.length);
   parser.begin(0);
   const outcome = parser.parse(bytes, bytes.length, head);
-  if (outcome !== bytes.length) {
+  // Spaces and line breaks in the arguments would make another request of it.
+  if (outcome !== bytes.length || head.target() !== target || head.methodText() !== method) {
     const fault = outcome < -1 ? faultOf(outcome) : Fault.BadRequestLine;
     return { fault, candidates: { raw: "", decoded: "" }, rules: [], score: 0, verdict: "refuse" };
   }

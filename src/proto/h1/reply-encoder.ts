@@ -20,6 +20,8 @@ export const enum Persistence {
 
 /** Bytes for status line, Date, Server, length and connection. */
 const OWN_BOUND = 512;
+/** Bytes of a Connection line at most. */
+const CONNECTION_BOUND = 32;
 
 /** Bytes that `encodeReplyHead` may write at most. */
 export function replyHeadBound(reply: ReplyHead): number {
@@ -60,7 +62,7 @@ export function encodeReplyHead(
 }
 
 /**
- * Writes a prebuilt reply.
+ * Writes a prebuilt reply, whose date must be right.
  * @param withBody false for HEAD
  * @returns the offset behind it
  */
@@ -70,17 +72,18 @@ export function encodeFixedReply(
   reply: FixedReply,
   withBody: boolean,
   persistence: Persistence,
-  date: Uint8Array,
 ): number {
-  let at = copyBytes(out, start, reply.head, 0, reply.head.length);
-  copyBytes(out, start + reply.dateAt, date, 0, 29);
-  at = endHead(out, at, persistence);
-  return withBody ? copyBytes(out, at, reply.body, 0, reply.body.length) : at;
+  const { image, fieldsTo } = reply;
+  if (persistence === Persistence.Silent) {
+    return copyBytes(out, start, image, 0, withBody ? image.length : fieldsTo + CRLF.length);
+  }
+  const at = endHead(out, copyBytes(out, start, image, 0, fieldsTo), persistence);
+  return withBody ? copyBytes(out, at, image, fieldsTo + CRLF.length, image.length) : at;
 }
 
 /** Bytes that `encodeFixedReply` may write at most. */
 export function fixedReplyBound(reply: FixedReply): number {
-  return reply.head.length + reply.body.length + 64;
+  return reply.image.length + CONNECTION_BOUND;
 }
 
 /** Writes the line before a chunk's data. RFC 9112 §7.1. Eight hexadecimal digits and CRLF at most. */

@@ -109,6 +109,16 @@ export class RequestParser {
   }
 
   private parseVersion(bytes: Uint8Array, from: number, to: number, head: RequestHead): number {
+    if (to - from < VERSION_LINE.length || !isHttp11Line(bytes, from)) {
+      const outcome = this.parseOtherVersion(bytes, from, to, head);
+      if (outcome < 0) return outcome;
+    }
+    head.method = methodOf(bytes, head.methodFrom, head.methodTo);
+    const fault = locateTarget(bytes, head);
+    return fault === Fault.None ? from + VERSION_LINE.length : failure(fault);
+  }
+
+  private parseOtherVersion(bytes: Uint8Array, from: number, to: number, head: RequestHead): number {
     const length = Math.min(to - from, VERSION_LINE.length);
     let other = false;
     for (let i = 0; i < length; i++) {
@@ -122,10 +132,7 @@ export class RequestParser {
       }
     }
     if (length < VERSION_LINE.length) return NEED_MORE;
-    if (other || head.minor > 1) return failure(Fault.UnsupportedVersion);
-    head.method = methodOf(bytes, head.methodFrom, head.methodTo);
-    const fault = locateTarget(bytes, head);
-    return fault === Fault.None ? from + VERSION_LINE.length : failure(fault);
+    return other || head.minor > 1 ? failure(Fault.UnsupportedVersion) : from;
   }
 
   private cutLine(from: number, limit: number, to: number): number {
@@ -183,6 +190,22 @@ export class RequestParser {
 const VERSION_LINE: Uint8Array = latin1("HTTP/1.1\r\n");
 const MAJOR_AT = 5;
 const MINOR_AT = 7;
+
+/** Whether ten bytes are `HTTP/1.1` and CRLF, as almost always. */
+function isHttp11Line(bytes: Uint8Array, at: number): boolean {
+  return (
+    bytes[at] === 0x48 &&
+    bytes[at + 1] === 0x54 &&
+    bytes[at + 2] === 0x54 &&
+    bytes[at + 3] === 0x50 &&
+    bytes[at + 4] === 0x2f &&
+    bytes[at + 5] === 0x31 &&
+    bytes[at + 6] === 0x2e &&
+    bytes[at + 7] === 0x31 &&
+    bytes[at + 8] === 0x0d &&
+    bytes[at + 9] === 0x0a
+  );
+}
 
 function methodFault(byte: number): Fault {
   return byte === Byte.Cr || byte === Byte.Lf ? Fault.BadRequestLine : Fault.BadMethod;

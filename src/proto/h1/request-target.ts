@@ -70,9 +70,10 @@ export function isAuthority(bytes: Uint8Array, from: number, to: number): boolea
     at++;
   } else {
     const nameFrom = at;
-    while (at < to && REG_NAME[bytes[at]!] === 1) {
-      if (bytes[at] === Byte.Percent && !isTriplet(bytes, at, to)) return false;
-      at++;
+    for (; at < to; at++) {
+      const kind = REG_NAME[bytes[at]!]!;
+      if (kind === 0) break;
+      if (kind === ESCAPE && !isTriplet(bytes, at, to)) return false;
     }
     if (at === nameFrom) return false;
   }
@@ -140,6 +141,10 @@ function isTriplet(bytes: Uint8Array, at: number, to: number): boolean {
 const HTTP: Uint8Array = latin1("http://");
 const HTTPS: Uint8Array = latin1("https://");
 const MAX_PORT = 65535;
+const ESCAPE = 2;
 /** RFC 3986 §3.2.2: unreserved, sub-delims, percent-encoded. */
-const REG_NAME: Uint8Array = table((byte) => (/[A-Za-z0-9\-._~!$&'()*+,;=%]/.test(String.fromCharCode(byte)) ? 1 : 0));
+const REG_NAME: Uint8Array = table((byte) => {
+  if (byte === Byte.Percent) return ESCAPE;
+  return /[A-Za-z0-9\-._~!$&'()*+,;=]/.test(String.fromCharCode(byte)) ? 1 : 0;
+});
 const IP_LITERAL: Uint8Array = table((byte) => (/[A-Fa-f0-9:.]/.test(String.fromCharCode(byte)) ? 1 : 0));

@@ -1,4 +1,4 @@
-import { mergeSlashes, removeDotSegments } from "./dot-segments.ts";
+import { holdsDotSegment, mergeSlashes, removeDotSegments } from "./dot-segments.ts";
 import { decodeOnce, escapedByte } from "./percent-decoding.ts";
 
 /** The two forms of a path that routing works with. */
@@ -19,14 +19,13 @@ export interface CanonicalPath {
  * @param raw the raw path, one character a byte; a text that does not begin with "/" is only decoded
  */
 export function canonicalise(raw: string): CanonicalPath {
+  const decoded = decodeOnce(raw);
+  const isLiteral = decoded === raw || !raw.startsWith("/") || !holdsDotSegment(decoded);
   const literal = removeDotSegments(raw);
-  let sanitised = literal;
-  if (raw.startsWith("/") && raw.includes("%")) {
-    sanitised = resolve(resolve(raw, false), true);
-  }
+  const sanitised = isLiteral ? literal : resolve(resolve(raw, false), true);
   return {
     sanitised,
-    canonical: mergeSlashes(decodeOnce(sanitised)),
+    canonical: mergeSlashes(sanitised === raw ? decoded : decodeOnce(sanitised)),
     encodedDots: sanitised !== literal,
   };
 }

@@ -38,28 +38,37 @@ export function beforeDotSegments(path: string): string {
  */
 export function removeDotSegments(path: string): string {
   if (!path.startsWith("/") || !holdsDotSegment(path)) return path;
-  const segments = path.split("/");
-  const kept: string[] = [];
-  for (let i = 1; i < segments.length; i++) {
-    const segment = segments[i]!;
-    const isDots = segment === "." || segment === "..";
-    if (segment === "..") kept.pop();
+  // Where the kept segments begin, each with the slash in front of it. Offsets, since a hostile path has thousands.
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let end = 0;
+  for (let from = 0; from < path.length; from = end) {
+    end = endOfSegment(path, from + 1);
+    const dots = dotsOf(path, from + 1, end);
+    if (dots === 2) {
+      starts.pop();
+      ends.pop();
+    }
     // RFC 3986 §5.2.4 leaves a slash where the last segment was resolved: `/a/b/..` is `/a/`.
-    if (!isDots) kept.push(segment);
-    else if (i === segments.length - 1) kept.push("");
+    const isResolvedLast = dots > 0 && end === path.length;
+    if (dots > 0 && !isResolvedLast) continue;
+    starts.push(from);
+    ends.push(isResolvedLast ? from + 1 : end);
   }
-  return `/${kept.join("/")}`;
+  let out = "";
+  for (let i = 0; i < starts.length; i++) out += path.slice(starts[i]!, ends[i]!);
+  return out;
 }
 
 /** Whether resolving the `..` segments, one after the other, would at some point leave "/". Empty segments count. */
 export function climbsAboveRoot(path: string): boolean {
-  const segments = path.split("/");
   let depth = 0;
-  for (let i = 1; i < segments.length; i++) {
-    const segment = segments[i];
-    if (segment === ".") continue;
-    depth += segment === ".." ? -1 : 1;
-    if (depth < 0) return true;
+  let end = 0;
+  for (let from = path.indexOf("/"); from >= 0 && from < path.length; from = end) {
+    end = endOfSegment(path, from + 1);
+    const dots = dotsOf(path, from + 1, end);
+    if (dots === 0) depth++;
+    else if (dots === 2 && --depth < 0) return true;
   }
   return false;
 }
@@ -83,6 +92,18 @@ export function mergeSlashes(path: string): string {
 export function isWithin(path: string, prefix: string): boolean {
   if (prefix === "/") return path.startsWith("/");
   return path.startsWith(prefix) && (path.length === prefix.length || path.charCodeAt(prefix.length) === Byte.Slash);
+}
+
+/** Where the segment that begins at `from` ends: at the next slash or at the end. */
+function endOfSegment(path: string, from: number): number {
+  const slash = path.indexOf("/", from);
+  return slash < 0 ? path.length : slash;
+}
+
+/** 1 for the segment `.`, 2 for `..`, 0 for every other. */
+function dotsOf(path: string, from: number, to: number): number {
+  if (to - from > 2 || to === from || path.charCodeAt(from) !== Byte.Dot) return 0;
+  return to - from === 1 ? 1 : path.charCodeAt(from + 1) === Byte.Dot ? 2 : 0;
 }
 
 /** Where the first `.` or `..` segment begins, or -1. */

@@ -38,9 +38,9 @@ export class FoldedPath {
     this.length = length;
     this.endMark = 0;
     let round = 1;
-    while (round <= MAX_DECODING_ROUNDS && this.decodeRound(round)) round++;
+    while (round <= MAX_DECODING_ROUNDS && this.hasPercent() && this.decodeRound(round)) round++;
     this.tooDeep = round > MAX_DECODING_ROUNDS && this.hasEscape();
-    this.decodeSloppyHex();
+    if (this.hasPercent()) this.decodeSloppyHex();
     this.foldUtf8();
   }
 
@@ -82,7 +82,9 @@ export class FoldedPath {
         this.put(write++, byte, round | (this.marksOf(read, read + 3) & Mark.Lookalike), origin);
         changed = true;
       } else {
-        write = this.putCodePoint(write, this.codePointAt(read + 2), round | Mark.Lookalike, origin);
+        const codePoint = this.codePointAt(read + 2);
+        const folded = codePoint < 0x80 ? codePoint : lookalikeOf(codePoint);
+        write = this.putFolded(write, folded, round | Mark.Lookalike, origin);
         changed = true;
       }
       read += width;
@@ -98,6 +100,11 @@ export class FoldedPath {
     if ((bytes[at + 1]! | 0x20) !== LOWER_U || !this.hasHex(at + 2, 4)) return 1;
     const codePoint = this.codePointAt(at + 2);
     return codePoint < 0x80 || lookalikeOf(codePoint) !== 0 ? 6 : 1;
+  }
+
+  private hasPercent(): boolean {
+    const at = this.bytes.indexOf(Byte.Percent);
+    return at >= 0 && at < this.length;
   }
 
   private hasEscape(): boolean {
@@ -154,7 +161,7 @@ export class FoldedPath {
       if (folded === 0) {
         this.put(write++, byte, this.marks[read++]! | dropped, origin);
       } else {
-        write = this.putCodePoint(write, folded, Mark.Lookalike | this.marksOf(read, read + width) | dropped, origin);
+        write = this.putFolded(write, folded, Mark.Lookalike | this.marksOf(read, read + width) | dropped, origin);
         read += width;
       }
       dropped = 0;
@@ -186,11 +193,15 @@ export class FoldedPath {
     return value;
   }
 
-  private putCodePoint(write: number, value: number, mark: number, origin: number): number {
-    const folded = value < 0x80 ? value : lookalikeOf(value);
-    this.put(write++, folded === TWO_DOTS ? Byte.Dot : folded, mark, origin);
-    if (folded === TWO_DOTS) this.put(write++, Byte.Dot, mark, origin);
-    return write;
+  /** Puts an ASCII byte, or two dots. @returns the offset behind */
+  private putFolded(write: number, folded: number, mark: number, origin: number): number {
+    if (folded !== TWO_DOTS) {
+      this.put(write, folded, mark, origin);
+      return write + 1;
+    }
+    this.put(write, Byte.Dot, mark, origin);
+    this.put(write + 1, Byte.Dot, mark, origin);
+    return write + 2;
   }
 
   private put(at: number, byte: number, mark: number, origin: number): void {

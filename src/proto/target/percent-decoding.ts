@@ -38,33 +38,37 @@ export function decodeFully(text: string): FullyDecoded {
 /** The byte that the escape at `at` stands for, or -1 where there is no valid escape. */
 export function escapedByte(text: string, at: number): number {
   if (at + 2 >= text.length || text.charCodeAt(at) !== PERCENT) return -1;
-  const high = hexValue(text.charCodeAt(at + 1));
-  const low = hexValue(text.charCodeAt(at + 2));
-  return high === NO_DIGIT || low === NO_DIGIT ? -1 : high * 16 + low;
+  return byteOf(text.charCodeAt(at + 1), text.charCodeAt(at + 2));
 }
 
 function decode(text: string, keepSlashes: boolean): string {
-  let at = text.indexOf("%");
-  if (at < 0) return text;
-  let out = "";
-  let copied = 0;
-  while (at >= 0) {
-    const byte = escapedByte(text, at);
+  const first = text.indexOf("%");
+  if (first < 0) return text;
+  if (text.length > scratch.length) scratch = Buffer.allocUnsafe(text.length * 2);
+  const bytes = scratch;
+  const length = bytes.latin1Write(text, 0, text.length);
+  let write = first;
+  for (let read = first; read < length; ) {
+    const byte = bytes[read] === PERCENT && read + 2 < length ? byteOf(bytes[read + 1]!, bytes[read + 2]!) : -1;
     if (byte < 0 || (keepSlashes && byte === SLASH)) {
-      at = text.indexOf("%", at + 1);
-      continue;
+      bytes[write++] = bytes[read++]!;
+    } else {
+      bytes[write++] = byte;
+      read += 3;
     }
-    out += text.slice(copied, at) + String.fromCharCode(byte);
-    copied = at + 3;
-    at = text.indexOf("%", copied);
   }
-  return copied === 0 ? text : out + text.slice(copied);
+  return write === length ? text : bytes.latin1Slice(0, write);
 }
 
-function hexValue(code: number): number {
-  return code < 256 ? HEX_VALUE[code]! : NO_DIGIT;
+/** The value of two hexadecimal digits, or -1. */
+function byteOf(high: number, low: number): number {
+  const highValue = HEX_VALUE[high] ?? NO_DIGIT;
+  const lowValue = HEX_VALUE[low] ?? NO_DIGIT;
+  return highValue === NO_DIGIT || lowValue === NO_DIGIT ? -1 : highValue * 16 + lowValue;
 }
 
+/** Takes a text while it is decoded, since hostile ones have thousands of escapes. */
+let scratch: Buffer = Buffer.allocUnsafe(1024);
 const PERCENT = 0x25;
 const SLASH = 0x2f;
 const NO_DIGIT = 255;

@@ -128,11 +128,13 @@ describe("answers", () => {
     expect(get(handler, "/x.txt").text).toBe("now");
   });
 
-  test("a mount whose prefix is not ASCII", () => {
-    const handler = site.mount({ prefix: "/größe" });
-    expect(get(handler, "/gr%C3%B6%C3%9Fe/app.js").text).toBe("js");
-    expect(get(handler, "/gr%C3%B6%C3%9Fe").field("Location")).toBe("/gr%C3%B6%C3%9Fe/");
-  });
+  for (const prefix of ["/größe", "/gr%C3%B6%c3%9fe", "/größe/"]) {
+    test(`a mount at ${prefix}`, () => {
+      const handler = site.mount({ prefix });
+      expect(get(handler, "/gr%C3%B6%C3%9Fe/app.js").text).toBe("js");
+      expect(get(handler, "/gr%C3%B6%C3%9Fe").field("Location")).toBe("/gr%C3%B6%C3%9Fe/");
+    });
+  }
 });
 
 describe("redirects stay on this host", () => {

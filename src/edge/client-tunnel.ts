@@ -1,0 +1,84 @@
+import { TUNNEL_IDLE_MS } from "../core/limits.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { TunnelEnd } from "../message/ports.ts";
+import type { InputBuffer } from "../net/input-buffer.ts";
+import type { SocketLife } from "./socket-life.ts";
+
+/** Who is told when the tunnel is over. */
+export interface TunnelOwner {
+  tunnelOver(): void;
+}
+
+/** The client's end of a tunnel, after a 101: bytes go through as they come. RFC 9110 §7.8. */
+export class ClientTunnel implements TunnelEnd {
+  private readonly life: SocketLife;
+  private readonly owner: TunnelOwner;
+  private readonly input: InputBuffer;
+  private readonly ex: Exchange;
+  private readonly origin: TunnelEnd;
+  private over = false;
+
+  /** @param input what the client sent early, which goes through first */
+  constructor(life: SocketLife, owner: TunnelOwner, input: InputBuffer, ex: Exchange, origin: TunnelEnd) {
+    this.life = life;
+    this.owner = owner;
+    this.input = input;
+    this.ex = ex;
+    this.origin = origin;
+    life.arm(TUNNEL_IDLE_MS);
+  }
+
+  // ── what the client does ──────────────────────────────────────────────────────────────────────────────────────
+
+  onData(chunk: Uint8Array): void {
+    this.life.arm(TUNNEL_IDLE_MS);
+    this.ex.bodyBytes += chunk.length;
+    if (!this.origin.tunnelWrite(chunk, 0, chunk.length)) this.life.pause();
+  }
+
+  onEnd(): void {
+    this.origin.tunnelEnd();
+  }
+
+  onDrain(): void {
+    this.origin.tunnelWritable();
+  }
+
+  /** The client is gone, or nothing has gone through for too long. */
+  onLost(): void {
+    if (this.over) return;
+    this.over = true;
+    this.origin.tunnelClose();
+  }
+
+  // ── what the origin does ──────────────────────────────────────────────────────────────────────────────────────
+
+  tunnelStart(): void {
+    const { bytes, from, to } = this.input;
+    this.input.clear();
+    if (to > from && !this.origin.tunnelWrite(bytes, from, to)) this.life.pause();
+    else this.life.resume();
+    if (this.life.clientEnded) this.origin.tunnelEnd();
+  }
+
+  tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.over) return true;
+    this.life.arm(TUNNEL_IDLE_MS);
+    this.ex.sentBytes += to - from;
+    return this.life.writer.write(bytes, from, to);
+  }
+
+  tunnelEnd(): void {
+    this.tunnelClose();
+  }
+
+  tunnelWritable(): void {
+    this.life.resume();
+  }
+
+  tunnelClose(): void {
+    if (this.over) return;
+    this.over = true;
+    this.owner.tunnelOver();
+  }
+}

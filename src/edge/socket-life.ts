@@ -1,0 +1,136 @@
+import { LINGER_BYTES, LINGER_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import { SocketWriter } from "../net/socket-writer.ts";
+import type { EdgeContext } from "./edge-context.ts";
+
+/**
+ *   Open ──last answer written──▶ Closing ──flushed──▶ Lingering ──client closes or time is up──▶ Closed
+ */
+export const enum LifeState {
+  Open = 0,
+  Closing,
+  Lingering,
+  Closed,
+}
+
+/** The socket of one client connection from accept to close: its way out, its one timer, its flow, its end. */
+export class SocketLife {
+  readonly writer: SocketWriter;
+  state: LifeState = LifeState.Open;
+  /** The client has ended its direction. */
+  clientEnded = false;
+  private readonly socket: ByteSocket;
+  private readonly ctx: EdgeContext;
+  private readonly timer: TimerNode;
+  private paused = false;
+  private lingerBytes = 0;
+
+  /** @param holder hears of the timer while the connection is open; `onTimer` here takes over after that */
+  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder) {
+    this.socket = socket;
+    this.ctx = ctx;
+    this.writer = new SocketWriter(socket, ctx.writers);
+    this.timer = new TimerNode(holder);
+  }
+
+  /** Sets the one timer of the connection. */
+  arm(ms: number): void {
+    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ms);
+  }
+
+  disarm(): void {
+    this.ctx.wheel.disarm(this.timer);
+  }
+
+  /** The kernel takes no bytes: the client has so long to read some. */
+  armWriteStall(): void {
+    this.arm(this.ctx.settings.writeTimeoutMs);
+  }
+
+  /** Stops reading: the kernel's buffer holds what comes. */
+  pause(): void {
+    if (this.paused || this.state === LifeState.Closed) return;
+    this.paused = true;
+    this.socket.pause();
+  }
+
+  resume(): void {
+    if (!this.paused || this.state === LifeState.Closed) return;
+    this.paused = false;
+    this.socket.resume();
+  }
+
+  /**
+   * The kernel takes bytes again.
+   * @returns whether all is sent and the connection goes on
+   */
+  onDrain(): boolean {
+    if (!this.writer.onDrain()) {
+      this.armWriteStall();
+      return false;
+    }
+    if (this.state === LifeState.Closing) this.endWriting();
+    return this.state === LifeState.Open;
+  }
+
+  /**
+   * Nothing will be written any more: what is gathered goes out, then the connection ends. RFC 9112 §9.6.
+   * @param linger whether the client may still be sending, so that closing at once would destroy the answer
+   */
+  startClosing(linger: boolean): void {
+    if (this.state !== LifeState.Open) return;
+    this.state = LifeState.Closing;
+    this.lingerBytes = linger && !this.clientEnded ? LINGER_BYTES : 0;
+    this.writer.flushTurn();
+    if (this.writer.blocked) this.armWriteStall();
+    else this.endWriting();
+  }
+
+  /** Bytes that come after the last answer are thrown away, but not without bound. */
+  onLateData(length: number): void {
+    if (this.state !== LifeState.Lingering) return;
+    this.lingerBytes -= length;
+    if (this.lingerBytes <= 0) this.reset();
+  }
+
+  /** The client has closed: nothing is left to wait for. */
+  onLateEnd(): void {
+    if (this.state === LifeState.Lingering) this.close();
+  }
+
+  /** Closes in order; what has been written arrives. */
+  close(): void {
+    if (this.state === LifeState.Closed) return;
+    this.writer.flushTurn();
+    this.socket.end();
+    this.markClosed();
+  }
+
+  /** Cuts the connection, so that nobody takes what has arrived for complete. */
+  reset(): void {
+    if (this.state === LifeState.Closed) return;
+    this.markClosed();
+    this.socket.terminate();
+  }
+
+  /** The socket is gone. */
+  markClosed(): void {
+    if (this.state === LifeState.Closed) return;
+    this.state = LifeState.Closed;
+    this.writer.close();
+    this.ctx.wheel.remove(this.timer);
+    this.ctx.observer.onClose();
+  }
+
+  private endWriting(): void {
+    if (this.lingerBytes === 0) {
+      this.close();
+      return;
+    }
+    this.state = LifeState.Lingering;
+    this.socket.shutdown();
+    this.resume();
+    this.arm(LINGER_MS);
+  }
+}

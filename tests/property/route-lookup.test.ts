@@ -1,0 +1,122 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { buildRouter } from "../../src/features/route/build-router.ts";
+import { PrefixGuard } from "../../src/features/route/prefix-guard.ts";
+import { PrefixGuardPhase } from "../../src/features/route/prefix-guard-phase.ts";
+import { RouteExactPhase } from "../../src/features/route/route-exact.ts";
+import { RoutePrefixPhase } from "../../src/features/route/route-prefix.ts";
+import { methodFromName } from "../../src/message/method.ts";
+import { Verdict } from "../../src/message/pipeline.ts";
+import type { Route } from "../../src/message/route.ts";
+import { canonicalise } from "../../src/proto/target/canonical-path.ts";
+import { isWithin } from "../../src/proto/target/dot-segments.ts";
+import { isPlainPath } from "../../src/proto/target/plain-path.ts";
+import { recordedExchange } from "../unit/route/recorded-exchange.ts";
+import { type RouteVector, routeInit } from "../unit/route/route-inits.ts";
+import { headOfTarget } from "../unit/target/head-of-target.ts";
+
+const SEGMENTS = ["a", "b", "ab", "c.d"];
+const plainPath = fc.array(fc.constantFrom(...SEGMENTS), { maxLength: 4 }).map((segments) => `/${segments.join("/")}`);
+const host = fc.constantFrom("", "x.test", "y.x.test", "z.y.x.test", "other.test:81", "X.TEST");
+const route: fc.Arbitrary<RouteVector> = fc.record({
+  kind: fc.constantFrom("static", "upstream", "built-in"),
+  label: fc.uuid(),
+  path: plainPath,
+  exact: fc.boolean(),
+  methods: fc.subarray(["GET", "POST", "PUT"]),
+  hosts: fc.subarray(["x.test", "*.x.test", "*.y.x.test"], { maxLength: 2 }),
+  stripPrefix: fc.boolean(),
+});
+const routes = fc.array(route, { maxLength: 12 });
+const method = fc.constantFrom("GET", "HEAD", "POST", "DELETE", "BREW", "TRACE");
+
+test("the router finds what a slow search finds, raw and canonical alike", () => {
+  fc.assert(
+    fc.property(routes, plainPath, method, host, fc.boolean(), (vectors, path, name, authority, slash) => {
+      const router = buildRouter(vectors.map(routeInit));
+      const target = slash && path !== "/" ? `${path}/` : path;
+      const head = headOfTarget(target, name, authority);
+      const labelOf = (found: Route | null) => found?.label ?? "";
+      const exact = slowSearch(router.routes, target, name, authority, true);
+      const prefix = slowSearch(router.routes, target, name, authority, false);
+      expect(labelOf(router.findExact(head))).toBe(exact);
+      expect(labelOf(router.findExactCanonical(target, head))).toBe(exact);
+      expect(labelOf(router.findPrefix(head))).toBe(prefix);
+      expect(labelOf(router.findPrefixCanonical(target, head))).toBe(prefix);
+      const isListed = router.allowOf(target, head).split(", ").includes(name);
+      if (name !== "BREW") expect(isListed).toBe(exact + prefix !== "");
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+const PIECES = ["/", "/", "a", "b", "ab", ".", "..", "/../", "%2e", "%2f", "%61", "%25", "//", "%"];
+const roughPath = fc.array(fc.constantFrom(...PIECES), { maxLength: 10 }).map((parts) => `/${parts.join("")}`);
+
+test("what is forwarded is what was matched", () => {
+  fc.assert(
+    fc.property(routes, roughPath, method, host, (vectors, raw, name, authority) => {
+      const inits = vectors.map(routeInit);
+      const { ex, verdict } = walk(inits, raw, name, authority);
+      if (verdict !== Verdict.Next) return;
+      const found = ex.route!;
+      const canonical = canonicalise(raw).canonical;
+      expect(ex.canonicalPath === "" ? raw : ex.canonicalPath).toBe(canonical);
+      expect(isPlainPath(ex.request) && ex.forwardPath !== "").toBe(false);
+      const sent = ex.prefixLength < 0 ? ex.forwardPath : raw.slice(ex.prefixLength) || "/";
+      expect(sent.startsWith("/")).toBe(true);
+      const strips = !found.init.exact && found.stripPrefix && found.path !== "/";
+      const expected = strips ? canonical.slice(found.path.length) || "/" : canonical;
+      expect(canonicalise(sent).canonical).toBe(expected);
+      if (!found.init.exact) expect(isWithin(canonical, found.path)).toBe(true);
+      else expect(canonical).toBe(found.path);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test("no target makes a phase throw, and every refusal says so once", () => {
+  const anyTarget = fc
+    .array(fc.integer({ min: 0, max: 255 }), { maxLength: 40 })
+    .map((codes) => String.fromCharCode(...codes));
+  fc.assert(
+    fc.property(routes, anyTarget, method, (vectors, target, name) => {
+      const { verdict, faults } = walk(vectors.map(routeInit), target, name, "");
+      expect(faults).toHaveLength(verdict === Verdict.Done ? 1 : 0);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+function walk(inits: ReturnType<typeof routeInit>[], target: string, name: string, authority: string) {
+  const router = buildRouter(inits);
+  const guard = new PrefixGuardPhase(new PrefixGuard(inits));
+  const { ex, faults } = recordedExchange(headOfTarget(target, name, authority));
+  let verdict: Verdict = Verdict.Next;
+  for (const phase of [new RouteExactPhase(router), guard, new RoutePrefixPhase(router)]) {
+    if (verdict === Verdict.Next) verdict = phase.run(ex);
+  }
+  return { ex, faults, verdict };
+}
+
+/** Every route is looked at; the longest path wins, then the most specific host, then the order. Gives the label. */
+function slowSearch(all: readonly Route[], path: string, name: string, authority: string, exact: boolean): string {
+  const plainHost = authority.toLowerCase().replace(/:\d+$/, "");
+  const rows = all
+    .filter((found) => found.init.exact === exact && found.allowedMethods[methodFromName(name)] === 1)
+    .filter((found) => (exact ? path === found.path : isWithin(path, found.path)))
+    .map((found) => ({ found, rank: hostRank(found.init.hosts, plainHost) }))
+    .filter((row) => row.rank >= 0);
+  rows.sort((a, b) => b.found.path.length - a.found.path.length || b.rank - a.rank || a.found.index - b.found.index);
+  return rows[0]?.found.label ?? "";
+}
+
+/** 0 for any host, the length of the pattern for a match, more for a full name; -1 for none. */
+function hostRank(hosts: readonly string[], name: string): number {
+  if (hosts.length === 0) return 0;
+  const ranks = hosts.map((pattern) => {
+    if (pattern === name) return 1000;
+    return pattern.startsWith("*.") && name.endsWith(pattern.slice(1)) ? pattern.length : -1;
+  });
+  return Math.max(...ranks);
+}

@@ -1,0 +1,21 @@
+import { type CounterBuffers, type CounterLabels, WorkerCounters } from "../../../src/shared/counter-table.ts";
+
+/** A worker thread that counts requests as told, then reports; it leaves one connection open, as if it had died. */
+declare const self: Worker;
+
+interface Order {
+  readonly buffers: CounterBuffers;
+  readonly labels: CounterLabels;
+  readonly requests: number;
+}
+
+self.onmessage = ({ data }: MessageEvent<Order>) => {
+  const counters = new WorkerCounters(data.buffers, data.labels);
+  counters.connectionOpened();
+  counters.requestEntered();
+  for (let i = 0; i < data.requests; i++) {
+    counters.requestEnded(counters.requestSlot(i % 2 === 0 ? "/even" : "/odd", 1, 200 + (i % 100)), 1, 2);
+    counters.requestTook(i % 20);
+  }
+  self.postMessage("done");
+};

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { buildRouter } from "../../../src/features/route/build-router.ts";
+import type { RouteFacts } from "../../../src/features/waf/dot-segment-judge.ts";
+import { WAF_RULES } from "../../../src/features/waf/rule-table.ts";
+import { WafInspector } from "../../../src/features/waf/waf-inspector.ts";
+import benign from "../../vectors/waf/benign.json";
+import spellings from "../../vectors/waf/spellings.json";
+import { routeInit } from "../route/route-inits.ts";
+import { headOfTarget } from "../target/head-of-target.ts";
+
+const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
+const ROUTER = buildRouter(
+  [
+    ...benign.static.map((path) => ({ kind: "static", label: path, path })),
+    ...benign.upstream.map((path) => ({ kind: "upstream", label: path, path })),
+    ...benign.exact.map((path) => ({ kind: "built-in", label: path, path, exact: true, methods: ["GET"] })),
+  ].map(routeInit),
+);
+
+function triggered(target: string, routes: RouteFacts, disabled: readonly string[] = []): string[] {
+  const inspector = new WafInspector(disabled, routes);
+  const score = inspector.inspect(headOfTarget(target));
+  expect(score).toBe(inspector.triggered.reduce((sum, rule) => sum + rule.score, 0));
+  return inspector.triggered.map((rule) => rule.id);
+}
+
+describe("the rule table", () => {
+  for (const rule of WAF_RULES) {
+    test(`${rule.id} agrees with its own vectors`, () => {
+      for (const target of rule.matches)
+        expect([target, triggered(target, NO_ROUTES)]).toEqual([target, expect.arrayContaining([rule.id])]);
+      for (const target of rule.passes)
+        expect([target, triggered(target, NO_ROUTES)]).toEqual([target, expect.not.arrayContaining([rule.id])]);
+    });
+
+    test(`${rule.id} can be switched off`, () => {
+      for (const target of rule.matches) expect(triggered(target, NO_ROUTES, [rule.id])).not.toContain(rule.id);
+    });
+  }
+
+  test("ids are unique, scores are at least 5", () => {
+    expect(new Set(WAF_RULES.map((rule) => rule.id)).size).toBe(WAF_RULES.length);
+    for (const rule of WAF_RULES) expect(rule.score).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe("every spelling of a dot-dot segment", () => {
+  for (const dots of spellings.dots) {
+    test(dots.text, () => {
+      for (const separator of spellings.separators) {
+        for (const prefix of spellings.prefixes) {
+          for (const repeat of spellings.repeats) {
+            for (const tail of spellings.tails) {
+              const target = prefix + (dots.text + separator.text).repeat(repeat) + tail;
+              expectRules(target, [dots.rule, separator.rule]);
+            }
+          }
+        }
+      }
+    });
+  }
+
+  function expectRules(target: string, rules: readonly string[]): void {
+    const found = triggered(target, NO_ROUTES);
+    for (const rule of rules) {
+      if (rule !== "" && !found.includes(rule)) throw new Error(`${target}: expected ${rule}, found ${found.join()}`);
+    }
+  }
+});
+
+describe("with routes", () => {
+  test.each(benign.targets)("%s scores 0", (target) => {
+    expect(triggered(target, ROUTER)).toEqual([]);
+  });
+
+  test.each(benign.attacks)("%s scores", (target) => {
+    expect(triggered(target, ROUTER)).not.toEqual([]);
+  });
+
+  test("a segment that no file system can hold is padding", () => {
+    const name = "a".repeat(255);
+    expect(triggered(`/static/${name}/../x`, ROUTER)).toEqual([]);
+    expect(triggered(`/static/${name}a/../x`, ROUTER)).toEqual(["TRAVERSAL-001"]);
+    expect(triggered(`/static/x/../${name}a`, ROUTER)).toEqual(["TRAVERSAL-001"]);
+    expect(triggered(`/static/${name}a`, ROUTER)).toEqual([]);
+  });
+
+  test("the method does not matter to a relative path", () => {
+    const inspector = new WafInspector([], ROUTER);
+    expect(inspector.inspect(headOfTarget("/public/../health", "POST"))).toBe(0);
+  });
+
+  test("time is linear in a hostile path", () => {
+    const inspector = new WafInspector([], ROUTER);
+    for (const part of ["../", "%2e%2e%2f", "%252525252e./", "/a/..", "....//", "%c0%ae%c0%ae/", "%"]) {
+      inspector.inspect(headOfTarget(`/static/${part.repeat(Math.floor(60_000 / part.length))}`));
+    }
+  });
+});

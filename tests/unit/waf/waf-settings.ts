@@ -1,0 +1,7 @@
+import type { AddressSet, WafSettings } from "../../../src/features/waf/waf-phase.ts";
+
+/** The settings that a WAF has when its section says nothing but `enabled`. */
+export const ENFORCE: WafSettings = { mode: "enforce", anomalyThreshold: 5, disabledRules: [] };
+
+/** No client at all. */
+export const NOBODY: AddressSet = { has: () => false };
