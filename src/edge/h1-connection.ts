@@ -12,6 +12,7 @@ import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { H1ReplySink, type ReplyOwner } from "./h1-reply-sink.ts";
 import type { H1Request } from "./h1-request.ts";
+import { isTlsRecord } from "./sniff.ts";
 import { LifeState, SocketLife } from "./socket-life.ts";
 
 /**
@@ -39,7 +40,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;
   private pumping = false;
-  private drainFrom = 0;
 
   constructor(socket: ByteSocket, ctx: EdgeContext, tls: boolean) {
     this.ctx = ctx;
@@ -48,8 +48,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.peer = new ClientPeer(socket.remoteAddress, tls, 0);
     this.life.arm(ctx.settings.headerTimeoutMs);
   }
-
-  // ── what the socket says ──────────────────────────────────────────────────────────────────────────────────────
 
   /** Bytes from the client. */
   onData(chunk: Uint8Array): void {
@@ -98,7 +96,8 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (this.life.state !== LifeState.Open || (this.life.writer.blocked && this.stage !== Stage.Head)) this.cut();
     else if (this.stage === Stage.Idle) this.life.close();
     else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);
-    else if (this.stage === Stage.Exchange) this.onExchangeTimer(this.current!);
+    else if (this.stage === Stage.Exchange && this.current!.heldReply !== null) this.sendHeldReply(this.current!);
+    else if (this.stage === Stage.Exchange) this.failBody(Fault.BodyTimeout);
     else if (this.stage === Stage.Draining) this.endDraining();
     else this.cut();
   }
@@ -109,8 +108,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (this.current !== null) this.current.closeAfter = true;
     else this.life.arm(DRAIN_IDLE_MS);
   }
-
-  // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Goes on as far as the input allows. Handlers that answer at once come back here, hence the flag. */
   private pump(): void {
@@ -140,12 +137,10 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   }
 
   private beginRequest(): boolean {
-    if (this.input.length === 0) {
-      this.enterIdle();
-      return false;
-    }
-    if (this.life.writer.blocked) {
-      this.life.armWriteStall();
+    if (this.input.length === 0 || this.life.writer.blocked) {
+      if (this.life.writer.blocked) this.life.armWriteStall();
+      else if (this.life.clientEnded) this.life.startClosing(false);
+      else this.life.arm(this.ctx.draining ? DRAIN_IDLE_MS : this.ctx.settings.idleTimeoutMs);
       return false;
     }
     const request = this.ctx.takeRequest();
@@ -186,18 +181,10 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.bodyPaused = false;
     // CONNECT is never served, and what follows it is not HTTP.
     request.begin(!ex.request.keepAlive || ex.request.method === Method.Connect, ex.request.expectContinue);
-    this.attach(ex);
+    ex.open(this.sink, this, this.peer, this.ctx.pipeline);
     request.body.begin(ex);
     this.life.disarm();
     ex.pipeline.start(ex);
-  }
-
-  private attach(ex: Exchange): void {
-    ex.state = ExchangeState.Open;
-    ex.sink = this.sink;
-    ex.flow = this;
-    ex.client = this.peer;
-    ex.pipeline = this.ctx.pipeline;
   }
 
   private readBody(request: H1Request): boolean {
@@ -217,8 +204,9 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
       this.failBody(fault);
       return false;
     }
-    if (this.stage === Stage.Draining) this.afterDrainedPiece(request);
-    else if (ex.bodyDone && request.heldReply !== null) this.sendHeldReply(request);
+    if (this.stage === Stage.Draining) {
+      if (ex.bodyDone || request.body.drainedBytes > DRAIN_BYTES) this.endDraining();
+    } else if (ex.bodyDone && request.heldReply !== null) this.sendHeldReply(request);
     else if (ex.bodyDone) ex.body.onBodyEnd(ex);
     return true;
   }
@@ -227,10 +215,8 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private failBody(fault: Fault): void {
     const request = this.current!;
     const ex = request.exchange;
-    if (this.stage === Stage.Draining) {
-      this.endDraining();
-      return;
-    }
+    if (this.stage === Stage.Draining) this.endDraining();
+    if (this.current !== request || ex.bodyDone || this.bodyPaused) return;
     ex.body.onBodyFault(ex, fault);
     ex.source.onCancelled(ex);
     if (this.current === request) this.sink.abort(ex, fault);
@@ -239,22 +225,12 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   /** Refuses a request that never became an exchange. */
   private refuse(fault: Fault): void {
     const request = this.current!;
-    if (isTlsRecord(this.input)) {
-      this.cut();
-      return;
-    }
     request.begin(true, false);
-    this.attach(request.exchange);
+    request.exchange.open(this.sink, this, this.peer, this.ctx.pipeline);
     request.exchange.bodyDone = true;
-    this.sink.abort(request.exchange, fault);
+    // A TLS client on the plain port could not read an answer.
+    this.sink.abort(request.exchange, isTlsRecord(this.input) ? Fault.Cancelled : fault);
   }
-
-  private onExchangeTimer(request: H1Request): void {
-    if (request.heldReply !== null) this.sendHeldReply(request);
-    else if (!request.exchange.bodyDone && !this.bodyPaused) this.failBody(Fault.BodyTimeout);
-  }
-
-  // ── ReplyOwner ────────────────────────────────────────────────────────────────────────────────────────────────
 
   replyOver(request: H1Request): void {
     if (request.exchange.bodyDone) this.finish(request);
@@ -295,8 +271,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.life.startClosing(true);
   }
 
-  // ── BodyFlow ──────────────────────────────────────────────────────────────────────────────────────────────────
-
   pauseBody(_ex: Exchange): void {
     this.bodyPaused = true;
   }
@@ -306,8 +280,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.bodyPaused = false;
     this.pump();
   }
-
-  // ── the end of a request ──────────────────────────────────────────────────────────────────────────────────────
 
   private finish(request: H1Request): void {
     const close = request.closeAfter;
@@ -325,7 +297,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private startDraining(request: H1Request): void {
     this.discardBody(request);
     this.stage = Stage.Draining;
-    this.drainFrom = request.body.wireBytes;
+    request.body.beginDrain();
     this.life.arm(DRAIN_MS);
   }
 
@@ -335,19 +307,10 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.bodyPaused = false;
   }
 
-  private afterDrainedPiece(request: H1Request): void {
-    if (request.exchange.bodyDone || request.body.wireBytes - this.drainFrom > DRAIN_BYTES) this.endDraining();
-  }
-
   private endDraining(): void {
     const complete = this.current!.exchange.bodyDone;
     this.release();
     if (!complete) this.life.startClosing(true);
-  }
-
-  private enterIdle(): void {
-    if (this.life.clientEnded) this.life.startClosing(false);
-    else this.life.arm(this.ctx.draining ? DRAIN_IDLE_MS : this.ctx.settings.idleTimeoutMs);
   }
 
   private release(): void {
@@ -370,13 +333,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.input.clear();
     tunnel?.onLost();
     if (current === null) return;
-    const ex = current.exchange;
-    if (ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying) {
-      ex.fault = Fault.Cancelled;
-      ex.body.onBodyFault(ex, Fault.Cancelled);
-      ex.source.onCancelled(ex);
-      this.sink.finish(ex);
-    }
+    this.sink.cancel(current.exchange);
     this.ctx.giveRequest(current);
   }
 
@@ -387,9 +344,4 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (held || this.bodyPaused) this.life.pause();
     else this.life.resume();
   }
-}
-
-/** A TLS client on the plain port cannot read an answer: 0x16 0x03 is a handshake record. */
-function isTlsRecord(input: InputBuffer): boolean {
-  return input.length >= 2 && input.bytes[input.from] === 0x16 && input.bytes[input.from + 1] === 0x03;
 }

@@ -1,4 +1,4 @@
-import { type Fault, faultRow } from "../core/fault.ts";
+import { Fault, faultRow } from "../core/fault.ts";
 import { COPY_BODY_BYTES, DRAIN_BYTES } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
@@ -117,6 +117,15 @@ export class H1ReplySink implements ReplySink {
     request.closeAfter = true;
     writeHead(this.life.writer, request, this.ctx.clock.dateBytes);
     return this.owner.replyUpgraded(request, origin);
+  }
+
+  /** The client is gone: whoever works on the exchange stops. */
+  cancel(ex: Exchange): void {
+    if (ex.state !== ExchangeState.Open && ex.state !== ExchangeState.Replying) return;
+    ex.fault = Fault.Cancelled;
+    ex.body.onBodyFault(ex, Fault.Cancelled);
+    ex.source.onCancelled(ex);
+    this.finish(ex);
   }
 
   /** The exchange is over: the taps hear of it. */

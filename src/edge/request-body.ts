@@ -1,6 +1,8 @@
 import { Fault } from "../core/fault.ts";
 import type { Exchange } from "../message/exchange.ts";
+import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
+import { ChunkedMode } from "../message/route.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 
@@ -8,8 +10,8 @@ import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 export class RequestBody {
   /** Body bytes that are still to come where the length is declared; -1 for a chunked body. */
   remaining = 0;
-  /** Bytes that have been read off the wire for this body, framing included. */
-  wireBytes = 0;
+  private wireBytes = 0;
+  private drainFrom = 0;
   private readonly decoder: ChunkedDecoder = new ChunkedDecoder();
   private decoding = false;
 
@@ -21,14 +23,22 @@ export class RequestBody {
     ex.bodyDone = !ex.request.hasBody();
   }
 
+  /** What comes from here on is thrown away, and counted. */
+  beginDrain(): void {
+    this.drainFrom = this.wireBytes;
+  }
+
+  /** Bytes thrown away, framing included. */
+  get drainedBytes(): number {
+    return this.wireBytes - this.drainFrom;
+  }
+
   /**
    * Reads one piece: at most one `onBody` or one `onBodyEnd`, so that the caller can see what its taker did.
    * @returns Fault.None, or why the body is refused
    */
   readPiece(input: InputBuffer, ex: Exchange): Fault {
-    const before = input.from;
-    const fault = this.remaining < 0 ? this.readChunked(input, ex, before) : this.readCounted(input, ex);
-    return fault;
+    return this.remaining < 0 ? this.readChunked(input, ex, input.from) : this.readCounted(input, ex);
   }
 
   private readCounted(input: InputBuffer, ex: Exchange): Fault {
@@ -56,9 +66,24 @@ export class RequestBody {
       ex.bodyBytes += decoder.dataTo - decoder.dataFrom;
       ex.body.onBody(ex, input.bytes, decoder.dataFrom, decoder.dataTo);
     } else if (event === ChunkEvent.Done) {
-      if (decoder.trailers.hasFields()) decoder.trailers.appendTo(ex.request.headers);
+      if (decoder.trailers.hasFields()) this.keepTrailers(ex);
       ex.bodyDone = true;
     }
     return Fault.None;
+  }
+
+  /**
+   * Spec, "Wire decoding rules": valid trailers become request headers. Where the head has gone on already
+   * (`passthrough`), they follow as trailers.
+   */
+  private keepTrailers(ex: Exchange): void {
+    const { trailers } = this.decoder;
+    if (ex.route === null || ex.route.chunkedMode !== ChunkedMode.Passthrough) {
+      trailers.appendTo(ex.request.headers);
+      return;
+    }
+    ex.request.trailers = new HeaderBlock();
+    ex.request.trailers.resetOwn();
+    trailers.appendTo(ex.request.trailers);
   }
 }

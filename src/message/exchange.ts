@@ -74,6 +74,15 @@ export class Exchange {
     this.pipeline = idle.pipeline;
   }
 
+  /** The request is about to go down: who it came from and where its answer goes. */
+  open(sink: ReplySink, flow: BodyFlow, client: ClientPeer, pipeline: Pipeline): void {
+    this.state = ExchangeState.Open;
+    this.sink = sink;
+    this.flow = flow;
+    this.client = client;
+    this.pipeline = pipeline;
+  }
+
   /** Lets go of everything: held resources are given back, and received chunks do not outlive their request. */
   release(): void {
     if (this.held !== null) this.held.release();

@@ -60,8 +60,8 @@ export class RequestHead {
   upgrade = false;
   /** Index of the Host field, or -1. */
   hostIndex = -1;
-  /** Whether every kept field stands as `name: value` with one space, so that runs of lines can be copied whole. */
-  canonicalLines = true;
+  /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
+  trailers: HeaderBlock | null = null;
 
   /** The raw target as text, one character a byte. */
   target(): string {
@@ -111,7 +111,7 @@ export class RequestHead {
     this.expectContinue = false;
     this.upgrade = false;
     this.hostIndex = -1;
-    this.canonicalLines = true;
+    this.trailers = null;
   }
 
   private text(from: number, to: number): string {

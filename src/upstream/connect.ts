@@ -15,42 +15,42 @@ export function connectSocket(settings: OriginSettings, connection: H1UpstreamCo
     ...(settings.tls === null ? {} : { tls: settings.tls }),
   };
   Bun.connect(options as never).catch(() => {
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onConnectFailed();
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   });
 }
 
 const COMMON = {
   data(socket: UpstreamSocket, chunk: Buffer): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onData(chunk);
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
   end(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onEnd();
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
   drain(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onDrain();
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
   close(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onClose();
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
   error(socket: UpstreamSocket, error: unknown): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onException(error);
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
   connectError(): void {
     // The rejected promise says the same.
@@ -61,9 +61,9 @@ const PLAIN = {
   ...COMMON,
   open(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.context.beginTurn();
+    connection.pool.context.beginTurn();
     connection.onOpen(socket);
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
 };
 
@@ -73,13 +73,13 @@ const SECURE = {
   open(): void {},
   handshake(socket: UpstreamSocket, ok: boolean, error: Error | null): void {
     const connection = socket.data;
-    connection.context.beginTurn();
-    const strict = connection.requiresTrust;
+    connection.pool.context.beginTurn();
+    const strict = connection.pool.settings.tls?.rejectUnauthorized !== false;
     if (ok && (!strict || error === null || error === undefined)) connection.onOpen(socket);
     else {
       connection.onConnectFailed();
       socket.terminate();
     }
-    connection.context.endTurn();
+    connection.pool.context.endTurn();
   },
 };

@@ -1,28 +1,27 @@
 import { Fault } from "../core/fault.ts";
 import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { TimerHolder } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import { Method } from "../message/method.ts";
-import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
+import type { BodySink, ReplySource } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
-import { SocketWriter } from "../net/socket-writer.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
-import { CRLF, encodeChunkSize, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { connectSocket } from "./connect.ts";
 import type { OriginPool } from "./origin-pool.ts";
+import { OriginTunnel } from "./origin-tunnel.ts";
 import { ReplyBody } from "./reply-body.ts";
-import type { UpstreamContext } from "./upstream-context.ts";
+import { endRequestBody, writeRequestBody } from "./request-writer.ts";
+import { UpstreamLink } from "./upstream-link.ts";
 
 /**
  *   Connecting ──open──▶ AwaitingHead ──final head──▶ ReadingBody ──body over──▶ Idle (kept) ──▶ AwaitingHead
  *        │                    │  └──101──▶ Tunnel          │
  *        └────────────────────┴──────── fault ─────────────┴──▶ Closed
  */
-const enum Phase {
+const enum Stage {
   Connecting = 0,
   Idle,
   AwaitingHead,
@@ -32,44 +31,30 @@ const enum Phase {
 }
 
 /** The client side of one HTTP/1.1 connection to an origin. One exchange at a time; what it does not trust, it closes. */
-export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder, TunnelEnd {
-  private readonly pool: OriginPool;
-  private readonly timer: TimerNode;
+export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder {
+  readonly pool: OriginPool;
+  private readonly link: UpstreamLink;
   private readonly parser: ResponseParser = new ResponseParser();
   private readonly replyBody: ReplyBody = new ReplyBody();
   private readonly input: InputBuffer = new InputBuffer();
-  private socket: ByteSocket | null = null;
-  private writer: SocketWriter | null = null;
-  private phase: Phase = Phase.Connecting;
+  private stage: Stage = Stage.Connecting;
   private ex: Exchange | null = null;
   private caller: UpstreamCaller | null = null;
-  private tunnel: TunnelEnd | null = null;
+  private tunnel: OriginTunnel | null = null;
+  /** Whether the request is complete on the wire. */
   private requestDone = false;
-  private chunkedRequest = false;
+  /** Whether the request's body has been stopped, since the origin does not take it. */
+  private holdsBody = false;
   private reused = false;
   private answered = false;
   private interims = 0;
   private startedMs = 0;
-  private held = false;
-  private holdsBody = false;
   private pumping = false;
 
   constructor(pool: OriginPool) {
     this.pool = pool;
-    this.timer = new TimerNode(this);
+    this.link = new UpstreamLink(pool.context, this);
   }
-
-  /** What this worker's upstream connections share. */
-  get context(): UpstreamContext {
-    return this.pool.context;
-  }
-
-  /** Whether the origin's certificate must be right. */
-  get requiresTrust(): boolean {
-    return this.pool.settings.tls?.rejectUnauthorized ?? false;
-  }
-
-  // ── the pool's side ───────────────────────────────────────────────────────────────────────────────────────────
 
   /** Takes an exchange: sends its head at once, or once the connection is open. */
   start(ex: Exchange, caller: UpstreamCaller): void {
@@ -80,182 +65,167 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder,
     this.interims = 0;
     ex.body = this;
     ex.source = this;
-    if (this.phase === Phase.Idle) {
+    if (this.stage === Stage.Idle) {
       this.reused = true;
-      this.sendHead();
+      this.sendHead(ex, caller);
       return;
     }
     if (ex.request.hasBody()) {
       this.holdsBody = true;
       ex.flow.pauseBody(ex);
     }
-    this.arm(caller.times.connectMs);
+    this.link.arm(caller.times.connectMs);
     connectSocket(this.pool.settings, this);
   }
 
   /** Closes a kept connection. */
   closeIdle(): void {
-    if (this.phase === Phase.Idle) this.shut(false);
+    if (this.stage === Stage.Idle) this.shut(false);
   }
-
-  // ── what the socket says ──────────────────────────────────────────────────────────────────────────────────────
 
   /** The connection is there, and for TLS the handshake is done and the certificate is right. */
   onOpen(socket: ByteSocket): void {
-    if (this.phase !== Phase.Connecting) {
+    if (this.stage !== Stage.Connecting) {
       socket.terminate();
       return;
     }
-    this.socket = socket;
-    this.writer = new SocketWriter(socket, this.pool.context.writers);
-    this.sendHead();
+    this.link.open(socket);
+    this.sendHead(this.ex!, this.caller!);
   }
 
   /** No connection: refused, no such name, no trust. */
   onConnectFailed(): void {
-    if (this.phase === Phase.Connecting) this.fail(Fault.UpstreamUnavailable);
+    if (this.stage === Stage.Connecting) this.fail(Fault.UpstreamUnavailable);
   }
 
   onData(chunk: Uint8Array): void {
-    if (this.phase === Phase.Tunnel) {
-      if (!this.tunnel!.tunnelWrite(chunk, 0, chunk.length)) this.hold();
+    if (this.tunnel !== null) {
+      this.tunnel.onData(chunk, 0, chunk.length);
       return;
     }
-    if (this.phase !== Phase.AwaitingHead && this.phase !== Phase.ReadingBody) {
+    if (this.stage !== Stage.AwaitingHead && this.stage !== Stage.ReadingBody) {
       // Bytes that nobody asked for: the connection cannot be trusted with another request.
       this.shut(true);
       return;
     }
     const moved = this.input.append(chunk);
-    if (moved && this.phase === Phase.AwaitingHead) this.beginHead();
+    if (moved && this.stage === Stage.AwaitingHead) this.beginHead(this.ex!);
     this.answered = true;
     this.pump();
   }
 
   onEnd(): void {
-    if (this.phase === Phase.Tunnel) this.tunnel?.tunnelEnd();
-    else if (this.phase === Phase.ReadingBody && this.parser.framing === Framing.UntilClose) {
-      if (this.held) this.replyBody.ended = true;
+    if (this.tunnel !== null) this.tunnel.onEnd();
+    else if (this.stage === Stage.ReadingBody && this.parser.framing === Framing.UntilClose) {
+      if (this.link.held) this.replyBody.ended = true;
       else this.finishReply();
-    } else this.onLost();
+    } else this.onClose();
   }
 
   onClose(): void {
-    this.onLost();
+    if (this.stage === Stage.Idle) this.shut(false);
+    else if (this.tunnel !== null) {
+      const { tunnel } = this;
+      this.shut(false);
+      tunnel.onLost();
+    } else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamUnavailable);
   }
 
   onDrain(): void {
-    if (!this.writer!.onDrain()) return;
-    if (this.phase === Phase.Tunnel) this.tunnel?.tunnelWritable();
+    if (this.link.writer === null || !this.link.writer.onDrain()) return;
+    if (this.tunnel !== null) this.tunnel.onDrain();
     else if (this.ex !== null && this.holdsBody) {
-      this.holdsBody = false;
-      if (this.phase === Phase.AwaitingHead) this.arm(0);
-      this.ex.flow.resumeBody(this.ex);
+      if (this.stage === Stage.AwaitingHead) this.link.arm(0);
+      this.releaseBody(this.ex);
     }
   }
 
   /** An exception escaped while this connection was handled: its exchange is lost, nothing else. */
   onException(error: unknown): void {
     this.pool.context.onException(error);
-    const ex = this.ex;
+    const { ex, tunnel } = this;
     this.pumping = false;
     this.shut(true);
+    tunnel?.onLost();
     if (ex !== null) ex.sink.abort(ex, Fault.InternalError);
   }
 
   onTimer(): void {
-    if (this.phase === Phase.Idle) this.shut(false);
-    else if (this.phase === Phase.Tunnel) this.tunnel?.tunnelClose();
-    else if (this.phase !== Phase.Closed) this.fail(Fault.UpstreamTimeout);
+    if (this.stage === Stage.Idle) this.shut(false);
+    else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamTimeout);
   }
 
-  // ── the request ───────────────────────────────────────────────────────────────────────────────────────────────
-
-  private sendHead(): void {
-    const ex = this.ex!;
-    const caller = this.caller!;
-    const writer = this.writer!;
+  private sendHead(ex: Exchange, caller: UpstreamCaller): void {
+    const writer = this.link.writer!;
     const out = writer.reserve(caller.requestBound(ex));
     writer.commit(caller.encodeRequest(ex, out, writer.offset));
-    this.phase = Phase.AwaitingHead;
-    this.beginHead();
+    this.stage = Stage.AwaitingHead;
+    this.beginHead(ex);
     this.startedMs = this.pool.context.turn.nowMs;
-    this.chunkedRequest = ex.request.framing === Framing.Chunked;
     if (!ex.request.hasBody()) {
       this.endRequest();
       return;
     }
     // While the body comes, the client's own timeouts run, and ours only where the origin does not take it.
-    this.arm(0);
+    this.link.arm(0);
     ex.sink.wantBody(ex);
-    if (this.holdsBody) {
-      this.holdsBody = false;
-      ex.flow.resumeBody(ex);
-    }
+    if (this.holdsBody) this.releaseBody(ex);
   }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex !== ex || from === to) return;
-    const writer = this.writer!;
-    if (this.chunkedRequest) {
-      const out = writer.reserve(16);
-      writer.commit(encodeChunkSize(out, writer.offset, to - from));
-      writer.write(bytes, from, to);
-      writer.copy(CRLF, 0, 2);
-    } else writer.write(bytes, from, to);
-    if (writer.blocked) {
-      this.holdsBody = true;
-      this.arm(this.caller!.times.responseHeaderMs);
-      ex.flow.pauseBody(ex);
-    }
+    const writer = this.link.writer!;
+    writeRequestBody(writer, ex.request.framing, bytes, from, to);
+    if (!writer.blocked) return;
+    this.holdsBody = true;
+    this.link.arm(this.caller!.times.responseHeaderMs);
+    ex.flow.pauseBody(ex);
   }
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex !== ex) return;
-    if (this.chunkedRequest) this.writer!.copy(LAST_CHUNK, 0, LAST_CHUNK.length);
+    endRequestBody(this.link.writer!, ex.request);
     this.endRequest();
-  }
-
-  private endRequest(): void {
-    this.requestDone = true;
-    if (this.phase === Phase.AwaitingHead) this.arm(this.caller!.times.responseHeaderMs);
   }
 
   onBodyFault(ex: Exchange): void {
     if (this.ex === ex) this.shut(true);
   }
 
-  // ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────
+  private endRequest(): void {
+    this.requestDone = true;
+    if (this.stage === Stage.AwaitingHead) this.link.arm(this.caller!.times.responseHeaderMs);
+  }
 
-  private beginHead(): void {
+  private releaseBody(ex: Exchange): void {
+    this.holdsBody = false;
+    ex.flow.resumeBody(ex);
+  }
+
+  private beginHead(ex: Exchange): void {
     this.parser.begin(this.input.from);
-    this.ex!.reply.headers.reset(this.input.bytes);
+    ex.reply.headers.reset(this.input.bytes);
   }
 
   private pump(): void {
     if (this.pumping) return;
     this.pumping = true;
     let more = true;
-    while (more && !this.held && this.input.length > 0) {
-      if (this.phase === Phase.AwaitingHead) more = this.readHead();
-      else if (this.phase === Phase.ReadingBody) more = this.readBody();
+    while (more && !this.link.held && this.input.length > 0) {
+      if (this.stage === Stage.AwaitingHead) more = this.readHead(this.ex!);
+      else if (this.stage === Stage.ReadingBody) more = this.readBody(this.ex!);
       else more = false;
     }
     this.pumping = false;
     this.input.release();
-    if (this.replyBody.ended && !this.held && this.phase === Phase.ReadingBody && this.input.length === 0) {
-      this.finishReply();
-    }
+    const over = this.replyBody.ended && this.stage === Stage.ReadingBody;
+    if (over && !this.link.held && this.input.length === 0) this.finishReply();
   }
 
-  private readHead(): boolean {
-    const ex = this.ex!;
+  private readHead(ex: Exchange): boolean {
     const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.reply.headers, ex.request.method);
     if (outcome === NEED_MORE) return false;
-    if (outcome < 0) {
-      this.fail(Fault.UpstreamMalformed);
-      return false;
-    }
+    if (outcome < 0) return this.refuseAnswer();
     this.input.from = outcome;
     if (this.parser.status < 200) return this.readInterim(ex);
     this.takeHead(ex);
@@ -263,77 +233,63 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder,
   }
 
   private readInterim(ex: Exchange): boolean {
-    if (this.parser.status === 101) return this.startTunnel(ex);
-    if (++this.interims > MAX_INTERIM_RESPONSES) {
-      this.fail(Fault.UpstreamMalformed);
+    if (this.parser.status === 101) {
+      this.startTunnel(ex);
       return false;
     }
+    if (++this.interims > MAX_INTERIM_RESPONSES) return this.refuseAnswer();
     if (this.parser.status === 103) this.caller!.onInterim(ex, 103, ex.reply.headers);
-    this.beginHead();
+    this.beginHead(ex);
     return true;
   }
 
   private takeHead(ex: Exchange): void {
     const { parser } = this;
-    const reply = ex.reply;
-    reply.status = parser.status;
-    reply.framing = parser.framing;
-    reply.contentLength = parser.contentLength;
-    reply.fromUpstream = true;
-    reply.withoutBody = ex.request.method === Method.Head || parser.status === 304;
-    reply.lengthWithoutBody = reply.withoutBody && parser.hasLength;
+    parser.describe(ex.reply, ex.request.method);
     ex.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
-    this.phase = Phase.ReadingBody;
+    this.stage = Stage.ReadingBody;
     this.replyBody.begin(parser.framing, parser.contentLength);
-    this.arm(this.caller!.times.idleMs);
+    this.link.arm(this.caller!.times.idleMs);
     this.caller!.onReplyHead(ex);
     if (this.ex === ex && parser.framing === Framing.None) this.finishReply();
   }
 
-  private readBody(): boolean {
-    const ex = this.ex!;
+  private readBody(ex: Exchange): boolean {
     const piece = this.replyBody.next(this.input);
-    if (this.replyBody.failed) {
-      this.fail(Fault.UpstreamMalformed);
-      return false;
-    }
+    if (this.replyBody.failed) return this.refuseAnswer();
     if (piece > 0) {
-      this.arm(this.caller!.times.idleMs);
+      this.link.arm(this.caller!.times.idleMs);
       const { from, to } = this.replyBody;
-      if (!ex.sink.body(ex, this.input.bytes, from, to) && this.ex === ex) this.hold();
+      const taken = ex.sink.body(ex, this.input.bytes, from, to);
       if (this.ex !== ex) return false;
+      if (!taken) this.link.hold();
     }
-    if (this.replyBody.done) {
-      ex.reply.trailers = this.replyBody.trailers();
-      this.held = false;
-      this.finishReply();
-      return false;
-    }
-    return true;
+    if (!this.replyBody.done) return true;
+    ex.reply.trailers = this.replyBody.trailers();
+    this.finishReply();
+    return false;
   }
 
   /** The answer is complete. The connection is given back first, so that the client's next request may take it. */
   private finishReply(): void {
     const ex = this.ex!;
     this.detach(ex);
-    const clean = this.requestDone && this.parser.keepAlive && this.input.length === 0 && this.writer!.isEmpty();
+    const clean = this.requestDone && this.parser.keepAlive && this.input.length === 0 && this.link.writer!.isEmpty();
     if (clean) this.enterIdle();
-    else this.shut(this.requestDone === false);
+    else this.shut(!this.requestDone);
     ex.sink.end(ex);
   }
 
   private enterIdle(): void {
-    this.phase = Phase.Idle;
-    this.release();
-    this.arm(this.pool.settings.idleTimeoutMs);
+    this.stage = Stage.Idle;
+    this.link.release();
+    this.link.arm(this.pool.settings.idleTimeoutMs);
     if (!this.pool.keep(this)) this.shut(false);
   }
 
-  // ── flow from the origin to the client ────────────────────────────────────────────────────────────────────────
-
   onWritable(ex: Exchange): void {
     if (this.ex !== ex) return;
-    this.release();
+    if (this.link.release()) this.link.arm(this.caller!.times.idleMs);
     this.pump();
   }
 
@@ -341,80 +297,31 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder,
     if (this.ex === ex) this.shut(true);
   }
 
-  private hold(): void {
-    if (this.held) return;
-    this.held = true;
-    this.pool.context.wheel.disarm(this.timer);
-    this.socket!.pause();
-  }
-
-  private release(): void {
-    if (!this.held) return;
-    this.held = false;
-    this.socket!.resume();
-    if (this.caller !== null && this.phase === Phase.ReadingBody) this.arm(this.caller.times.idleMs);
-  }
-
-  // ── tunnel ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  private startTunnel(ex: Exchange): boolean {
+  private startTunnel(ex: Exchange): void {
     if (!ex.request.upgrade || !this.requestDone) {
-      this.fail(Fault.UpstreamMalformed);
-      return false;
+      this.refuseAnswer();
+      return;
     }
-    ex.reply.status = 101;
-    ex.reply.fromUpstream = true;
-    ex.reply.framing = Framing.None;
-    ex.reply.withoutBody = true;
-    this.phase = Phase.Tunnel;
-    this.pool.context.wheel.disarm(this.timer);
-    this.tunnel = this.caller!.onUpgrade(ex, this);
-    this.ex = null;
-    const { bytes, from, to } = this.input;
-    this.input.clear();
-    if (to > from && !this.tunnel.tunnelWrite(bytes, from, to)) this.hold();
-    this.tunnel.tunnelStart();
+    const { caller } = this;
+    this.parser.describe(ex.reply, ex.request.method);
+    this.stage = Stage.Tunnel;
+    this.link.arm(0);
+    this.detach(ex);
+    const tunnel = new OriginTunnel(this.link, () => this.shut(false));
+    this.tunnel = tunnel;
+    tunnel.join(caller!.onUpgrade(ex, tunnel), this.input);
+  }
+
+  private refuseAnswer(): false {
+    this.fail(Fault.UpstreamMalformed);
     return false;
-  }
-
-  tunnelStart(): void {}
-
-  tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean {
-    return this.phase === Phase.Tunnel ? this.writer!.write(bytes, from, to) : true;
-  }
-
-  tunnelEnd(): void {
-    if (this.phase !== Phase.Tunnel) return;
-    this.writer!.flushTurn();
-    this.socket!.shutdown();
-  }
-
-  tunnelWritable(): void {
-    this.release();
-  }
-
-  tunnelClose(): void {
-    if (this.phase === Phase.Tunnel) this.shut(false);
-  }
-
-  // ── ending ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  private onLost(): void {
-    if (this.phase === Phase.Tunnel) {
-      const tunnel = this.tunnel;
-      this.shut(false);
-      tunnel?.tunnelClose();
-    } else if (this.phase === Phase.Idle) this.shut(false);
-    else if (this.phase !== Phase.Closed) this.fail(Fault.UpstreamUnavailable);
   }
 
   /** Something went wrong. Before the answer's head the caller decides; after it the client's answer is cut. */
   private fail(fault: Fault): void {
-    const ex = this.ex;
-    const caller = this.caller;
-    const { reused, answered } = this;
-    const sent = this.phase !== Phase.Connecting;
-    const begun = this.phase === Phase.ReadingBody;
+    const { ex, caller, reused, answered } = this;
+    const sent = this.stage !== Stage.Connecting;
+    const begun = this.stage === Stage.ReadingBody;
     if (ex !== null) this.detach(ex);
     this.shut(true);
     if (ex === null || caller === null || ex.state === ExchangeState.Finished) return;
@@ -425,33 +332,19 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder,
   private detach(ex: Exchange): void {
     this.ex = null;
     this.caller = null;
+    this.holdsBody = false;
     ex.body = this.pool.context.idlePorts.body;
     ex.source = this.pool.context.idlePorts.source;
-    this.holdsBody = false;
   }
 
   private shut(abruptly: boolean): void {
-    if (this.phase === Phase.Closed) return;
-    if (this.phase === Phase.Idle) this.pool.forget(this);
-    this.phase = Phase.Closed;
+    if (this.stage === Stage.Closed) return;
+    if (this.stage === Stage.Idle) this.pool.forget(this);
+    this.stage = Stage.Closed;
     this.ex = null;
     this.caller = null;
     this.tunnel = null;
-    this.pool.context.wheel.remove(this.timer);
-    const { socket, writer } = this;
-    if (socket === null || writer === null) return;
-    if (abruptly) socket.terminate();
-    else {
-      writer.flushTurn();
-      socket.end();
-    }
-    writer.close();
+    this.link.close(abruptly);
     this.input.clear();
-  }
-
-  private arm(ms: number): void {
-    const { wheel, turn } = this.pool.context;
-    if (ms > 0) wheel.arm(this.timer, turn.nowMs + ms);
-    else wheel.disarm(this.timer);
   }
 }

@@ -7,21 +7,24 @@ import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counted-status.ts";
 import type { FramingRejects } from "./framing-rejects.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
+import { UpstreamCounts } from "./upstream-counts.ts";
 
 /**
  * Counts requests: the first phase of the way down, where one is in flight from then on, and a tap at the end.
- * Spec, "Events" (metrics counters). 54 ns a request, 39 of them for the time (4 million requests over 8 routes;
- * prom-client's `inc` with labels alone takes 216).
+ * Spec, "Events" (metrics counters). 21 ns for a request that was answered here, 37 for one that went upstream
+ * (4 million over 8 routes; prom-client's `inc` with labels alone takes 216).
  */
 export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
   private readonly counters: WorkerCounters;
   private readonly rejects: FramingRejects;
+  private readonly upstreams: UpstreamCounts;
   private readonly unmatchedSlots: Int32Array = new Int32Array(METHOD_COUNT * COUNTED_STATUSES).fill(-1);
 
   constructor(counters: WorkerCounters, rejects: FramingRejects) {
     this.counters = counters;
     this.rejects = rejects;
+    this.upstreams = new UpstreamCounts(counters);
   }
 
   run(_ex: Exchange): Verdict {
@@ -35,7 +38,8 @@ export class CountersTap implements Phase, ReplyTap {
     const counters = this.counters;
     const route = ex.route;
     const slots = route === null ? this.unmatchedSlots : route.counterSlots;
-    const column = ex.request.method * COUNTED_STATUSES + countedStatus(ex) - 100;
+    const status = countedStatus(ex);
+    const column = ex.request.method * COUNTED_STATUSES + status - 100;
     let slot = slots[column]!;
     if (slot < 0) slot = this.assign(ex, slots, column);
     counters.requestEnded(slot, ex.bodyBytes, ex.sentBytes);
@@ -45,6 +49,7 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestLeft();
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
+    if (ex.upstreamLabel !== "") this.upstreams.ended(ex.upstreamLabel, status, upstreamTime(ex));
     if (ex.fault !== Fault.None && FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
   }
 
@@ -54,4 +59,9 @@ export class CountersTap implements Phase, ReplyTap {
     slots[column] = slot;
     return slot;
   }
+}
+
+/** Up to the head of the answer; all the time there was where none came. */
+function upstreamTime(ex: Exchange): number {
+  return ex.upstreamMs >= 0 ? ex.upstreamMs : ex.endedMs - ex.startedMs;
 }

@@ -168,7 +168,6 @@ export class RequestParser {
       if (headers.count === MAX_FIELDS) return failure(Fault.TooManyFields);
       let valueTo = at;
       while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
-      if (valueTo !== at || valueFrom !== nameTo + 2 || bytes[nameTo + 1] !== Byte.Space) head.canonicalLines = false;
       headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);
       at += 2;
     }

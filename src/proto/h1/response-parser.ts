@@ -4,6 +4,7 @@ import { MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { markNamed, parseContentLength } from "./request-rules.ts";
@@ -52,6 +53,16 @@ export class ResponseParser {
       this.inFields = true;
     }
     return this.parseFields(bytes, to, headers, method);
+  }
+
+  /** Tells a reply what its head says. */
+  describe(reply: ReplyHead, method: Method): void {
+    reply.status = this.status;
+    reply.framing = this.framing;
+    reply.contentLength = this.contentLength;
+    reply.fromUpstream = true;
+    reply.withoutBody = method === Method.Head || this.status === 304 || this.status < 200;
+    reply.lengthWithoutBody = reply.withoutBody && this.hasLength;
   }
 
   private parseStatusLine(bytes: Uint8Array, to: number): number {

@@ -2,7 +2,7 @@ import { Fault } from "../../../src/core/fault.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../../src/message/exchange.ts";
 import type { FixedReply } from "../../../src/message/fixed-reply.ts";
-import { headerIdFromName, HeaderId } from "../../../src/message/header-id.ts";
+import { HeaderId, headerIdFromName } from "../../../src/message/header-id.ts";
 import { METHOD_COUNT, methodFromName } from "../../../src/message/method.ts";
 import { type Handler, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import type { ReplySink } from "../../../src/message/ports.ts";
@@ -55,6 +55,7 @@ export interface FakeRequest {
   readonly client?: string;
   readonly route?: Route | null;
   readonly status?: number;
+  readonly requestId?: string;
 }
 
 /** An exchange that a pipeline has begun, with a recording sink. */
@@ -65,8 +66,10 @@ export function fakeExchange(request: FakeRequest = {}): { ex: Exchange; sink: R
   ex.route = request.route ?? null;
   ex.step = 1;
   ex.state = ExchangeState.Open;
-  ex.startedMs = performance.now() - 2;
+  ex.startedMs = 1000;
+  ex.endedMs = 1002.5;
   ex.reply.status = request.status ?? 0;
+  if (request.requestId !== undefined) setRequestId(ex, request.requestId);
   fillHead(ex, request.method ?? "GET", request.target ?? "/", request.headers ?? [["Host", "a.test"]]);
   return { ex, sink };
 }
@@ -87,6 +90,12 @@ export function fakeRoute(label: string): Route {
     handler,
   };
   return new Route(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
+}
+
+/** Sets the id as forwarding does. */
+function setRequestId(ex: Exchange, id: string): void {
+  const line = `X-Request-Id: ${id}\r\n`;
+  ex.reply.requestIdEnd = ex.reply.requestIdLine.latin1Write(line, 0, line.length);
 }
 
 function idlePorts(sink: ReplySink): IdleExchangePorts {

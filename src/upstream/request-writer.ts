@@ -1,0 +1,36 @@
+import { copyBytes } from "../core/bytes.ts";
+import { Framing, type RequestHead } from "../message/request-head.ts";
+import type { SocketWriter } from "../net/socket-writer.ts";
+import { fieldsBound } from "../proto/h1/field-copy.ts";
+import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
+
+const CHUNK_LINE_BOUND = 16;
+
+/** Sends a piece of a request's body: as it is, or as one canonical chunk. RFC 9112 §7.1. */
+export function writeRequestBody(
+  writer: SocketWriter,
+  framing: Framing,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  if (framing !== Framing.Chunked) {
+    writer.write(bytes, from, to);
+    return;
+  }
+  const out = writer.reserve(CHUNK_LINE_BOUND);
+  writer.commit(encodeChunkSize(out, writer.offset, to - from));
+  writer.write(bytes, from, to);
+  writer.copy(CRLF, 0, CRLF.length);
+}
+
+/** Ends a request's body: the last chunk, with the trailers that came behind it. */
+export function endRequestBody(writer: SocketWriter, request: RequestHead): void {
+  if (request.framing !== Framing.Chunked) return;
+  const trailers = request.trailers;
+  const out = writer.reserve(CHUNK_LINE_BOUND + (trailers === null ? 0 : fieldsBound(trailers)));
+  const at = writer.offset;
+  writer.commit(
+    trailers === null ? copyBytes(out, at, LAST_CHUNK, 0, LAST_CHUNK.length) : encodeTrailers(out, at, trailers),
+  );
+}

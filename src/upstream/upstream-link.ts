@@ -1,0 +1,70 @@
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import { SocketWriter } from "../net/socket-writer.ts";
+import type { UpstreamContext } from "./upstream-context.ts";
+
+/** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
+export class UpstreamLink {
+  /** Null until the connection is open. */
+  writer: SocketWriter | null = null;
+  /** Whether reading has been stopped, since the client does not take what comes. */
+  held = false;
+  private readonly context: UpstreamContext;
+  private readonly timer: TimerNode;
+  private socket: ByteSocket | null = null;
+
+  constructor(context: UpstreamContext, holder: TimerHolder) {
+    this.context = context;
+    this.timer = new TimerNode(holder);
+  }
+
+  /** The connection is there. */
+  open(socket: ByteSocket): SocketWriter {
+    this.socket = socket;
+    this.writer = new SocketWriter(socket, this.context.writers);
+    return this.writer;
+  }
+
+  /** Sets the one timer of the connection. @param ms 0 stops it */
+  arm(ms: number): void {
+    const { wheel, turn } = this.context;
+    if (ms > 0) wheel.arm(this.timer, turn.nowMs + ms);
+    else wheel.disarm(this.timer);
+  }
+
+  /** Stops reading; the timer stops too, for it is the client who keeps us waiting. */
+  hold(): void {
+    if (this.held) return;
+    this.held = true;
+    this.arm(0);
+    this.socket?.pause();
+  }
+
+  /** @returns whether reading had been stopped */
+  release(): boolean {
+    if (!this.held) return false;
+    this.held = false;
+    this.socket?.resume();
+    return true;
+  }
+
+  /** Ends our direction; the origin may go on. */
+  endWriting(): void {
+    this.writer?.flushTurn();
+    this.socket?.shutdown();
+  }
+
+  /** @param abruptly cuts, so that the origin does not take a broken-off request for complete */
+  close(abruptly: boolean): void {
+    this.context.wheel.remove(this.timer);
+    const { socket, writer } = this;
+    this.socket = null;
+    if (socket === null || writer === null) return;
+    if (abruptly) socket.terminate();
+    else {
+      writer.flushTurn();
+      socket.end();
+    }
+    writer.close();
+  }
+}
