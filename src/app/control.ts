@@ -10,6 +10,7 @@ import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
@@ -46,6 +47,7 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly pool: WorkerPool;
+  private readonly bodyBudget: SharedArrayBuffer;
   private readonly totals: CounterTotals;
   private readonly desk: ControlDesk;
   private port = 0;
@@ -61,6 +63,7 @@ export class Control implements PoolListener {
     this.config = options.config;
     const { workers } = options.config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
+    this.bodyBudget = createBodyBudget(this.pool.size);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
     this.desk = new ControlDesk(this.answers(), (error, what) =>
       this.event("exception", { what, error: String(error) }),
@@ -96,6 +99,7 @@ export class Control implements PoolListener {
       labels: this.configurationLabels(),
       counters,
       incidents: this.incidents,
+      bodyBudget: this.bodyBudget,
       startedAtMs: this.startedAtMs,
       testHooks: process.env[TEST_HOOKS_VARIABLE] === "1",
     };
@@ -130,6 +134,7 @@ export class Control implements PoolListener {
 
   onDeath(index: number, reason: string): void {
     this.totals.workerDied(index);
+    returnBudgetOf(this.bodyBudget, index);
     this.event("worker_died", { worker: index, reason, restarted: true });
     if (this.draining && ++this.drained === this.pool.size) this.finish(0);
   }

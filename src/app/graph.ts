@@ -9,7 +9,6 @@ import { StatusHandler } from "../features/admin/status-handler.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { FileHandler } from "../features/files/file-handler.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
-import { BodyBudget } from "../features/ingest/body-budget.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
@@ -18,6 +17,7 @@ import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
 import type { Pipeline } from "../message/pipeline.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { BodyBudget } from "../shared/body-budget.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildPipeline } from "./pipeline.ts";
 import { upstreamHandler } from "./upstream-route.ts";
@@ -32,6 +32,9 @@ export interface GraphInputs {
   readonly control: ControlPort;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;
+  /** Shared by all workers; see BodyBudget. */
+  readonly bodyBudget: SharedArrayBuffer;
+  readonly workerIndex: number;
   readonly startedAtMs: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
@@ -61,7 +64,7 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
         cacheOf: () => "",
       })
     : null;
-  const budget = new BodyBudget(config.proxy.transport.maxBufferedBytes);
+  const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget });
   return { config, router, pipeline, settings: connectionSettings(config), pools };
 }

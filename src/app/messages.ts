@@ -11,6 +11,7 @@ export type ToWorker =
       readonly labels: CounterLabels;
       readonly counters: CounterBuffers;
       readonly incidents: SharedArrayBuffer;
+      readonly bodyBudget: SharedArrayBuffer;
       /** When the process started, in milliseconds since the epoch. */
       readonly startedAtMs: number;
       /** Whether the endpoints that only tests use are there. */

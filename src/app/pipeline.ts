@@ -1,5 +1,4 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { BodyBudget } from "../features/ingest/body-budget.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
@@ -10,6 +9,7 @@ import type { Router } from "../features/route/router.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { WafPhase } from "../features/waf/waf-phase.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { DispatchPhase } from "./dispatch.ts";
 import type { GraphInputs } from "./graph.ts";

@@ -112,6 +112,8 @@ export class Worker {
       control: this.control,
       health: this.health,
       requestIds: this.requestIds,
+      bodyBudget: this.start.bodyBudget,
+      workerIndex: this.start.index,
       startedAtMs: this.start.startedAtMs,
       extraRoutes: this.start.testHooks ? testRoutes() : [],
     });

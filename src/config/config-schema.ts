@@ -29,7 +29,7 @@ const transportEntries = {
   connect_timeout: orElse(duration(1), null),
   response_header_timeout: orElse(duration(1), null),
   inbound_chunked_mode: chunkedMode,
-  max_buffered_bytes: or(size(1, 4_294_967_296), "64MiB"),
+  max_buffered_bytes: or(size(16_384, 1_099_511_627_776), "256MiB"),
 } satisfies Entries;
 
 const proxyEntries = {

@@ -25,7 +25,7 @@ export function resolveProxy(
   const mode = own.inbound_chunked_mode || serverMode;
   if (mode === "normalize" && serverBodyBytes > own.max_buffered_bytes) {
     const at = ["proxy", "transport", "max_buffered_bytes"];
-    log.warn(at, "is below server.max_body_bytes: chunked bodies in between get 413, others pass");
+    log.warn(at, "is below server.max_body_bytes: chunked bodies in between never find room and get 503");
   }
   return {
     enabled: values.enabled,

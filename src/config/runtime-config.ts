@@ -240,7 +240,7 @@ export interface TransportConfig {
   readonly responseHeaderTimeoutMs: number;
   /** Effective at this level (transport, else server). */
   readonly inboundChunkedMode: ChunkedMode;
-  /** Most decoded bytes that `normalize` may hold for one request; more is 413, whatever `max_body_bytes` says. */
+  /** All request bodies that are buffered at one time, in memory and in spool files; beyond it 503 with Retry-After. */
   readonly maxBufferedBytes: number;
 }
 

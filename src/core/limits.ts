@@ -26,6 +26,9 @@ export const DRAIN_MS = 100;
 /** Milliseconds that an answer which needs no body waits for a short body to arrive. */
 export const EARLY_REPLY_HOLD_MS = 250;
 
+/** Buffered request bodies beyond this go to a temporary file. */
+export const SPOOL_BYTES = 1024 * 1024;
+
 /** Head bytes of an upstream's answer; more is a malformed answer. */
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Interim (1xx) answers before the final one; more is a malformed answer. */

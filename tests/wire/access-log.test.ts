@@ -45,9 +45,11 @@ describe("the access log", () => {
   });
 
   test("has one for an answer of the gateway's own", async () => {
-    const built = await accessLine(talking, "log-2", request("GET /health", ["X-Request-Id: log-2"]));
-    expect(built).toMatchObject({ status: 200, path: "/health" });
-    const missing = await accessLine(talking, "log-3", request("GET /nowhere", ["X-Request-Id: log-3"]));
+    await talking.once(request("GET /health", ["User-Agent: log-2"]));
+    const built = await talking.log("the built-in", (line) => isAccess(line) && line.user_agent === "log-2");
+    expect(built).toMatchObject({ status: 200, path: "/health", route: "/health" });
+    await talking.once(request("GET /nowhere", ["User-Agent: log-3"]));
+    const missing = await talking.log("the 404", (line) => isAccess(line) && line.user_agent === "log-3");
     expect(missing).toMatchObject({ status: 404, path: "/nowhere" });
   });
 

@@ -67,7 +67,7 @@ describe("counters", () => {
     await gateway.once(request("GET /never/heard/of"));
     await gateway.once(request("FROBNICATE /health"), "FROBNICATE");
     await eventually(async () => expect(await count({ path: "unmatched", code: "404" })).toBe(before + 1));
-    await eventually(async () => expect(await count({ method: "OTHER", path: "/health", code: "405" })).toBe(1));
+    await eventually(async () => expect(await count({ method: "OTHER", code: "405" })).toBe(1));
     expect((await gateway.once(request("GET /metrics"))).text).not.toMatch(/never|FROBNICATE/);
   });
 

@@ -13,7 +13,8 @@ describe.skipIf(good === null || wrongName === null)("an https target", async ()
   if (good === null || wrongName === null) return;
   const origin = EchoOrigin.start({ tls: good });
   const impostor = EchoOrigin.start({ tls: wrongName });
-  const plain = EchoOrigin.start();
+  const plain = startDeafServer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+  const silent = startDeafServer("");
   const gateway = await startGateway({
     routes: [
       upstream("/trusted", origin, { tls: { ca_file: "good.pem" } }),
@@ -22,13 +23,14 @@ describe.skipIf(good === null || wrongName === null)("an https target", async ()
       upstream("/named", impostor, { tls: { ca_file: "wrong-name.pem", server_name: "other.test" } }),
       upstream("/unverified", impostor, { tls: { insecure_skip_verify: true } }),
       upstream("/not-tls", { url: `https://127.0.0.1:${plain.port}` }),
+      upstream("/silent", { url: `https://127.0.0.1:${silent.port}` }, { timeouts: { connect: "300ms" } }),
     ],
     files: { "good.pem": good.cert, "wrong-name.pem": wrongName.cert },
   });
   afterAll(async () => {
-    plain.violations.length = 0;
     await stopAll(gateway, origin, impostor);
-    plain.stop();
+    plain.stop(true);
+    silent.stop(true);
   });
 
   test("is served when its certificate is trusted and has its name", async () => {
@@ -58,7 +60,20 @@ describe.skipIf(good === null || wrongName === null)("an https target", async ()
         expect(json(reply)).toEqual({ error: "502 Bad Gateway", message: "upstream unavailable" });
       }
       expect(origin.requests.length + impostor.requests.length).toBe(seen);
-      expect(plain.requests).toEqual([]);
     },
   );
+
+  test("is 504 when it does not take part in the handshake", async () => {
+    const reply = await gateway.once(request("GET /silent/canary"));
+    expect([reply.status, json(reply).error]).toEqual([504, "504 Gateway Timeout"]);
+  });
 });
+
+/** A server that does not understand TLS: it answers anything with these bytes, or says nothing. */
+function startDeafServer(answer: string) {
+  return Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void (answer === "" || socket.end(answer)) },
+  });
+}

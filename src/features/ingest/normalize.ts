@@ -2,7 +2,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";
-import type { BodyBudget } from "./body-budget.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody } from "./buffered-body.ts";
 
 /**
