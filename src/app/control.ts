@@ -108,7 +108,9 @@ export class Control implements PoolListener {
   onMessage(index: number, message: FromWorker): void {
     switch (message.kind) {
       case "listening":
-        if (++this.listening === this.pool.size) this.announce();
+        // The signal may have come while this worker was starting.
+        if (this.draining) this.pool.send(index, { kind: "drain" });
+        else if (++this.listening === this.pool.size) this.announce();
         break;
       case "failed":
         this.event("worker_failed", { worker: index, error: message.message });

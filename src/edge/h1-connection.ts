@@ -45,7 +45,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.ctx = ctx;
     this.life = new SocketLife(socket, ctx, this);
     this.sink = new H1ReplySink(this, this.life, this.input, ctx);
-    this.peer = new ClientPeer(socket.remoteAddress, tls, 0);
+    this.peer = new ClientPeer(socket.remoteAddress ?? "", tls, 0);
     this.life.arm(ctx.settings.headerTimeoutMs);
   }
 
@@ -89,7 +89,12 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.ctx.observer.onException(error);
     this.pumping = false;
     this.life.reset();
-    this.dropAll();
+    try {
+      this.dropAll();
+    } catch (second) {
+      // Whoever worked for the connection is broken too; the worker must not be.
+      this.ctx.observer.onException(second);
+    }
   }
 
   onTimer(): void {
@@ -233,11 +238,14 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   }
 
   replyOver(request: H1Request): void {
-    if (request.exchange.bodyDone) this.finish(request);
-    else if (request.closeAfter) {
+    const { closeAfter } = request;
+    const { bodyDone, fault } = request.exchange;
+    if (!bodyDone && !closeAfter) this.startDraining(request);
+    else {
       this.release();
-      this.life.startClosing(true);
-    } else this.startDraining(request);
+      const maySend = !bodyDone || fault !== Fault.None || this.input.length > 0;
+      if (closeAfter) this.life.startClosing(maySend);
+    }
     this.pump();
   }
 
@@ -279,13 +287,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (!this.bodyPaused) return;
     this.bodyPaused = false;
     this.pump();
-  }
-
-  private finish(request: H1Request): void {
-    const close = request.closeAfter;
-    const refused = request.exchange.fault !== Fault.None;
-    this.release();
-    if (close) this.life.startClosing(refused || this.input.length > 0);
   }
 
   private sendHeldReply(request: H1Request): void {

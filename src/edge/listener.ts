@@ -70,12 +70,15 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, hostna
       close(socket: ClientSocket): void {
         turn.begin();
         connections.delete(socket.data);
-        socket.data.onClose();
+        if (socket.data !== undefined) socket.data.onClose();
         writers.flushAll();
       },
       error(socket: ClientSocket, error: unknown): void {
         turn.begin();
-        socket.data.onException(error);
+        // Without `data` it was `open` that failed.
+        if (socket.data === undefined) ctx.observer.onException(error);
+        else socket.data.onException(error);
+        socket.terminate();
         writers.flushAll();
       },
     },

@@ -9,6 +9,7 @@ export interface ByteSocket {
   terminate(): unknown;
   pause(): unknown;
   resume(): unknown;
-  readonly remoteAddress: string;
+  /** Undefined where the peer was gone before the connection was accepted. */
+  readonly remoteAddress: string | undefined;
   readonly localPort: number;
 }

@@ -71,15 +71,28 @@ const PLAIN = {
 const SECURE = {
   ...COMMON,
   open(): void {},
-  handshake(socket: UpstreamSocket, ok: boolean, error: Error | null): void {
+  handshake(socket: UpstreamSocket, ok: boolean, error: TlsError | null): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
-    const strict = connection.pool.settings.tls?.rejectUnauthorized !== false;
-    if (ok && (!strict || error === null || error === undefined)) connection.onOpen(socket);
+    const { context, settings } = connection.pool;
+    context.beginTurn();
+    const strict = settings.tls?.rejectUnauthorized !== false;
+    if (strict ? ok && !error : !isBroken(error)) connection.onOpen(socket);
     else {
       connection.onConnectFailed();
       socket.terminate();
     }
-    connection.pool.context.endTurn();
+    context.endTurn();
   },
 };
+
+interface TlsError {
+  readonly code?: string;
+}
+
+/**
+ * Whether the handshake failed, rather than the check of the certificate. Bun says `ok: false` for either (seen with a
+ * self-signed certificate and verification off); only system errors look like EPROTO or ECONNRESET.
+ */
+function isBroken(error: TlsError | null): boolean {
+  return error?.code !== undefined && /^E[A-Z]+$/.test(error.code);
+}

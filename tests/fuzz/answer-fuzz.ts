@@ -24,7 +24,8 @@ export async function fuzzAnswers(port: number, origin: FuzzOrigin, limits: Fuzz
       const method = random.pick(["GET", "GET", "GET", "POST", "HEAD"]);
       const reference = readReferenceAnswer(text, method);
       count(tally, reference);
-      const pieces = makePieces(text, random);
+      // Surplus that comes later than the answer may meet the next request on its way, and then nobody can tell.
+      const pieces = reference.surplus > 0 ? [Buffer.from(text, "latin1")] : makePieces(text, random);
       origin.answer = async (call) => {
         await call.body();
         const connection = call.takeOver();
@@ -66,7 +67,7 @@ function judge(reference: ReferenceAnswer, outcome: Reply | Error): string | nul
     return reference.kind === "good" ? "a good answer was cut" : "want 502, the connection was cut";
   }
   if (outcome instanceof Error) return `the client waited in vain: ${outcome.message}`;
-  if (outcome.status === 502 && outcome.text.includes("upstream unavailable")) {
+  if (outcome.status === 502 && reference.status !== 502) {
     return reference.kind === "good" && !reference.isDoubtful ? "a good answer became 502" : null;
   }
   if (reference.kind !== "good") return "a bad answer became a clean one";

@@ -10,25 +10,29 @@ export interface ReferenceAnswer {
   /** The contract leaves open whether it is an answer: 502 is right too. */
   readonly isDoubtful: boolean;
   readonly why: string;
+  /** Bytes behind the answer that are nobody's. */
+  readonly surplus: number;
 }
 
-const NO_LIMIT = { maxBodyBytes: Number.MAX_SAFE_INTEGER, forbiddenTrailers: new Set<string>() };
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const MAX_SURE_INTERIMS = 5;
 
 /** Reads the answer to one request from all that the origin sent on the connection before it ended it in order. */
 export function readReferenceAnswer(text: string, method: string): ReferenceAnswer {
-  const doubt: Doubt = { isOpen: false };
+  const doubt: Doubt = { isOpen: false, isAnswer: true };
   let status = 0;
   try {
     const head = finalHead(text, doubt);
     ({ status } = head);
     const bodiless = method === "HEAD" || status === 204 || status === 304;
     const framing = framingOf(head.fields, head.isHttp10, doubt);
-    if (bodiless) return answer("good", status, "", doubt);
+    // A 204 that announces a body is wrong by RFC 9110 §8.6, and ambiguous enough to be refused.
+    if (status === 204 && framing !== "none" && framing !== 0) doubt.isOpen = true;
+    if (bodiless) return answer("good", status, "", doubt, text.length - head.end);
     return readBody(text, head.end, framing, status, doubt);
   } catch (error) {
     if (error instanceof Refused || error instanceof Incomplete) {
-      return { kind: "bad", status, body: "", isDoubtful: doubt.isOpen, why: error.message };
+      return { kind: "bad", status, body: "", isDoubtful: doubt.isOpen, why: error.message, surplus: 0 };
     }
     throw error;
   }
@@ -38,20 +42,21 @@ function readBody(text: string, at: number, framing: number | "chunked" | "none"
   if (framing === "none") return answer("good", status, text.slice(at), doubt);
   if (framing !== "chunked") {
     const body = text.slice(at, at + framing);
-    return answer(body.length < framing ? "cut" : "good", status, body, doubt);
+    return answer(body.length < framing ? "cut" : "good", status, body, doubt, text.length - at - body.length);
   }
   try {
-    return answer("good", status, readReferenceChunks(text, at, NO_LIMIT, doubt).body, doubt);
+    const { body, end } = readReferenceChunks(text, at, NO_LIMIT, doubt);
+    return answer("good", status, body, doubt, text.length - end);
   } catch (error) {
     if (error instanceof Refused || error instanceof Incomplete) {
-      return { kind: "cut", status, body: "", isDoubtful: doubt.isOpen, why: error.message } as const;
+      return { kind: "cut", status, body: "", isDoubtful: doubt.isOpen, why: error.message, surplus: 0 } as const;
     }
     throw error;
   }
 }
 
-function answer(kind: "good" | "cut", status: number, body: string, doubt: Doubt): ReferenceAnswer {
-  return { kind, status, body, isDoubtful: doubt.isOpen, why: kind === "cut" ? "too short" : "" };
+function answer(kind: "good" | "cut", status: number, body: string, doubt: Doubt, surplus = 0): ReferenceAnswer {
+  return { kind, status, body, isDoubtful: doubt.isOpen, why: kind === "cut" ? "too short" : "", surplus };
 }
 
 function finalHead(text: string, doubt: Doubt) {

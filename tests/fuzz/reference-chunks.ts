@@ -8,19 +8,16 @@ export interface ReferenceChunks {
   readonly end: number;
 }
 
-/** What differs between a request's chunks and an answer's. */
-export interface ChunkRules {
-  readonly maxBodyBytes: number;
-  /** Requests: trailers with these names are refused. */
-  readonly forbiddenTrailers: ReadonlySet<string>;
-}
-
+/** Trailers with these names are refused in requests; in answers the contract is silent. */
+const FORBIDDEN_TRAILERS = new Set(
+  "transfer-encoding content-length connection host keep-alive te trailer trailers upgrade".split(" "),
+);
 const MAX_TRAILER_BYTES = 4096;
 /** The contract counts neither CRLF nor the semicolon for certain: within this distance both answers are right. */
 const SLACK_BYTES = 200;
 
 /** Reads a chunked body at `at`. Spec, "Wire decoding rules". */
-export function readReferenceChunks(text: string, at: number, rules: ChunkRules, doubt: Doubt): ReferenceChunks {
+export function readReferenceChunks(text: string, at: number, maxBodyBytes: number, doubt: Doubt): ReferenceChunks {
   let body = "";
   for (;;) {
     const end = text.indexOf("\r\n", at);
@@ -28,7 +25,7 @@ export function readReferenceChunks(text: string, at: number, rules: ChunkRules,
     const size = sizeOf(text.slice(at, end), doubt);
     at = end + 2;
     if (size === 0) break;
-    if (body.length + size > rules.maxBodyBytes) throw new Refused("over the body limit");
+    if (body.length + size > maxBodyBytes) throw new Refused("over the body limit");
     if (text.length < at + size + 2) {
       const delimiter = text.slice(at + size);
       if (!"\r\n".startsWith(delimiter)) throw new Refused("a bad delimiter");
@@ -38,7 +35,7 @@ export function readReferenceChunks(text: string, at: number, rules: ChunkRules,
     body += text.slice(at, at + size);
     at += size + 2;
   }
-  return { body, ...trailersAt(text, at, rules, doubt) };
+  return { body, ...trailersAt(text, at, doubt) };
 }
 
 function sizeOf(line: string, doubt: Doubt): number {
@@ -58,7 +55,7 @@ function sizeOf(line: string, doubt: Doubt): number {
   return Number.parseInt(digits, 16);
 }
 
-function trailersAt(text: string, at: number, rules: ChunkRules, doubt: Doubt): Omit<ReferenceChunks, "body"> {
+function trailersAt(text: string, at: number, doubt: Doubt): Omit<ReferenceChunks, "body"> {
   const start = at;
   const lines: string[] = [];
   for (;;) {
@@ -78,7 +75,9 @@ function trailersAt(text: string, at: number, rules: ChunkRules, doubt: Doubt): 
   if (lines.some((line) => /[\r\n]/.test(line))) throw new Refused("a bare line break in the trailers");
   const trailers = readReferenceFields(lines);
   for (const { name } of trailers) {
-    if (rules.forbiddenTrailers.has(name)) throw new Refused(`the trailer ${name}`);
+    if (!FORBIDDEN_TRAILERS.has(name)) continue;
+    if (doubt.isAnswer !== true) throw new Refused(`the trailer ${name}`);
+    doubt.isOpen = true;
   }
   return { trailers, end: at };
 }

@@ -7,6 +7,8 @@ export class Incomplete extends Error {}
 /** Collects whether anything in a message is left open by the contract: then both answers are right. */
 export interface Doubt {
   isOpen: boolean;
+  /** Answers: the contract's rule on a tab before a transfer coding names requests only. */
+  readonly isAnswer?: boolean;
 }
 
 /** A field as the reference reads it; `lead` is what stands between the colon and the value. */
@@ -69,7 +71,10 @@ export function framingOf(fields: readonly ReferenceField[], isHttp10: boolean, 
     if (lengths.length > 0) throw new Refused("both framings");
     if (isHttp10) throw new Refused("a transfer coding in HTTP/1.0");
     if (codings.length > 1) throw new Refused("two transfer codings");
-    if (codings[0]!.lead.startsWith("\t")) throw new Refused("a tab before the transfer coding");
+    if (codings[0]!.lead.startsWith("\t")) {
+      if (doubt.isAnswer !== true) throw new Refused("a tab before the transfer coding");
+      doubt.isOpen = true;
+    }
     if (codings[0]!.value.toLowerCase() !== "chunked") throw new Refused("another coding than chunked");
     return "chunked";
   }

@@ -28,38 +28,48 @@ export interface ReferenceStream {
   /** How it ends behind the last request: in order, by a request that says close, refused, or cut short. */
   readonly end: "idle" | "close" | "refused" | "incomplete";
   readonly why: string;
+  /** Where the bytes begin that are refused or cut short; the stream's length where there are none. */
+  readonly restAt: number;
+  /** The head there is good and only its body is not, and it is not the origin that answers: it may be answered early. */
+  readonly mayAnswerEarly: boolean;
 }
 
 const MAX_LINE_BYTES = 8192;
 const MAX_FIELDS = 100;
 const MAX_BODY_BYTES = 4_194_304;
-const FORBIDDEN_TRAILERS = new Set(
-  "transfer-encoding content-length connection host keep-alive te trailer trailers upgrade".split(" "),
-);
 const HOST = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?$/;
 const ODD_HOST = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9a-zA-Z:.%]*\])(?::\d*)?$/;
 
 /** Reads a whole stream. `prefix` is the one proxied prefix, such as `/node`. */
 export function readReferenceStream(text: string, prefix: string): ReferenceStream {
   const requests: ReferenceRequest[] = [];
+  const progress = { mayAnswerEarly: false };
+  const ended = (end: ReferenceStream["end"], why: string): ReferenceStream => ({
+    requests,
+    end,
+    why,
+    restAt: at,
+    ...progress,
+  });
   let at = 0;
   for (;;) {
+    progress.mayAnswerEarly = false;
+    if (at >= text.length) return ended("idle", "");
     if (text.startsWith("\r\n", at)) at += 2;
-    if (at >= text.length) return { requests, end: "idle", why: "" };
     try {
-      const { request, end, isLast } = readOne(text, at, prefix);
+      const { request, end, isLast } = readOne(text, at, prefix, progress);
       requests.push(request);
       at = end;
-      if (isLast) return { requests, end: "close", why: "" };
+      if (isLast) return ended("close", "");
     } catch (error) {
-      if (error instanceof Refused) return { requests, end: "refused", why: error.message };
-      if (error instanceof Incomplete) return { requests, end: "incomplete", why: error.message };
+      if (error instanceof Refused) return ended("refused", error.message);
+      if (error instanceof Incomplete) return ended("incomplete", error.message);
       throw error;
     }
   }
 }
 
-function readOne(text: string, at: number, prefix: string) {
+function readOne(text: string, at: number, prefix: string, progress: { mayAnswerEarly: boolean }) {
   const doubt: Doubt = { isOpen: false };
   const head = readReferenceHead(text, at);
   if (head.fields.length > MAX_FIELDS) throw new Refused("more than 100 fields");
@@ -72,11 +82,12 @@ function readOne(text: string, at: number, prefix: string) {
   const framing = framingOf(head.fields, isHttp10, doubt);
   if (framing !== "chunked" && framing !== "none" && framing > MAX_BODY_BYTES) throw new Refused("over the body limit");
   checkExpect(head.fields, isHttp10, doubt);
+  const where = destination(method, target, prefix);
+  progress.mayAnswerEarly = where.goesTo !== "origin";
   let body = "";
   let end = head.end;
   if (framing === "chunked") {
-    const rules = { maxBodyBytes: MAX_BODY_BYTES, forbiddenTrailers: FORBIDDEN_TRAILERS };
-    ({ body, end } = readReferenceChunks(text, end, rules, doubt));
+    ({ body, end } = readReferenceChunks(text, end, MAX_BODY_BYTES, doubt));
   } else if (framing !== "none") {
     if (text.length < end + framing) throw new Incomplete("body");
     body = text.slice(end, end + framing);
@@ -84,7 +95,7 @@ function readOne(text: string, at: number, prefix: string) {
   }
   const tokens = connectionTokens(head.fields);
   const isLast = tokens.includes("close") || (isHttp10 && !tokens.includes("keep-alive"));
-  const request = { method, target, body, isDoubtful: doubt.isOpen, ...destination(method, target, prefix) };
+  const request = { method, target, body, isDoubtful: doubt.isOpen, ...where };
   return { request, end, isLast };
 }
 

@@ -24,7 +24,7 @@ export async function fuzzRequests(port: number, origin: FuzzOrigin, limits: Fuz
       count(tally, reference);
       const fail = (what: string, detail = "") =>
         new FuzzFailure(what, limits.seed, round, attack, `${describe(reference)} ${detail}`);
-      const replies = await attackOnce(port, makePieces(attack, random), reference, fail);
+      const replies = await attackOnce(port, makePieces(attack, random), methodsOf(attack, reference), fail);
       const wrong = judge(reference, replies, origin.takeSeen()) ?? (await canary.sing());
       if (wrong !== null) throw fail(wrong, `answers ${replies.map((reply) => reply.status).join(", ")}`);
       if (origin.violations.length > 0) throw fail("malformed bytes went upstream", origin.violations.join("; "));
@@ -38,7 +38,13 @@ export async function fuzzRequests(port: number, origin: FuzzOrigin, limits: Fuz
 
 type Fail = (what: string, detail?: string) => FuzzFailure;
 
-async function attackOnce(port: number, pieces: Buffer[], reference: ReferenceStream, fail: Fail): Promise<Reply[]> {
+/** The methods that decide whether answers have a body; the last one is that of the refused bytes. */
+function methodsOf(attack: string, reference: ReferenceStream): string[] {
+  const rest = attack.slice(reference.restAt).trimStart();
+  return [...reference.requests.map((each) => each.method), rest.startsWith("HEAD ") ? "HEAD" : "GET"];
+}
+
+async function attackOnce(port: number, pieces: Buffer[], methods: string[], fail: Fail): Promise<Reply[]> {
   const client = await RawClient.connect(port);
   const replies: Reply[] = [];
   try {
@@ -51,8 +57,12 @@ async function attackOnce(port: number, pieces: Buffer[], reference: ReferenceSt
         return client.ending === "open" ? undefined : true;
       });
       if (isOver) return replies;
-      replies.push(await client.reply(reference.requests[replies.length]?.method ?? "GET"));
-      if (replies.length > reference.requests.length + 1) throw new Error("more answers than requests");
+      const method = methods[replies.length] ?? "GET";
+      const reply = await client.reply(method);
+      replies.push(reply);
+      // A refused HEAD may be answered with a body: who cannot be understood cannot have asked for none.
+      if (method === "HEAD" && closes(reply)) await takeOwnBody(client, reply);
+      if (replies.length > methods.length) throw new Error("more answers than requests");
     }
   } catch (error) {
     throw fail(
@@ -62,6 +72,12 @@ async function attackOnce(port: number, pieces: Buffer[], reference: ReferenceSt
   } finally {
     client.close();
   }
+}
+
+async function takeOwnBody(client: RawClient, reply: Reply): Promise<void> {
+  const rest = await client.takeRest();
+  if (rest.byteLength === 0 || String(rest.byteLength) === reply.fields.get("content-length")) return;
+  throw new Error(`${rest.byteLength} bytes behind the answer ${reply.status} to a HEAD`);
 }
 
 /** What is wrong with the answers and with what the origin saw; null when all is well. */
@@ -81,7 +97,10 @@ function judge(reference: ReferenceStream, replies: readonly Reply[], seen: Seen
   }
   if (reference.end === "idle" || reference.end === "close") return nothingMore(replies, next, unseen);
   const last = replies[next++];
-  if (last === undefined) return reference.end === "refused" ? "no refusal" : nothingMore(replies, next, unseen);
+  if (last === undefined) {
+    return reference.end === "refused" ? "no refusal" : nothingMore(replies, next, unseen);
+  }
+  if (reference.mayAnswerEarly) return nothingMore(replies, next, unseen);
   if (!REFUSALS.has(last.status)) return `want a refusal, got ${last.status}`;
   if (!closes(last)) return `the refusal ${last.status} does not say close`;
   return nothingMore(replies, next, unseen);

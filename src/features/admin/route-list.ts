@@ -7,14 +7,15 @@ import type {
   TargetConfig,
   UpstreamRouteConfig,
 } from "../../config/route-config.ts";
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import type { RateLimitConfig, RuntimeConfig } from "../../config/runtime-config.ts";
 
 /** Says how a target stands, such as `CLOSED`. Spec, "Upstream node status". */
 export type TargetStatus = (originKey: string) => string;
 
 /**
  * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
- * Spec, "Built-in endpoints"; decisions, "Built-in endpoints". Secret header values are masked.
+ * Spec, "Built-in endpoints"; decisions, "Built-in endpoints". An empty `methods` or `host` is "any". Secret header values
+ * are masked.
  */
 export function routeList(config: RuntimeConfig, statusOf: TargetStatus): object {
   const transcoded = config.transcoder.enabled ? config.transcoder.routes : [];
@@ -29,7 +30,7 @@ function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
   const base = {
     type: route.type,
     ...(route.path === "" ? { prefix: route.prefix } : { path: route.path }),
-    methods: route.methods,
+    methods: route.type === "static" ? STATIC_METHODS : route.methods,
     host: route.hosts,
   };
   const own = route.type === "static" ? describeStatic(route) : describeUpstream(route, statusOf);
@@ -40,12 +41,13 @@ function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
     inbound_chunked_mode: route.inboundChunkedMode,
     max_body_bytes: route.maxBodyBytes,
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
-    rate_limit: {
-      enabled: route.rateLimit.enabled,
-      requests: route.rateLimit.requests,
-      window_ms: route.rateLimit.windowMs,
-    },
+    rate_limit: describeRateLimit(route.rateLimit),
   };
+}
+
+function describeRateLimit(limit: RateLimitConfig): object {
+  if (!limit.enabled) return { enabled: false };
+  return { enabled: true, requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst };
 }
 
 /** Where the files lie is nobody's business who only asks which routes there are. */
@@ -111,6 +113,9 @@ function describeEdits(edits: HeaderEdits): object {
     values.map(({ name, value }) => ({ name, value: SECRET_NAME.test(name) ? MASK : value }));
   return { set: shown(edits.set), add: shown(edits.add), remove: edits.remove };
 }
+
+/** Decisions, "Static mounts". */
+const STATIC_METHODS: readonly string[] = ["GET", "HEAD"];
 
 /** Names of fields whose values are credentials as a rule. */
 const SECRET_NAME = /auth|cookie|token|secret|passw|credential|session|signature|(^|[-_])key$|(^|[-_])api[-_]?key/i;

@@ -6,7 +6,7 @@ export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
  * The Prometheus text of a control thread: the metrics it is given, and `process_*`. prom-client is loaded at the first
- * scrape, which keeps 20 ms off the start.
+ * scrape, which keeps 10 ms off the start.
  */
 export class Exposition {
   private readonly metrics: readonly Metric[];

@@ -157,6 +157,8 @@ const DROP: Uint8Array = dropTable([
   HeaderId.Trailer,
   HeaderId.Upgrade,
   HeaderId.NamedByConnection,
+  // Its line is the gateway's own: see ReplyHead.requestIdLine.
+  HeaderId.XRequestId,
 ]);
 const DROP_ON_UPGRADE: Uint8Array = DROP.slice();
 DROP_ON_UPGRADE[HeaderId.Upgrade] = 0;

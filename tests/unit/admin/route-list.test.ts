@@ -83,7 +83,14 @@ test("values of secret headers are masked, in requests and in responses", () => 
 
 test("a static route says nothing of the file system", () => {
   const { routes } = list("- {type: static, prefix: /site, dir: ./site, spa: true}\n");
-  expect(routes[0]).toMatchObject({ type: "static", prefix: "/site", targets: [], spa: true, fallback: "index.html" });
+  expect(routes[0]).toMatchObject({
+    type: "static",
+    prefix: "/site",
+    methods: ["GET", "HEAD"],
+    targets: [],
+    spa: true,
+    fallback: "index.html",
+  });
   expect(JSON.stringify(routes)).not.toContain("edge-admin-");
 });
 

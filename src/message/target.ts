@@ -1,0 +1,26 @@
+import type { Exchange } from "./exchange.ts";
+import type { Upstream, UpstreamFailure } from "./upstream.ts";
+
+/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.target`. */
+export interface Target {
+  readonly upstream: Upstream;
+  /** Put before the forwarded path: empty, or `/api`. */
+  readonly basePath: Buffer;
+  /** The answer's head has come. */
+  onAnswer(ex: Exchange, status: number): void;
+  /** The attempt has ended without an answer; the exchange is no longer under way to this target. */
+  onFailure(ex: Exchange, failure: UpstreamFailure): void;
+  /** The exchange is over, answered, refused or given up by the client. */
+  onOver(ex: Exchange): void;
+}
+
+/** Chooses the targets of a route's exchanges; balancing stands behind it. */
+export interface TargetChoice {
+  /** Puts the exchange on its way to a target. @returns null when none may be used now */
+  choose(ex: Exchange): Target | null;
+  /**
+   * The same for a further attempt: another target than those that have failed this exchange, where there is one.
+   * @param onlyAnother whether none is better than one that has failed already
+   */
+  chooseAgain(ex: Exchange, onlyAnother: boolean): Target | null;
+}

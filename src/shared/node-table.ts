@@ -1,0 +1,155 @@
+/**
+ * The states of a circuit breaker, one for all workers. Spec, "Upstream node status"; decisions, "upstreams/health".
+ *
+ *   Closed ──failures in a row reach the threshold──▶ Open ──open_duration, on the control thread's clock──▶ HalfOpen
+ *      ▲                                               ▲                                                      │
+ *      └────────────── the trial is answered ──────────│─── Trial ◀──── one request takes the trial ──────────┘
+ *                                                      └──── │ the trial fails
+ *
+ * A trial that ends without a verdict (the client went away) goes back to HalfOpen.
+ */
+export const enum BreakerState {
+  Closed = 0,
+  Open,
+  HalfOpen,
+  Trial,
+}
+
+/**
+ * Makes the table of a configuration's upstream nodes: all closed and healthy.
+ *
+ *     a node: breaker state | failures in a row | health (0 good, 1 bad) | worker of the trial + 1    (Int32 each)
+ */
+export function createNodeTable(nodes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(Math.max(1, nodes) * CELLS * 4);
+}
+
+/**
+ * One thread's hand on the table. Every step of a breaker is one compare-and-exchange, so that of many workers one makes
+ * it. The failures in a row are those of all workers together: a success anywhere sets them to 0.
+ */
+export class NodeTable {
+  private readonly cells: Int32Array;
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.cells = new Int32Array(buffer);
+  }
+
+  /** Number of nodes there is room for. */
+  get size(): number {
+    return this.cells.length / CELLS;
+  }
+
+  state(slot: number): BreakerState {
+    return Atomics.load(this.cells, slot * CELLS + STATE);
+  }
+
+  failures(slot: number): number {
+    return Atomics.load(this.cells, slot * CELLS + FAILURES);
+  }
+
+  /** What the active health check says; true where there is none. */
+  isHealthy(slot: number): boolean {
+    return Atomics.load(this.cells, slot * CELLS + HEALTH) === 0;
+  }
+
+  setHealthy(slot: number, healthy: boolean): void {
+    Atomics.store(this.cells, slot * CELLS + HEALTH, healthy ? 0 : 1);
+  }
+
+  /** Whether a request may go there: healthy, and closed or waiting for its trial. 7 ns. */
+  isUsable(slot: number): boolean {
+    const at = slot * CELLS;
+    const state = Atomics.load(this.cells, at + STATE);
+    if (state !== BreakerState.Closed && state !== BreakerState.HalfOpen) return false;
+    return Atomics.load(this.cells, at + HEALTH) === 0;
+  }
+
+  /** Notes an answer that was none of the failures; has no effect on a breaker that is not closed. */
+  succeeded(slot: number): void {
+    const at = slot * CELLS;
+    // Almost always 0 already: a load leaves the cache line where it is, a store would not.
+    if (Atomics.load(this.cells, at + FAILURES) !== 0 && Atomics.load(this.cells, at + STATE) === BreakerState.Closed) {
+      Atomics.store(this.cells, at + FAILURES, 0);
+    }
+  }
+
+  /**
+   * Notes a failure.
+   * @param threshold failures in a row that open the breaker
+   * @returns whether this very failure opened it
+   */
+  failed(slot: number, threshold: number): boolean {
+    const at = slot * CELLS;
+    if (Atomics.load(this.cells, at + STATE) !== BreakerState.Closed) return false;
+    if (Atomics.add(this.cells, at + FAILURES, 1) + 1 < threshold) return false;
+    return this.step(at, BreakerState.Closed, BreakerState.Open);
+  }
+
+  /** Takes the one trial of a half-open breaker for a worker. @returns false when somebody else has it */
+  takeTrial(slot: number, worker: number): boolean {
+    const at = slot * CELLS;
+    if (!this.step(at, BreakerState.HalfOpen, BreakerState.Trial)) return false;
+    Atomics.store(this.cells, at + HOLDER, worker + 1);
+    return true;
+  }
+
+  /** Ends a trial with its verdict. @returns false when the trial had been taken away meanwhile */
+  endTrial(slot: number, succeeded: boolean): boolean {
+    const at = slot * CELLS;
+    if (!succeeded) {
+      Atomics.add(this.cells, at + FAILURES, 1);
+      return this.step(at, BreakerState.Trial, BreakerState.Open);
+    }
+    if (!this.step(at, BreakerState.Trial, BreakerState.Closed)) return false;
+    Atomics.store(this.cells, at + FAILURES, 0);
+    return true;
+  }
+
+  /** Gives a trial back without a verdict: another request may take it. */
+  returnTrial(slot: number): void {
+    this.step(slot * CELLS, BreakerState.Trial, BreakerState.HalfOpen);
+  }
+
+  /** Returns the trials of a worker that has died. */
+  returnTrialsOf(worker: number): void {
+    for (let slot = 0; slot < this.size; slot++) {
+      if (Atomics.load(this.cells, slot * CELLS + HOLDER) === worker + 1) this.returnTrial(slot);
+    }
+  }
+
+  /** Ends the time that a breaker is open. @returns false when it is not open any more */
+  halfOpen(slot: number): boolean {
+    return this.step(slot * CELLS, BreakerState.Open, BreakerState.HalfOpen);
+  }
+
+  /** Makes sure that a breaker which a worker saw open is open here too, whatever table that worker looked at. */
+  confirmOpen(slot: number): void {
+    const at = slot * CELLS;
+    if (this.step(at, BreakerState.Closed, BreakerState.Open)) return;
+    this.step(at, BreakerState.Trial, BreakerState.Open);
+  }
+
+  /** The same for one that a worker saw closed by its trial. */
+  confirmClosed(slot: number): void {
+    const at = slot * CELLS;
+    if (this.step(at, BreakerState.Trial, BreakerState.Closed)) Atomics.store(this.cells, at + FAILURES, 0);
+  }
+
+  /** Takes over what another table says of a node; for a new configuration, before any worker has it. */
+  copyFrom(other: NodeTable, otherSlot: number, slot: number): void {
+    for (let cell = 0; cell < CELLS; cell++) {
+      this.cells[slot * CELLS + cell] = Atomics.load(other.cells, otherSlot * CELLS + cell);
+    }
+  }
+
+  private step(at: number, from: BreakerState, to: BreakerState): boolean {
+    return Atomics.compareExchange(this.cells, at + STATE, from, to) === from;
+  }
+}
+
+const CELLS = 4;
+const STATE = 0;
+const FAILURES = 1;
+const HEALTH = 2;
+const HOLDER = 3;
