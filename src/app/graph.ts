@@ -2,7 +2,7 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ConnectionSettings } from "../edge/edge-context.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
-import { BUILT_IN_METHODS, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
+import { builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
 import type { ControlPort } from "../features/admin/control-handler.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
@@ -16,12 +16,14 @@ import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
 import type { Pipeline } from "../message/pipeline.ts";
+import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildPipeline } from "./pipeline.ts";
+import { isProbed } from "./probed-routes.ts";
 import { upstreamHandler } from "./upstream-route.ts";
-import type { WorkerServices } from "./worker-services.ts";
+import { IDLE_PORTS, type WorkerServices } from "./worker-services.ts";
 
 /** What a graph is wired from, beside the configuration. */
 export interface GraphInputs {
@@ -55,7 +57,8 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const files = new FileCache();
   const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files));
-  const router = buildRouter([...builtIns(config, inputs), ...inputs.extraRoutes, ...routes]);
+  const probed = (path: string, head: RequestHead): boolean => isProbed(router, path, head);
+  const router: Router = buildRouter([...builtIns(config, inputs, probed), ...inputs.extraRoutes, ...routes]);
   const accessLog = server.accessLog.enabled
     ? new AccessLog(inputs.log, server.accessLog.sample, {
         clock: inputs.services.clock,
@@ -79,19 +82,25 @@ export function upstreamLabels(config: RuntimeConfig): readonly string[] {
   return config.routes.flatMap((route) => (route.type === "upstream" ? route.targets.map((t) => t.originKey) : []));
 }
 
-function builtIns(config: RuntimeConfig, inputs: GraphInputs): RouteInit[] {
+function builtIns(
+  config: RuntimeConfig,
+  inputs: GraphInputs,
+  probed: (path: string, head: RequestHead) => boolean,
+): RouteInit[] {
   const status = new StatusHandler(inputs.startedAtMs, inputs.services.clock);
   const guard = new AccessGuard(config.internalApi);
-  return builtInEndpoints(inputs.health, status, guard, inputs.control).map(({ path, handler }) => ({
+  const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, isProbed: probed };
+  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes).map(({ path, methods, handler }) => ({
     kind: RouteKind.BuiltIn,
     label: path,
     path,
     exact: true,
-    methods: BUILT_IN_METHODS,
+    methods,
     hosts: [],
     stripPrefix: false,
     chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
-    maxBodyBytes: config.server.maxBodyBytes,
+    // Those that take a body have a limit of their own.
+    maxBodyBytes: methods.includes("POST") ? 0 : config.server.maxBodyBytes,
     handler,
   }));
 }
@@ -156,4 +165,5 @@ const BUILT_IN_LABELS: readonly string[] = [
   "/internal/api/metrics",
   "/internal/api/routes",
   "/internal/api/security/incidents",
+  "/internal/api/proxy-test",
 ];

@@ -63,3 +63,8 @@ export const WHEEL_SLOTS = 512;
 export const TUNNEL_IDLE_MS = 3_600_000;
 /** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
+
+/** Bytes of the body of a proxy-test call. Spec, "Limits". */
+export const MAX_PROBE_CALL_BYTES = 65536;
+/** Bytes of a probe's answer that are read and thrown away beyond what is kept. Spec, "Limits". */
+export const PROBE_DRAIN_BYTES = 65536;

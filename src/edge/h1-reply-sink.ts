@@ -50,6 +50,7 @@ export class H1ReplySink implements ReplySink {
       this.owner.replyHeld(request);
       return;
     }
+    ex.pipeline.onFixed(ex, reply);
     ex.state = ExchangeState.Replying;
     const withBody = ex.request.method !== Method.Head;
     if (withBody) ex.sentBytes += reply.body.length;
@@ -63,6 +64,7 @@ export class H1ReplySink implements ReplySink {
 
   head(ex: Exchange): void {
     const request = this.owner.current!;
+    ex.pipeline.onHead(ex);
     this.decideClose(request);
     ex.state = ExchangeState.Replying;
     writeHead(this.life.writer, request, this.ctx.clock.dateBytes);

@@ -30,9 +30,10 @@ export function writeFixed(
   withBody: boolean,
   clock: Clock,
 ): void {
+  const { extra } = request.exchange.reply;
   reply.date(clock.dateBytes, clock.second);
-  const out = writer.reserve(fixedReplyBound(reply));
-  writer.commit(encodeFixedReply(out, writer.offset, reply, withBody, persistenceOf(request)));
+  const out = writer.reserve(fixedReplyBound(reply, extra));
+  writer.commit(encodeFixedReply(out, writer.offset, reply, extra, withBody, persistenceOf(request)));
 }
 
 /** Writes the head of the exchange's reply and settles how its body goes out. */

@@ -1,15 +1,22 @@
 /** Who is at the other end of a client connection; one object a connection. */
 export class ClientPeer {
-  /** Address of the TCP peer, without a port; IPv4-mapped addresses are written as IPv4. */
+  /**
+   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
+   * are written as IPv4.
+   */
   readonly address: string;
   readonly tls: boolean;
   /** Port that the client connected to. */
   readonly localPort: number;
+  /** The TCP peer: the load balancer, where a PROXY header told of somebody behind it; else the same as `address`. */
+  readonly socketAddress: string;
 
   private lines: Buffer | null = null;
 
-  constructor(address: string, tls: boolean, localPort: number) {
-    this.address = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
+  /** @param toldAddress what a PROXY header told; "" where there was none, or it told nothing */
+  constructor(socketAddress: string, tls: boolean, localPort: number, toldAddress = "") {
+    this.socketAddress = unmapped(socketAddress);
+    this.address = toldAddress === "" ? this.socketAddress : unmapped(toldAddress);
     this.tls = tls;
     this.localPort = localPort;
   }
@@ -22,10 +29,18 @@ export class ClientPeer {
     return this.lines;
   }
 
-  /** Whether the peer is this machine. */
+  /** Whether the peer is this machine, and nobody else stands behind it. */
   isLoopback(): boolean {
-    return this.address.startsWith("127.") || this.address === "::1";
+    return isLoopback(this.socketAddress) && (this.address === this.socketAddress || isLoopback(this.address));
   }
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
+function unmapped(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }
 
 export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);

@@ -6,6 +6,7 @@ import type { BodyFlow, BodySink, Held, ReplySink, ReplySource } from "./ports.t
 import { ReplyHead } from "./reply-head.ts";
 import { RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
+import type { Target } from "./target.ts";
 
 /** Where an exchange stands. */
 export const enum ExchangeState {
@@ -29,6 +30,10 @@ export class Exchange {
   source: ReplySource;
   pipeline: Pipeline;
   client: ClientPeer = NO_CLIENT;
+  /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
+  fromTrustedProxy = false;
+  /** The client that a trusted proxy told of; "" where there is none. */
+  forwardedIp = "";
   route: Route | null = null;
   /** The phase that comes next. */
   step = 0;
@@ -61,8 +66,16 @@ export class Exchange {
   upstreamMs = -1;
   /** How often the request has been sent upstream, this time included. */
   attempts = 1;
-  /** Where forwarding sends the exchange; null before that is settled. Its type is the forwarding code's own. */
-  target: object | null = null;
+  /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
+  target: Target | null = null;
+  /** Bits of the targets that have failed this exchange; see BalancedTarget. */
+  triedTargets = 0;
+  /** When the attempt began that has had no answer yet, in milliseconds of `performance.now()`; -1 where there is none. */
+  attemptedMs = -1;
+  /** Whether the attempt is the one trial of a half-open circuit breaker. */
+  isTrial = false;
+  /** What must be stopped when the exchange is over: its time limit; null where it has none. */
+  deadline: Held | null = null;
   /** What must be given back when the exchange is over; null when there is nothing. */
   held: Held | null = null;
 
@@ -81,6 +94,14 @@ export class Exchange {
     this.flow = flow;
     this.client = client;
     this.pipeline = pipeline;
+  }
+
+  /**
+   * The address of the client, without a port: what a trusted proxy told, else where the connection comes from. What is
+   * judged on the TCP peer asks `client.socketAddress`.
+   */
+  get clientIp(): string {
+    return this.forwardedIp === "" ? this.client.address : this.forwardedIp;
   }
 
   /** Lets go of everything: held resources are given back, and received chunks do not outlive their request. */
@@ -103,6 +124,8 @@ export class Exchange {
     this.source = idle.source;
     this.pipeline = idle.pipeline;
     this.client = NO_CLIENT;
+    this.fromTrustedProxy = false;
+    this.forwardedIp = "";
     this.route = null;
     this.step = 0;
     this.state = ExchangeState.Head;
@@ -122,6 +145,10 @@ export class Exchange {
     this.upstreamMs = -1;
     this.attempts = 1;
     this.target = null;
+    this.triedTargets = 0;
+    this.attemptedMs = -1;
+    this.isTrial = false;
+    this.deadline = null;
   }
 }
 

@@ -12,6 +12,8 @@ export class FixedReply {
   readonly image: Buffer;
   /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
   readonly fieldsTo: number;
+  /** What a head tap has found among `fields`, as bits of its own, so that it looks once; -1 before that. */
+  marks = -1;
   private readonly dateAt: number;
   private second = -1;
 

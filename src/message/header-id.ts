@@ -55,6 +55,17 @@ export const enum HeaderId {
   Traceparent,
   Http2Settings,
   AltSvc,
+  XContentTypeOptions,
+  XFrameOptions,
+  ReferrerPolicy,
+  StrictTransportSecurity,
+  AccessControlRequestMethod,
+  AccessControlAllowOrigin,
+  AccessControlAllowCredentials,
+  AccessControlAllowMethods,
+  AccessControlAllowHeaders,
+  AccessControlExposeHeaders,
+  AccessControlMaxAge,
   /** A field that this message's own Connection field names: hop-by-hop, never forwarded (RFC 9110 §7.6.1). */
   NamedByConnection,
 }
@@ -113,12 +124,24 @@ const NAMES: readonly string[] = [
   "Traceparent",
   "HTTP2-Settings",
   "Alt-Svc",
+  "X-Content-Type-Options",
+  "X-Frame-Options",
+  "Referrer-Policy",
+  "Strict-Transport-Security",
+  "Access-Control-Request-Method",
+  "Access-Control-Allow-Origin",
+  "Access-Control-Allow-Credentials",
+  "Access-Control-Allow-Methods",
+  "Access-Control-Allow-Headers",
+  "Access-Control-Expose-Headers",
+  "Access-Control-Max-Age",
 ];
 
 /** Number of header identities, for tables with one entry each. */
 export const HEADER_ID_COUNT = HeaderId.NamedByConnection + 1;
 
-const MAX_NAME_LENGTH = 32;
+/** Names from this length on are none of ours. */
+const MAX_NAME_LENGTH = 33;
 const LOWER_NAMES: readonly Uint8Array[] = NAMES.map((name) => latin1(name.toLowerCase()));
 /** Known ids by the length of their names: few share one, so the first byte decides almost always. */
 const IDS_BY_LENGTH: readonly Uint8Array[] = Array.from({ length: MAX_NAME_LENGTH }, (_, length) =>

@@ -1,4 +1,5 @@
 import type { Exchange } from "./exchange.ts";
+import type { FixedReply } from "./fixed-reply.ts";
 
 /** What a phase says of a request. */
 export const enum Verdict {
@@ -25,8 +26,10 @@ export interface Handler {
 /** A look at the reply on its way up. */
 export interface ReplyTap {
   readonly name: string;
-  /** Before the head is written: fields may still be added. */
+  /** Before the head in `ex.reply` is written: fields may still be taken out, and added (`ex.reply.addExtra`). */
   onHead(ex: Exchange): void;
+  /** Before a prebuilt reply is written: only `ex.reply.addExtra` has an effect. */
+  onFixed?(ex: Exchange, reply: FixedReply): void;
   /** After the exchange is over, answered or cut. */
   onEnd(ex: Exchange): void;
 }
@@ -35,16 +38,18 @@ export interface ReplyTap {
 export class Pipeline {
   private readonly phases: readonly Phase[];
   private readonly headTaps: readonly ReplyTap[];
+  private readonly fixedTaps: readonly Required<ReplyTap>[];
   private readonly endTaps: readonly ReplyTap[];
 
   /**
    * @param phases in the order of the way down
-   * @param headTaps called when a reply's head is about to be written
+   * @param headTaps called by the sink when a reply's head is about to be written, be it prebuilt
    * @param endTaps called when the exchange is over
    */
   constructor(phases: readonly Phase[], headTaps: readonly ReplyTap[], endTaps: readonly ReplyTap[]) {
     this.phases = phases;
     this.headTaps = headTaps;
+    this.fixedTaps = headTaps.filter((tap): tap is Required<ReplyTap> => tap.onFixed !== undefined);
     this.endTaps = endTaps;
   }
 
@@ -61,9 +66,14 @@ export class Pipeline {
     while (verdict === Verdict.Next && ex.step < phases.length) verdict = phases[ex.step++]!.run(ex);
   }
 
-  /** Lets the taps see and amend the head. */
+  /** Lets the taps see and amend the head. For sinks, which call it once a reply. */
   onHead(ex: Exchange): void {
     for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onHead(ex);
+  }
+
+  /** Lets the taps add to a prebuilt reply. For sinks, likewise. */
+  onFixed(ex: Exchange, reply: FixedReply): void {
+    for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, reply);
   }
 
   /** Tells the taps that the exchange is over. */

@@ -3,7 +3,10 @@ import type { Exchange } from "./exchange.ts";
 import type { FixedReply } from "./fixed-reply.ts";
 import type { HeaderBlock } from "./header-block.ts";
 
-/** Where a reply goes: one implementation a protocol. */
+/**
+ * Where a reply goes: one implementation a protocol. Before a sink writes a reply, other than an interim one or a 101, it
+ * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.reply.extra` with it.
+ */
 export interface ReplySink {
   /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
   fixed(ex: Exchange, reply: FixedReply): void;

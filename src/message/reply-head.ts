@@ -1,5 +1,6 @@
 import { EMPTY_BYTES } from "../core/ascii.ts";
 import { MAX_REQUEST_ID_BYTES } from "../core/limits.ts";
+import type { ExtraFields } from "./extra-fields.ts";
 import { HeaderBlock } from "./header-block.ts";
 import { Framing } from "./request-head.ts";
 
@@ -22,12 +23,19 @@ export class ReplyHead {
   requestIdEnd = 0;
   /** Trailer fields that follow a body of unknown length; null where there are none. */
   trailers: HeaderBlock | null = null;
+  /** Fields that head taps add to the reply, prebuilt ones included; null where there are none. */
+  extra: ExtraFields | null = null;
   /** Whether an upstream made the reply; the gateway's own replies get `Server: edge`. */
   fromUpstream = false;
 
   /** The request id, as text; "" where none has been assigned. */
   requestId(): string {
     return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
+  }
+
+  /** Adds prebuilt fields to whatever the reply will be. */
+  addExtra(fields: ExtraFields): void {
+    this.extra = this.extra === null ? fields : this.extra.with(fields);
   }
 
   /** Makes the head ready for the next reply. */
@@ -41,6 +49,7 @@ export class ReplyHead {
     this.withoutBody = false;
     this.close = false;
     this.trailers = null;
+    this.extra = null;
     this.fromUpstream = false;
   }
 }

@@ -57,7 +57,7 @@ export function valuesOf(fields: readonly ReferenceField[], name: string): strin
 export function connectionTokens(fields: readonly ReferenceField[]): string[] {
   return valuesOf(fields, "connection")
     .flatMap((value) => value.split(","))
-    .map((token) => token.trim().toLowerCase());
+    .map((token) => token.replace(/^[ \t]+|[ \t]+$/g, "").toLowerCase());
 }
 
 /** The framing of a message: a number of bytes, chunked, or neither. */

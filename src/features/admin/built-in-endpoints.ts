@@ -2,11 +2,14 @@ import type { Handler } from "../../message/pipeline.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
 import type { HealthHandler } from "./health-handler.ts";
+import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
-/** A built-in endpoint: an exact path, answered for GET and HEAD. */
+/** A built-in endpoint: an exact path. */
 export interface BuiltInEndpoint {
   readonly path: string;
+  /** HEAD goes with GET. */
+  readonly methods: readonly string[];
   /** Whether it is guarded, and moves to the listener of `internal_api.listen` where there is one. */
   readonly internal: boolean;
   readonly handler: Handler;
@@ -18,22 +21,29 @@ export function builtInEndpoints(
   status: StatusHandler,
   guard: AccessGuard,
   port: ControlPort,
+  probes: ProbePorts,
 ): readonly BuiltInEndpoint[] {
   const internal = (path: string, what: string): BuiltInEndpoint => ({
     path,
+    methods: READ,
     internal: true,
     handler: new ControlHandler(what, guard, port),
   });
   return [
-    { path: "/health", internal: false, handler: health },
-    { path: "/api/status", internal: false, handler: status },
+    { path: "/health", methods: READ, internal: false, handler: health },
+    { path: "/api/status", methods: READ, internal: false, handler: status },
     internal("/metrics", "exposition"),
     internal("/internal/api/status", "status"),
     internal("/internal/api/metrics", "metrics"),
     internal("/internal/api/routes", "routes"),
     internal("/internal/api/security/incidents", "incidents"),
+    {
+      path: "/internal/api/proxy-test",
+      methods: ["POST"],
+      internal: true,
+      handler: new ProxyTestHandler(guard, probes),
+    },
   ];
 }
 
-/** Methods of every built-in endpoint; HEAD goes with GET. */
-export const BUILT_IN_METHODS: readonly string[] = ["GET"];
+const READ: readonly string[] = ["GET"];

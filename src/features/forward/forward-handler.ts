@@ -57,7 +57,6 @@ export class ForwardHandler implements Handler, UpstreamCaller {
   }
 
   onReplyHead(ex: Exchange): void {
-    ex.pipeline.onHead(ex);
     ex.sink.head(ex);
   }
 
@@ -66,7 +65,6 @@ export class ForwardHandler implements Handler, UpstreamCaller {
   }
 
   onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
-    ex.pipeline.onHead(ex);
     return ex.sink.upgrade(ex, origin);
   }
 

@@ -1,5 +1,6 @@
 import { copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
 import { reasonOf } from "../../core/status.ts";
+import type { ExtraFields } from "../../message/extra-fields.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
@@ -25,7 +26,8 @@ const CONNECTION_BOUND = 32;
 
 /** Bytes that `encodeReplyHead` may write at most. */
 export function replyHeadBound(reply: ReplyHead): number {
-  return OWN_BOUND + fieldsBound(reply.headers);
+  const extra = reply.extra === null ? 0 : reply.extra.lines.length;
+  return OWN_BOUND + fieldsBound(reply.headers) + extra;
 }
 
 /**
@@ -52,6 +54,7 @@ export function encodeReplyHead(
     at = copyBytes(out, at, CRLF, 0, 2);
   }
   if (!reply.fromUpstream) at = copyBytes(out, at, SERVER, 0, SERVER.length);
+  if (reply.extra !== null) at = copyBytes(out, at, reply.extra.lines, 0, reply.extra.lines.length);
   if (chunked) at = copyBytes(out, at, TRANSFER_ENCODING, 0, TRANSFER_ENCODING.length);
   else if (reply.framing === Framing.Length || reply.lengthWithoutBody || saysLengthZero(reply)) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
@@ -63,6 +66,7 @@ export function encodeReplyHead(
 
 /**
  * Writes a prebuilt reply, whose date must be right.
+ * @param extra fields that it does not have itself
  * @param withBody false for HEAD
  * @returns the offset behind it
  */
@@ -70,20 +74,23 @@ export function encodeFixedReply(
   out: Buffer,
   start: number,
   reply: FixedReply,
+  extra: ExtraFields | null,
   withBody: boolean,
   persistence: Persistence,
 ): number {
   const { image, fieldsTo } = reply;
-  if (persistence === Persistence.Silent) {
+  if (persistence === Persistence.Silent && extra === null) {
     return copyBytes(out, start, image, 0, withBody ? image.length : fieldsTo + CRLF.length);
   }
-  const at = endHead(out, copyBytes(out, start, image, 0, fieldsTo), persistence);
+  let at = copyBytes(out, start, image, 0, fieldsTo);
+  if (extra !== null) at = copyBytes(out, at, extra.lines, 0, extra.lines.length);
+  at = endHead(out, at, persistence);
   return withBody ? copyBytes(out, at, image, fieldsTo + CRLF.length, image.length) : at;
 }
 
 /** Bytes that `encodeFixedReply` may write at most. */
-export function fixedReplyBound(reply: FixedReply): number {
-  return reply.image.length + CONNECTION_BOUND;
+export function fixedReplyBound(reply: FixedReply, extra: ExtraFields | null): number {
+  return reply.image.length + (extra === null ? 0 : extra.lines.length) + CONNECTION_BOUND;
 }
 
 /** Writes the line before a chunk's data. RFC 9112 §7.1. Eight hexadecimal digits and CRLF at most. */

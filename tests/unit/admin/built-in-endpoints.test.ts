@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { IDLE_PORTS } from "../../../src/app/worker-services.ts";
 import { AccessGuard } from "../../../src/features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../../src/features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
@@ -10,7 +11,8 @@ test("every endpoint has a path of its own, and those that are internal ask thei
   const asked: string[] = [];
   const port = { ask: (what: string) => asked.push(what) };
   const guard = new AccessGuard(configOf("").internalApi);
-  const endpoints = builtInEndpoints(new HealthHandler(), new StatusHandler(0, { nowMs: 0 }), guard, port);
+  const probes = { idle: IDLE_PORTS, maxResponseBytes: 0, isProbed: () => false };
+  const endpoints = builtInEndpoints(new HealthHandler(), new StatusHandler(0, { nowMs: 0 }), guard, port, probes);
   const paths = endpoints.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   expect(endpoints.filter(({ internal }) => !internal).map(({ path }) => path)).toEqual(["/health", "/api/status"]);

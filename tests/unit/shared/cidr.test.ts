@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { BlockList, isIP } from "node:net";
 import fc from "fast-check";
 import { parseCidr } from "../../../src/config/cidr.ts";
-import { type Network, NetworkSet, parseAddress } from "../../../src/shared/cidr.ts";
+import { parseAddress } from "../../../src/core/ip-address.ts";
+import { type Network, NetworkSet } from "../../../src/shared/cidr.ts";
 
 function network(text: string): Network {
   const parsed = parseCidr(text);

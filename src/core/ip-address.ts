@@ -1,0 +1,140 @@
+/** IP addresses as 16 octets, an IPv4 address as `::ffff:a.b.c.d`, and their texts. */
+
+/**
+ * Reads an address into 16 octets, IPv4 as `::ffff:a.b.c.d`. RFC 4291 §2.2; IPv4 octets as RFC 3986 §3.2.2 has them,
+ * so that `010.0.0.1`, octal to some, is no address.
+ * @returns false when the text is no address; `into` holds anything then
+ */
+export function parseAddress(text: string, into: Uint8Array): boolean {
+  const zone = text.indexOf("%");
+  const to = zone < 0 ? text.length : zone;
+  into.fill(0);
+  if (text.indexOf(":") >= 0) return parseV6(text, to, into);
+  into[10] = 0xff;
+  into[11] = 0xff;
+  return zone < 0 && parseV4(text, 0, to, into, 12);
+}
+
+function parseV4(text: string, from: number, to: number, into: Uint8Array, at: number): boolean {
+  let octets = 0;
+  let digits = 0;
+  let value = 0;
+  for (let i = from; i <= to; i++) {
+    const c = i < to ? text.charCodeAt(i) : DOT;
+    if (c >= ZERO && c <= NINE) {
+      if (digits > 0 && value === 0) return false;
+      value = value * 10 + c - ZERO;
+      digits++;
+      if (value > 255) return false;
+    } else if (c === DOT && digits > 0 && octets < 4) {
+      into[at + octets++] = value;
+      digits = 0;
+      value = 0;
+    } else {
+      return false;
+    }
+  }
+  return octets === 4;
+}
+
+function parseV6(text: string, to: number, into: Uint8Array): boolean {
+  let at = 0;
+  let gap = -1;
+  let i = 0;
+  if (text.startsWith("::")) {
+    gap = 0;
+    i = 2;
+  }
+  while (i < to) {
+    const end = groupEnd(text, i, to);
+    if (end < to && text.charCodeAt(end) === DOT) {
+      if (at > 12 || !parseV4(text, i, to, into, at)) return false;
+      at += 4;
+      i = to;
+      break;
+    }
+    if (end === i || end - i > 4 || at > 14) return false;
+    const value = Number.parseInt(text.slice(i, end), 16);
+    into[at++] = value >> 8;
+    into[at++] = value & 0xff;
+    if (end === to) break;
+    if (text.charCodeAt(end) !== COLON || end + 1 === to) return false;
+    i = end + 1;
+    if (text.charCodeAt(i) === COLON) {
+      if (gap >= 0) return false;
+      gap = at;
+      i++;
+    }
+  }
+  if (gap < 0) return at === 16;
+  if (at > 14) return false;
+  into.copyWithin(16 - (at - gap), gap, at);
+  into.fill(0, gap, 16 - (at - gap));
+  return true;
+}
+
+/** Where the hexadecimal digits from `from` on end. */
+function groupEnd(text: string, from: number, to: number): number {
+  let i = from;
+  while (i < to) {
+    const c = text.charCodeAt(i);
+    const lower = c | 0x20;
+    if (!((c >= ZERO && c <= NINE) || (lower >= LOWER_A && lower <= LOWER_F))) break;
+    i++;
+  }
+  return i;
+}
+
+/**
+ * The one text of an address: IPv4, mapped addresses among them, in dotted decimals, IPv6 as RFC 5952 §4 has it.
+ * @param bytes holds 16 octets from `from` on
+ */
+export function formatAddress(bytes: ArrayLike<number>, from = 0): string {
+  if (isMappedV4(bytes, from)) {
+    return `${bytes[from + 12]}.${bytes[from + 13]}.${bytes[from + 14]}.${bytes[from + 15]}`;
+  }
+  const gap = longestGap(bytes, from);
+  let text = "";
+  for (let group = 0; group < 8; group++) {
+    if (group === gap.at) {
+      text += "::";
+      group += gap.length - 1;
+      continue;
+    }
+    if (text !== "" && !text.endsWith(":")) text += ":";
+    text += groupAt(bytes, from, group).toString(16);
+  }
+  return text;
+}
+
+/** Whether the 16 octets from `from` on are an IPv4 address: they begin like `::ffff:0:0/96`. */
+export function isMappedV4(bytes: ArrayLike<number>, from = 0): boolean {
+  for (let i = 0; i < 10; i++) {
+    if (bytes[from + i] !== 0) return false;
+  }
+  return bytes[from + 10] === 0xff && bytes[from + 11] === 0xff;
+}
+
+/** The longest run of two or more groups of 0, the first of equals; at -1 where there is none. */
+function longestGap(bytes: ArrayLike<number>, from: number): { at: number; length: number } {
+  const best = { at: -1, length: 1 };
+  let run = 0;
+  for (let group = 0; group < 8; group++) {
+    run = groupAt(bytes, from, group) === 0 ? run + 1 : 0;
+    if (run <= best.length) continue;
+    best.length = run;
+    best.at = group - run + 1;
+  }
+  return best;
+}
+
+function groupAt(bytes: ArrayLike<number>, from: number, group: number): number {
+  return (bytes[from + group * 2]! << 8) | bytes[from + group * 2 + 1]!;
+}
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const DOT = 0x2e;
+const COLON = 0x3a;
+const LOWER_A = 0x61;
+const LOWER_F = 0x66;

@@ -1,0 +1,107 @@
+import { Fault, faultRow } from "../../core/fault.ts";
+import { PROBE_DRAIN_BYTES } from "../../core/limits.ts";
+import { reasonOf } from "../../core/status.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
+
+/** What came of a probe. Spec, "Proxy-test": response body. */
+export interface ProbeResult {
+  readonly status_code: number;
+  readonly status_text: string;
+  readonly latency_ms: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly truncated: boolean;
+}
+
+/** Takes the answer to a probe, up to a limit, in place of a client. */
+export class ProbeSink implements ReplySink {
+  private readonly maxBytes: number;
+  private readonly done: (result: ProbeResult) => void;
+  private readonly pieces: Buffer[] = [];
+  private headers: Record<string, string> = {};
+  private kept = 0;
+  private beyond = 0;
+  private over = false;
+
+  /**
+   * @param maxBytes of the body that are kept; Spec, "Proxy-test" rule 8
+   * @param done called once
+   */
+  constructor(maxBytes: number, done: (result: ProbeResult) => void) {
+    this.maxBytes = maxBytes;
+    this.done = done;
+  }
+
+  fixed(ex: Exchange, reply: FixedReply): void {
+    ex.reply.status = reply.status;
+    this.headers = Object.fromEntries(reply.fields.map(([name, value]) => [name.toLowerCase(), value]));
+    this.keep(reply.body);
+    this.finish(ex);
+  }
+
+  head(ex: Exchange): void {
+    ex.state = ExchangeState.Replying;
+    const { headers } = ex.reply;
+    for (let i = 0; i < headers.count; i++) {
+      const name = headers.nameText(i).toLowerCase();
+      const value = headers.valueText(i);
+      this.headers[name] = name in this.headers ? `${this.headers[name]}, ${value}` : value;
+    }
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    this.keep(bytes.subarray(from, to));
+    // Rule 8: a little more is read so that the connection can be kept; then the answer is enough as it is.
+    if (this.beyond <= PROBE_DRAIN_BYTES) return true;
+    const { source } = ex;
+    this.finish(ex);
+    source.onCancelled(ex);
+    return true;
+  }
+
+  end(ex: Exchange): void {
+    this.finish(ex);
+  }
+
+  /** A fault of the upstream is a result, not a failure of the call: it shows as its status. */
+  abort(ex: Exchange, fault: Fault): void {
+    ex.fault = fault;
+    if (ex.state !== ExchangeState.Replying)
+      ex.reply.status = faultRow(fault).status || faultRow(Fault.UpstreamUnavailable).status;
+    this.finish(ex);
+  }
+
+  interim(): void {}
+
+  wantBody(): void {}
+
+  /** A probe never asks for an upgrade. */
+  upgrade(_ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    return tunnel;
+  }
+
+  private keep(bytes: Uint8Array): void {
+    const room = Math.min(bytes.length, this.maxBytes - this.kept);
+    if (room > 0) this.pieces.push(Buffer.from(bytes.subarray(0, room)));
+    this.kept += room;
+    this.beyond += bytes.length - room;
+  }
+
+  private finish(ex: Exchange): void {
+    if (this.over) return;
+    this.over = true;
+    ex.state = ExchangeState.Finished;
+    const { status } = ex.reply;
+    const latency = performance.now() - ex.startedMs;
+    this.done({
+      status_code: status,
+      status_text: reasonOf(status),
+      latency_ms: Math.round(latency * 1000) / 1000,
+      headers: this.headers,
+      body: Buffer.concat(this.pieces).toString("utf8"),
+      truncated: this.beyond > 0,
+    });
+  }
+}

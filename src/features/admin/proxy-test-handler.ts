@@ -1,0 +1,139 @@
+import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
+import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { type Handler, Verdict } from "../../message/pipeline.ts";
+import type { BodySink, ReplySource } from "../../message/ports.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { RequestParser } from "../../proto/h1/request-parser.ts";
+import type { AccessGuard } from "./access-guard.ts";
+import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { readProbe } from "./probe-request.ts";
+import { ProbeSink } from "./probe-sink.ts";
+
+/** What a probe needs of its worker. */
+export interface ProbePorts {
+  readonly idle: IdleExchangePorts;
+  /** Of the answer's body. */
+  readonly maxResponseBytes: number;
+  /** Whether a route takes this path: an active prefix, /health or /api/status. */
+  isProbed(canonicalPath: string, head: RequestHead): boolean;
+}
+
+/** `POST /internal/api/proxy-test`: sends a probe through the gateway's own pipeline. Spec, "Proxy-test". */
+export class ProxyTestHandler implements Handler {
+  readonly name = "proxyTest";
+  private readonly guard: AccessGuard;
+  private readonly ports: ProbePorts;
+
+  constructor(guard: AccessGuard, ports: ProbePorts) {
+    this.guard = guard;
+    this.ports = ports;
+  }
+
+  handle(ex: Exchange): Verdict {
+    if (!this.guard.admits(ex)) return Verdict.Done;
+    if (isForeign(ex.request)) {
+      ex.sink.fixed(ex, FOREIGN);
+      return Verdict.Done;
+    }
+    const call = new ProxyTestCall(ex, this.ports);
+    ex.body = call;
+    ex.source = call;
+    if (ex.request.contentLength > MAX_PROBE_CALL_BYTES) call.refuseLength(ex);
+    else if (!ex.request.hasBody()) call.onBodyEnd(ex);
+    else ex.sink.wantBody(ex);
+    return Verdict.Done;
+  }
+}
+
+/** One call, from its body to its answer. It lets go of the caller's exchange, which is pooled, when either is done. */
+class ProxyTestCall implements BodySink, ReplySource {
+  private readonly ports: ProbePorts;
+  private caller: Exchange | null;
+  private probe: Exchange | null = null;
+  private readonly pieces: Buffer[] = [];
+  private length = 0;
+
+  constructor(caller: Exchange, ports: ProbePorts) {
+    this.caller = caller;
+    this.ports = ports;
+  }
+
+  onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    this.length += to - from;
+    if (this.caller === null) return;
+    if (this.length > MAX_PROBE_CALL_BYTES) this.refuseLength(ex);
+    else this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+  }
+
+  onBodyEnd(ex: Exchange): void {
+    if (this.caller === null) return;
+    const host = ex.request.authority();
+    const request = readProbe(Buffer.concat(this.pieces).toString("utf8"), host === "" ? "localhost" : host);
+    if (request.ok) this.send(ex, request.head, request.canonicalPath);
+    else this.refuse(ex, request.status, request.message);
+  }
+
+  onBodyFault(): void {
+    this.onCancelled();
+  }
+
+  onWritable(): void {}
+
+  /** The caller is gone: the probe is given up too. */
+  onCancelled(): void {
+    const { probe } = this;
+    this.caller = null;
+    this.probe = null;
+    probe?.source.onCancelled(probe);
+  }
+
+  /** Rule 7. */
+  refuseLength(ex: Exchange): void {
+    this.caller = null;
+    ex.sink.fixed(ex, TOO_LARGE);
+  }
+
+  private refuse(ex: Exchange, status: number, message: string): void {
+    this.caller = null;
+    ex.sink.fixed(ex, jsonReply(status, errorBody(status, message)));
+  }
+
+  private send(ex: Exchange, head: Buffer, canonicalPath: string): void {
+    const probe = new Exchange(this.ports.idle);
+    const parser = new RequestParser(MAX_PROBE_CALL_BYTES * 2);
+    probe.request.reset(head);
+    parser.begin(0);
+    if (parser.parse(head, head.length, probe.request) !== head.length) {
+      this.refuse(ex, 400, "the probe is no well-formed request");
+      return;
+    }
+    if (!this.ports.isProbed(canonicalPath, probe.request)) {
+      this.refuse(ex, 403, "no active route takes this path");
+      return;
+    }
+    this.probe = probe;
+    probe.startedMs = performance.now();
+    probe.bodyDone = true;
+    const sink = new ProbeSink(this.ports.maxResponseBytes, (result) => {
+      const { caller } = this;
+      this.caller = null;
+      this.probe = null;
+      caller?.sink.fixed(caller, jsonReply(200, result));
+    });
+    probe.open(sink, this.ports.idle.flow, ex.client, ex.pipeline);
+    ex.pipeline.start(probe);
+  }
+}
+
+/** Decisions, "Access": a page of another origin cannot make the gateway act. */
+function isForeign(head: RequestHead): boolean {
+  const index = head.headers.find(HeaderId.Origin);
+  if (index < 0) return false;
+  const origin = head.headers.valueText(index).toLowerCase();
+  const own = head.authority().toLowerCase();
+  return origin !== `http://${own}` && origin !== `https://${own}`;
+}
+
+const FOREIGN = jsonReply(403, errorBody(403, "not from a page of another origin"));
+const TOO_LARGE = jsonReply(400, errorBody(400, "Request body exceeds maximum allowed size of 64KB"));

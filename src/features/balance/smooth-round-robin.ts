@@ -1,0 +1,43 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { BalancedTarget } from "./balanced-target.ts";
+import type { Policy } from "./policy.ts";
+
+/**
+ * Takes targets in turn, each as often as its weight says, spread out: with weights 5, 1 and 1 it gives a a b a c a a
+ * (nginx's smooth weighted round robin). Every worker counts by itself.
+ */
+export class SmoothRoundRobin implements Policy {
+  private readonly targets: readonly BalancedTarget[];
+  private readonly credits: Float64Array;
+
+  constructor(targets: readonly BalancedTarget[]) {
+    this.targets = targets;
+    this.credits = new Float64Array(targets.length);
+  }
+
+  pick(_ex: Exchange, tried: number): BalancedTarget | null {
+    return this.pickWithin(tried, Number.POSITIVE_INFINITY);
+  }
+
+  /** The same among those whose load is at most `maxLoad`; see `loadOf`. */
+  pickWithin(tried: number, maxLoad: number): BalancedTarget | null {
+    const { targets, credits } = this;
+    let best = -1;
+    let total = 0;
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i]!;
+      if (!target.isEligible(tried) || loadOf(target) > maxLoad) continue;
+      total += target.weight;
+      credits[i]! += target.weight;
+      if (best < 0 || credits[i]! > credits[best]!) best = i;
+    }
+    if (best < 0) return null;
+    credits[best]! -= total;
+    return targets[best]!;
+  }
+}
+
+/** How busy a target is for its weight: exchanges under way from this worker a unit of weight. */
+export function loadOf(target: BalancedTarget): number {
+  return target.node.inFlight / target.weight;
+}

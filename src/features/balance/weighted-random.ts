@@ -1,0 +1,54 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { BalancedTarget } from "./balanced-target.ts";
+import type { Policy, RandomNumber } from "./policy.ts";
+import { loadOf } from "./smooth-round-robin.ts";
+
+/** Takes any target, each with the probability that its weight says. */
+export class WeightedRandom implements Policy {
+  private readonly targets: readonly BalancedTarget[];
+  private readonly random: RandomNumber;
+
+  constructor(targets: readonly BalancedTarget[], random: RandomNumber) {
+    this.targets = targets;
+    this.random = random;
+  }
+
+  pick(_ex: Exchange, tried: number): BalancedTarget | null {
+    return this.draw(tried, null);
+  }
+
+  /** Draws one other than `not`. */
+  draw(tried: number, not: BalancedTarget | null): BalancedTarget | null {
+    const { targets } = this;
+    let total = 0;
+    for (let i = 0; i < targets.length; i++) {
+      if (targets[i] !== not && targets[i]!.isEligible(tried)) total += targets[i]!.weight;
+    }
+    let left = this.random() * total;
+    let last: BalancedTarget | null = null;
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i]!;
+      if (target === not || !target.isEligible(tried)) continue;
+      last = target;
+      left -= target.weight;
+      if (left < 0) break;
+    }
+    return last;
+  }
+}
+
+/** Draws two targets and takes the less busy one: nearly as even as asking all, and no herd runs to one target. */
+export class TwoChoices implements Policy {
+  private readonly pool: WeightedRandom;
+
+  constructor(targets: readonly BalancedTarget[], random: RandomNumber) {
+    this.pool = new WeightedRandom(targets, random);
+  }
+
+  pick(_ex: Exchange, tried: number): BalancedTarget | null {
+    const first = this.pool.draw(tried, null);
+    if (first === null) return null;
+    const second = this.pool.draw(tried, first);
+    return second !== null && loadOf(second) < loadOf(first) ? second : first;
+  }
+}

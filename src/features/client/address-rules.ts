@@ -1,0 +1,25 @@
+import type { IpRules } from "../../config/runtime-config.ts";
+import { NetworkSet } from "../../shared/cidr.ts";
+import { RememberedNetworks } from "./remembered-networks.ts";
+
+/** Who may come. `deny` is looked at first; where `allow` names anybody, everybody else is refused. */
+export class AddressRules {
+  private readonly allow: RememberedNetworks;
+  private readonly deny: RememberedNetworks;
+
+  constructor(rules: IpRules) {
+    this.allow = new RememberedNetworks(new NetworkSet(rules.allow));
+    this.deny = new RememberedNetworks(new NetworkSet(rules.deny));
+  }
+
+  /** Whether requests from this address are served. */
+  admit(address: string): boolean {
+    if (!this.deny.isEmpty() && this.deny.has(address)) return false;
+    return this.allow.isEmpty() || this.allow.has(address);
+  }
+}
+
+/** The rules of a server or a route, or null where there are none. */
+export function addressRules(rules: IpRules): AddressRules | null {
+  return rules.allow.length + rules.deny.length === 0 ? null : new AddressRules(rules);
+}

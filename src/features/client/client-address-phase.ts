@@ -1,0 +1,23 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { forwardedClient, type TrustedProxies } from "./forwarded-client.ts";
+
+/**
+ * Finds the client's real address where a trusted proxy stands before the gateway: see `Exchange.clientIp`. Part of the
+ * pipeline only where `trusted_proxies` names somebody.
+ */
+export class ClientAddressPhase implements Phase {
+  readonly name = "clientAddress";
+  private readonly trusted: TrustedProxies;
+
+  constructor(trusted: TrustedProxies) {
+    this.trusted = trusted;
+  }
+
+  run(ex: Exchange): Verdict {
+    if (!this.trusted.has(ex.client.address)) return Verdict.Next;
+    ex.fromTrustedProxy = true;
+    ex.forwardedIp = forwardedClient(ex.request.headers, this.trusted);
+    return Verdict.Next;
+  }
+}

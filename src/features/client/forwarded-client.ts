@@ -1,0 +1,50 @@
+import { formatAddress, parseAddress } from "../../core/ip-address.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+
+/** Addresses that belong to proxies. */
+export interface TrustedProxies {
+  has(address: string): boolean;
+}
+
+/**
+ * The client that X-Forwarded-For tells of: from the right, the first address that is no trusted proxy itself, since
+ * every proxy appends the one it saw and only those of ours are believed. Where all are trusted it is the left-most.
+ *
+ * @returns "" where the field is absent, malformed up to that address, or longer than any chain of proxies in earnest:
+ *   then the peer is all that is known
+ */
+export function forwardedClient(headers: HeaderBlock, trusted: TrustedProxies): string {
+  let client = "";
+  let hops = 0;
+  for (let i = headers.count - 1; i >= 0; i--) {
+    if (headers.ids[i] !== HeaderId.XForwardedFor) continue;
+    const list = headers.valueText(i);
+    for (let to = list.length; to >= 0; ) {
+      const comma = to === 0 ? -1 : list.lastIndexOf(",", to - 1);
+      client = addressOf(list.slice(comma + 1, to).trim());
+      if (client === "" || ++hops > MAX_HOPS) return "";
+      if (!trusted.has(client)) return client;
+      to = comma;
+    }
+  }
+  return client;
+}
+
+/**
+ * The address of one entry in its one spelling; some proxies add the port (`192.0.2.1:80`, `[2001:db8::1]:80`).
+ * @returns "" for anything else
+ */
+export function addressOf(entry: string): string {
+  if (entry.length > MAX_ENTRY_CHARS) return "";
+  const address = ENTRY_WITH_PORT.exec(entry)?.slice(1).find(Boolean) ?? entry;
+  return parseAddress(address, octets) ? formatAddress(octets) : "";
+}
+
+/** More proxies than stand in one row anywhere. */
+const MAX_HOPS = 32;
+/** An IPv6 address with a zone, brackets and a port. */
+const MAX_ENTRY_CHARS = 80;
+/** In brackets, with or without a port; or with dots and a port. */
+const ENTRY_WITH_PORT = /^\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/;
+const octets = new Uint8Array(16);

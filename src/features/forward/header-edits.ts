@@ -1,0 +1,120 @@
+import type { HeaderEdits, HeaderValue } from "../../config/route-config.ts";
+import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
+import { copyBytes } from "../../core/bytes.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+
+/**
+ * A route's `headers.request`: remove, set, add, in this order, on the head as it goes upstream, so that the gateway's own
+ * lines can be changed too. The configuration lets no field through that frames the message or belongs to the hop.
+ */
+export class RequestEdits {
+  /** Bytes that `apply` may add. */
+  readonly addedBytes: number;
+  private readonly gone: readonly Uint8Array[];
+  private readonly lines: Buffer;
+
+  constructor(edits: HeaderEdits) {
+    this.gone = removedNames(edits);
+    const added = [...edits.set, ...edits.add];
+    this.lines = Buffer.from(added.map(({ name, value }) => `${name}: ${value}\r\n`).join(""), "latin1");
+    this.addedBytes = this.lines.length;
+  }
+
+  /**
+   * Changes a head that stands in `out[start, end)`, its empty line included.
+   * @returns the offset behind it
+   */
+  apply(out: Buffer, start: number, end: number): number {
+    let at = this.gone.length === 0 ? end - CRLF_BYTES : this.withoutGone(out, start, end - CRLF_BYTES);
+    at = copyBytes(out, at, this.lines, 0, this.lines.length);
+    out[at] = Byte.Cr;
+    out[at + 1] = Byte.Lf;
+    return at + CRLF_BYTES;
+  }
+
+  /** Takes the lines out, and moves the others up; the request line stays. */
+  private withoutGone(out: Buffer, start: number, end: number): number {
+    let at = lineEnd(out, start);
+    let from = at;
+    while (from < end) {
+      const to = lineEnd(out, from);
+      if (!this.isGone(out, from)) {
+        if (at !== from) out.copyWithin(at, from, to);
+        at += to - from;
+      }
+      from = to;
+    }
+    return at;
+  }
+
+  private isGone(out: Buffer, from: number): boolean {
+    for (let i = 0; i < this.gone.length; i++) {
+      const name = this.gone[i]!;
+      const to = from + name.length;
+      if (out[to] === Byte.Colon && equalsLower(out, from, to, name)) return true;
+    }
+    return false;
+  }
+}
+
+/** A route's `headers.response`, on what an upstream answers. */
+export class ResponseEdits {
+  private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
+  private readonly added: readonly HeaderValue[];
+
+  constructor(edits: HeaderEdits) {
+    this.gone = removedNames(edits).map((name) => ({ id: headerIdFromName(textOf(name)), name }));
+    this.added = [...edits.set, ...edits.add];
+  }
+
+  /** Changes the head of a reply, before it is written. */
+  apply(reply: ReplyHead): void {
+    const { headers } = reply;
+    for (let i = 0; i < this.gone.length; i++) {
+      const { id, name } = this.gone[i]!;
+      removeAll(headers, id, name);
+      // The line of the request's id is the gateway's own.
+      if (id === HeaderId.XRequestId) reply.requestIdEnd = 0;
+    }
+    for (let i = 0; i < this.added.length; i++) headers.add(this.added[i]!.name, this.added[i]!.value);
+  }
+}
+
+/** The edits of the way up, or null where there are none. */
+export function requestEdits(edits: HeaderEdits): RequestEdits | null {
+  return hasEdits(edits) ? new RequestEdits(edits) : null;
+}
+
+/** The edits of the way down, or null where there are none. */
+export function responseEdits(edits: HeaderEdits): ResponseEdits | null {
+  return hasEdits(edits) ? new ResponseEdits(edits) : null;
+}
+
+function hasEdits({ set, add, remove }: HeaderEdits): boolean {
+  return set.length + add.length + remove.length > 0;
+}
+
+function removedNames({ remove, set }: HeaderEdits): Uint8Array[] {
+  return [...new Set([...remove, ...set.map(({ name }) => name)].map((name) => name.toLowerCase()))].map(latin1);
+}
+
+function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
+  for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) {
+    const from = headers.spans[i * 4]!;
+    if (id !== HeaderId.Other || equalsLower(headers.bytes, from, headers.spans[i * 4 + 1]!, name)) headers.removeAt(i);
+    else i++;
+  }
+}
+
+/** Where the line that begins at `from` ends, its line feed included. */
+function lineEnd(out: Buffer, from: number): number {
+  return out.indexOf(Byte.Lf, from) + 1;
+}
+
+function textOf(name: Uint8Array): string {
+  return Buffer.from(name).latin1Slice();
+}
+
+const CRLF_BYTES = 2;

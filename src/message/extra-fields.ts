@@ -1,0 +1,26 @@
+/**
+ * Fields that a reply gets beside its own: those of the gateway's policies. Made once for a configuration, so that
+ * writing them is one copy; other protocols than HTTP/1.1 take the parts.
+ */
+export class ExtraFields {
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** The fields as lines. */
+  readonly lines: Buffer;
+  private readonly joined: Map<ExtraFields, ExtraFields> = new Map();
+
+  /** @param fields names and values without CR, LF and NUL, of characters below 0x100 */
+  constructor(fields: readonly (readonly [string, string])[]) {
+    this.fields = fields;
+    this.lines = Buffer.from(fields.map(([name, value]) => `${name}: ${value}\r\n`).join(""), "latin1");
+  }
+
+  /** These fields and those behind them, made once for each pair: there are as many as policies have answers. */
+  with(others: ExtraFields): ExtraFields {
+    let both = this.joined.get(others);
+    if (both === undefined) {
+      both = new ExtraFields([...this.fields, ...others.fields]);
+      this.joined.set(others, both);
+    }
+    return both;
+  }
+}

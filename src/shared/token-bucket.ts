@@ -1,0 +1,162 @@
+import { BucketKey } from "./token-bucket-key.ts";
+
+/**
+ * Token buckets that all workers share, in a fixed number of places, without locks.
+ *
+ * A bucket is kept as its debt: how long it will take until it is full again (GCRA, the virtual scheduling form of a token
+ * bucket). So its whole state is one point in time, a request is one compare-and-exchange, and nothing needs refilling.
+ * A full bucket has no state at all: its place may be taken by any other.
+ *
+ *     secret (4 Int32) | sets of eight places:  tags (8 Int32) | fullAt (8) | tickAt (8) | unused (8)
+ *
+ *   tag      half of the key's hash; the other half chooses the set
+ *   fullAt   when the bucket is full, in units of the rate, modulo 2^32
+ *   tickAt   the same in ticks of 16 ms and never earlier, so that an old `fullAt` is not taken for a new one
+ *
+ * A key that finds its set full of buckets in debt takes the place of the one that is full soonest: so the buckets that
+ * matter, those of clients that are being refused, are the last to be forgotten, whatever number of keys a flood brings.
+ *
+ * How far from exact: a key and a thread that charges it may lose one request each time that its place is taken from it
+ * while it is in debt, and when two threads take a place at the same instant. On the clocks of the threads the latest
+ * decides; see `nowMs`. Two keys are one with a chance of 2^-29 for each pair of keys in debt within a set.
+ */
+export class TokenBuckets {
+  private readonly words: Int32Array;
+  private readonly setMask: number;
+
+  /** @param buffer from `createTokenBuckets` */
+  constructor(buffer: SharedArrayBuffer) {
+    this.words = new Int32Array(buffer);
+    this.setMask = (this.words.length - HEADER_WORDS) / SET_WORDS - 1;
+  }
+
+  /** A hash of its own for each purpose, the same one in every thread. */
+  keyFor(purpose: string): BucketKey {
+    return new BucketKey(this.words[0]!, this.words[1]!).derive(purpose);
+  }
+
+  /**
+   * Takes one token from the bucket of the key that was hashed last.
+   * @param nowMs milliseconds on one clock for all threads. A thread whose clock is behind by d sees d less of refill:
+   *   it may refuse too much, never admit too much
+   * @returns 0 when there was one, else the milliseconds until there will be
+   */
+  take(key: BucketKey, rate: BucketRate, nowMs: number): number {
+    const tick = Math.floor(nowMs / TICK_MS) | 0;
+    // 0 is the tag of an empty place.
+    const place = this.placeOf(HEADER_WORDS + (key.low & this.setMask) * SET_WORDS, key.high === 0 ? 1 : key.high, tick);
+    const now = Math.floor(nowMs * rate.unitsPerMs) | 0;
+    for (;;) {
+      const was = Atomics.load(this.words, place + FULL_AT);
+      const debt = this.isFull(place, tick) ? 0 : rate.debt((was - now) | 0);
+      const next = debt + rate.unitsPerToken;
+      if (next > rate.capacity) return (next - rate.capacity) / rate.unitsPerMs;
+      // Before the exchange: nobody may see the new time and take it for an old one.
+      this.raiseTick(place, tick, tick + rate.ticksOf(next));
+      if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) return 0;
+    }
+  }
+
+  /** The place of a key's bucket, taken now where it has none. */
+  private placeOf(set: number, tag: number, tick: number): number {
+    for (let attempt = 0; ; attempt++) {
+      for (let place = set; place < set + PLACES; place++) {
+        if (Atomics.load(this.words, place) === tag) return place;
+      }
+      const victim = this.leastMissed(set, tick);
+      const old = Atomics.load(this.words, victim);
+      const wasFull = this.isFull(victim, tick);
+      if (Atomics.compareExchange(this.words, victim, old, tag) !== old && attempt < PLACES) continue;
+      // The new bucket is full, and one that was full already is left alone: somebody may have charged it by now.
+      if (!wasFull) Atomics.store(this.words, victim + TICK_AT, (tick - 1) | 0);
+      return victim;
+    }
+  }
+
+  /** The first place whose bucket is empty or full, else the one that is full soonest. */
+  private leastMissed(set: number, tick: number): number {
+    let best = set;
+    let soonest = Number.MAX_SAFE_INTEGER;
+    for (let place = set; place < set + PLACES; place++) {
+      if (Atomics.load(this.words, place) === 0 || this.isFull(place, tick)) return place;
+      const ticks = (Atomics.load(this.words, place + TICK_AT) - tick) | 0;
+      if (ticks < soonest) {
+        soonest = ticks;
+        best = place;
+      }
+    }
+    return best;
+  }
+
+  private isFull(place: number, tick: number): boolean {
+    return ((Atomics.load(this.words, place + TICK_AT) - tick) | 0) < 0;
+  }
+
+  private raiseTick(place: number, tick: number, to: number): void {
+    for (;;) {
+      const was = Atomics.load(this.words, place + TICK_AT);
+      const isLater = ((was - tick) | 0) >= 0 && ((was - to) | 0) >= 0;
+      if (isLater || Atomics.compareExchange(this.words, place + TICK_AT, was, to | 0) === was) return;
+    }
+  }
+}
+
+/** How fast the buckets of one limit refill and what they hold, in units of time of its own. */
+export class BucketRate {
+  /** Time in which one token comes. */
+  readonly unitsPerToken: number;
+  readonly unitsPerMs: number;
+  /** Time in which an empty bucket is full. */
+  readonly capacity: number;
+  private readonly tolerance: number;
+
+  /**
+   * @param requests tokens that come each window, 1 and up
+   * @param windowMs 1 and up
+   * @param burst tokens that a full bucket holds, 1 and up
+   */
+  constructor(requests: number, windowMs: number, burst: number) {
+    const tokens = Math.min(burst, MAX_UNITS);
+    const msPerToken = Math.max(windowMs / requests, 1000 / MAX_UNITS);
+    // As fine as 32 bits allow, with room for the clocks' second: a token is a whole number of units, so no rate drifts.
+    this.unitsPerToken = Math.max(1, Math.floor(Math.min(MAX_UNITS / tokens, (MAX_UNITS * msPerToken) / 1000)));
+    this.unitsPerMs = this.unitsPerToken / msPerToken;
+    this.capacity = this.unitsPerToken * tokens;
+    this.tolerance = this.unitsPerMs * 1000;
+  }
+
+  /** The debt of a bucket that will be full `ahead` units from now; what no clock explains is none. */
+  debt(ahead: number): number {
+    return ahead < 0 || ahead > this.capacity + this.tolerance ? 0 : ahead;
+  }
+
+  /** Whole ticks that are no shorter than these units. */
+  ticksOf(units: number): number {
+    return Math.min(MAX_TICKS, Math.ceil(units / this.unitsPerMs / TICK_MS) + 1);
+  }
+}
+
+/**
+ * Makes the buckets: 4 MiB, of which only what is used becomes resident.
+ * @param secret two numbers that nobody can guess
+ * @param sets a power of two; each holds eight buckets
+ */
+export function createTokenBuckets(secret: ArrayLike<number>, sets = SETS): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer((HEADER_WORDS + sets * SET_WORDS) * 4);
+  const words = new Int32Array(buffer);
+  words[0] = secret[0]!;
+  words[1] = secret[1]!;
+  return buffer;
+}
+
+/** Buckets for 262144 keys in debt at a time. */
+const SETS = 32768;
+const PLACES = 8;
+const HEADER_WORDS = 32;
+const SET_WORDS = PLACES * 4;
+const FULL_AT = PLACES;
+const TICK_AT = PLACES * 2;
+/** Ticks wrap after two years, and a bucket that is in debt for longer than half of one is taken for full. */
+const TICK_MS = 16;
+const MAX_TICKS = 0x40000000;
+const MAX_UNITS = 0x20000000;
