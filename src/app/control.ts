@@ -14,12 +14,19 @@ import { createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
+import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { VERSION } from "../shared/version.ts";
 import { routeLabels, upstreamLabels } from "./graph.ts";
+import { fdsOf, type Inheritance, startSuccessor, takeInheritance } from "./handover.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
+import { NodeKeeper } from "./node-keeper.ts";
+import { nodeKey } from "./node-list.ts";
+import { nodeMetrics } from "./node-metrics.ts";
 import { claimPort } from "./port-claim.ts";
+import { ServiceManager } from "./service-manager.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { unservedBy } from "./unserved.ts";
+import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerPool } from "./worker-pool.ts";
 
 /** What a reload gives: a new configuration, or why there is none. */
@@ -48,10 +55,19 @@ export class Control implements PoolListener {
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly pool: WorkerPool;
   private readonly bodyBudget: SharedArrayBuffer;
+  private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
   private readonly totals: CounterTotals;
+  private readonly nodes: NodeKeeper;
   private readonly desk: ControlDesk;
   private port = 0;
-  private listening = 0;
+  private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
+  private readonly services: ServiceManager = new ServiceManager(process.env);
+  /** The listening sockets of each worker. */
+  private readonly listening: Map<number, readonly number[]> = new Map();
+  /** Workers that were started again: an inherited socket went with the first. */
+  private readonly restarted: Set<number> = new Set();
+  private announced = false;
+  private successor = 0;
   private drained = 0;
   private draining = false;
   private lastReloadOk = true;
@@ -65,6 +81,7 @@ export class Control implements PoolListener {
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
     this.bodyBudget = createBodyBudget(this.pool.size);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
+    this.nodes = new NodeKeeper(this.config, (event, fields) => this.event(event, fields));
     this.desk = new ControlDesk(this.answers(), (error, what) =>
       this.event("exception", { what, error: String(error) }),
     );
@@ -76,7 +93,8 @@ export class Control implements PoolListener {
    * @throws when the port cannot be had
    */
   run(): Promise<number> {
-    this.port = claimPort(this.config.server.host, this.config.server.port);
+    const { host, port } = this.config.server;
+    this.port = this.inherited.fds.length > 0 ? port : claimPort(host, port);
     for (const note of this.options.notes) this.event("start", note);
     return new Promise((resolve) => {
       this.finish = (code) => {
@@ -86,6 +104,8 @@ export class Control implements PoolListener {
       process.on("SIGTERM", () => this.shutDown());
       process.on("SIGINT", () => this.shutDown());
       process.on("SIGHUP", () => this.reload());
+      process.on("SIGUSR2", () => this.upgrade());
+      this.nodes.start();
       this.pool.start();
     });
   }
@@ -100,6 +120,10 @@ export class Control implements PoolListener {
       counters,
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
+      buckets: this.buckets,
+      controlNowMs: performance.now(),
+      nodes: this.nodes.buffer,
+      fds: this.restarted.has(index) ? [] : fdsOf(index, this.pool.size, this.inherited.fds),
       startedAtMs: this.startedAtMs,
       testHooks: process.env[TEST_HOOKS_VARIABLE] === "1",
     };
@@ -108,9 +132,10 @@ export class Control implements PoolListener {
   onMessage(index: number, message: FromWorker): void {
     switch (message.kind) {
       case "listening":
+        this.listening.set(index, message.fds);
         // The signal may have come while this worker was starting.
         if (this.draining) this.pool.send(index, { kind: "drain" });
-        else if (++this.listening === this.pool.size) this.announce();
+        else if (this.listening.size === this.pool.size && !this.announced) this.announce();
         break;
       case "failed":
         this.event("worker_failed", { worker: index, error: message.message });
@@ -128,6 +153,9 @@ export class Control implements PoolListener {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
         break;
+      case "breaker":
+        this.nodes.onBreaker(message.key, message.change);
+        break;
       case "drained":
         if (++this.drained === this.pool.size) this.finish(0);
         break;
@@ -137,12 +165,18 @@ export class Control implements PoolListener {
   onDeath(index: number, reason: string): void {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
+    this.nodes.workerDied(index);
+    this.restarted.add(index);
+    this.listening.delete(index);
     this.event("worker_died", { worker: index, reason, restarted: true });
     if (this.draining && ++this.drained === this.pool.size) this.finish(0);
   }
 
   private announce(): void {
     const { host } = this.config.server;
+    this.announced = true;
+    this.services.ready();
+    if (this.inherited.predecessor > 0) signal(this.inherited.predecessor, "SIGTERM");
     this.event("listening", { host, port: this.port, workers: this.pool.size, version: VERSION, pid: process.pid });
   }
 
@@ -150,6 +184,7 @@ export class Control implements PoolListener {
   private shutDown(): void {
     if (this.draining) process.exit(1);
     this.draining = true;
+    this.services.stopping();
     this.pool.stop();
     this.event("draining", { timeout_ms: this.config.server.shutdownTimeoutMs });
     this.pool.broadcast({ kind: "drain" });
@@ -158,18 +193,39 @@ export class Control implements PoolListener {
 
   private reload(): void {
     if (this.draining) return;
+    this.services.reloading();
     const result = this.options.reload();
     const unserved = result.ok ? unservedBy(result.config).faults : [];
     const faults = result.ok ? unserved.map((name) => `${name} is not part of this version`) : result.faults;
     this.lastReloadOk = faults.length === 0;
     if (!result.ok || faults.length > 0) {
       this.event("config_reload", { ok: false, faults });
+      this.services.reloaded();
       return;
     }
+    const restart = needsRestart(this.config, result.config);
     this.config = result.config;
     this.lastReloadMs = Date.now();
-    this.pool.broadcast({ kind: "reload", config: this.config, labels: this.configurationLabels() });
-    this.event("config_reload", { ok: true, routes: this.config.routes.length });
+    this.nodes.use(this.config);
+    const labels = this.configurationLabels();
+    this.pool.broadcast({ kind: "reload", config: this.config, labels, nodes: this.nodes.buffer });
+    this.event("config_reload", { ok: true, routes: this.config.routes.length, needs_restart: restart });
+    this.services.reloaded();
+  }
+
+  /** SIGUSR2: the new binary takes the listening sockets, and asks us to drain when it serves. */
+  private upgrade(): void {
+    if (this.draining || this.successor !== 0) return;
+    const fds = [...this.listening.values()].flat();
+    try {
+      this.successor = startSuccessor(fds, (code) => {
+        this.successor = 0;
+        if (!this.draining) this.event("upgrade", { ok: false, exit_code: code });
+      });
+      this.event("upgrade", { ok: true, successor: this.successor });
+    } catch (error) {
+      this.event("upgrade", { ok: false, error: String(error) });
+    }
   }
 
   private configurationLabels() {
@@ -179,6 +235,10 @@ export class Control implements PoolListener {
   private answers() {
     const exposition = new Exposition([
       ...gatewayMetrics(this.totals),
+      ...nodeMetrics(
+        () => this.nodes.standings(),
+        (originKey) => this.labels.upstreams.labelOf(this.labels.upstreams.idOf(originKey)),
+      ),
       ...processFactMetrics({
         version: VERSION,
         lastReloadSuccessful: () => this.lastReloadOk,
@@ -186,10 +246,12 @@ export class Control implements PoolListener {
         droppedLogLines: () => this.log.droppedLines,
       }),
     ]);
+    const survey = new UpstreamSurvey(this.nodes);
     return internalAnswers({
       config: () => this.config,
       state: () => this.processState(),
-      targetStatus: () => "CLOSED",
+      targetStatus: (originKey, route) => (route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey))),
+      probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
       exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
@@ -214,5 +276,20 @@ export class Control implements PoolListener {
 
   private event(event: string, fields: EventFields): void {
     this.log.write(eventLine(Date.now(), event, fields));
+  }
+}
+
+/** Settings that differ and that only a restart takes up. */
+function needsRestart(old: RuntimeConfig, now: RuntimeConfig): readonly string[] {
+  const keys = ["host", "port", "workers"] as const;
+  return keys.filter((key) => old.server[key] !== now.server[key]).map((key) => `server.${key}`);
+}
+
+/** Sends a signal to a process that may be gone. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // Nobody is left to be told.
   }
 }

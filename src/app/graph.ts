@@ -19,6 +19,9 @@ import type { Pipeline } from "../message/pipeline.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
+import { NetworkSet } from "../shared/cidr.ts";
+import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import type { NodeSet } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildPipeline } from "./pipeline.ts";
 import { isProbed } from "./probed-routes.ts";
@@ -34,9 +37,11 @@ export interface GraphInputs {
   readonly control: ControlPort;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;
+  readonly nodes: NodeSet;
   /** Shared by all workers; see BodyBudget. */
   readonly bodyBudget: SharedArrayBuffer;
   readonly workerIndex: number;
+  readonly client: ClientPolicyInputs;
   readonly startedAtMs: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
@@ -68,7 +73,8 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
       })
     : null;
   const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
-  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget });
+  const client = buildClientPolicy(config, router.routes, inputs.client);
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client });
   return { config, router, pipeline, settings: connectionSettings(config), pools };
 }
 
@@ -122,7 +128,11 @@ function routeInit(
           defer: (resume) => setImmediate(() => inputs.services.inTurn(resume)),
         },
       )
-    : upstreamHandler(route, config, pools, inputs.requestIds);
+    : upstreamHandler(route, config, pools, inputs.nodes, {
+        requestIds: inputs.requestIds,
+        wheel: inputs.services.wheel,
+        turn: inputs.services.turn,
+      });
   return {
     kind: isStatic ? RouteKind.Static : RouteKind.Upstream,
     label: labelOf(route),
@@ -148,6 +158,7 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     writeTimeoutMs: server.writeTimeoutMs,
     idleTimeoutMs: server.idleTimeoutMs,
     maxHeadBytes: server.maxHeaderBytes,
+    proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };
 }
 
@@ -165,5 +176,6 @@ const BUILT_IN_LABELS: readonly string[] = [
   "/internal/api/metrics",
   "/internal/api/routes",
   "/internal/api/security/incidents",
+  "/internal/api/upstreams/health",
   "/internal/api/proxy-test",
 ];

@@ -1,4 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { ForwardEnd } from "../features/forward/forward-end.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
@@ -11,6 +12,7 @@ import { WafPhase } from "../features/waf/waf-phase.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import type { ClientPolicy } from "./client-policy.ts";
 import { DispatchPhase } from "./dispatch.ts";
 import type { GraphInputs } from "./graph.ts";
 
@@ -20,30 +22,43 @@ export interface PipelineParts {
   readonly inputs: GraphInputs;
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
+  readonly client: ClientPolicy;
 }
 
 /**
  * THE order of a request's way down and of its reply's way up. Spec, "Request processing order".
  *
- *   counters → waf → routeExact → prefixGuard → routePrefix → bodyLimit → ingest → dispatch
- *   accessLog ← counters ← (the protocol engine writes the reply)
+ *   counters → clientAddress → serverAddressRules → waf → routeExact → corsPreflight → prefixGuard → routePrefix
+ *     → routeAddressRules → rateLimit → bodyLimit → ingest → dispatch
+ *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the reply) ← securityHeaders ← cors
+ *
+ * What a configuration does not ask for is left out.
  */
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
-  const { router, inputs, accessLog, budget } = parts;
+  const { router, inputs, accessLog, budget, client } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
-  const phases: Phase[] = [inputs.counters];
-  if (config.server.waf.enabled) phases.push(wafPhase(config, router, inputs));
-  phases.push(
+  const phases: (Phase | null)[] = [
+    inputs.counters,
+    client.clientAddress,
+    client.serverAddressRules,
+    config.server.waf.enabled ? wafPhase(config, router, inputs) : null,
     new RouteExactPhase(router),
+    client.preflight,
     new PrefixGuardPhase(guard),
     new RoutePrefixPhase(router),
+    client.routeAddressRules,
+    client.rateLimit,
     new BodyLimitPhase(),
     new NormalizePhase(budget),
     new DispatchPhase(),
-  );
-  const taps: ReplyTap[] = [inputs.counters];
+  ];
+  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
   if (accessLog !== null) taps.push(accessLog);
-  return new Pipeline(phases, [], taps);
+  return new Pipeline(
+    phases.filter((phase) => phase !== null),
+    client.headTaps,
+    taps,
+  );
 }
 
 function wafPhase(config: RuntimeConfig, router: Router, inputs: GraphInputs): WafPhase {

@@ -1,10 +1,11 @@
 import type { UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { ForwardHandler } from "../features/forward/forward-handler.ts";
-import type { RequestIds } from "../features/forward/request-id.ts";
-import { RoundRobin } from "../features/forward/round-robin.ts";
+import type { TargetInit } from "../features/balance/balanced-target.ts";
+import { targetChoice } from "../features/balance/balancer.ts";
+import { ForwardHandler, type ForwardServices } from "../features/forward/forward-handler.ts";
+import { requestEdits, responseEdits } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/pipeline.ts";
-import { NetworkSet } from "../shared/cidr.ts";
+import type { NodeSet } from "./node-set.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
 /** Makes the handler of an upstream route. Decisions, "Routing and upstreams". */
@@ -12,30 +13,39 @@ export function upstreamHandler(
   route: UpstreamRouteConfig,
   config: RuntimeConfig,
   pools: OriginPools,
-  requestIds: RequestIds,
+  nodes: NodeSet,
+  services: ForwardServices,
 ): Handler {
-  const trusted = new NetworkSet(config.server.trustedProxies);
-  const targets = config.proxy.enabled
-    ? route.targets
-        .filter((target) => !target.backup && target.weight > 0)
-        .map((target) => ({
-          upstream: pools.poolOf(target, route.tls),
-          weight: target.weight,
-          basePath: Buffer.from(target.basePath, "latin1"),
-        }))
-    : [];
+  const { connectMs, responseHeaderMs, idleMs, totalMs } = route.timeouts;
   return new ForwardHandler(
     {
       preserveHost: route.preserveHost,
-      isTrusted: (peer) => trusted.has(peer.address),
-      times: {
-        connectMs: route.timeouts.connectMs,
-        responseHeaderMs: route.timeouts.responseHeaderMs,
-        idleMs: route.timeouts.idleMs,
-      },
+      times: { connectMs, responseHeaderMs, idleMs },
+      totalMs,
       retryAttempts: route.retryAttempts,
+      requestEdits: requestEdits(route.headers.request),
+      responseEdits: responseEdits(route.headers.response),
     },
-    new RoundRobin(targets),
-    requestIds,
+    targetChoice(route.loadBalancing, config.proxy.enabled ? targetsOf(route, pools, nodes) : [], Math.random),
+    services,
   );
+}
+
+function targetsOf(route: UpstreamRouteConfig, pools: OriginPools, nodes: NodeSet): TargetInit[] {
+  const routeNodes = nodes.nodesOf(route);
+  return route.targets.flatMap((target, i) => {
+    if (target.weight === 0) return [];
+    // A target that is listed twice counts twice.
+    const earlier = route.targets.slice(0, i).filter((one) => one.url === target.url).length;
+    return [
+      {
+        upstream: pools.poolOf(target, route.tls),
+        node: routeNodes[i]!,
+        weight: target.weight,
+        backup: target.backup,
+        basePath: target.basePath,
+        name: `${target.url}#${earlier}`,
+      },
+    ];
+  });
 }

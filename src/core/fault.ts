@@ -5,6 +5,8 @@
 
 export const enum Fault {
   None = 0,
+  // What a load balancer puts before the first request.
+  BadProxyHeader,
   // The request line.
   BadRequestLine,
   BadMethod,
@@ -85,6 +87,7 @@ export interface FaultRow {
 /** One row a member of Fault, in the same order. */
 export const FAULTS: readonly FaultRow[] = [
   row("none", 0, "", false, false),
+  row("bad_proxy_header", 400, "malformed PROXY header", true, true),
   row("bad_request_line", 400, "malformed request line", true, true),
   row("bad_method", 400, "malformed method", true, true),
   row("bad_target", 400, "malformed request target", true, true),

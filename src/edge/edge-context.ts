@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import type { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
 import type { TimerWheel } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
@@ -14,12 +15,16 @@ export interface ConnectionSettings {
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxHeadBytes: number;
+  /** Peers whose connections begin with a PROXY header; null where nobody's do. */
+  readonly proxies: { has(address: string): boolean } | null;
 }
 
 /** Who counts what the connections see. */
 export interface ConnectionObserver {
   onOpen(): void;
   onClose(): void;
+  /** A connection is cut before it has become an exchange. */
+  onRefused(fault: Fault, address: string): void;
   /** An exception escaped: one connection is lost, and somebody should know. */
   onException(error: unknown): void;
 }

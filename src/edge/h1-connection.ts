@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, EARLY_REPLY_HOLD_MS } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
-import { ClientPeer } from "../message/client.ts";
+import type { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import { Method } from "../message/method.ts";
 import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
@@ -41,11 +41,11 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private bodyPaused = false;
   private pumping = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, tls: boolean) {
+  constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer) {
     this.ctx = ctx;
     this.life = new SocketLife(socket, ctx, this);
     this.sink = new H1ReplySink(this, this.life, this.input, ctx);
-    this.peer = new ClientPeer(socket.remoteAddress ?? "", tls, 0);
+    this.peer = peer;
     this.life.arm(ctx.settings.headerTimeoutMs);
   }
 

@@ -1,25 +1,30 @@
+import { ClientPeer } from "../message/client.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { H1Connection } from "./h1-connection.ts";
+import { type ClientConnection, type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
 
-type ClientSocket = ByteSocket & { data: H1Connection };
+type ClientSocket = ByteSocket & { data: ClientConnection };
 
-/** A port that is listened on. */
+/** Where to listen: at an address, or on a socket that listens already. */
+export type ListenAt = { readonly hostname: string; readonly port: number } | { readonly fd: number };
+
+/** A socket that is listened on. */
 export interface Listener {
-  readonly port: number;
+  readonly fd: number;
   /** Accepts no more; connections that are there go on. */
   stop(): void;
 }
 
 /** All client connections of one worker. */
 export class ConnectionSet {
-  private readonly connections: Set<H1Connection> = new Set();
+  private readonly connections: Set<ClientConnection> = new Set();
 
-  add(connection: H1Connection): void {
+  add(connection: ClientConnection): void {
     this.connections.add(connection);
   }
 
-  delete(connection: H1Connection): void {
+  delete(connection: ClientConnection): void {
     this.connections.delete(connection);
   }
 
@@ -35,20 +40,28 @@ export class ConnectionSet {
 
 /**
  * Listens for cleartext HTTP/1.1.
- * @param port 0 lets the system choose
  * @throws when the address cannot be had
  */
-export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, hostname: string, port: number): Listener {
+export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
   const { turn, writers } = ctx;
+  const heir: ConnectionHeir = {
+    proxied(socket: ClientSocket, peer, rest): void {
+      connections.delete(socket.data);
+      socket.data = new H1Connection(socket, ctx, peer);
+      connections.add(socket.data);
+      if (rest.length > 0) socket.data.onData(rest);
+    },
+  };
   const options = {
-    hostname,
-    port,
-    reusePort: true,
+    ...where,
+    reusePort: !("fd" in where),
     allowHalfOpen: true,
     socket: {
       open(socket: ClientSocket): void {
         turn.begin();
-        socket.data = new H1Connection(socket, ctx, false);
+        const peer = new ClientPeer(socket.remoteAddress ?? "", false, 0);
+        const isProxy = ctx.settings.proxies?.has(peer.address) === true;
+        socket.data = isProxy ? new ProxiedConnection(socket, ctx, heir) : new H1Connection(socket, ctx, peer);
         connections.add(socket.data);
         ctx.observer.onOpen();
       },
@@ -83,6 +96,6 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, hostna
       },
     },
   };
-  const server = Bun.listen(options as never) as unknown as { port: number; stop(closeAll?: boolean): void };
-  return { port: server.port, stop: () => server.stop(false) };
+  const server = Bun.listen(options as never) as unknown as { fd: number; stop(closeAll?: boolean): void };
+  return { fd: "fd" in where ? where.fd : server.fd, stop: () => server.stop(false) };
 }

@@ -29,13 +29,14 @@ export class ClientPeer {
     return this.lines;
   }
 
-  /** Whether the peer is this machine, and nobody else stands behind it. */
-  isLoopback(): boolean {
-    return isLoopback(this.socketAddress) && (this.address === this.socketAddress || isLoopback(this.address));
+  /** Whether the connection comes from the TCP peer itself. */
+  isDirect(): boolean {
+    return this.address === this.socketAddress;
   }
 }
 
-function isLoopback(address: string): boolean {
+/** Whether an address is that of this machine. */
+export function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 

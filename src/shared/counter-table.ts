@@ -5,6 +5,7 @@ import {
   LATENCY_AT,
   LATENCY_BOUNDS_MS,
   LATENCY_SUM,
+  MAX_ROUTE_LABELS,
   ROW_PLACES,
   Row,
   UPSTREAM_PLACES,
@@ -23,6 +24,7 @@ export interface CounterBuffers {
   readonly rows: SharedArrayBuffer;
   readonly requests: SharedArrayBuffer;
   readonly upstreamRequests: SharedArrayBuffer;
+  readonly rateLimited: SharedArrayBuffer;
 }
 
 /** The numbers of the labels, from the control thread's registries, sent with each configuration. */
@@ -37,6 +39,7 @@ export function createCounterBuffers(): CounterBuffers {
     rows: new SharedArrayBuffer(ROW_PLACES * 8),
     requests: createSeriesTable(REQUEST_SERIES),
     upstreamRequests: createSeriesTable(UPSTREAM_SERIES),
+    rateLimited: createSeriesTable(MAX_ROUTE_LABELS),
   };
 }
 
@@ -53,6 +56,7 @@ export class WorkerCounters {
   private readonly rows: Float64Array;
   private readonly requests: SeriesWriter;
   private readonly upstreamRequests: SeriesWriter;
+  private readonly rateLimits: SeriesWriter;
   private readonly bounds: Float64Array = Float64Array.from(LATENCY_BOUNDS_MS);
   private labels: CounterLabels;
 
@@ -63,6 +67,7 @@ export class WorkerCounters {
     this.rows[Row.LogCharsSent] = this.rows[Row.LogCharsTaken]!;
     this.requests = new SeriesWriter(buffers.requests);
     this.upstreamRequests = new SeriesWriter(buffers.upstreamRequests);
+    this.rateLimits = new SeriesWriter(buffers.rateLimited);
     this.labels = labels;
   }
 
@@ -121,6 +126,12 @@ export class WorkerCounters {
   /** Counts a refusal of a request's framing. */
   framingRejected(fault: Fault): void {
     this.rows[FRAMING_AT + fault]!++;
+  }
+
+  /** Counts a request that the rate limit of its route refused. */
+  rateLimited(route: string): void {
+    const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
+    this.rateLimits.increment(this.rateLimits.slotOf(requestKey(id, 0, 0)));
   }
 
   wafInspected(): void {

@@ -79,6 +79,11 @@ export class CounterTotals {
     return this.series((one) => one.upstreamRequests, this.upstreams);
   }
 
+  /** Every route that refused requests for its rate limit, with their number. */
+  rateLimited(): readonly LabelledCount[] {
+    return this.series((one) => one.rateLimited, this.routes).map(({ label, count }) => ({ label, count }));
+  }
+
   /** Every fault that is about framing with its count, be it 0. */
   framingRejections(): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))

@@ -18,7 +18,7 @@ import { BucketKey } from "./token-bucket-key.ts";
  *
  * How far from exact: a key and a thread that charges it may lose one request each time that its place is taken from it
  * while it is in debt, and when two threads take a place at the same instant. On the clocks of the threads the latest
- * decides; see `nowMs`. Two keys are one with a chance of 2^-29 for each pair of keys in debt within a set.
+ * decides; see `nowMs`. A new key shares the bucket of another with a chance of 2^-29 at most.
  */
 export class TokenBuckets {
   private readonly words: Int32Array;
@@ -44,7 +44,11 @@ export class TokenBuckets {
   take(key: BucketKey, rate: BucketRate, nowMs: number): number {
     const tick = Math.floor(nowMs / TICK_MS) | 0;
     // 0 is the tag of an empty place.
-    const place = this.placeOf(HEADER_WORDS + (key.low & this.setMask) * SET_WORDS, key.high === 0 ? 1 : key.high, tick);
+    const place = this.placeOf(
+      HEADER_WORDS + (key.low & this.setMask) * SET_WORDS,
+      key.high === 0 ? 1 : key.high,
+      tick,
+    );
     const now = Math.floor(nowMs * rate.unitsPerMs) | 0;
     for (;;) {
       const was = Atomics.load(this.words, place + FULL_AT);
@@ -59,14 +63,14 @@ export class TokenBuckets {
 
   /** The place of a key's bucket, taken now where it has none. */
   private placeOf(set: number, tag: number, tick: number): number {
-    for (let attempt = 0; ; attempt++) {
+    for (;;) {
       for (let place = set; place < set + PLACES; place++) {
         if (Atomics.load(this.words, place) === tag) return place;
       }
       const victim = this.leastMissed(set, tick);
       const old = Atomics.load(this.words, victim);
       const wasFull = this.isFull(victim, tick);
-      if (Atomics.compareExchange(this.words, victim, old, tag) !== old && attempt < PLACES) continue;
+      if (Atomics.compareExchange(this.words, victim, old, tag) !== old) continue;
       // The new bucket is full, and one that was full already is left alone: somebody may have charged it by now.
       if (!wasFull) Atomics.store(this.words, victim + TICK_AT, (tick - 1) | 0);
       return victim;

@@ -145,7 +145,11 @@ function changeNumber(text: string, random: SeededRandom): string {
 function changeCase(text: string, random: SeededRandom): string {
   return withLines(text, (lines) => {
     const at = random.integer(0, lines.length - 1);
-    lines[at] = random.chance(0.5) ? lines[at]!.toUpperCase() : lines[at]!.toLowerCase();
+    const line = lines[at]!;
+    // ASCII only: the upper case of a latin1 character may be none.
+    lines[at] = random.chance(0.5)
+      ? line.replace(/[a-z]/g, (char) => char.toUpperCase())
+      : line.replace(/[A-Z]/g, (char) => char.toLowerCase());
   });
 }
 

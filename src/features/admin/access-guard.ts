@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { InternalApiConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
+import { isLoopback } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
@@ -26,13 +27,20 @@ export class AccessGuard {
    * @returns whether it may
    */
   admits(ex: Exchange): boolean {
-    if (!ex.client.isLoopback() && !this.networks.has(ex.client.address)) {
+    const { client } = ex;
+    // Behind a load balancer that sends PROXY headers, whoever it speaks for must be one of them too.
+    const mayCome = this.knows(client.socketAddress) && (client.isDirect() || this.knows(client.address));
+    if (!mayCome) {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
     }
     if (this.tokenDigest === null || this.showsToken(ex, this.tokenDigest)) return true;
     ex.sink.fixed(ex, UNAUTHORIZED);
     return false;
+  }
+
+  private knows(address: string): boolean {
+    return isLoopback(address) || this.networks.has(address);
   }
 
   private showsToken(ex: Exchange, expected: Buffer): boolean {

@@ -37,6 +37,7 @@ export function builtInEndpoints(
     internal("/internal/api/metrics", "metrics"),
     internal("/internal/api/routes", "routes"),
     internal("/internal/api/security/incidents", "incidents"),
+    internal("/internal/api/upstreams/health", "upstreams"),
     {
       path: "/internal/api/proxy-test",
       methods: ["POST"],

@@ -6,6 +6,7 @@ import { incidentAnswer } from "./incident-list.ts";
 import { routeList, type TargetStatus } from "./route-list.ts";
 import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
+import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
 /** What the control thread's answers are made of; each is asked anew for every answer. */
 export interface InternalSources {
@@ -13,6 +14,8 @@ export interface InternalSources {
   readonly config: () => RuntimeConfig;
   readonly state: () => ProcessState;
   readonly targetStatus: TargetStatus;
+  /** Probes every target now. */
+  readonly probeTargets: () => Promise<readonly ProbedTarget[]>;
   readonly totals: CounterTotals;
   readonly incidents: IncidentReader;
   /** Text and content type of the Prometheus exposition. */
@@ -27,6 +30,7 @@ export function internalAnswers(sources: InternalSources): ReadonlyMap<string, A
     ["status", () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic()))],
     ["metrics", () => jsonAnswer(200, traffic())],
     ["routes", () => jsonAnswer(200, routeList(sources.config(), sources.targetStatus))],
+    ["upstreams", async () => jsonAnswer(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs))],
     ["incidents", (query) => incidentAnswer(incidents, query)],
     [
       "exposition",

@@ -93,6 +93,9 @@ export class ProbeSink implements ReplySink {
     if (this.over) return;
     this.over = true;
     ex.state = ExchangeState.Finished;
+    ex.endedMs = performance.now();
+    // The target, the counters and the log hear of the end of a probe as of that of any request.
+    ex.pipeline.onEnd(ex);
     const { status } = ex.reply;
     const latency = performance.now() - ex.startedMs;
     this.done({

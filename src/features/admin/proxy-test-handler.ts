@@ -1,3 +1,4 @@
+import { Fault } from "../../core/fault.ts";
 import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
 import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
@@ -85,7 +86,9 @@ class ProxyTestCall implements BodySink, ReplySource {
     const { probe } = this;
     this.caller = null;
     this.probe = null;
-    probe?.source.onCancelled(probe);
+    if (probe === null) return;
+    probe.source.onCancelled(probe);
+    probe.sink.abort(probe, Fault.Cancelled);
   }
 
   /** Rule 7. */

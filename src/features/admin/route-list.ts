@@ -9,8 +9,8 @@ import type {
 } from "../../config/route-config.ts";
 import type { RateLimitConfig, RuntimeConfig } from "../../config/runtime-config.ts";
 
-/** Says how a target stands, such as `CLOSED`. Spec, "Upstream node status". */
-export type TargetStatus = (originKey: string) => string;
+/** Says how a target of a route (null for a transcoded one) stands, such as `CLOSED`. Spec, "Upstream node status". */
+export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
 
 /**
  * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
@@ -58,7 +58,7 @@ function describeStatic(route: StaticRouteConfig): object {
 function describeUpstream(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   const { loadBalancing, circuitBreaker, healthCheck, timeouts } = route;
   return {
-    targets: route.targets.map((target) => describeTarget(target, statusOf)),
+    targets: route.targets.map((target) => describeTarget(target, statusOf(target.originKey, route))),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
     strip_prefix: route.stripPrefix,
     preserve_host: route.preserveHost,
@@ -78,8 +78,8 @@ function describeUpstream(route: UpstreamRouteConfig, statusOf: TargetStatus): o
   };
 }
 
-function describeTarget(target: TargetConfig, statusOf: TargetStatus): object {
-  return { url: target.url, weight: target.weight, backup: target.backup, status: statusOf(target.originKey) };
+function describeTarget(target: TargetConfig, status: string): object {
+  return { url: target.url, weight: target.weight, backup: target.backup, status };
 }
 
 function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, statusOf: TargetStatus): object {
@@ -94,7 +94,7 @@ function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, 
         url: `${upstream.originKey}${upstream.basePath}`,
         weight: 1,
         backup: false,
-        status: statusOf(upstream.originKey),
+        status: statusOf(upstream.originKey, null),
       },
     ],
     grpc_method: route.grpcMethod,

@@ -2,27 +2,19 @@ import { Fault, faultRow } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { UpstreamFailure } from "../../message/upstream.ts";
-import { BreakerState, type NodeTable } from "../../shared/node-table.ts";
+import type { WorkerCounters } from "../../shared/counter-table.ts";
+import type { NodeTable } from "../../shared/node-table.ts";
 
 /** What a breaker did, as the control thread is told: it keeps the time and writes the log. */
 export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
-
-/** What a node tells its surroundings. */
-export interface NodeObserver {
-  /** The number of an upstream's label in the counters. */
-  upstreamId(label: string): number;
-  /** The slot of a status in the counters. */
-  upstreamSlot(upstreamId: number, status: number): number;
-  upstreamEnded(upstreamId: number, slot: number, durationMs: number): void;
-  breakerTripped(upstreamId: number): void;
-  onBreaker(key: string, change: BreakerChange): void;
-}
 
 /** What all nodes of one worker share. */
 export interface NodeSurroundings {
   readonly turn: NowMs;
   readonly worker: number;
-  readonly observer: NodeObserver;
+  readonly counters: WorkerCounters;
+  /** Hears of a breaker that this worker has moved. */
+  onBreaker(key: string, change: BreakerChange): void;
 }
 
 /**
@@ -61,14 +53,14 @@ export class UpstreamNode {
     this.surroundings = surroundings;
     this.table = table;
     this.slot = slot;
-    this.upstreamId = surroundings.observer.upstreamId(label);
+    this.upstreamId = surroundings.counters.upstreamId(label);
   }
 
   /** Moves the node to its place in the table of a new configuration. */
   moveTo(table: NodeTable, slot: number): void {
     this.table = table;
     this.slot = slot;
-    this.upstreamId = this.surroundings.observer.upstreamId(this.label);
+    this.upstreamId = this.surroundings.counters.upstreamId(this.label);
     this.lastStatus = 0;
   }
 
@@ -79,10 +71,10 @@ export class UpstreamNode {
 
   /** Begins an attempt. @returns false when it would have been a trial that somebody else has taken */
   enter(ex: Exchange): boolean {
-    if (this.table.state(this.slot) !== BreakerState.Closed) {
+    if (!this.table.isClosed(this.slot)) {
       if (!this.table.takeTrial(this.slot, this.surroundings.worker)) return false;
       ex.isTrial = true;
-      this.surroundings.observer.onBreaker(this.key, "trial");
+      this.tell("trial");
     }
     this.inFlight++;
     ex.attemptedMs = this.surroundings.turn.nowMs;
@@ -123,7 +115,7 @@ export class UpstreamNode {
       if (table.endTrial(slot, !failed)) this.tell(failed ? "reopened" : "closed");
     } else if (!failed) table.succeeded(slot);
     else if (table.failed(slot, failureThreshold)) {
-      this.surroundings.observer.breakerTripped(this.upstreamId);
+      this.surroundings.counters.breakerTripped(this.upstreamId);
       this.tell("opened");
     }
   }
@@ -135,18 +127,18 @@ export class UpstreamNode {
   }
 
   private tell(change: BreakerChange): void {
-    this.surroundings.observer.onBreaker(this.key, change);
+    this.surroundings.onBreaker(this.key, change);
   }
 
   private count(status: number, durationMs: number): void {
-    const { observer } = this.surroundings;
+    const { counters } = this.surroundings;
     const counted = Math.min(status, 599);
     // Most answers of a node have the status of the one before.
     if (counted !== this.lastStatus) {
       this.lastStatus = counted;
-      this.lastStatusSlot = observer.upstreamSlot(this.upstreamId, counted);
+      this.lastStatusSlot = counters.upstreamSlot(this.upstreamId, counted);
     }
-    observer.upstreamEnded(this.upstreamId, this.lastStatusSlot, durationMs);
+    counters.upstreamEnded(this.upstreamId, this.lastStatusSlot, durationMs);
   }
 
   private elapsed(ex: Exchange): number {

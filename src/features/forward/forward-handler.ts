@@ -1,10 +1,13 @@
 import { Fault } from "../../core/fault.ts";
+import type { TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { isIdempotent } from "../../message/method.ts";
 import { type Handler, Verdict } from "../../message/pipeline.ts";
-import type { TunnelEnd } from "../../message/ports.ts";
+import type { NowMs, TunnelEnd } from "../../message/ports.ts";
+import type { Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import { Deadlines } from "./deadline.ts";
 import {
   encodeForwardHead,
   type ForwardHeadSettings,
@@ -12,14 +15,27 @@ import {
   isForwardableUpgrade,
   isLoop,
 } from "./forward-head.ts";
+import type { RequestEdits, ResponseEdits } from "./header-edits.ts";
 import type { RequestIds } from "./request-id.ts";
-import type { Target, TargetChoice } from "./target-choice.ts";
+import { RetryBudget } from "./retry-budget.ts";
 
 /** Everything that forwarding needs to know of its route. */
 export interface ForwardSettings extends ForwardHeadSettings {
   readonly times: UpstreamTimes;
+  /** From the start of forwarding to the end of the answer, in milliseconds; 0 is no limit. */
+  readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
+  /** The route's `headers`; null where it has none. */
+  readonly requestEdits: RequestEdits | null;
+  readonly responseEdits: ResponseEdits | null;
+}
+
+/** What forwarding asks of its worker. */
+export interface ForwardServices {
+  readonly requestIds: RequestIds;
+  readonly wheel: TimerWheel;
+  readonly turn: NowMs;
 }
 
 /** Sends requests of one route upstream and their answers down. Spec, "Overview"; decisions §3. */
@@ -29,11 +45,16 @@ export class ForwardHandler implements Handler, UpstreamCaller {
   private readonly settings: ForwardSettings;
   private readonly choice: TargetChoice;
   private readonly requestIds: RequestIds;
+  private readonly turn: NowMs;
+  private readonly deadlines: Deadlines;
+  private readonly budget: RetryBudget = new RetryBudget();
 
-  constructor(settings: ForwardSettings, choice: TargetChoice, requestIds: RequestIds) {
+  constructor(settings: ForwardSettings, choice: TargetChoice, services: ForwardServices) {
     this.settings = settings;
     this.choice = choice;
-    this.requestIds = requestIds;
+    this.requestIds = services.requestIds;
+    this.turn = services.turn;
+    this.deadlines = new Deadlines(settings.totalMs, services.wheel, services.turn);
     this.times = settings.times;
   }
 
@@ -44,19 +65,30 @@ export class ForwardHandler implements Handler, UpstreamCaller {
     }
     if (ex.request.upgrade && !isForwardableUpgrade(ex.request)) ex.request.upgrade = false;
     this.requestIds.assign(ex);
-    this.send(ex);
+    const target = this.choice.choose(ex);
+    if (target === null) {
+      ex.sink.abort(ex, Fault.NoHealthyTarget);
+      return Verdict.Done;
+    }
+    this.budget.noteRequest(this.turn.nowMs);
+    this.deadlines.start(ex);
+    this.send(ex, target);
     return Verdict.Done;
   }
 
   requestBound(ex: Exchange): number {
-    return forwardHeadBound(ex, ex.target as Target);
+    const { requestEdits } = this.settings;
+    return forwardHeadBound(ex, ex.target!) + (requestEdits === null ? 0 : requestEdits.addedBytes);
   }
 
   encodeRequest(ex: Exchange, out: Buffer, at: number): number {
-    return encodeForwardHead(ex, this.settings, ex.target as Target, out, at);
+    const { requestEdits } = this.settings;
+    const end = encodeForwardHead(ex, this.settings, ex.target!, out, at);
+    return requestEdits === null ? end : requestEdits.apply(out, at, end);
   }
 
   onReplyHead(ex: Exchange): void {
+    this.noteAnswer(ex);
     ex.sink.head(ex);
   }
 
@@ -64,36 +96,50 @@ export class ForwardHandler implements Handler, UpstreamCaller {
     ex.sink.interim(ex, status, headers);
   }
 
+  /** A tunnel has time limits of its own. */
   onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
+    ex.deadline?.release();
+    this.noteAnswer(ex);
     return ex.sink.upgrade(ex, origin);
+  }
+
+  onFailure(ex: Exchange, failure: UpstreamFailure): void {
+    ex.target!.onFailure(ex, failure);
+    const target = this.mayRepeat(ex, failure) ? this.choice.chooseAgain(ex, isTimeout(failure)) : null;
+    if (target === null) {
+      ex.deadline?.release();
+      ex.sink.abort(ex, failure.fault);
+      return;
+    }
+    this.budget.noteRetry();
+    ex.attempts++;
+    this.send(ex, target);
   }
 
   /**
    * Decisions, "retries": only where nothing of the request was sent, or the method is idempotent and no byte of an
-   * answer came. A body that has begun to flow cannot be sent again.
+   * answer came. Until a connection is there the body waits; one that has begun to flow cannot be sent again.
    */
-  onFailure(ex: Exchange, failure: UpstreamFailure): void {
-    const repeatable = !failure.sent || (isIdempotent(ex.request.method) && !failure.answered);
-    const bodyUntouched = ex.bodyBytes === 0;
-    const refused = failure.fault === Fault.UpstreamUnavailable;
-    if (repeatable && bodyUntouched && refused && ex.attempts <= this.settings.retryAttempts) {
-      ex.attempts++;
-      this.send(ex);
-      return;
-    }
-    ex.sink.abort(ex, failure.fault);
+  private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
+    if (ex.attempts > this.settings.retryAttempts || !this.budget.allows(this.turn.nowMs)) return false;
+    if (!failure.sent) return true;
+    return !failure.answered && ex.bodyBytes === 0 && isIdempotent(ex.request.method);
   }
 
-  private send(ex: Exchange): void {
-    const target = this.choice.choose(ex);
-    if (target === null) {
-      ex.sink.abort(ex, Fault.NoHealthyTarget);
-      return;
-    }
+  private send(ex: Exchange, target: Target): void {
     ex.upstreamLabel = target.upstream.label;
-    // Encoding happens once a connection is there, which may be later.
-    ex.target = target;
-    if (ex.attempts > 1) target.upstream.sendFresh(ex, this);
+    // A kept connection may be stale: neither a retry nor a breaker's one trial is to end on that account.
+    if (ex.attempts > 1 || ex.isTrial) target.upstream.sendFresh(ex, this);
     else target.upstream.send(ex, this);
   }
+
+  private noteAnswer(ex: Exchange): void {
+    ex.target!.onAnswer(ex, ex.reply.status);
+    this.settings.responseEdits?.apply(ex.reply);
+  }
+}
+
+/** Waiting once more for the same target would double the wait, and a busy one is not helped by asking twice. */
+function isTimeout(failure: UpstreamFailure): boolean {
+  return failure.fault === Fault.UpstreamTimeout;
 }

@@ -1,21 +1,18 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes, writeDecimal } from "../../core/bytes.ts";
 import { MAX_VIA_HOPS } from "../../core/limits.ts";
-import type { ClientPeer } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
+import type { Target } from "../../message/target.ts";
 import { copyFields, dropTable, fieldsBound } from "../../proto/h1/field-copy.ts";
-import type { Target } from "./target-choice.ts";
 
 /** What a route says of the heads it forwards. */
 export interface ForwardHeadSettings {
   /** Whether the client's Host is forwarded; if not, the target's own authority is. */
   readonly preserveHost: boolean;
-  /** Whether this peer's X-Forwarded-* fields are believed. */
-  isTrusted(peer: ClientPeer): boolean;
 }
 
 /** Bytes that `encodeForwardHead` may add to what came from the client. */
@@ -57,7 +54,7 @@ export function encodeForwardHead(
   } else if (head.framing === Framing.Chunked) {
     at = copyBytes(out, at, CHUNKED, 0, CHUNKED.length);
   }
-  at = writeForwarded(ex, settings.isTrusted(ex.client), out, at);
+  at = writeForwarded(ex, out, at);
   at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
   at = copyBytes(out, at, VIA, 0, VIA.length);
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
@@ -109,32 +106,29 @@ function copyClientHost(head: RequestHead, out: Buffer, at: number): number {
   return copyBytes(out, at, bytes, spans[head.hostIndex * 4 + 2]!, spans[head.hostIndex * 4 + 3]!);
 }
 
-function writeForwarded(ex: Exchange, trusted: boolean, out: Buffer, start: number): number {
-  const { request, client } = ex;
-  const chain = trusted ? request.headers.find(HeaderId.XForwardedFor) : -1;
+function writeForwarded(ex: Exchange, out: Buffer, start: number): number {
+  const { request, client, fromTrustedProxy } = ex;
   let at = start;
-  if (chain < 0) at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
-  else at = writeChain(ex, chain, out, at);
+  if (fromTrustedProxy) at = writeChain(ex, out, at);
+  else at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
   at = copyBytes(out, at, FORWARDED_HOST, 0, FORWARDED_HOST.length);
   return crlf(out, copyClientHost(request, out, at));
 }
 
 /** A trusted proxy stands before us: the chain that it reports is kept, and it is appended. */
-function writeChain(ex: Exchange, first: number, out: Buffer, start: number): number {
+function writeChain(ex: Exchange, out: Buffer, start: number): number {
   const { headers } = ex.request;
+  const { bytes, spans } = headers;
   let at = copyBytes(out, start, FORWARDED_FOR, 0, FORWARDED_FOR.length);
-  for (let i = first; i >= 0; i = headers.find(HeaderId.XForwardedFor, i + 1)) {
-    at = copyBytes(out, at, headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
-    at = copyBytes(out, at, COMMA, 0, COMMA.length);
+  for (let i = headers.find(HeaderId.XForwardedFor); i >= 0; i = headers.find(HeaderId.XForwardedFor, i + 1)) {
+    const from = spans[i * 4 + 2]!;
+    const to = spans[i * 4 + 3]!;
+    if (from === to) continue;
+    at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
-  const text = `X-Real-IP: ${firstHop(headers.valueText(first))}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n`;
+  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n`;
   return at + out.latin1Write(text, at);
-}
-
-function firstHop(chain: string): string {
-  const comma = chain.indexOf(",");
-  return (comma < 0 ? chain : chain.slice(0, comma)).trim();
 }
 
 function protoOf(ex: Exchange): string {

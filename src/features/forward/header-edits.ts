@@ -63,8 +63,11 @@ export class RequestEdits {
 export class ResponseEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
   private readonly added: readonly HeaderValue[];
+  /** The line of the request's id is the gateway's own: it can be left out, not changed. */
+  private readonly hidesRequestId: boolean;
 
   constructor(edits: HeaderEdits) {
+    this.hidesRequestId = edits.remove.includes("x-request-id");
     this.gone = removedNames(edits).map((name) => ({ id: headerIdFromName(textOf(name)), name }));
     this.added = [...edits.set, ...edits.add];
   }
@@ -75,9 +78,8 @@ export class ResponseEdits {
     for (let i = 0; i < this.gone.length; i++) {
       const { id, name } = this.gone[i]!;
       removeAll(headers, id, name);
-      // The line of the request's id is the gateway's own.
-      if (id === HeaderId.XRequestId) reply.requestIdEnd = 0;
     }
+    if (this.hidesRequestId) reply.requestIdEnd = 0;
     for (let i = 0; i < this.added.length; i++) headers.add(this.added[i]!.name, this.added[i]!.value);
   }
 }

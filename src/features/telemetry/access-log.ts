@@ -54,7 +54,7 @@ export class AccessLog implements ReplyTap {
     return (
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
       `,"request_id":${jsonTextOrNull(ex.reply.requestId(), MAX_REQUEST_ID)}` +
-      `,"client_ip":${jsonText(ex.client.address, MAX_ADDRESS)}` +
+      `,"client_ip":${jsonText(ex.clientIp, MAX_ADDRESS)}` +
       `,"method":${methodText(ex)}` +
       `,"host":${jsonTextOrNull(request.authority(), MAX_HOST)}` +
       `,"path":${jsonTextOrNull(path, MAX_PATH)}` +

@@ -7,24 +7,21 @@ import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counted-status.ts";
 import type { FramingRejects } from "./framing-rejects.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
-import { UpstreamCounts } from "./upstream-counts.ts";
 
 /**
  * Counts requests: the first phase of the way down, where one is in flight from then on, and a tap at the end.
- * Spec, "Events" (metrics counters). 21 ns for a request that was answered here, 37 for one that went upstream
+ * Spec, "Events" (metrics counters). What goes upstream is counted where it is sent, once an attempt. 21 ns a request
  * (4 million over 8 routes; prom-client's `inc` with labels alone takes 216).
  */
 export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
   private readonly counters: WorkerCounters;
   private readonly rejects: FramingRejects;
-  private readonly upstreams: UpstreamCounts;
   private readonly unmatchedSlots: Int32Array = new Int32Array(METHOD_COUNT * COUNTED_STATUSES).fill(-1);
 
   constructor(counters: WorkerCounters, rejects: FramingRejects) {
     this.counters = counters;
     this.rejects = rejects;
-    this.upstreams = new UpstreamCounts(counters);
   }
 
   run(_ex: Exchange): Verdict {
@@ -49,7 +46,6 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestLeft();
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
-    if (ex.upstreamLabel !== "") this.upstreams.ended(ex.upstreamLabel, status, upstreamTime(ex));
     if (ex.fault !== Fault.None && FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
   }
 
@@ -59,9 +55,4 @@ export class CountersTap implements Phase, ReplyTap {
     slots[column] = slot;
     return slot;
   }
-}
-
-/** Up to the head of the answer; all the time there was where none came. */
-function upstreamTime(ex: Exchange): number {
-  return ex.upstreamMs >= 0 ? ex.upstreamMs : ex.endedMs - ex.startedMs;
 }

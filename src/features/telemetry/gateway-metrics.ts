@@ -53,6 +53,13 @@ function protectionMetrics(totals: CounterTotals): readonly Metric[] {
       "reason",
       () => totals.framingRejections(),
     ),
+    labelled(
+      "counter",
+      "gateway_rate_limited_requests_total",
+      "Requests that came too often for the limit of their route.",
+      "route",
+      () => totals.rateLimited(),
+    ),
     single("counter", "gateway_waf_inspected_requests_total", "Requests that the WAF looked at.", () =>
       totals.sum(Row.WafInspected),
     ),

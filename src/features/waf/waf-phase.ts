@@ -58,7 +58,7 @@ export class WafPhase implements Phase {
 
   /** Few requests score, so the client's address is looked up here and not before the inspection. */
   private judge(ex: Exchange, score: number): Verdict {
-    if (this.allowedIps.has(ex.client.address)) return Verdict.Next;
+    if (this.allowedIps.has(ex.clientIp)) return Verdict.Next;
     ex.wafScore = score;
     const blocks = isBlocked(this.settings, score);
     this.report(ex, score, blocks);
@@ -74,7 +74,7 @@ export class WafPhase implements Phase {
     const path = head.target();
     this.listener.onIncident({
       timestampMs: this.clock.nowMs,
-      clientIp: ex.client.address,
+      clientIp: ex.clientIp,
       method: head.methodText(),
       path,
       category: rule.category,

@@ -23,5 +23,5 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     expect(outsider.sink.calls).toEqual([internal ? "abort" : "fixed"]);
     handler.handle(fakeExchange().ex);
   }
-  expect(asked).toEqual(["exposition", "status", "metrics", "routes", "incidents"]);
+  expect(asked).toEqual(["exposition", "status", "metrics", "routes", "incidents", "upstreams"]);
 });

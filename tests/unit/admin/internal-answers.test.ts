@@ -30,6 +30,7 @@ function setUp(configText = CONFIG) {
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
     }),
     targetStatus: () => "CLOSED",
+    probeTargets: async () => [],
     totals: telemetry.totals,
     incidents: new IncidentReader(ring),
     exposition: async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "metrics\n" }),

@@ -27,8 +27,9 @@ describe("the request vectors", () => {
   });
 });
 
-/** Framing faults of the body, of the connection (a head cut by its end) and of a route's chunked mode. */
+/** Framing faults of the body, of the connection (a PROXY header, a head cut by its end) and of a route's chunked mode. */
 const FOUND_ELSEWHERE: ReadonlySet<string> = new Set([
+  "bad_proxy_header",
   "head_truncated",
   "bad_chunk_size",
   "chunk_size_too_large",

@@ -8,10 +8,8 @@ import { Row } from "../../../src/shared/counter-rows.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
-const UPSTREAM = "http://10.0.0.1:9000";
-
 function setUp() {
-  const telemetry = fakeTelemetry(["/node"], [UPSTREAM]);
+  const telemetry = fakeTelemetry(["/node"]);
   return { ...telemetry, telemetry, tap: new CountersTap(telemetry.counters, telemetry.rejects) };
 }
 
@@ -35,25 +33,6 @@ describe("counters tap", () => {
     expect([totals.sum(Row.BodyBytesIn), totals.sum(Row.BodyBytesOut)]).toEqual([12, 34]);
     expect(totals.requestLatency().count).toBe(1);
     expect(totals.requestLatency().sumMs).toBe(2.5);
-  });
-
-  test("a request that went upstream is counted there too, by status and time to the answer's head", () => {
-    const { tap, totals } = setUp();
-    for (const [status, upstreamMs] of [
-      [200, 1],
-      [200, 2],
-      [504, -1],
-    ] as const) {
-      const { ex } = fakeExchange({ status });
-      ex.upstreamLabel = UPSTREAM;
-      ex.upstreamMs = upstreamMs;
-      tap.onEnd(ex);
-    }
-    expect(totals.upstreamRequests()).toEqual([
-      { label: UPSTREAM, method: 0, status: 200, count: 2 },
-      { label: UPSTREAM, method: 0, status: 504, count: 1 },
-    ]);
-    expect(totals.upstreamLatency()[0]!.latency.sumMs).toBe(5.5);
   });
 
   test("a route remembers the slot, and another generation of it counts on", () => {

@@ -1,0 +1,116 @@
+import type { RouteConfig } from "../config/route-config.ts";
+import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
+import { RouteAddressPhase, ServerAddressPhase } from "../features/client/address-rules-phase.ts";
+import { ClientAddressPhase } from "../features/client/client-address-phase.ts";
+import { RememberedNetworks } from "../features/client/remembered-networks.ts";
+import { CorsPolicy } from "../features/cors/cors-policy.ts";
+import { CorsTap } from "../features/cors/cors-tap.ts";
+import { PreflightPhase } from "../features/cors/preflight-phase.ts";
+import { RateLimit } from "../features/limit/rate-limit.ts";
+import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
+import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
+import type { Phase, ReplyTap } from "../message/pipeline.ts";
+import type { NowMs } from "../message/ports.ts";
+import { type Route, RouteKind } from "../message/route.ts";
+import { NetworkSet } from "../shared/cidr.ts";
+import { TokenBuckets } from "../shared/token-bucket.ts";
+
+/** What the policies towards clients need of their worker. */
+export interface ClientPolicyInputs {
+  /** The token buckets of all workers. */
+  readonly buckets: SharedArrayBuffer;
+  /** Milliseconds on one clock for all workers. */
+  readonly sharedClock: NowMs;
+  readonly limited: RateLimitListener;
+}
+
+/** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
+export interface ClientPolicy {
+  readonly clientAddress: Phase | null;
+  readonly serverAddressRules: Phase | null;
+  readonly preflight: Phase | null;
+  readonly routeAddressRules: Phase | null;
+  readonly rateLimit: Phase | null;
+  /** In the order of the way up, behind a cache. */
+  readonly headTaps: readonly ReplyTap[];
+}
+
+/** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `cors` and `security_headers` of a server and its routes. */
+export function buildClientPolicy(
+  config: RuntimeConfig,
+  routes: readonly Route[],
+  inputs: ClientPolicyInputs,
+): ClientPolicy {
+  const { trustedProxies, ipRules, cors, securityHeaders } = config.server;
+  const settings = settingsByIndex(config, routes);
+  const serverRules = addressRules(ipRules);
+  const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
+  const headTaps: ReplyTap[] = [];
+  if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
+  if (securityHeaders.enabled) headTaps.push(new SecurityHeadersTap(securityHeaders));
+  return {
+    clientAddress:
+      trustedProxies.length === 0
+        ? null
+        : new ClientAddressPhase(new RememberedNetworks(new NetworkSet(trustedProxies))),
+    serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
+    preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
+    routeAddressRules: routeAddressRules(settings),
+    rateLimit: rateLimit(config, routes, settings, inputs),
+    headTaps,
+  };
+}
+
+function routeAddressRules(settings: readonly (RouteConfig | null)[]): Phase | null {
+  const known = new Map<IpRules, AddressRules | null>();
+  const rules = settings.map((route) => {
+    if (route === null) return null;
+    if (!known.has(route.ipRules)) known.set(route.ipRules, addressRules(route.ipRules));
+    return known.get(route.ipRules)!;
+  });
+  return rules.some((one) => one !== null) ? new RouteAddressPhase(rules) : null;
+}
+
+function rateLimit(
+  config: RuntimeConfig,
+  routes: readonly Route[],
+  settings: readonly (RouteConfig | null)[],
+  inputs: ClientPolicyInputs,
+): Phase | null {
+  const buckets = new TokenBuckets(inputs.buckets);
+  const server = new Map<string, RateLimit>();
+  const limits = routes.map((route, index) => {
+    const own = settings[index] ?? null;
+    const limit = own === null ? config.server.rateLimit : own.rateLimit;
+    if (!limit.enabled || isUnlimited(route)) return null;
+    const purpose = purposeOf(limit, route);
+    const known = server.get(purpose) ?? new RateLimit(limit, buckets, purpose);
+    if (limit.scope === "server") server.set(purpose, known);
+    return known;
+  });
+  return limits.some((one) => one !== null) ? new RateLimitPhase(limits, inputs.sharedClock, inputs.limited) : null;
+}
+
+/** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */
+function purposeOf(limit: RateLimitConfig, route: Route): string {
+  if (limit.scope === "server" && limit.key !== "route") return "server";
+  const { kind, path, exact, hosts, methods } = route.init;
+  return `${limit.scope} ${JSON.stringify([kind, path, exact, hosts, methods])}`;
+}
+
+/** The gateway's own routes have no settings of their own. */
+function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
+  const own = routes.length - config.routes.length;
+  return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
+}
+
+/** Whether the endpoint is for operators alone. */
+function isInternal(route: Route): boolean {
+  return route.kind === RouteKind.BuiltIn && (route.path === "/metrics" || route.path.startsWith("/internal/"));
+}
+
+/** Monitoring must see a gateway that refuses everybody else. */
+function isUnlimited(route: Route): boolean {
+  return isInternal(route) || (route.kind === RouteKind.BuiltIn && route.path === "/health");
+}

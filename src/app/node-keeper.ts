@@ -1,0 +1,151 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { BreakerChange } from "../features/balance/upstream-node.ts";
+import type { EventFields } from "../features/telemetry/event-line.ts";
+import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";
+import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
+import { type HealthCheck, Prober } from "../upstream/prober.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
+import { BreakerWatch } from "./breaker-watch.ts";
+import { type NodeInit, NodeList } from "./node-list.ts";
+
+/** How a node stands, as the internal API says it. Spec, "Upstream node status". */
+export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
+
+/** A node with its state, for metrics. */
+export interface NodeStanding {
+  readonly originKey: string;
+  readonly breaker: BreakerState;
+  readonly healthy: boolean;
+}
+
+/** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
+export class NodeKeeper {
+  private list: NodeList;
+  private shared: SharedArrayBuffer;
+  private table: NodeTable;
+  private readonly watch: BreakerWatch;
+  private readonly prober: Prober;
+  private readonly event: (event: string, fields: EventFields) => void;
+  /** Nodes whose last change came of a probe that got no answer at all. */
+  private readonly unreachable: Set<string> = new Set();
+
+  constructor(config: RuntimeConfig, event: (event: string, fields: EventFields) => void) {
+    this.event = event;
+    this.list = new NodeList(config);
+    this.shared = createNodeTable(this.list.nodes.length);
+    this.table = new NodeTable(this.shared);
+    this.watch = new BreakerWatch({ now: () => performance.now(), after, event }, this.list, this.table);
+    this.prober = new Prober({
+      probe: probeHttp,
+      random: Math.random,
+      after,
+      onChange: (key, healthy, outcome) => this.onHealth(key, healthy, outcome),
+    });
+  }
+
+  /** The table for the workers: one a configuration. */
+  get buffer(): SharedArrayBuffer {
+    return this.shared;
+  }
+
+  /** Begins the active health checks. */
+  start(): void {
+    this.prober.use(this.list.nodes.flatMap((node) => this.checkOf(node)));
+  }
+
+  /** Ends them. */
+  stop(): void {
+    this.prober.stop();
+  }
+
+  /** Takes a new configuration: nodes that it has too keep their state. */
+  use(config: RuntimeConfig): void {
+    const list = new NodeList(config);
+    const shared = createNodeTable(list.nodes.length);
+    const table = new NodeTable(shared);
+    list.nodes.forEach(({ key }, slot) => {
+      const before = this.list.slotOf(key);
+      if (before >= 0) table.copyFrom(this.table, before, slot);
+    });
+    this.list = list;
+    this.shared = shared;
+    this.table = table;
+    this.watch.use(list, table);
+    this.start();
+  }
+
+  /** A worker has moved a breaker. */
+  onBreaker(key: string, change: BreakerChange): void {
+    this.watch.onChange(key, change);
+  }
+
+  /** The trials that a dead worker held are open to others. */
+  workerDied(worker: number): void {
+    this.table.returnTrialsOf(worker);
+  }
+
+  /** All nodes as they stand. */
+  standings(): readonly NodeStanding[] {
+    return this.list.nodes.map(({ target }, slot) => ({
+      originKey: target.originKey,
+      breaker: this.table.state(slot),
+      healthy: this.table.isHealthy(slot),
+    }));
+  }
+
+  /** The breaker of a node, its failures in a row, and the health check's word; null for one that is not there. */
+  stateOf(key: string): { isOpen: boolean; failures: number; healthy: boolean } | null {
+    const slot = this.list.slotOf(key);
+    if (slot < 0) return null;
+    const isOpen = this.table.state(slot) !== BreakerState.Closed;
+    return { isOpen, failures: this.table.failures(slot), healthy: this.table.isHealthy(slot) };
+  }
+
+  /** What is known of a node without asking it. */
+  statusOf(key: string): NodeStatus {
+    const state = this.stateOf(key);
+    if (state?.isOpen) return "OPEN";
+    return state !== null && !state.healthy && this.unreachable.has(key) ? "UNREACHABLE" : "CLOSED";
+  }
+
+  private onHealth(key: string, healthy: boolean, outcome: ProbeOutcome): void {
+    const slot = this.list.slotOf(key);
+    if (slot < 0) return;
+    this.table.setHealthy(slot, healthy);
+    if (healthy || outcome.error === "") this.unreachable.delete(key);
+    else this.unreachable.add(key);
+    const upstream = this.list.nodes[slot]!.target.originKey;
+    if (healthy) this.event("upstream_healthy", { upstream });
+    else this.event("upstream_unhealthy", { upstream, status: outcome.statusCode, error: outcome.error });
+  }
+
+  private checkOf(node: NodeInit): HealthCheck[] {
+    const { healthCheck } = node.route;
+    if (!healthCheck.enabled) return [];
+    try {
+      return [{ key: node.key, origin: probeOrigin(node), ...healthCheck }];
+    } catch (error) {
+      this.event("exception", { what: "health_check", error: String(error) });
+      return [];
+    }
+  }
+}
+
+/**
+ * How to reach a node for a probe.
+ * @throws when a file of its TLS settings cannot be read
+ */
+export function probeOrigin({ route, target }: Pick<NodeInit, "route" | "target">): ProbeOrigin {
+  const isSecure = target.scheme === "https" || target.scheme === "h2";
+  return {
+    hostname: target.hostname,
+    port: target.port,
+    authority: target.authority,
+    tls: isSecure ? readUpstreamTls(route.tls, target.hostname) : null,
+  };
+}
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms);
+  return () => clearTimeout(timer);
+}

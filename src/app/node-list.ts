@@ -1,0 +1,59 @@
+import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+
+/** A target as one route sees it, and the settings that make it a node of its own. */
+export interface NodeInit {
+  readonly key: string;
+  readonly route: UpstreamRouteConfig;
+  readonly target: TargetConfig;
+}
+
+/**
+ * The upstream nodes of a configuration, in the order of their slots in the shared table. Control thread and workers
+ * make the same list of the same configuration. Routes that lead to one origin with the same breaker, health check and
+ * TLS settings share a node; where these differ, each has its own.
+ */
+export class NodeList {
+  readonly nodes: readonly NodeInit[];
+  private readonly slots: Map<string, number> = new Map();
+
+  constructor(config: RuntimeConfig) {
+    const nodes: NodeInit[] = [];
+    for (const route of config.proxy.enabled ? config.routes : []) {
+      if (route.type !== "upstream") continue;
+      nodeKeys(route).forEach((key, i) => {
+        if (this.slots.has(key)) return;
+        this.slots.set(key, nodes.length);
+        nodes.push({ key, route, target: route.targets[i]! });
+      });
+    }
+    this.nodes = nodes;
+  }
+
+  /** The slot of a node; -1 when the configuration has no such node. */
+  slotOf(key: string): number {
+    return this.slots.get(key) ?? -1;
+  }
+}
+
+/** The keys of the nodes that a route's targets are, in their order. */
+export function nodeKeys(route: UpstreamRouteConfig): readonly string[] {
+  const settings = nodeSettings(route);
+  return route.targets.map((target) => `${target.originKey} ${settings}`);
+}
+
+/** The key of the node that an origin is for a route. */
+export function nodeKey(route: UpstreamRouteConfig, originKey: string): string {
+  return `${originKey} ${nodeSettings(route)}`;
+}
+
+/** Failures in a row that open the breaker of a route's targets; 0 where it has none. */
+export function failureThreshold({ circuitBreaker }: UpstreamRouteConfig): number {
+  return circuitBreaker.enabled ? circuitBreaker.failureThreshold : 0;
+}
+
+function nodeSettings(route: UpstreamRouteConfig): string {
+  const { circuitBreaker, healthCheck, tls } = route;
+  const breaker = [failureThreshold(route), circuitBreaker.openDurationMs];
+  return JSON.stringify([breaker, healthCheck.enabled ? healthCheck : null, tls]);
+}

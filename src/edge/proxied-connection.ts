@@ -1,0 +1,104 @@
+import { Fault } from "../core/fault.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { ClientPeer } from "../message/client.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
+import type { EdgeContext } from "./edge-context.ts";
+
+/** A client connection, as its listener sees it. */
+export interface ClientConnection {
+  onData(chunk: Uint8Array): void;
+  onDrain(): void;
+  onEnd(): void;
+  onClose(): void;
+  onException(error: unknown): void;
+  /** The gateway is shutting down. */
+  drain(): void;
+}
+
+/** Who goes on with the connection once its PROXY header is there. */
+export interface ConnectionHeir {
+  /** @param rest the bytes behind the header that have come already */
+  proxied(socket: ByteSocket, peer: ClientPeer, rest: Uint8Array): void;
+}
+
+/**
+ * A connection of a peer that must begin with a PROXY header: until that is complete, nothing is read as HTTP and nothing
+ * is answered. It is cut when something else comes, or nothing in time.
+ */
+export class ProxiedConnection implements ClientConnection, TimerHolder {
+  private readonly socket: ByteSocket;
+  private readonly ctx: EdgeContext;
+  private readonly heir: ConnectionHeir;
+  private readonly parser: ProxyHeaderParser = new ProxyHeaderParser();
+  private readonly timer: TimerNode;
+  private hasBegun = false;
+  private isOver = false;
+
+  constructor(socket: ByteSocket, ctx: EdgeContext, heir: ConnectionHeir) {
+    this.socket = socket;
+    this.ctx = ctx;
+    this.heir = heir;
+    this.timer = new TimerNode(this);
+    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
+  }
+
+  onData(chunk: Uint8Array): void {
+    if (this.isOver) return;
+    this.hasBegun = true;
+    const outcome = this.parser.push(chunk, 0, chunk.length);
+    if (outcome === ProxyHeader.NeedMore) return;
+    if (outcome === ProxyHeader.Malformed) {
+      this.refuse();
+      return;
+    }
+    this.isOver = true;
+    this.ctx.wheel.remove(this.timer);
+    const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, this.parser.sourceAddress);
+    this.heir.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
+  }
+
+  onDrain(): void {}
+
+  /** The peer has ended before the header was complete; with no byte sent it only tried whether the port is open. */
+  onEnd(): void {
+    if (this.hasBegun) this.refuse();
+    else this.cut();
+  }
+
+  onClose(): void {
+    this.close();
+  }
+
+  onException(error: unknown): void {
+    this.ctx.observer.onException(error);
+    this.cut();
+  }
+
+  onTimer(): void {
+    this.onEnd();
+  }
+
+  /** No request has begun. */
+  drain(): void {
+    this.cut();
+  }
+
+  private refuse(): void {
+    if (!this.isOver) this.ctx.observer.onRefused(Fault.BadProxyHeader, this.socket.remoteAddress ?? "");
+    this.cut();
+  }
+
+  private cut(): void {
+    if (this.isOver) return;
+    this.close();
+    this.socket.terminate();
+  }
+
+  private close(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.ctx.wheel.remove(this.timer);
+    this.ctx.observer.onClose();
+  }
+}

@@ -1,0 +1,36 @@
+/** A target of a route as a probe found it. Decisions, "upstreams/health". */
+export interface ProbedTarget {
+  /** The route's prefix or path. */
+  readonly route: string;
+  readonly target: string;
+  readonly status: "CLOSED" | "OPEN" | "UNREACHABLE";
+  readonly healthy: boolean;
+  /** 0 when no answer came. */
+  readonly statusCode: number;
+  readonly latencyMs: number;
+  /** Failures in a row that requests have met. */
+  readonly consecutiveFailures: number;
+  /** Why no answer came; "" when one did. */
+  readonly error: string;
+}
+
+/** The body of `/internal/api/upstreams/health`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
+export function upstreamHealth(targets: readonly ProbedTarget[], checkedAtMs: number): object {
+  const healthy = targets.filter((target) => target.healthy).length;
+  return {
+    status: healthy === targets.length ? "healthy" : healthy > 0 ? "degraded" : "unhealthy",
+    checked_at: new Date(checkedAtMs).toISOString(),
+    total: targets.length,
+    healthy,
+    upstreams: targets.map((target) => ({
+      route: target.route,
+      target: target.target,
+      status: target.status,
+      healthy: target.healthy,
+      status_code: target.statusCode,
+      latency_ms: Math.round(target.latencyMs * 1000) / 1000,
+      consecutive_failures: target.consecutiveFailures,
+      error: target.error,
+    })),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { RouteKind } from "../../message/route.ts";
+import type { CorsPolicy } from "./cors-policy.ts";
+
+/**
+ * Answers CORS preflights (Fetch Standard §4.8) for every path but the gateway's own endpoints: no route needs to allow
+ * OPTIONS for it, and no upstream sees one. Any other OPTIONS goes its way.
+ */
+export class PreflightPhase implements Phase {
+  readonly name = "corsPreflight";
+  private readonly policy: CorsPolicy;
+
+  constructor(policy: CorsPolicy) {
+    this.policy = policy;
+  }
+
+  run(ex: Exchange): Verdict {
+    if (ex.request.method !== Method.Options || !isPreflight(ex)) return Verdict.Next;
+    // Without the fields that allow anything, the browser does not send the request.
+    ex.sink.fixed(ex, this.policy.allows(ex.request.headers) ? this.policy.preflight : REFUSED);
+    return Verdict.Done;
+  }
+}
+
+function isPreflight(ex: Exchange): boolean {
+  if (ex.route !== null && ex.route.kind === RouteKind.BuiltIn) return false;
+  const { headers } = ex.request;
+  return headers.find(HeaderId.Origin) >= 0 && headers.find(HeaderId.AccessControlRequestMethod) >= 0;
+}
+
+const REFUSED = new FixedReply(204, [], "");

@@ -1,0 +1,85 @@
+import { equalsLower, latin1 } from "../../core/ascii.ts";
+import { parseAddress } from "../../core/ip-address.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { type HeaderId, headerIdFromName } from "../../message/header-id.ts";
+import type { TokenBuckets } from "../../shared/token-bucket.ts";
+import type { BucketKey } from "../../shared/token-bucket-key.ts";
+
+/** What tells the buckets of one limit apart. */
+export interface LimitKey {
+  /** The exchange's key, hashed. */
+  of(ex: Exchange): BucketKey;
+}
+
+/** `key: route`: one bucket for all requests. */
+export class OneKey implements LimitKey {
+  private readonly key: BucketKey;
+
+  constructor(buckets: TokenBuckets, purpose: string) {
+    this.key = buckets.keyFor(purpose);
+    this.key.hash(ONE, 0, ONE.length);
+  }
+
+  of(): BucketKey {
+    return this.key;
+  }
+}
+
+/**
+ * `key: client_ip`: a bucket for each IPv4 address, and for each IPv6 /64: a single subscriber has all of its 2^64
+ * addresses to come with.
+ */
+export class ClientKey implements LimitKey {
+  private readonly key: BucketKey;
+
+  constructor(buckets: TokenBuckets, purpose: string) {
+    this.key = buckets.keyFor(`${purpose} client`);
+  }
+
+  of(ex: Exchange): BucketKey {
+    const address = ex.clientIp;
+    if (address.includes(":") && parseAddress(address, octets)) this.key.hash(markedOctets, 0, 1 + NETWORK_OCTETS);
+    else this.key.hash(text, 0, text.latin1Write(address, 0));
+    return this.key;
+  }
+}
+
+/** `key: header:NAME`: a bucket for each value of the field; requests without it are told apart by their clients. */
+export class HeaderKey implements LimitKey {
+  private readonly key: BucketKey;
+  private readonly client: ClientKey;
+  private readonly id: HeaderId;
+  private readonly name: Uint8Array;
+
+  /** @param name lower-case */
+  constructor(buckets: TokenBuckets, purpose: string, name: string) {
+    this.key = buckets.keyFor(`${purpose} header`);
+    this.client = new ClientKey(buckets, purpose);
+    this.id = headerIdFromName(name);
+    this.name = latin1(name);
+  }
+
+  of(ex: Exchange): BucketKey {
+    const { headers } = ex.request;
+    const index = this.find(headers);
+    if (index < 0) return this.client.of(ex);
+    this.key.hash(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!);
+    return this.key;
+  }
+
+  private find(headers: HeaderBlock): number {
+    for (let i = headers.find(this.id); i >= 0; i = headers.find(this.id, i + 1)) {
+      const { bytes, spans } = headers;
+      if (equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, this.name)) return i;
+    }
+    return -1;
+  }
+}
+
+const ONE: Uint8Array = Uint8Array.of(1);
+const NETWORK_OCTETS = 8;
+/** An IPv6 address behind a byte that no text of an address has; one for all, since nothing waits in between. */
+const markedOctets = new Uint8Array(17);
+const octets = markedOctets.subarray(1);
+const text = Buffer.alloc(64);

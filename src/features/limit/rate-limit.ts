@@ -1,0 +1,61 @@
+import type { RateLimitConfig } from "../../config/runtime-config.ts";
+import { reasonOf } from "../../core/status.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
+import { ClientKey, HeaderKey, type LimitKey, OneKey } from "./limit-key.ts";
+
+/** One limit: a rate, what its buckets are told apart by, and the answer to whoever comes too often. */
+export class RateLimit {
+  private readonly buckets: TokenBuckets;
+  private readonly rate: BucketRate;
+  private readonly key: LimitKey;
+  private readonly status: number;
+  private readonly refusals: (FixedReply | undefined)[] = [];
+
+  /**
+   * @param purpose what the limit is for: those with the same purpose and the same numbers share their buckets, in all
+   *   workers and across reloads
+   */
+  constructor(config: RateLimitConfig, buckets: TokenBuckets, purpose: string) {
+    const { requests, windowMs, burst, key, keyHeader } = config;
+    const full = JSON.stringify([purpose, requests, windowMs, burst, key, keyHeader]);
+    this.buckets = buckets;
+    this.rate = new BucketRate(requests, windowMs, burst);
+    this.status = config.status;
+    if (key === "route") this.key = new OneKey(buckets, full);
+    else if (key === "header") this.key = new HeaderKey(buckets, full, keyHeader);
+    else this.key = new ClientKey(buckets, full);
+  }
+
+  /**
+   * Takes a token for the request.
+   * @param nowMs see `TokenBuckets.take`
+   * @returns 0, or the whole seconds after which it may come again
+   */
+  take(ex: Exchange, nowMs: number): number {
+    return Math.ceil(this.buckets.take(this.key.of(ex), this.rate, nowMs) / 1000);
+  }
+
+  /** The answer to a request that may come again after so many seconds. */
+  refusal(seconds: number): FixedReply {
+    if (seconds > KEPT_REFUSALS) return this.makeRefusal(seconds);
+    this.refusals[seconds] ??= this.makeRefusal(seconds);
+    return this.refusals[seconds]!;
+  }
+
+  private makeRefusal(seconds: number): FixedReply {
+    const error = `${this.status} ${reasonOf(this.status)}`;
+    return new FixedReply(
+      this.status,
+      [
+        ["Content-Type", "application/json"],
+        ["Retry-After", String(seconds)],
+      ],
+      JSON.stringify({ error, message: `rate limit exceeded, try again in ${seconds} s` }),
+    );
+  }
+}
+
+/** Whoever is refused is refused often, and the answer should cost no more than what it protects. */
+const KEPT_REFUSALS = 64;

@@ -1,0 +1,75 @@
+import type { SecurityHeadersConfig } from "../../config/runtime-config.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
+import type { ReplyTap } from "../../message/pipeline.ts";
+
+/**
+ * Adds `server.security_headers` to every answer that does not say the same things itself, and HSTS over TLS alone
+ * (RFC 6797 §7.2). Decisions §8. What to add is prebuilt for each set of fields that an answer may have already.
+ */
+export class SecurityHeadersTap implements ReplyTap {
+  readonly name = "securityHeaders";
+  /** By the marks of what is there. */
+  private readonly missing: readonly (ExtraFields | null)[];
+
+  constructor(settings: SecurityHeadersConfig) {
+    const values = ["nosniff", settings.frameOptions, settings.referrerPolicy, settings.hsts];
+    const fields = NAMES.map((name, i) => [name, values[i]!] as const);
+    this.missing = Array.from({ length: 1 << NAMES.length }, (_, marks) => {
+      const wanted = fields.filter(([, value], i) => value !== "" && (marks & (1 << i)) === 0);
+      return wanted.length === 0 ? null : new ExtraFields(wanted);
+    });
+  }
+
+  onHead(ex: Exchange): void {
+    this.add(ex, marksOf(ex.reply.headers));
+  }
+
+  onFixed(ex: Exchange, reply: FixedReply): void {
+    if (reply.marks < 0) reply.marks = marksOfFixed(reply);
+    this.add(ex, reply.marks);
+  }
+
+  onEnd(_ex: Exchange): void {}
+
+  private add(ex: Exchange, marks: number): void {
+    const missing = this.missing[ex.client.tls ? marks : marks | HSTS_MARK]!;
+    if (missing !== null) ex.reply.addExtra(missing);
+  }
+}
+
+/** Which of the fields stand in a reply, one bit for each in the order of NAMES. */
+function marksOf(headers: HeaderBlock): number {
+  let marks = 0;
+  for (let i = 0; i < headers.count; i++) marks |= MARK_BY_ID[headers.ids[i]!]!;
+  return marks;
+}
+
+function marksOfFixed(reply: FixedReply): number {
+  let marks = 0;
+  for (const [name] of reply.fields) {
+    const index = NAMES.findIndex((known) => known.toLowerCase() === name.toLowerCase());
+    if (index >= 0) marks |= 1 << index;
+  }
+  return marks;
+}
+
+const NAMES: readonly string[] = [
+  "X-Content-Type-Options",
+  "X-Frame-Options",
+  "Referrer-Policy",
+  "Strict-Transport-Security",
+];
+const HSTS_MARK = 8;
+const MARK_BY_ID: Uint8Array = new Uint8Array(HEADER_ID_COUNT);
+[
+  HeaderId.XContentTypeOptions,
+  HeaderId.XFrameOptions,
+  HeaderId.ReferrerPolicy,
+  HeaderId.StrictTransportSecurity,
+].forEach((id, i) => {
+  MARK_BY_ID[id] = 1 << i;
+});

@@ -1,0 +1,55 @@
+import { LOWER, table } from "../../../core/ascii.ts";
+
+/**
+ * Bytes as keywords see them: letters without case, all digits alike, both quotes alike, white space alike. 64 classes,
+ * so that two of them make an index of twelve bits.
+ */
+export const enum ByteClass {
+  /** Not a byte: where a value begins. */
+  Boundary = 0,
+  /** Control bytes, and all beyond ASCII. */
+  Other,
+  Space,
+  NewLine,
+  Digit,
+  Quote,
+  Nul,
+  /** The 26 letters and then 30 punctuation marks. */
+  LetterA,
+}
+
+export const CLASS_BITS = 6;
+export const CLASS_COUNT = 64;
+
+const LOWER_A = 0x61;
+const LOWER_Z = 0x7a;
+const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}~";
+
+/** The class of each byte. */
+export const CLASS_OF: Uint8Array = table((byte) => {
+  const lower = LOWER[byte]!;
+  if (lower >= LOWER_A && lower <= LOWER_Z) return ByteClass.LetterA + lower - LOWER_A;
+  const char = String.fromCharCode(byte);
+  if (char >= "0" && char <= "9") return ByteClass.Digit;
+  if (char === "'" || char === '"') return ByteClass.Quote;
+  if (char === "\n" || char === "\r") return ByteClass.NewLine;
+  if (char === " " || char === "\t" || char === "\v" || char === "\f") return ByteClass.Space;
+  if (byte === 0) return ByteClass.Nul;
+  const mark = PUNCTUATION.indexOf(char);
+  return mark < 0 ? ByteClass.Other : ByteClass.LetterA + 26 + mark;
+});
+
+/**
+ * A keyword as classes, every spelling of it: `^` in front is the start of a value, a space is any white space, a digit
+ * any digit, a quote either quote; all else is itself.
+ */
+export function spellingsOf(keyword: string): number[][] {
+  let spellings: number[][] = [[]];
+  for (let i = 0; i < keyword.length; i++) {
+    const char = keyword[i]!;
+    const own = i === 0 && char === "^" ? ByteClass.Boundary : CLASS_OF[char.charCodeAt(0)]!;
+    const choices = char === " " ? [ByteClass.Space, ByteClass.NewLine] : [own];
+    spellings = spellings.flatMap((spelling) => choices.map((choice) => [...spelling, choice]));
+  }
+  return spellings;
+}

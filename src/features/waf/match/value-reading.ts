@@ -1,0 +1,154 @@
+import { Byte, HEX_VALUE, LOWER } from "../../../core/ascii.ts";
+import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
+
+/** Where a value comes from. */
+export const enum Place {
+  Query = 0,
+  /** A header that names a program: User-Agent. */
+  Agent,
+  /** Any other header that is looked at, and the values of cookies. */
+  Header,
+  /** A field of a form, a multipart field or a JSON string. */
+  Body,
+}
+
+/**
+ * One value as the rules read it: decoded as its place demands, in lower case, ended by a byte 0 that is not part of it.
+ * One object an inspector, used again for every value.
+ */
+export class ValueReading {
+  place: Place = Place.Query;
+  bytes: Uint8Array = new Uint8Array(INITIAL_BYTES);
+  length = 0;
+  /** Whether the value is itself the name of a parameter, a cookie or a JSON member. */
+  isName = false;
+  /** Name of the parameter, header or cookie in lower case, cut to MAX_NAME_BYTES; of a JSON member its whole path. */
+  readonly name: Uint8Array = new Uint8Array(MAX_NAME_BYTES);
+  nameLength = 0;
+  /** Where the last part of the name begins: behind the last dot in the path of a JSON member. */
+  lastNameFrom = 0;
+
+  /** Takes the bytes as they are. */
+  load(bytes: Uint8Array, from: number, to: number): void {
+    const out = this.room(to - from);
+    let length = 0;
+    for (let at = from; at < to; at++) out[length++] = LOWER[bytes[at]!]!;
+    this.endAt(length);
+  }
+
+  /** Takes a part of a query or a form: undoes escapes once, and a plus is a space. */
+  loadEscaped(bytes: Uint8Array, from: number, to: number): void {
+    const out = this.room(to - from);
+    let length = 0;
+    for (let at = from; at < to; at++) {
+      let byte = bytes[at]!;
+      if (byte === PLUS) byte = Byte.Space;
+      else if (byte === Byte.Percent && at + 2 < to) {
+        const decoded = hexPair(bytes, at + 1);
+        if (decoded >= 0) {
+          byte = decoded;
+          at += 2;
+        }
+      }
+      out[length++] = LOWER[byte]!;
+    }
+    this.endAt(length);
+  }
+
+  /** Takes the inside of a JSON string. RFC 8259 §7; characters beyond ASCII become a byte that means nothing. */
+  loadJson(bytes: Uint8Array, from: number, to: number): void {
+    const out = this.room(to - from);
+    let length = 0;
+    for (let at = from; at < to; at++) {
+      let byte = bytes[at]!;
+      if (byte === Byte.Backslash && at + 1 < to) {
+        byte = bytes[++at]!;
+        if (byte === LOWER_U && at + 4 < to) {
+          byte = hexQuad(bytes, at + 1);
+          if (byte < 0) byte = LOWER_U;
+          else at += 4;
+          if (byte > 0x7f) byte = BEYOND_ASCII;
+        } else byte = JSON_ESCAPES[byte] ?? byte;
+      }
+      out[length++] = LOWER[byte]!;
+    }
+    this.endAt(length);
+  }
+
+  /**
+   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \x41.
+   * @returns the number of rounds that changed something; more than MAX_DECODING_ROUNDS when some are left
+   */
+  unescape(): number {
+    let rounds = 0;
+    while (rounds <= MAX_DECODING_ROUNDS && this.unescapeOnce()) rounds++;
+    return rounds;
+  }
+
+  private unescapeOnce(): boolean {
+    const bytes = this.bytes;
+    const length = this.length;
+    let write = 0;
+    for (let read = 0; read < length; ) {
+      const byte = bytes[read]!;
+      let value = -1;
+      let width = 1;
+      if (byte === Byte.Percent || byte === Byte.Backslash) {
+        const next = bytes[read + 1]!;
+        if (next === LOWER_U) {
+          value = hexQuad(bytes, read + 2);
+          width = 6;
+        } else {
+          const isPercent = byte === Byte.Percent;
+          width = isPercent ? 3 : 4;
+          value = isPercent || next === LOWER_X ? hexPair(bytes, read + width - 2) : -1;
+        }
+        if (read + width > length) value = -1;
+      }
+      if (value >= 0) read += width;
+      else {
+        value = byte;
+        read++;
+      }
+      bytes[write++] = value > 0xff ? BEYOND_ASCII : LOWER[value]!;
+    }
+    this.endAt(write);
+    return write !== length;
+  }
+
+  /** The array, with room for `length` bytes and some zeros behind them. */
+  private room(length: number): Uint8Array {
+    if (length + PADDING > this.bytes.length) this.bytes = new Uint8Array(2 * length + PADDING);
+    return this.bytes;
+  }
+
+  /** What looks ahead of the end sees zeros, not the value before. */
+  private endAt(length: number): void {
+    this.length = length;
+    this.bytes.fill(0, length, length + PADDING);
+  }
+}
+
+/** The value of two hexadecimal digits, or -1. */
+function hexPair(bytes: Uint8Array, at: number): number {
+  const high = HEX_VALUE[bytes[at]!]!;
+  const low = HEX_VALUE[bytes[at + 1]!]!;
+  return (high | low) > 15 ? -1 : high * 16 + low;
+}
+
+function hexQuad(bytes: Uint8Array, at: number): number {
+  const high = hexPair(bytes, at);
+  const low = hexPair(bytes, at + 2);
+  return high < 0 || low < 0 ? -1 : high * 256 + low;
+}
+
+export const MAX_NAME_BYTES = 128;
+/** Zeros behind a value, as far as any rule looks ahead without asking for the end. */
+const PADDING = 8;
+const INITIAL_BYTES = 4096;
+const PLUS = 0x2b;
+const LOWER_U = 0x75;
+const LOWER_X = 0x78;
+/** Stands for a character that has no byte of its own. */
+const BEYOND_ASCII = 0x80;
+const JSON_ESCAPES: Readonly<Record<number, number>> = { 0x62: 0x08, 0x66: 0x0c, 0x6e: 0x0a, 0x72: 0x0d, 0x74: 0x09 };

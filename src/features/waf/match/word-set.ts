@@ -1,0 +1,50 @@
+import { latin1 } from "../../../core/ascii.ts";
+
+/** A fixed set of short lower-case words, each with a small number, that is asked with bytes. */
+export class WordSet {
+  private readonly words: readonly Uint8Array[];
+  private readonly values: readonly number[];
+  /** Index of a word plus 1, by hash; the next free place is taken where two words meet. */
+  private readonly places: Uint16Array;
+  private readonly longest: number;
+
+  /** @param groups words separated by blanks, by the number that stands for them; not 0 */
+  constructor(groups: readonly (readonly [value: number, words: string])[]) {
+    const all = groups.flatMap(([value, words]) => words.split(" ").map((word) => [value, latin1(word)] as const));
+    this.values = all.map(([value]) => value);
+    this.words = all.map(([, word]) => word);
+    this.longest = Math.max(...this.words.map((word) => word.length));
+    this.places = new Uint16Array(2 ** Math.ceil(Math.log2(this.words.length * 2 + 1)));
+    this.words.forEach((word, index) => {
+      let place = hashOf(word, 0, word.length) & (this.places.length - 1);
+      while (this.places[place] !== 0) place = (place + 1) & (this.places.length - 1);
+      this.places[place] = index + 1;
+    });
+  }
+
+  /** @returns the number of the word in `bytes[from, to)`, 0 where it is none */
+  valueOf(bytes: Uint8Array, from: number, to: number): number {
+    if (to <= from || to - from > this.longest) return 0;
+    const mask = this.places.length - 1;
+    let place = hashOf(bytes, from, to) & mask;
+    for (let index = this.places[place]!; index !== 0; index = this.places[place]!) {
+      if (equals(this.words[index - 1]!, bytes, from, to)) return this.values[index - 1]!;
+      place = (place + 1) & mask;
+    }
+    return 0;
+  }
+}
+
+function equals(word: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+  if (word.length !== to - from) return false;
+  for (let i = 0; i < word.length; i++) {
+    if (word[i] !== bytes[from + i]) return false;
+  }
+  return true;
+}
+
+function hashOf(bytes: Uint8Array, from: number, to: number): number {
+  let hash = 0;
+  for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + bytes[at]!) | 0;
+  return hash ^ (hash >>> 15);
+}

@@ -1,0 +1,149 @@
+import { Byte, latin1 } from "../../core/ascii.ts";
+import { formatAddress, parseAddress } from "../../core/ip-address.ts";
+
+/** What the bytes so far come to. */
+export const enum ProxyHeader {
+  NeedMore = 0,
+  /** The header is complete; what follows it stands at `consumed`. */
+  Complete,
+  /** This is no PROXY header: the connection must be closed. */
+  Malformed,
+}
+
+/**
+ * Reads the header that a load balancer puts before the bytes of a connection, so that the gateway learns who is behind
+ * it: the PROXY protocol, versions 1 (a line of text) and 2 (binary), as HAProxy's proxy-protocol.txt has them.
+ * Bytes may come in any pieces; 107 are kept at most.
+ */
+export class ProxyHeaderParser {
+  /** The client's address in its one spelling; "" where the header tells none, and the TCP peer's own is meant. */
+  sourceAddress = "";
+  sourcePort = 0;
+  /** Where the next protocol's bytes begin in the piece that completed the header. */
+  consumed = 0;
+  private readonly held: Buffer = Buffer.alloc(MAX_LINE_BYTES);
+  private length = 0;
+  /** Bytes of a version 2 header that say nothing to us and are still to come. */
+  private skipping = 0;
+  /** Bytes of a version 2 header that are kept: its fixed part, and the addresses where it has some. */
+  private wanted = FIXED_BYTES;
+
+  /** Takes the next piece, `bytes[from, to)`. Not to be called again after anything but NeedMore. */
+  push(bytes: Uint8Array, from: number, to: number): ProxyHeader {
+    for (let at = from; at < to; ) {
+      if (this.skipping > 0) {
+        const count = Math.min(this.skipping, to - at);
+        this.skipping -= count;
+        at += count;
+        if (this.skipping > 0) break;
+        return this.complete(at);
+      }
+      this.held[this.length++] = bytes[at++]!;
+      const outcome = this.held[0] === LINE_START[0] ? this.stepLine() : this.stepBinary();
+      if (outcome === ProxyHeader.Complete) return this.complete(at);
+      if (outcome === ProxyHeader.Malformed) return outcome;
+    }
+    return ProxyHeader.NeedMore;
+  }
+
+  private complete(at: number): ProxyHeader {
+    this.consumed = at;
+    return ProxyHeader.Complete;
+  }
+
+  /** Version 1, §2.1: looks at the byte that came last. */
+  private stepLine(): ProxyHeader {
+    const { held, length } = this;
+    const last = held[length - 1];
+    if (length <= LINE_START.length) return last === LINE_START[length - 1] ? ProxyHeader.NeedMore : BAD;
+    const isBehindCr = held[length - 2] === Byte.Cr;
+    if (isBehindCr || last === Byte.Lf) return isBehindCr && last === Byte.Lf ? this.readLine() : BAD;
+    return length === MAX_LINE_BYTES ? BAD : ProxyHeader.NeedMore;
+  }
+
+  private readLine(): ProxyHeader {
+    const line = this.held.latin1Slice(LINE_START.length, this.length - 2);
+    // The proxy does not know the client: the rest of the line is to be ignored.
+    if (line === "UNKNOWN" || line.startsWith("UNKNOWN ")) return ProxyHeader.Complete;
+    const [, family, source, destination, port, destinationPort] = LINE.exec(line) ?? [];
+    if (family === undefined || !isPort(port!) || !isPort(destinationPort!)) return BAD;
+    if (!isAddress(family, destination!) || !isAddress(family, source!)) return BAD;
+    this.sourceAddress = formatAddress(octets);
+    this.sourcePort = Number(port);
+    return ProxyHeader.Complete;
+  }
+
+  /** Version 2, §2.2: looks at the byte that came last, and at what is complete with it. */
+  private stepBinary(): ProxyHeader {
+    const { held, length } = this;
+    const last = held[length - 1]!;
+    if (length <= SIGNATURE.length) return last === SIGNATURE[length - 1] ? ProxyHeader.NeedMore : BAD;
+    if (length === COMMAND_AT + 1) return last === LOCAL || last === PROXY ? ProxyHeader.NeedMore : BAD;
+    if (length === FAMILY_AT + 1 && held[COMMAND_AT] === PROXY) {
+      return last >> 4 <= MAX_FAMILY && (last & 15) <= MAX_TRANSPORT ? ProxyHeader.NeedMore : BAD;
+    }
+    if (length === FIXED_BYTES) {
+      this.wanted += this.addressBytes();
+      if (this.wanted - FIXED_BYTES > this.blockBytes()) return BAD;
+    }
+    if (length < this.wanted) return ProxyHeader.NeedMore;
+    if (length > FIXED_BYTES) this.readAddress();
+    this.skipping = this.blockBytes() - (length - FIXED_BYTES);
+    return this.skipping === 0 ? ProxyHeader.Complete : ProxyHeader.NeedMore;
+  }
+
+  /** Bytes behind the fixed part: the addresses and the TLVs. */
+  private blockBytes(): number {
+    return this.held.readUInt16BE(LENGTH_AT);
+  }
+
+  /** What we read of them. With LOCAL, UNIX sockets and datagrams, the TCP peer is all there is to know. */
+  private addressBytes(): number {
+    if (this.held[COMMAND_AT] !== PROXY) return 0;
+    const family = this.held[FAMILY_AT];
+    if (family === TCP_OVER_V4) return V4_BLOCK_BYTES;
+    return family === TCP_OVER_V6 ? V6_BLOCK_BYTES : 0;
+  }
+
+  private readAddress(): void {
+    const { held } = this;
+    const isV4 = held[FAMILY_AT] === TCP_OVER_V4;
+    const size = isV4 ? 4 : 16;
+    octets.fill(0);
+    if (isV4) octets.fill(0xff, 10, 12);
+    octets.set(held.subarray(FIXED_BYTES, FIXED_BYTES + size), 16 - size);
+    this.sourceAddress = formatAddress(octets);
+    this.sourcePort = held.readUInt16BE(FIXED_BYTES + size * 2);
+  }
+}
+
+/** Whether the text is an address of the family; `octets` holds it then. */
+function isAddress(family: string, text: string): boolean {
+  return text.includes(":") === (family === "6") && parseAddress(text, octets);
+}
+
+function isPort(text: string): boolean {
+  return Number(text) <= 65535 && (text === "0" || text[0] !== "0");
+}
+
+const BAD = ProxyHeader.Malformed;
+const LINE_START: Uint8Array = latin1("PROXY ");
+/** The longest line of version 1, CRLF included. */
+const MAX_LINE_BYTES = 107;
+const LINE = /^TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (\d{1,5}) (\d{1,5})$/;
+
+const SIGNATURE: Uint8Array = latin1("\r\n\r\n\0\r\nQUIT\n");
+const COMMAND_AT = 12;
+const FAMILY_AT = 13;
+const LENGTH_AT = 14;
+const FIXED_BYTES = 16;
+/** Version and command in one byte. */
+const LOCAL = 0x20;
+const PROXY = 0x21;
+const MAX_FAMILY = 3;
+const MAX_TRANSPORT = 2;
+const TCP_OVER_V4 = 0x11;
+const TCP_OVER_V6 = 0x21;
+const V4_BLOCK_BYTES = 12;
+const V6_BLOCK_BYTES = 36;
+const octets = new Uint8Array(16);

@@ -1,0 +1,130 @@
+import type { ProbeOrigin, ProbeOutcome } from "./http-probe.ts";
+
+/** An active health check of one node. Decisions, "Routing and upstreams": health_check. */
+export interface HealthCheck {
+  /** Names the node. */
+  readonly key: string;
+  readonly origin: ProbeOrigin;
+  readonly path: string;
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  /** Probes in a row that change the node's state. */
+  readonly healthyThreshold: number;
+  readonly unhealthyThreshold: number;
+  /** Statuses that are healthy, both ends included. */
+  readonly expectStatusFrom: number;
+  readonly expectStatusTo: number;
+}
+
+/** What a prober asks its surroundings for. */
+export interface ProberPorts {
+  probe(origin: ProbeOrigin, path: string, timeoutMs: number): Promise<ProbeOutcome>;
+  /** A number from 0 up to 1. */
+  random(): number;
+  /** Calls back after a time. @returns what keeps it from doing so */
+  after(ms: number, act: () => void): () => void;
+  /** A node has become healthy or unhealthy. */
+  onChange(key: string, healthy: boolean, outcome: ProbeOutcome): void;
+}
+
+/**
+ * Asks every node that has a health check, again and again: each at its own moment, with a tenth of jitter, so that nodes
+ * and gateways do not fall into step. Nodes begin healthy; a new configuration leaves those that it has too as they are.
+ */
+export class Prober {
+  private readonly ports: ProberPorts;
+  private readonly nodes: Map<string, CheckedNode> = new Map();
+  private readonly waiting: CheckedNode[] = [];
+  private running = 0;
+
+  constructor(ports: ProberPorts) {
+    this.ports = ports;
+  }
+
+  /** Checks these nodes from now on, and no others. */
+  use(checks: readonly HealthCheck[]): void {
+    const keys = new Set(checks.map((check) => check.key));
+    for (const [key, node] of this.nodes) {
+      if (keys.has(key)) continue;
+      node.stop();
+      this.nodes.delete(key);
+    }
+    for (const check of checks) {
+      if (this.nodes.has(check.key)) continue;
+      const node = new CheckedNode(check, this.ports, (one) => this.admit(one));
+      this.nodes.set(check.key, node);
+      // Soon, so that a dead node is known soon; spread, so that they are not all asked in one moment.
+      node.wait(this.ports.random() * Math.min(check.intervalMs, FIRST_SPREAD_MS + checks.length));
+    }
+  }
+
+  /** Checks nothing any more. */
+  stop(): void {
+    this.use([]);
+  }
+
+  private admit(node: CheckedNode): void {
+    if (this.running >= MAX_RUNNING) {
+      this.waiting.push(node);
+      return;
+    }
+    this.running++;
+    void node.probe().finally(() => {
+      this.running--;
+      const next = this.waiting.shift();
+      if (next !== undefined) this.admit(next);
+    });
+  }
+}
+
+class CheckedNode {
+  private readonly check: HealthCheck;
+  private readonly ports: ProberPorts;
+  private readonly due: (node: CheckedNode) => void;
+  private isHealthy = true;
+  /** Probes in a row that said the contrary. */
+  private contrary = 0;
+  private isStopped = false;
+  private cancel: () => void = () => {};
+
+  constructor(check: HealthCheck, ports: ProberPorts, due: (node: CheckedNode) => void) {
+    this.check = check;
+    this.ports = ports;
+    this.due = due;
+  }
+
+  wait(ms: number): void {
+    this.cancel = this.ports.after(ms, () => this.due(this));
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.cancel();
+  }
+
+  async probe(): Promise<void> {
+    const { check, ports } = this;
+    if (this.isStopped) return;
+    const outcome = await ports.probe(check.origin, check.path, check.timeoutMs);
+    if (this.isStopped) return;
+    this.judge(outcome);
+    const jittered = check.intervalMs * (1 - JITTER + 2 * JITTER * ports.random());
+    this.wait(Math.max(0, jittered - outcome.latencyMs));
+  }
+
+  private judge(outcome: ProbeOutcome): void {
+    const { check } = this;
+    const { statusCode } = outcome;
+    const isGood = statusCode >= check.expectStatusFrom && statusCode <= check.expectStatusTo;
+    this.contrary = isGood === this.isHealthy ? 0 : this.contrary + 1;
+    if (this.contrary < (this.isHealthy ? check.unhealthyThreshold : check.healthyThreshold)) return;
+    this.isHealthy = isGood;
+    this.contrary = 0;
+    this.ports.onChange(check.key, isGood, outcome);
+  }
+}
+
+const JITTER = 0.1;
+const FIRST_SPREAD_MS = 1000;
+/** Probes under way at once. */
+const MAX_RUNNING = 256;

@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { HeaderBlock } from "../../src/message/header-block.ts";
+import { headerIdFromName } from "../../src/message/header-id.ts";
+import { headOf } from "../unit/forward/forward-exchange.ts";
+
+type Pair = readonly [name: string, value: string];
+type Step =
+  | { readonly kind: "add" | "addBytes"; readonly pair: Pair }
+  | { readonly kind: "removeAt"; readonly share: number }
+  | { readonly kind: "reset" | "resetOwn" };
+
+const name = fc.constantFrom("X-A", "x-a", "Host", "Content-Type", "Set-Cookie", "A", "X-A-Rather-Long-Name-Of-A-Field");
+const value = fc.oneof(
+  fc.constantFrom("", "b", "caf\xe9", "a, b"),
+  fc.integer({ min: 0, max: 3000 }).map((length) => "v".repeat(length)),
+);
+const pair: fc.Arbitrary<Pair> = fc.tuple(name, value);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom("add" as const, "addBytes" as const), pair }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("removeAt" as const), share: fc.double({ min: 0, max: 0.999, noNaN: true }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("reset" as const, "resetOwn" as const) }) },
+);
+
+const PARSED: readonly Pair[] = [
+  ["Host", "a.test"],
+  ["X-Long", "v".repeat(1100)],
+  ["X-A", "b"],
+  ["X-Empty", ""],
+];
+
+function pairsOf(block: HeaderBlock): Pair[] {
+  return Array.from({ length: block.count }, (_, i) => [block.nameText(i), block.valueText(i)]);
+}
+
+function take(block: HeaderBlock, model: Pair[], next: Step, source: HeaderBlock): void {
+  switch (next.kind) {
+    case "add":
+      block.add(...next.pair);
+      model.push(next.pair);
+      break;
+    case "addBytes": {
+      const [fieldName, text] = next.pair;
+      const bytes = Buffer.from(`#${fieldName}: ${text}#`, "latin1");
+      const valueFrom = 1 + fieldName.length + 2;
+      block.addBytes(bytes, 1, 1 + fieldName.length, valueFrom, valueFrom + text.length);
+      bytes.fill(0);
+      model.push(next.pair);
+      break;
+    }
+    case "removeAt": {
+      if (model.length === 0) return;
+      const index = Math.floor(next.share * model.length);
+      block.removeAt(index);
+      model.splice(index, 1);
+      break;
+    }
+    case "reset":
+      // As at the start of the next request: a head is parsed into the block.
+      block.reset(source.bytes);
+      for (let i = 0; i < source.count; i++) {
+        const [nameFrom, nameTo, valueFrom, valueTo] = source.spans.subarray(i * 4, i * 4 + 4);
+        block.push(source.ids[i]!, nameFrom!, nameTo!, valueFrom!, valueTo!);
+      }
+      model.splice(0, model.length, ...PARSED);
+      break;
+    case "resetOwn":
+      block.resetOwn();
+      model.length = 0;
+  }
+}
+
+test("a block holds what a list of pairs would hold, parsed or made, whatever is added and taken out", () => {
+  const lines = PARSED.map(([fieldName, text]) => `${fieldName}: ${text}\r\n`).join("");
+  const original = `GET / HTTP/1.1\r\n${lines}\r\n`;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const source = headOf(original).headers;
+      const block = new HeaderBlock();
+      const model: Pair[] = [];
+      block.resetOwn();
+      for (const next of steps) {
+        take(block, model, next, source);
+        expect(pairsOf(block)).toEqual(model);
+        for (const [i, [fieldName, text]] of model.entries()) {
+          const id = headerIdFromName(fieldName);
+          expect(block.ids[i]).toBe(id);
+          const first = model.findIndex(([other]) => headerIdFromName(other) === id);
+          expect(block.find(id)).toBe(first);
+          expect(block.valueOf(id)).toBe(model[first]![1]);
+          expect(block.valueEquals(i, Buffer.from(text.toLowerCase(), "latin1"))).toBe(true);
+        }
+        // The received bytes belong to the connection: nothing is written into them.
+        expect(Buffer.from(source.bytes).toString("latin1")).toBe(original);
+      }
+    }),
+    { numRuns: 800 },
+  );
+});

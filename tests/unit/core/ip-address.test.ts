@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { formatAddress, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
+
+function respelled(text: string): string {
+  const octets = new Uint8Array(16);
+  expect(parseAddress(text, octets)).toBe(true);
+  return formatAddress(octets);
+}
+
+describe("the text of an address", () => {
+  // RFC 5952 §4 and §5.
+  test.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:DB8::1", "2001:db8::1"],
+    ["2001:0db8:0000:0000:0000:0000:0002:0001", "2001:db8::2:1"],
+    ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"],
+    ["2001:0:0:1:0:0:0:1", "2001:0:0:1::1"],
+    ["2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"],
+    ["0:0:0:0:0:0:0:0", "::"],
+    ["0:0:0:0:0:0:0:1", "::1"],
+    ["1:0:0:0:0:0:0:0", "1::"],
+    ["::1.2.3.4", "::102:304"],
+    ["fe80::1%eth0", "fe80::1"],
+  ])("%s is written as %s", (text, expected) => {
+    expect(respelled(text)).toBe(expected);
+  });
+
+  test("reads as the same address, and is the same for every spelling", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.boolean(), (octets, isSparse) => {
+        if (isSparse) for (let i = 0; i < 16; i++) octets[i] = octets[i]! < 128 ? 0 : octets[i]!;
+        const text = formatAddress(octets);
+        const back = new Uint8Array(16);
+        expect(parseAddress(text, back)).toBe(true);
+        expect(back).toEqual(octets);
+        expect(text).toBe(formatAddress(back));
+        if (!isMappedV4(octets)) expect(text).toBe(new URL(`http://[${text}]`).hostname.slice(1, -1));
+      }),
+    );
+  });
+
+  test("is read from anywhere in a buffer", () => {
+    const bytes = Uint8Array.from([9, 9, ...new Array(10).fill(0), 0xff, 0xff, 10, 0, 0, 1]);
+    expect(formatAddress(bytes, 2)).toBe("10.0.0.1");
+  });
+});

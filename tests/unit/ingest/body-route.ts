@@ -1,0 +1,56 @@
+import { Exchange } from "../../../src/message/exchange.ts";
+import { METHOD_COUNT } from "../../../src/message/method.ts";
+import { type Handler, type Phase, Verdict } from "../../../src/message/pipeline.ts";
+import { Framing } from "../../../src/message/request-head.ts";
+import { ChunkedMode, Route, RouteKind } from "../../../src/message/route.ts";
+import { BodyBudget, BUDGET_BLOCK_BYTES, createBodyBudget } from "../../../src/shared/body-budget.ts";
+import { IDLE } from "../edge/idle-ports.ts";
+
+/** What a body test says of its route. */
+export interface RouteFacts {
+  readonly kind?: RouteKind;
+  readonly mode?: ChunkedMode;
+  readonly maxBodyBytes?: number;
+}
+
+/** A route for any method; its handler is never called. */
+export function bodyRoute(facts: RouteFacts = {}): Route {
+  const handler: Handler = { name: "none", handle: () => Verdict.Done };
+  const init = {
+    kind: facts.kind ?? RouteKind.Upstream,
+    label: "/up",
+    path: "/up",
+    exact: false,
+    methods: [],
+    hosts: [],
+    stripPrefix: true,
+    chunkedMode: facts.mode ?? ChunkedMode.Normalize,
+    maxBodyBytes: facts.maxBodyBytes ?? 0,
+    handler,
+  };
+  return new Route(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
+}
+
+/** An exchange whose body comes in chunks. */
+export function chunkedExchange(route: Route): Exchange {
+  const ex = new Exchange(IDLE);
+  ex.route = route;
+  ex.request.framing = Framing.Chunked;
+  return ex;
+}
+
+/** A budget of so many blocks that nobody else draws on. */
+export function budgetOf(blocks: number): BodyBudget {
+  return new BodyBudget(createBodyBudget(1), 0, blocks * BUDGET_BLOCK_BYTES);
+}
+
+/** A last phase. */
+export function phase(run: (ex: Exchange) => void): Phase {
+  return {
+    name: "last",
+    run(ex) {
+      run(ex);
+      return Verdict.Done;
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
+import { freePort, startGateway } from "../harness/gateway.ts";
+import { chunked, json, request } from "../harness/raw-client.ts";
+import { stopAll } from "../harness/teardown.ts";
+import { askInTurn, balanced, tally, times } from "./named-origins.ts";
+
+const good = EchoOrigin.start();
+const bad = EchoOrigin.start();
+const worse = EchoOrigin.start();
+const dead = { url: `http://127.0.0.1:${freePort()}` };
+// Nothing is kept open, so that no failure is that of a stale connection.
+const proxy = { transport: { max_idle_conns: 0 } };
+const timeouts = { response_header: "150ms" };
+const never = { circuit_breaker: { enabled: false } };
+
+const gateway = await startGateway({
+  config: { proxy },
+  routes: [
+    balanced("/dead-first", [dead, { url: good.url, backup: true }], never),
+    balanced("/bad-first", [{ url: bad.url }, { url: good.url, backup: true }], { ...never, timeouts }),
+    balanced("/alone", [{ url: bad.url }], { ...never, timeouts }),
+    balanced("/none", [{ url: bad.url }, { url: good.url, backup: true }], { ...never, retries: { attempts: 0 } }),
+    balanced("/two", [dead, { url: bad.url }, { url: good.url, backup: true }], { ...never, retries: { attempts: 2 } }),
+    balanced("/all-bad", [{ url: bad.url }, { url: worse.url }], never),
+    balanced("/streamed", [dead, { url: good.url, backup: true }], { ...never, inbound_chunked_mode: "passthrough" }),
+  ],
+});
+afterAll(() => stopAll(gateway, good, bad, worse));
+
+for (const origin of [bad, worse]) {
+  origin.on("/reset", (call) => call.takeOver().reset());
+  origin.on("/silent", (call) => {
+    call.takeOver();
+  });
+  origin.on("/one-byte", async (call) => {
+    call.takeOver();
+    call.send("H");
+    await Bun.sleep(20);
+    call.connection.reset();
+  });
+  origin.on("/503", (call) => call.reply("503 Service Unavailable", [], "busy"));
+}
+
+beforeEach(() => {
+  for (const origin of [good, bad, worse]) origin.requests.length = 0;
+});
+
+const BODY = Buffer.alloc(200_000, "0123456789");
+
+describe("another target answers when one", () => {
+  test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "POST", "PATCH"])("cannot be reached: %s", async (method) => {
+    const reply = await gateway.once(request(`${method} /dead-first/echo`));
+    expect(reply.status).toBe(200);
+    expect(good.requests.map((one) => one.method)).toEqual([method]);
+  });
+
+  test.each([
+    ["with a length", "/dead-first/echo", request("POST /dead-first/echo", [], BODY)],
+    [
+      "in chunks, normalised",
+      "/dead-first/echo",
+      request("POST /dead-first/echo", ["Transfer-Encoding: chunked"], chunked(BODY)),
+    ],
+    ["in chunks, streamed", "/streamed/echo", request("POST /streamed/echo", ["Transfer-Encoding: chunked"], chunked(BODY))],
+    ["awaited", "/dead-first/echo", request("PUT /dead-first/echo", ["Expect: 100-continue"], BODY)],
+  ] as const)("cannot be reached, and gets the whole body %s", async (_name, _path, bytes) => {
+    const reply = await gateway.once(bytes);
+    expect(reply.status).toBe(200);
+    expect(json<Echo>(reply)).toMatchObject({ length: BODY.length, sha256: sha256(BODY) });
+  });
+
+  test.each(["GET", "HEAD", "DELETE"])("resets before the answer: %s", async (method) => {
+    expect((await gateway.once(request(`${method} /bad-first/reset`))).status).toBe(200);
+    expect([bad.requests.length, good.requests.length]).toEqual([1, 1]);
+  });
+
+  test("does not answer in time", async () => {
+    expect((await gateway.once(request("GET /bad-first/silent"))).status).toBe(200);
+    expect([bad.requests.length, good.requests.length]).toEqual([1, 1]);
+  });
+
+  test("fails and a second does too, where two retries are allowed", async () => {
+    expect(tally(await askInTurn(gateway, times(4, "/two/reset")).then((all) => all.map((one) => String(one.length > 3))))).toEqual({
+      true: 4,
+    });
+    expect(good.requests.length).toBe(4);
+  });
+});
+
+describe("nothing is sent twice", () => {
+  test.each([
+    ["a POST that was sent", request("POST /bad-first/reset", [], "pay"), 502],
+    ["a POST without a body that was sent", request("POST /bad-first/reset"), 502],
+    ["a PUT whose body has begun to flow", request("PUT /bad-first/reset", [], BODY), 502],
+    ["a GET of whose answer a byte came", request("GET /bad-first/one-byte"), 502],
+    ["a POST without an answer in time", request("POST /bad-first/silent", [], "pay"), 504],
+    ["what was answered 503", request("GET /bad-first/503"), 503],
+    ["where no retries are allowed", request("GET /none/reset"), 502],
+  ] as const)("%s", async (_name, bytes, status) => {
+    expect((await gateway.once(bytes)).status).toBe(status);
+    expect([bad.requests.length, good.requests.length]).toEqual([1, 0]);
+  });
+});
+
+describe("without another target", () => {
+  test("a reset is tried once more, and the answer tells of the failure", async () => {
+    expect((await gateway.once(request("GET /alone/reset"))).status).toBe(502);
+    expect(bad.requests.length).toBe(2);
+  });
+
+  test("the wait for an answer is not doubled", async () => {
+    expect((await gateway.once(request("GET /alone/silent"))).status).toBe(504);
+    expect(bad.requests.length).toBe(1);
+  });
+});
+
+test("when everything fails, retries add a fifth to the load and a little more", async () => {
+  const REQUESTS = 600;
+  expect(tally(await askInTurn(gateway, times(REQUESTS, "/all-bad/reset")))).toEqual({ "502": REQUESTS });
+  const sent = bad.requests.length + worse.requests.length;
+  expect(sent).toBeGreaterThan(REQUESTS + 50);
+  // A fifth, a hundred in ten seconds, and what a window more would allow on a slow machine.
+  expect(sent).toBeLessThan(REQUESTS * 1.2 + 100 + 30);
+});
