@@ -47,7 +47,11 @@ function bodyFor(request, length, sha256) {
   const path = request.url.split("?", 1)[0];
   if (path === "/health") return { status: "ok" };
   const headers = fieldsOf(request.rawHeaders);
-  if (path === "/canary") return { status: "canary_ok", sequence: ++counts.sequence, headers };
+  if (path === "/canary") {
+    // The answer to a HEAD does not carry the number.
+    if (request.method !== "HEAD") counts.sequence++;
+    return { status: "canary_ok", sequence: counts.sequence, headers };
+  }
   const trailers = fieldsOf(request.rawTrailers);
   return { method: request.method, target: request.url, headers, trailers, length, sha256 };
 }

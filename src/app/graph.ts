@@ -1,4 +1,4 @@
-import type { RouteConfig } from "../config/route-config.ts";
+import type { RouteConfig, StaticRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ConnectionSettings } from "../edge/edge-context.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
@@ -8,6 +8,8 @@ import type { HealthHandler } from "../features/admin/health-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { FileHandler } from "../features/files/file-handler.ts";
+import { EditedHandler } from "../features/forward/edited-handler.ts";
+import { responseEdits } from "../features/forward/header-edits.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
@@ -15,7 +17,7 @@ import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
-import type { Pipeline } from "../message/pipeline.ts";
+import type { Handler, Pipeline } from "../message/pipeline.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
@@ -120,14 +122,7 @@ function routeInit(
 ): RouteInit {
   const isStatic = route.type === "static";
   const handler = isStatic
-    ? new FileHandler(
-        { ...route, prefix: route.prefix },
-        {
-          cache: files,
-          clock: inputs.services.clock,
-          defer: (resume) => setImmediate(() => inputs.services.inTurn(resume)),
-        },
-      )
+    ? fileHandler(route, inputs.services, files)
     : upstreamHandler(route, config, pools, inputs.nodes, {
         requestIds: inputs.requestIds,
         wheel: inputs.services.wheel,
@@ -145,6 +140,14 @@ function routeInit(
     maxBodyBytes: route.maxBodyBytes,
     handler,
   };
+}
+
+function fileHandler(route: StaticRouteConfig, services: WorkerServices, cache: FileCache): Handler {
+  const { clock } = services;
+  const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
+  const handler = new FileHandler({ ...route, prefix: route.prefix }, { cache, clock, defer });
+  const edits = responseEdits(route.headers.response);
+  return edits === null ? handler : new EditedHandler(handler, edits);
 }
 
 function labelOf(route: RouteConfig): string {

@@ -79,10 +79,10 @@ interface Entry {
 
 function entriesOf(route: UpstreamRouteConfig): Entry[] {
   const keys = nodeKeys(route);
+  const tls = JSON.stringify(route.tls);
   return route.targets.map((target, i) => {
-    const key = keys[i]!;
     const path = route.healthCheck.enabled ? route.healthCheck.path : `${target.basePath}/`;
-    return { route, target, key, path, probeKey: `${key} ${path}` };
+    return { route, target, key: keys[i]!, path, probeKey: `${target.originKey} ${path} ${tls}` };
   });
 }
 

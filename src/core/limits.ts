@@ -61,6 +61,8 @@ export const WHEEL_SLOTS = 512;
 
 /** Milliseconds that a tunnel (WebSocket) may stay without a byte in either direction. */
 export const TUNNEL_IDLE_MS = 3_600_000;
+/** Milliseconds that a connection to an origin is used; then a new one is made, and the origin's name resolved again. */
+export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
 /** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
 

@@ -7,6 +7,8 @@ import { TICK_MS, WHEEL_SLOTS } from "./limits.ts";
  */
 export interface TimerHolder {
   onTimer(nowMs: number): void;
+  /** Hears what `onTimer` threw; without it the wheel's own listener does. */
+  onException?(error: unknown): void;
 }
 
 export class TimerNode {
@@ -85,7 +87,8 @@ export class TimerWheel {
     try {
       node.holder.onTimer(nowMs);
     } catch (error) {
-      this.onError(error, node.holder);
+      if (node.holder.onException !== undefined) node.holder.onException(error);
+      else this.onError(error, node.holder);
     }
   }
 

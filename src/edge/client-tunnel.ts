@@ -41,6 +41,7 @@ export class ClientTunnel implements TunnelEnd {
   }
 
   onDrain(): void {
+    this.life.arm(TUNNEL_IDLE_MS);
     this.origin.tunnelWritable();
   }
 
@@ -68,8 +69,10 @@ export class ClientTunnel implements TunnelEnd {
     return this.life.writer.write(bytes, from, to);
   }
 
+  /** With one direction gone the other is of no use to the protocols that are tunnelled: both ends close. */
   tunnelEnd(): void {
     this.tunnelClose();
+    this.origin.tunnelClose();
   }
 
   tunnelWritable(): void {

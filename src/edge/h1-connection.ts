@@ -49,7 +49,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.life.arm(ctx.settings.headerTimeoutMs);
   }
 
-  /** Bytes from the client. */
   onData(chunk: Uint8Array): void {
     if (this.life.state !== LifeState.Open) this.life.onLateData(chunk.length);
     else if (this.tunnel !== null) this.tunnel.onData(chunk);
@@ -60,7 +59,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     }
   }
 
-  /** The client has ended its direction. */
   onEnd(): void {
     this.life.clientEnded = true;
     if (this.life.state !== LifeState.Open) this.life.onLateEnd();
@@ -68,7 +66,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     else this.pump();
   }
 
-  /** The kernel takes bytes again. */
   onDrain(): void {
     if (!this.life.onDrain()) return;
     if (this.tunnel !== null) this.tunnel.onDrain();
@@ -78,7 +75,6 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     } else this.pump();
   }
 
-  /** The socket is gone. */
   onClose(): void {
     this.life.markClosed();
     this.dropAll();
@@ -98,28 +94,34 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   }
 
   onTimer(): void {
-    if (this.life.state !== LifeState.Open || (this.life.writer.blocked && this.stage !== Stage.Head)) this.cut();
-    else if (this.stage === Stage.Idle) this.life.close();
-    else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);
-    else if (this.stage === Stage.Exchange && this.current!.heldReply !== null) this.sendHeldReply(this.current!);
-    else if (this.stage === Stage.Exchange) this.failBody(Fault.BodyTimeout);
+    if (this.life.state !== LifeState.Open) this.cut();
     else if (this.stage === Stage.Draining) this.endDraining();
-    else this.cut();
+    else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);
+    else if (this.life.writer.blocked || this.stage === Stage.Tunnel) this.cut();
+    else if (this.stage === Stage.Idle) this.life.close();
+    else if (this.current!.heldReply !== null) this.sendHeldReply(this.current!);
+    else this.failBody(Fault.BodyTimeout);
   }
 
   /** The gateway is shutting down: an idle connection has a moment for a request that is under way, then it closes. */
   drain(): void {
     if (this.life.state !== LifeState.Open) return;
     if (this.current !== null) this.current.closeAfter = true;
-    else this.life.arm(DRAIN_IDLE_MS);
+    else if (!this.life.writer.blocked) this.life.arm(DRAIN_IDLE_MS);
   }
 
   /** Goes on as far as the input allows. Handlers that answer at once come back here, hence the flag. */
   private pump(): void {
     if (this.pumping) return;
     this.pumping = true;
-    while (this.life.state === LifeState.Open && this.step()) {
-      // Each step reads a head, a piece of a body, or ends a request.
+    try {
+      while (this.life.state === LifeState.Open && this.step()) {
+        // Each step reads a head, a piece of a body, or ends a request.
+      }
+    } catch (error) {
+      // It may have been another socket's event that led here, and that one has done nothing wrong.
+      this.onException(error);
+      return;
     }
     this.pumping = false;
     this.input.release();

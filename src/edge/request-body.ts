@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { MAX_FIELDS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
@@ -66,7 +67,8 @@ export class RequestBody {
       ex.bodyBytes += decoder.dataTo - decoder.dataFrom;
       ex.body.onBody(ex, input.bytes, decoder.dataFrom, decoder.dataTo);
     } else if (event === ChunkEvent.Done) {
-      if (decoder.trailers.hasFields()) this.keepTrailers(ex);
+      if (decoder.trailers.count + ex.request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
+      if (decoder.trailers.count > 0) this.keepTrailers(ex);
       ex.bodyDone = true;
     }
     return Fault.None;

@@ -1,7 +1,7 @@
 import { LINGER_BYTES, LINGER_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketWriter } from "../net/socket-writer.ts";
+import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
 import type { EdgeContext } from "./edge-context.ts";
 
 /**
@@ -15,7 +15,7 @@ export const enum LifeState {
 }
 
 /** The socket of one client connection from accept to close: its way out, its one timer, its flow, its end. */
-export class SocketLife {
+export class SocketLife implements WriterOwner {
   readonly writer: SocketWriter;
   state: LifeState = LifeState.Open;
   /** The client has ended its direction. */
@@ -30,7 +30,7 @@ export class SocketLife {
   constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder) {
     this.socket = socket;
     this.ctx = ctx;
-    this.writer = new SocketWriter(socket, ctx.writers);
+    this.writer = new SocketWriter(socket, ctx.writers, this);
     this.timer = new TimerNode(holder);
   }
 
@@ -46,6 +46,10 @@ export class SocketLife {
   /** The kernel takes no bytes: the client has so long to read some. */
   armWriteStall(): void {
     this.arm(this.ctx.settings.writeTimeoutMs);
+  }
+
+  onBlocked(): void {
+    if (this.state !== LifeState.Closed) this.armWriteStall();
   }
 
   /** Stops reading: the kernel's buffer holds what comes. */

@@ -25,6 +25,11 @@ export class WriterGroup {
   }
 }
 
+/** Who hears that the kernel takes no more. */
+export interface WriterOwner {
+  onBlocked(): void;
+}
+
 /** Bytes that the kernel did not take yet. */
 interface Segment {
   bytes: Uint8Array;
@@ -40,6 +45,7 @@ interface Segment {
 export class SocketWriter {
   private readonly socket: ByteSocket;
   private readonly group: WriterGroup;
+  private readonly owner: WriterOwner;
   private slab: Buffer | null = null;
   private slabEnd = 0;
   private waiting: Segment[] | null = null;
@@ -48,9 +54,10 @@ export class SocketWriter {
   blocked = false;
   closed = false;
 
-  constructor(socket: ByteSocket, group: WriterGroup) {
+  constructor(socket: ByteSocket, group: WriterGroup, owner: WriterOwner) {
     this.socket = socket;
     this.group = group;
+    this.owner = owner;
   }
 
   /** Whether nothing waits to be sent. */
@@ -107,8 +114,8 @@ export class SocketWriter {
     }
     const sent = this.send(bytes, from, length);
     if (sent < length && !this.closed) {
-      this.blocked = true;
       this.waiting = [{ bytes, from: from + sent, to, isSlab: false }];
+      this.block();
     }
     return !this.blocked;
   }
@@ -150,6 +157,7 @@ export class SocketWriter {
     if (this.slab !== null) this.group.slabs.give(this.slab);
     this.slab = null;
     this.slabEnd = 0;
+    for (const segment of this.waiting ?? []) if (segment.isSlab) this.group.slabs.give(segment.bytes as Buffer);
     this.waiting = null;
   }
 
@@ -166,9 +174,14 @@ export class SocketWriter {
       this.group.slabs.give(slab);
       return;
     }
-    this.blocked = true;
     this.waiting ??= [];
     this.waiting.push({ bytes: slab, from: sent, to: end, isSlab: true });
+    if (!this.blocked) this.block();
+  }
+
+  private block(): void {
+    this.blocked = true;
+    this.owner.onBlocked();
   }
 
   private send(bytes: Uint8Array, from: number, length: number): number {

@@ -23,6 +23,9 @@ import { BucketKey } from "./token-bucket-key.ts";
 export class TokenBuckets {
   private readonly words: Int32Array;
   private readonly setMask: number;
+  /** What `leastMissed` has found beside the place. */
+  private victimTag = 0;
+  private victimIsFull = false;
 
   /** @param buffer from `createTokenBuckets` */
   constructor(buffer: SharedArrayBuffer) {
@@ -67,28 +70,34 @@ export class TokenBuckets {
       for (let place = set; place < set + PLACES; place++) {
         if (Atomics.load(this.words, place) === tag) return place;
       }
-      const victim = this.leastMissed(set, tick);
-      const old = Atomics.load(this.words, victim);
-      const wasFull = this.isFull(victim, tick);
-      if (Atomics.compareExchange(this.words, victim, old, tag) !== old) continue;
-      // The new bucket is full, and one that was full already is left alone: somebody may have charged it by now.
-      if (!wasFull) Atomics.store(this.words, victim + TICK_AT, (tick - 1) | 0);
+      const victim = this.leastMissed(set, tag, tick);
+      const { victimTag, victimIsFull } = this;
+      // Another thread was faster, perhaps with the same key.
+      if (victimTag === tag) return victim;
+      if (Atomics.compareExchange(this.words, victim, victimTag, tag) !== victimTag) continue;
+      // A bucket that was full is left alone: another thread may have found the new tag and charged it by now.
+      if (!victimIsFull) Atomics.store(this.words, victim + TICK_AT, (tick - 1) | 0);
       return victim;
     }
   }
 
-  /** The first place whose bucket is empty or full, else the one that is full soonest. */
-  private leastMissed(set: number, tick: number): number {
+  /**
+   * The first place whose bucket is empty or full, else the one that is full soonest; its tag is in `victimTag`. All
+   * threads look in the same order, so that two of them do not take two places for one key.
+   */
+  private leastMissed(set: number, wanted: number, tick: number): number {
     let best = set;
     let soonest = Number.MAX_SAFE_INTEGER;
-    for (let place = set; place < set + PLACES; place++) {
-      if (Atomics.load(this.words, place) === 0 || this.isFull(place, tick)) return place;
-      const ticks = (Atomics.load(this.words, place + TICK_AT) - tick) | 0;
-      if (ticks < soonest) {
-        soonest = ticks;
-        best = place;
-      }
+    for (let place = set; place < set + PLACES && soonest >= 0; place++) {
+      const tag = Atomics.load(this.words, place);
+      const isOurs = tag === 0 || tag === wanted;
+      const ticks = isOurs ? -1 : (Atomics.load(this.words, place + TICK_AT) - tick) | 0;
+      if (ticks >= soonest) continue;
+      soonest = ticks;
+      best = place;
+      this.victimTag = tag;
     }
+    this.victimIsFull = soonest < 0;
     return best;
   }
 

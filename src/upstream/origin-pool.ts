@@ -1,3 +1,4 @@
+import { MAX_UPSTREAM_CONNECTION_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import { H1UpstreamConnection } from "./h1-upstream-connection.ts";
@@ -26,13 +27,30 @@ export interface UpstreamTls {
   readonly rejectUnauthorized: boolean;
 }
 
-/** The connections of one worker to one origin. The one used last is used first, so that spare ones grow old. */
+/** A connection that the pool has made, with the time when it is too old to be kept. */
+class PooledConnection extends H1UpstreamConnection {
+  readonly keptUntilMs: number;
+
+  constructor(pool: OriginPool) {
+    super(pool);
+    // Spread over a fifth, so that those made in one moment do not end in one.
+    this.keptUntilMs = pool.context.turn.nowMs + MAX_UPSTREAM_CONNECTION_MS * (1 - Math.random() / 5);
+  }
+}
+
+/**
+ * The connections of one worker to one origin. The one used last is used first, so that spare ones grow old.
+ *
+ * A name is resolved whenever a connection is made (the system's answer is remembered for half a minute at most), and a
+ * connection stays with the address that it was made to. So that traffic follows a name that moves although nothing
+ * fails, a connection serves for MAX_UPSTREAM_CONNECTION_MS at most; it ends between two exchanges.
+ */
 export class OriginPool implements Upstream {
   readonly settings: OriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;
   readonly authority: string;
-  private readonly idle: H1UpstreamConnection[] = [];
+  private readonly idle: PooledConnection[] = [];
   private closed = false;
 
   constructor(settings: OriginSettings, context: UpstreamContext) {
@@ -45,25 +63,27 @@ export class OriginPool implements Upstream {
   /** Starts the exchange on a kept connection, or on a new one. */
   send(ex: Exchange, caller: UpstreamCaller): void {
     const kept = this.idle.pop();
-    const connection = kept ?? new H1UpstreamConnection(this);
+    const connection = kept ?? new PooledConnection(this);
     connection.start(ex, caller);
   }
 
   /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
-    new H1UpstreamConnection(this).start(ex, caller);
+    new PooledConnection(this).start(ex, caller);
   }
 
   /** Takes a connection that is ready for another exchange. @returns false when it should close */
   keep(connection: H1UpstreamConnection): boolean {
     if (this.closed || this.idle.length >= this.settings.maxIdleConnections) return false;
-    this.idle.push(connection);
+    const pooled = connection as PooledConnection;
+    if (this.context.turn.nowMs >= pooled.keptUntilMs) return false;
+    this.idle.push(pooled);
     return true;
   }
 
   /** Forgets a kept connection that is gone. */
   forget(connection: H1UpstreamConnection): void {
-    const index = this.idle.indexOf(connection);
+    const index = this.idle.indexOf(connection as PooledConnection);
     if (index >= 0) this.idle.splice(index, 1);
   }
 

@@ -47,7 +47,7 @@ export class ReplyBody {
 
   /** The trailer fields behind a chunked body, or null. */
   trailers(): HeaderBlock | null {
-    if (this.framing !== Framing.Chunked || !this.decoder!.trailers.hasFields()) return null;
+    if (this.framing !== Framing.Chunked || this.decoder!.trailers.count === 0) return null;
     const block = new HeaderBlock();
     block.resetOwn();
     this.decoder!.trailers.appendTo(block);

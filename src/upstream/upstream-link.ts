@@ -1,10 +1,10 @@
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketWriter } from "../net/socket-writer.ts";
+import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
 /** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
-export class UpstreamLink {
+export class UpstreamLink implements WriterOwner {
   /** Null until the connection is open. */
   writer: SocketWriter | null = null;
   /** Whether reading has been stopped, since the client does not take what comes. */
@@ -21,9 +21,12 @@ export class UpstreamLink {
   /** The connection is there. */
   open(socket: ByteSocket): SocketWriter {
     this.socket = socket;
-    this.writer = new SocketWriter(socket, this.context.writers);
+    this.writer = new SocketWriter(socket, this.context.writers, this);
     return this.writer;
   }
+
+  /** The connection's own timers run already: for the answer, or for a body that is not taken. */
+  onBlocked(): void {}
 
   /** Sets the one timer of the connection. @param ms 0 stops it */
   arm(ms: number): void {

@@ -67,7 +67,7 @@ function judge(reference: ReferenceAnswer, outcome: Reply | Error): string | nul
     return reference.kind === "good" ? "a good answer was cut" : "want 502, the connection was cut";
   }
   if (outcome instanceof Error) return `the client waited in vain: ${outcome.message}`;
-  if (outcome.status === 502 && reference.status !== 502) {
+  if (outcome.status === 502 && outcome.fields.get("server") === "edge") {
     return reference.kind === "good" && !reference.isDoubtful ? "a good answer became 502" : null;
   }
   if (reference.kind !== "good") return "a bad answer became a clean one";

@@ -80,7 +80,6 @@ function readOne(text: string, at: number, prefix: string, progress: { mayAnswer
   if (head.end - at > 60_000) doubt.isOpen = true;
   checkHost(head.fields, isHttp10, doubt);
   const framing = framingOf(head.fields, isHttp10, doubt);
-  if (framing !== "chunked" && framing !== "none" && framing > MAX_BODY_BYTES) throw new Refused("over the body limit");
   checkExpect(head.fields, isHttp10, doubt);
   const where = destination(method, target, prefix);
   progress.mayAnswerEarly = where.goesTo !== "origin";
@@ -89,6 +88,7 @@ function readOne(text: string, at: number, prefix: string, progress: { mayAnswer
   if (framing === "chunked") {
     ({ body, end } = readReferenceChunks(text, end, MAX_BODY_BYTES, doubt));
   } else if (framing !== "none") {
+    if (framing > MAX_BODY_BYTES) throw new Refused("over the body limit");
     if (text.length < end + framing) throw new Incomplete("body");
     body = text.slice(end, end + framing);
     end += framing;

@@ -6,8 +6,8 @@ import { NormalizePhase } from "../../src/features/ingest/normalize.ts";
 import type { Exchange } from "../../src/message/exchange.ts";
 import { Pipeline } from "../../src/message/pipeline.ts";
 import { Framing } from "../../src/message/request-head.ts";
-import { IDLE } from "../unit/edge/idle-ports.ts";
 import { BUDGET_BLOCK_BYTES } from "../../src/shared/body-budget.ts";
+import { IDLE } from "../unit/edge/idle-ports.ts";
 import { bodyRoute, budgetOf, chunkedExchange, phase } from "../unit/ingest/body-route.ts";
 
 const BLOCKS = 200;
@@ -25,7 +25,13 @@ const piece = fc.oneof(
 );
 const plan = fc.record({
   pieces: fc.array(piece, { maxLength: 12 }),
-  ending: fc.constantFrom<Ending>("taken", "fault", "reset while gathering", "reset while handing on", "nobody takes it"),
+  ending: fc.constantFrom<Ending>(
+    "taken",
+    "fault",
+    "reset while gathering",
+    "reset while handing on",
+    "nobody takes it",
+  ),
   /** Whether the taker stops the flow after its n-th piece. */
   pauses: fc.array(fc.boolean(), { maxLength: 8 }),
   resetAfter: fc.integer({ min: 0, max: 4 }),

@@ -36,7 +36,26 @@ export function anyOf<T extends Vector>(vectors: readonly T[]): fc.Arbitrary<{ v
 
 /** What parsers have been led astray with. */
 const SPICES = [
-  ...["\0", "\x01", "\t", "\n", "\x0b", "\x0c", "\r", "\r\n", "\n\n", "\r\r\n", " ", "  ", ":", ";", ",", '"', "\\", "/"],
+  ...[
+    "\0",
+    "\x01",
+    "\t",
+    "\n",
+    "\x0b",
+    "\x0c",
+    "\r",
+    "\r\n",
+    "\n\n",
+    "\r\r\n",
+    " ",
+    "  ",
+    ":",
+    ";",
+    ",",
+    '"',
+    "\\",
+    "/",
+  ],
   ...["%", "%zz", "+", "-", "0", "1", "f", "0x", "\x7f", "\x80", "\xa0", "\xff", "#", "?", "..", "@", "[", "]", "*"],
   ...["\r\n\r\n", "0\r\n\r\n", "chunked", "HTTP/1.1", "HTTP/1.0", "http://", "\r\n ", "\r\n\t", "Host: b\r\n", ": "],
   ...["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Connection: close\r\n", "Expect: 100-continue\r\n"],
@@ -60,17 +79,41 @@ type Change = (text: string) => string;
 const place = fc.double({ min: 0, max: 1, noNaN: true });
 const spice = fc.constantFrom(...SPICES);
 const change: fc.Arbitrary<Change> = fc.oneof(
-  fc.tuple(place, spice).map(([at, insert]): Change => (text) => spliced(text, at, 0, insert)),
-  fc.tuple(place, spice).map(([at, insert]): Change => (text) => spliced(text, at, insert.length, insert)),
-  fc.tuple(place, fc.integer({ min: 1, max: 6 })).map(([at, count]): Change => (text) => spliced(text, at, count, "")),
+  fc.tuple(place, spice).map(
+    ([at, insert]): Change =>
+      (text) =>
+        spliced(text, at, 0, insert),
+  ),
+  fc.tuple(place, spice).map(
+    ([at, insert]): Change =>
+      (text) =>
+        spliced(text, at, insert.length, insert),
+  ),
+  fc.tuple(place, fc.integer({ min: 1, max: 6 })).map(
+    ([at, count]): Change =>
+      (text) =>
+        spliced(text, at, count, ""),
+  ),
   fc.tuple(place, fc.integer({ min: 0, max: 255 })).map(
     ([at, code]): Change =>
       (text) =>
         spliced(text, at, 1, String.fromCharCode(code)),
   ),
-  fc.tuple(place, place).map(([from, to]): Change => (text) => lineMoved(text, from, to, true)),
-  fc.tuple(place, place).map(([from, to]): Change => (text) => lineMoved(text, from, to, false)),
-  place.map((at): Change => (text) => caseChanged(text, at)),
+  fc.tuple(place, place).map(
+    ([from, to]): Change =>
+      (text) =>
+        lineMoved(text, from, to, true),
+  ),
+  fc.tuple(place, place).map(
+    ([from, to]): Change =>
+      (text) =>
+        lineMoved(text, from, to, false),
+  ),
+  place.map(
+    (at): Change =>
+      (text) =>
+        caseChanged(text, at),
+  ),
 );
 
 /** A short vector's text with a few changes, or two of them joined. */
@@ -81,7 +124,10 @@ export function mutated(vectors: readonly Vector[], maxLength: number): fc.Arbit
     .tuple(one, one, place, place)
     .map(([a, b, x, y]) => a.slice(0, x * a.length) + b.slice(y * b.length));
   return fc
-    .tuple(fc.oneof({ weight: 4, arbitrary: one }, { weight: 1, arbitrary: joined }), fc.array(change, { maxLength: 3 }))
+    .tuple(
+      fc.oneof({ weight: 4, arbitrary: one }, { weight: 1, arbitrary: joined }),
+      fc.array(change, { maxLength: 3 }),
+    )
     .map(([text, changes]) => changes.reduce((changed, next) => next(changed), text));
 }
 

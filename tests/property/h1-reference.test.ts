@@ -16,7 +16,8 @@ function expectAgreement(text: string): void {
   const log = requestLog([Buffer.from(text, "latin1")], IN_PLACE);
   const reading = readReferenceHead(text);
   if (reading.kind === "head") expect(log).toBe(expectedLog({ name: "", input: "", head: reading.head }));
-  else if (reading.kind === "refused") expect([log, reading.why]).toEqual([expect.stringMatching(REFUSED), reading.why]);
+  else if (reading.kind === "refused")
+    expect([log, reading.why]).toEqual([expect.stringMatching(REFUSED), reading.why]);
   else expect(log).toMatch(NOT_ACCEPTED);
 }
 

@@ -10,7 +10,15 @@ type Step =
   | { readonly kind: "removeAt"; readonly share: number }
   | { readonly kind: "reset" | "resetOwn" };
 
-const name = fc.constantFrom("X-A", "x-a", "Host", "Content-Type", "Set-Cookie", "A", "X-A-Rather-Long-Name-Of-A-Field");
+const name = fc.constantFrom(
+  "X-A",
+  "x-a",
+  "Host",
+  "Content-Type",
+  "Set-Cookie",
+  "A",
+  "X-A-Rather-Long-Name-Of-A-Field",
+);
 const value = fc.oneof(
   fc.constantFrom("", "b", "caf\xe9", "a, b"),
   fc.integer({ min: 0, max: 3000 }).map((length) => "v".repeat(length)),
@@ -20,7 +28,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom("add" as const, "addBytes" as const), pair }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant("removeAt" as const), share: fc.double({ min: 0, max: 0.999, noNaN: true }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("removeAt" as const),
+      share: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("reset" as const, "resetOwn" as const) }) },
 );

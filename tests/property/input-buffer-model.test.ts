@@ -9,7 +9,10 @@ type Step =
   | { readonly kind: "clear" };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant("append" as const), length: fc.integer({ min: 1, max: 3000 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant("append" as const), length: fc.integer({ min: 1, max: 3000 }) }),
+  },
   {
     weight: 4,
     arbitrary: fc.record({ kind: fc.constant("consume" as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),

@@ -9,7 +9,15 @@ import { ResponseParser } from "../../src/proto/h1/response-parser.ts";
 
 const DATE = Buffer.from("Sun, 06 Nov 1994 08:49:37 GMT");
 const CLEAR = ["X-A", "x-b", "Set-Cookie", "ETag", "Content-Type", "Vary", "Location", "Via"];
-const DROPPED = ["Connection", "Content-Length", "Transfer-Encoding", "Keep-Alive", "TE", "Trailer", "Proxy-Connection"];
+const DROPPED = [
+  "Connection",
+  "Content-Length",
+  "Transfer-Encoding",
+  "Keep-Alive",
+  "TE",
+  "Trailer",
+  "Proxy-Connection",
+];
 const fields = fc.array(
   fc.tuple(
     fc.constantFrom(...CLEAR, ...DROPPED, "Date"),

@@ -27,7 +27,7 @@ class Run {
   readonly socket = new FakeSocket();
   readonly slabs = new CountedSlabs();
   readonly group = new WriterGroup(this.slabs);
-  readonly writer = new SocketWriter(this.socket, this.group);
+  readonly writer = new SocketWriter(this.socket, this.group, { onBlocked() {} });
   private readonly put: Buffer[] = [];
   private next = 0;
 

@@ -18,7 +18,11 @@ const arm = fc.record({ kind: fc.constant("arm" as const), timer, delayMs });
 const drop = fc.record({ kind: fc.constantFrom("disarm" as const, "remove" as const), timer });
 const advance = fc.record({
   kind: fc.constant("advance" as const),
-  ms: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.double({ min: 0, max: 3000, noNaN: true }), fc.integer({ min: 0, max: LONG_MS })),
+  ms: fc.oneof(
+    fc.integer({ min: 0, max: 200 }),
+    fc.double({ min: 0, max: 3000, noNaN: true }),
+    fc.integer({ min: 0, max: LONG_MS }),
+  ),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(arm, arm, drop, advance, advance);
 /** What a timer does when it fires. */

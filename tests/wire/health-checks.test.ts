@@ -39,7 +39,7 @@ describe("an active health check", () => {
       "/healthz?deep=1",
       `127.0.0.1:${a.port}`,
     ]);
-    expect(probe.fields.get("x-forwarded-for")).toBeUndefined();
+    expect(probe.fields.get("x-forwarded-for")).toBeNull();
     expect(await inUse()).toEqual(["a", "b"]);
     expect(await healthy(a.url)).toBe(1);
   });

@@ -77,7 +77,10 @@ func contentFor(r *http.Request, length int64, digest string) object {
 	headers := fieldsOf(r.Header)
 	headers["host"] = latin1(r.Host)
 	if path == "/canary" {
-		sequence++
+		// The answer to a HEAD does not carry the number.
+		if r.Method != http.MethodHead {
+			sequence++
+		}
 		return object{"status": "canary_ok", "sequence": sequence, "headers": headers}
 	}
 	return object{

@@ -37,8 +37,16 @@ export function forwardedClient(headers: HeaderBlock, trusted: TrustedProxies): 
  */
 export function addressOf(entry: string): string {
   if (entry.length > MAX_ENTRY_CHARS) return "";
-  const address = ENTRY_WITH_PORT.exec(entry)?.slice(1).find(Boolean) ?? entry;
-  return parseAddress(address, octets) ? formatAddress(octets) : "";
+  const spelt = spell(entry);
+  if (spelt !== "") return spelt;
+  const parts = ENTRY_WITH_PORT.exec(entry);
+  return parts === null ? "" : spell(parts[1] ?? parts[2]!);
+}
+
+/** IPv4 has no other spelling than the one that is read. */
+function spell(address: string): string {
+  if (!parseAddress(address, octets)) return "";
+  return address.includes(":") ? formatAddress(octets) : address;
 }
 
 /** More proxies than stand in one row anywhere. */

@@ -2,7 +2,7 @@ import type { NetworkSet } from "../../shared/cidr.ts";
 
 /**
  * A set of networks that remembers its verdicts: connections live longer than requests, so most addresses are asked for
- * again. 16 ns for one that is known, where reading an address and comparing it with ten networks takes 200.
+ * again. 17 ns for one that is known, where reading an address and comparing it with ten networks takes 300.
  */
 export class RememberedNetworks {
   private readonly networks: NetworkSet;

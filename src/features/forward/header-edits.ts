@@ -1,6 +1,7 @@
 import type { HeaderEdits, HeaderValue } from "../../config/route-config.ts";
 import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
@@ -59,12 +60,14 @@ export class RequestEdits {
   }
 }
 
-/** A route's `headers.response`, on what an upstream answers. */
+/** A route's `headers.response`: remove, set, add, in this order. */
 export class ResponseEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
   private readonly added: readonly HeaderValue[];
   /** The line of the request's id is the gateway's own: it can be left out, not changed. */
   private readonly hidesRequestId: boolean;
+  /** Prebuilt replies as they become. */
+  private readonly edited: WeakMap<FixedReply, FixedReply> = new WeakMap();
 
   constructor(edits: HeaderEdits) {
     this.hidesRequestId = edits.remove.includes("x-request-id");
@@ -81,6 +84,19 @@ export class ResponseEdits {
     }
     if (this.hidesRequestId) reply.requestIdEnd = 0;
     for (let i = 0; i < this.added.length; i++) headers.add(this.added[i]!.name, this.added[i]!.value);
+  }
+
+  /** The same for a prebuilt reply; it is made once. */
+  ofFixed(reply: FixedReply): FixedReply {
+    let edited = this.edited.get(reply);
+    if (edited === undefined) {
+      const gone = new Set(this.gone.map(({ name }) => textOf(name)));
+      const kept = reply.fields.filter(([name]) => !gone.has(name.toLowerCase()));
+      const added = this.added.map(({ name, value }) => [name, value] as const);
+      edited = new FixedReply(reply.status, [...kept, ...added], reply.body);
+      this.edited.set(reply, edited);
+    }
+    return edited;
   }
 }
 

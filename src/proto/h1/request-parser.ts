@@ -42,16 +42,23 @@ export class RequestParser {
 
   /** Whether any byte of a head beyond the skipped CRLF has been seen. */
   hasBegun(to: number): boolean {
-    return this.stage !== HeadStage.Start || this.at < to;
+    return this.stage === HeadStage.Fields || this.at < to;
   }
 
   /**
    * Reads on. Between two calls `bytes` may be another array as long as what was there stands at the same offsets.
    * @param to end of the valid bytes
    * @param head takes the result; its `bytes` must have been set with `reset`
-   * @returns the offset behind the head; NEED_MORE; or a failure (see `faultOf`)
+   * @returns the offset behind the head; NEED_MORE; or a failure (see `faultOf`). Where two faults meet, the one that
+   * the earlier byte shows is given, so that it does not matter how the bytes come.
    */
   parse(bytes: Uint8Array, to: number, head: RequestHead): number {
+    const end = Math.min(to, this.headFrom + this.maxHeadBytes);
+    const outcome = this.parseUpTo(bytes, end, head);
+    return outcome === NEED_MORE && end < to ? failure(Fault.HeadTooLarge) : outcome;
+  }
+
+  private parseUpTo(bytes: Uint8Array, to: number, head: RequestHead): number {
     head.bytes = bytes;
     head.headers.bytes = bytes;
     if (this.stage === HeadStage.Start) {
@@ -84,7 +91,7 @@ export class RequestParser {
     const limit = Math.min(to, from + MAX_REQUEST_LINE_BYTES + 1);
     let at = from;
     while (at < limit && TOKEN[bytes[at]!] === 1) at++;
-    if (at === limit) return this.cutLine(from, limit, to);
+    if (at === limit) return cutLine(from, limit);
     if (bytes[at] !== Byte.Space || at === from) return failure(methodFault(bytes[at]!));
     head.methodFrom = from;
     head.methodTo = at;
@@ -99,7 +106,7 @@ export class RequestParser {
       flags |= bits | ((bits & previous & 8) << 4);
       previous = bits;
     }
-    if (at === limit) return this.cutLine(from, limit, to);
+    if (at === limit) return cutLine(from, limit);
     if (bytes[at] !== Byte.Space) return failure(targetFault(bytes[at]!));
     if (at === targetFrom) return failure(Fault.BadRequestLine);
     head.targetFrom = targetFrom;
@@ -109,6 +116,11 @@ export class RequestParser {
   }
 
   private parseVersion(bytes: Uint8Array, from: number, to: number, head: RequestHead): number {
+    const lineLimit = this.at + MAX_REQUEST_LINE_BYTES;
+    if (from + VERSION_BYTES > lineLimit) {
+      const outcome = this.parseOtherVersion(bytes, from, Math.min(to, lineLimit), head);
+      return outcome === NEED_MORE && to > lineLimit ? failure(Fault.RequestLineTooLong) : outcome;
+    }
     if (to - from < VERSION_LINE.length || !isHttp11Line(bytes, from)) {
       const outcome = this.parseOtherVersion(bytes, from, to, head);
       if (outcome < 0) return outcome;
@@ -135,35 +147,29 @@ export class RequestParser {
     return other || head.minor > 1 ? failure(Fault.UnsupportedVersion) : from;
   }
 
-  private cutLine(from: number, limit: number, to: number): number {
-    if (limit - from > MAX_REQUEST_LINE_BYTES) return failure(Fault.RequestLineTooLong);
-    return limit === to ? NEED_MORE : failure(Fault.RequestLineTooLong);
-  }
-
   /** One field line a turn: the name, the colon, the value without its outer whitespace, CRLF. */
   private parseFields(bytes: Uint8Array, to: number, head: RequestHead): number {
     const headers = head.headers;
     let at = this.at;
     for (;;) {
       this.at = at;
-      if (at - this.headFrom > this.maxHeadBytes) return failure(Fault.HeadTooLarge);
       if (at >= to) return NEED_MORE;
       const nameFrom = at;
       while (at < to && TOKEN[bytes[at]!] === 1) at++;
-      if (at === to) return this.cutField(nameFrom, to);
+      if (isOverlong(bytes, at, to, nameFrom)) return failure(Fault.HeaderLineTooLong);
+      if (at === to) return NEED_MORE;
       if (bytes[at] !== Byte.Colon || at === nameFrom) {
         if (at === nameFrom && bytes[at] === Byte.Cr) return this.endOfHead(bytes, at, to, head);
         return failure(nameFault(bytes[at]!, at === nameFrom));
       }
-      if (at - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
       const nameTo = at++;
       while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
       const valueFrom = at;
       while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
-      if (at - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
-      if (at === to) return this.cutField(nameFrom, to);
+      if (isOverlong(bytes, at, to, nameFrom)) return failure(Fault.HeaderLineTooLong);
+      if (at === to) return NEED_MORE;
       if (bytes[at] !== Byte.Cr) return failure(bytes[at] === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldValue);
-      if (at + 1 === to) return this.cutField(nameFrom, to);
+      if (at + 1 === to) return NEED_MORE;
       if (bytes[at + 1] !== Byte.Lf) return failure(Fault.BareLineBreak);
       if (headers.count === MAX_FIELDS) return failure(Fault.TooManyFields);
       let valueTo = at;
@@ -171,11 +177,6 @@ export class RequestParser {
       headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);
       at += 2;
     }
-  }
-
-  private cutField(nameFrom: number, to: number): number {
-    if (to - nameFrom > MAX_HEADER_LINE_BYTES) return failure(Fault.HeaderLineTooLong);
-    return to - this.headFrom > this.maxHeadBytes ? failure(Fault.HeadTooLarge) : NEED_MORE;
   }
 
   private endOfHead(bytes: Uint8Array, at: number, to: number, head: RequestHead): number {
@@ -187,8 +188,21 @@ export class RequestParser {
 }
 
 const VERSION_LINE: Uint8Array = latin1("HTTP/1.1\r\n");
+const VERSION_BYTES = 8;
 const MAJOR_AT = 5;
 const MINOR_AT = 7;
+
+/** The request line goes on at `limit`: it is too long, or the rest is still to come. */
+function cutLine(from: number, limit: number): number {
+  return limit - from > MAX_REQUEST_LINE_BYTES ? failure(Fault.RequestLineTooLong) : NEED_MORE;
+}
+
+/** Whether a header line goes on beyond its limit; `at` is the first byte that has not been taken for it. */
+function isOverlong(bytes: Uint8Array, at: number, to: number, lineFrom: number): boolean {
+  const length = at - lineFrom;
+  if (length < MAX_HEADER_LINE_BYTES) return false;
+  return length > MAX_HEADER_LINE_BYTES || (at < to && bytes[at] !== Byte.Cr);
+}
 
 /** Whether ten bytes are `HTTP/1.1` and CRLF, as almost always. */
 function isHttp11Line(bytes: Uint8Array, at: number): boolean {

@@ -17,7 +17,8 @@ export function judgeRequest(head: RequestHead): Fault {
   let lengthIndex = -1;
   let codingIndex = -1;
   let hasUpgrade = false;
-  let fault = Fault.None;
+  let codingFault = Fault.None;
+  let expectFault = Fault.None;
   for (let i = 0; i < headers.count; i++) {
     switch (headers.ids[i]) {
       case HeaderId.Host:
@@ -29,11 +30,11 @@ export function judgeRequest(head: RequestHead): Fault {
         lengthIndex = i;
         break;
       case HeaderId.TransferEncoding:
-        fault = fault === Fault.None ? judgeCoding(headers, i, codingIndex >= 0) : fault;
+        codingFault = judgeCoding(headers, i, codingIndex >= 0, codingFault);
         codingIndex = i;
         break;
       case HeaderId.Expect:
-        fault = fault === Fault.None ? judgeExpectation(head, i) : fault;
+        if (expectFault === Fault.None) expectFault = judgeExpectation(head, i);
         break;
       case HeaderId.Upgrade:
         hasUpgrade = true;
@@ -42,7 +43,7 @@ export function judgeRequest(head: RequestHead): Fault {
   }
   if (lengthIndex >= 0 && codingIndex >= 0) return Fault.LengthAndEncoding;
   if (codingIndex >= 0 && head.minor === 0) return Fault.EncodingInHttp10;
-  if (fault !== Fault.None && fault !== Fault.BadExpectation) return fault;
+  if (codingFault !== Fault.None) return codingFault;
   if (codingIndex >= 0) head.framing = Framing.Chunked;
   else if (lengthIndex >= 0) {
     const length = parseContentLength(headers, lengthIndex);
@@ -53,7 +54,7 @@ export function judgeRequest(head: RequestHead): Fault {
   const hostFault = judgeHost(head);
   if (hostFault !== Fault.None) return hostFault;
   judgeConnection(head, hasUpgrade);
-  return fault;
+  return expectFault;
 }
 
 /**
@@ -74,20 +75,24 @@ export function parseContentLength(headers: HeaderBlock, index: number): number 
   return length;
 }
 
-/** Calls a coding list's fault by name. Spec, "Preflight checks" 2 and 3. */
-function judgeCoding(headers: HeaderBlock, index: number, again: boolean): Fault {
+/**
+ * Judges one Transfer-Encoding field. Spec, "Preflight checks" 2 and 3. Several fields are one list (RFC 9110 §5.3), and
+ * `chunked` may stand in it once and last, so that nothing can follow a field without fault.
+ * @param again whether there was a field before, with `fault` as its outcome
+ */
+function judgeCoding(headers: HeaderBlock, index: number, again: boolean, fault: Fault): Fault {
   const bytes = headers.bytes;
   const nameTo = headers.spans[index * 4 + 1]!;
   const from = headers.spans[index * 4 + 2]!;
   const to = headers.spans[index * 4 + 3]!;
-  if (bytes[nameTo + 1] === Byte.Tab) return Fault.BadTransferEncoding;
+  if (bytes[nameTo + 1] === Byte.Tab || (again && fault !== Fault.UnsupportedCoding)) return Fault.BadTransferEncoding;
   if (!again && equalsLower(bytes, from, to, CHUNKED)) return Fault.None;
-  return judgeCodingList(bytes, from, to, again);
+  return judgeCodingList(bytes, from, to, fault);
 }
 
-/** A second field, an empty element or anything but tokens is malformed; chunked must be last and once. */
-function judgeCodingList(bytes: Uint8Array, from: number, to: number, again: boolean): Fault {
-  let fault = again ? Fault.BadTransferEncoding : Fault.None;
+/** An empty element or anything but tokens is malformed, and so is what follows `chunked`; other codings are foreign. */
+function judgeCodingList(bytes: Uint8Array, from: number, to: number, before: Fault): Fault {
+  let fault = before;
   let at = from;
   let last = false;
   while (at <= to) {
@@ -100,7 +105,8 @@ function judgeCodingList(bytes: Uint8Array, from: number, to: number, again: boo
     if (a === b || last) return Fault.BadTransferEncoding;
     for (let i = a; i < b; i++) if (TOKEN[bytes[i]!] !== 1) return Fault.BadTransferEncoding;
     last = equalsLower(bytes, a, b, CHUNKED);
-    if (!last) fault = equalsLower(bytes, a, b, IDENTITY) ? Fault.BadTransferEncoding : Fault.UnsupportedCoding;
+    if (equalsLower(bytes, a, b, IDENTITY)) return Fault.BadTransferEncoding;
+    if (!last) fault = Fault.UnsupportedCoding;
     at = end + 1;
   }
   return fault;

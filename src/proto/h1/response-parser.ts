@@ -26,6 +26,8 @@ export class ResponseParser {
   private headFrom = 0;
   private at = 0;
   private inFields = false;
+  /** Whether Connection says close, which wins over keep-alive. */
+  private closes = false;
 
   /** Makes ready for a head that begins at `from`. */
   begin(from: number): void {
@@ -45,6 +47,12 @@ export class ResponseParser {
    * @returns the offset behind the head; NEED_MORE; or a failure
    */
   parse(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
+    const end = Math.min(to, this.headFrom + MAX_RESPONSE_HEAD_BYTES);
+    const outcome = this.parseUpTo(bytes, end, headers, method);
+    return outcome === NEED_MORE && end < to ? MALFORMED : outcome;
+  }
+
+  private parseUpTo(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
     headers.bytes = bytes;
     if (!this.inFields) {
       const outcome = this.parseStatusLine(bytes, to);
@@ -83,7 +91,6 @@ export class ResponseParser {
     // RFC 9112 §4: the space behind the code is required, the phrase is not. Servers that leave both out are many.
     if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
     while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
-    if (at - this.headFrom > MAX_RESPONSE_HEAD_BYTES) return MALFORMED;
     if (at === to) return NEED_MORE;
     if (bytes[at] !== Byte.Cr) return MALFORMED;
     if (at + 1 === to) return NEED_MORE;
@@ -94,11 +101,9 @@ export class ResponseParser {
     let at = this.at;
     for (;;) {
       this.at = at;
-      if (to - this.headFrom > MAX_RESPONSE_HEAD_BYTES && at - this.headFrom > MAX_RESPONSE_HEAD_BYTES)
-        return MALFORMED;
       const nameFrom = at;
       while (at < to && TOKEN[bytes[at]!] === 1) at++;
-      if (at === to) return this.cut(to);
+      if (at === to) return NEED_MORE;
       if (bytes[at] !== Byte.Colon || at === nameFrom) {
         if (at !== nameFrom || bytes[at] !== Byte.Cr) return MALFORMED;
         if (at + 1 === to) return NEED_MORE;
@@ -109,7 +114,7 @@ export class ResponseParser {
       while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
       const valueFrom = at;
       while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
-      if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return this.cut(to);
+      if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return NEED_MORE;
       if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === MAX_FIELDS) return MALFORMED;
       let valueTo = at;
       while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
@@ -118,15 +123,12 @@ export class ResponseParser {
     }
   }
 
-  private cut(to: number): number {
-    return to - this.headFrom > MAX_RESPONSE_HEAD_BYTES ? MALFORMED : NEED_MORE;
-  }
-
   /** RFC 9112 §6.3: how long the body is. Anything that two readers could read in two ways is refused. */
   private judge(headers: HeaderBlock, method: Method): boolean {
     let lengthIndex = -1;
     let codingIndex = -1;
     this.keepAlive = this.minor === 1;
+    this.closes = false;
     for (let i = 0; i < headers.count; i++) {
       const id = headers.ids[i];
       if (id === HeaderId.ContentLength) {
@@ -137,6 +139,7 @@ export class ResponseParser {
         codingIndex = i;
       } else if (id === HeaderId.Connection) this.readConnection(headers, i);
     }
+    if (this.closes) this.keepAlive = false;
     if (codingIndex >= 0 && (lengthIndex >= 0 || this.minor === 0)) return false;
     if (lengthIndex >= 0) {
       this.contentLength = parseContentLength(headers, lengthIndex);
@@ -157,6 +160,7 @@ export class ResponseParser {
   }
 
   private readConnection(headers: HeaderBlock, index: number): void {
+    let close = false;
     const bytes = headers.bytes;
     const to = headers.spans[index * 4 + 3]!;
     for (let at = headers.spans[index * 4 + 2]!; at < to; ) {
@@ -166,11 +170,12 @@ export class ResponseParser {
       let b = end;
       while (a < b && (bytes[a] === Byte.Space || bytes[a] === Byte.Tab)) a++;
       while (b > a && (bytes[b - 1] === Byte.Space || bytes[b - 1] === Byte.Tab)) b--;
-      if (equalsLower(bytes, a, b, CLOSE)) this.keepAlive = false;
+      if (equalsLower(bytes, a, b, CLOSE)) close = true;
       else if (equalsLower(bytes, a, b, KEEP_ALIVE)) this.keepAlive = true;
       else if (b > a && !equalsLower(bytes, a, b, UPGRADE)) markNamed(headers, a, b);
       at = end + 1;
     }
+    if (close) this.closes = true;
   }
 }
 

@@ -12,7 +12,8 @@ export class TrailerSection {
   private bytes: Uint8Array = EMPTY_BYTES;
   private end = 0;
   private lineFrom = 0;
-  private count = 0;
+  /** Fields so far. */
+  count = 0;
 
   /** Makes ready for another body. The buffer of an earlier one is let go. */
   reset(): void {
@@ -22,11 +23,6 @@ export class TrailerSection {
     this.end = 0;
     this.lineFrom = 0;
     this.count = 0;
-  }
-
-  /** Whether there was any field. */
-  hasFields(): boolean {
-    return this.count > 0;
   }
 
   /**

@@ -47,7 +47,7 @@ export class ClientSession {
   readonly ended: string[] = [];
   readonly exceptions: unknown[] = [];
   closes = 0;
-  private readonly wheel: TimerWheel;
+  readonly wheel: TimerWheel;
 
   /** @param script handles every request */
   constructor(script: Script, settings: Partial<ConnectionSettings> = {}, phases: readonly Phase[] = []) {

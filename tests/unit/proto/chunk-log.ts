@@ -63,7 +63,7 @@ export function expectedChunks(vector: ChunkVector): string {
 /** The trailers that a decoder has read, as pairs. */
 export function trailersOf(of: ChunkedDecoder): [string, string][] {
   trailerFields.resetOwn();
-  if (of.trailers.hasFields()) of.trailers.appendTo(trailerFields);
+  if (of.trailers.count > 0) of.trailers.appendTo(trailerFields);
   return Array.from({ length: trailerFields.count }, (_, i) => [trailerFields.nameText(i), trailerFields.valueText(i)]);
 }
 

@@ -151,4 +151,4 @@ const LOWER_U = 0x75;
 const LOWER_X = 0x78;
 /** Stands for a character that has no byte of its own. */
 const BEYOND_ASCII = 0x80;
-const JSON_ESCAPES: Readonly<Record<number, number>> = { 0x62: 0x08, 0x66: 0x0c, 0x6e: 0x0a, 0x72: 0x0d, 0x74: 0x09 };
+const JSON_ESCAPES: Readonly<Record<number, number>> = { 98: 0x08, 102: 0x0c, 110: 0x0a, 114: 0x0d, 116: 0x09 };

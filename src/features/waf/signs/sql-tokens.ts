@@ -1,4 +1,4 @@
-import { Byte, table } from "../../../core/ascii.ts";
+import { Byte, EMPTY_BYTES, table } from "../../../core/ascii.ts";
 import { SQL_WORDS, Sql } from "./sql-words.ts";
 
 /**
@@ -9,14 +9,15 @@ export class SqlTokens {
   readonly kinds: Uint8Array = new Uint8Array(MAX_TOKENS);
   readonly froms: Int32Array = new Int32Array(MAX_TOKENS);
   readonly tos: Int32Array = new Int32Array(MAX_TOKENS);
-  private bytes: Uint8Array = new Uint8Array(0);
+  /** The value that is read. */
+  source: Uint8Array = EMPTY_BYTES;
   private end = 0;
   private at = 0;
   private count = 0;
 
   /** Makes ready to read from `from` on. */
   begin(bytes: Uint8Array, from: number, to: number): void {
-    this.bytes = bytes;
+    this.source = bytes;
     this.at = from;
     this.end = to;
     this.count = 0;
@@ -39,6 +40,11 @@ export class SqlTokens {
     return index < MAX_TOKENS ? this.tos[index]! : this.end;
   }
 
+  /** A byte of the value; 0 behind its end. */
+  byteAt(at: number): number {
+    return at < this.end ? this.source[at]! : 0;
+  }
+
   private read(): void {
     const from = this.skipBlanks(this.at);
     const kind = from < this.end ? this.readToken(from) : Sql.End;
@@ -49,7 +55,7 @@ export class SqlTokens {
   }
 
   private skipBlanks(from: number): number {
-    const bytes = this.bytes;
+    const bytes = this.source;
     let at = from;
     while (at < this.end) {
       const byte = bytes[at]!;
@@ -73,14 +79,14 @@ export class SqlTokens {
   private closeOfComment(from: number): number {
     const limit = Math.min(this.end, from + MAX_TEXT_BYTES);
     for (let at = from; at < limit; at++) {
-      if (this.bytes[at] === Byte.Star && this.bytes[at + 1] === Byte.Slash && at + 1 < this.end) return at + 2;
+      if (this.source[at] === Byte.Star && this.source[at + 1] === Byte.Slash && at + 1 < this.end) return at + 2;
     }
     return -1;
   }
 
   private readToken(from: number): Sql {
-    const byte = this.bytes[from]!;
-    if (isDigit(byte) || (byte === Byte.Dot && isDigit(this.bytes[from + 1]!))) return this.readNumber(from);
+    const byte = this.source[from]!;
+    if (isDigit(byte) || (byte === Byte.Dot && isDigit(this.source[from + 1]!))) return this.readNumber(from);
     if (IS_NAME[byte] === 1) return this.readWord(from);
     switch (byte) {
       case Byte.Quote:
@@ -89,7 +95,7 @@ export class SqlTokens {
       case BACKTICK:
         return this.readText(from, byte) === Sql.Text ? Sql.Name : Sql.Other;
       case Byte.At:
-        this.at = this.nameEnd(from + (this.bytes[from + 1] === Byte.At ? 2 : 1));
+        this.at = this.nameEnd(from + (this.source[from + 1] === Byte.At ? 2 : 1));
         return Sql.Variable;
       default:
         return this.readMark(from, byte);
@@ -97,7 +103,7 @@ export class SqlTokens {
   }
 
   private readNumber(from: number): Sql {
-    const bytes = this.bytes;
+    const bytes = this.source;
     let at = from;
     if (bytes[at] === Byte.Zero && bytes[at + 1] === LOWER_X) {
       at += 2;
@@ -115,13 +121,16 @@ export class SqlTokens {
 
   private readWord(from: number): Sql {
     this.at = this.nameEnd(from);
-    const word = SQL_WORDS.valueOf(this.bytes, from, this.at);
+    const word = SQL_WORDS.valueOf(this.source, from, this.at);
     return word === 0 ? Sql.Name : word;
   }
 
   private nameEnd(from: number): number {
     let at = from;
-    while (at < this.end && (IS_NAME[this.bytes[at]!] === 1 || isDigit(this.bytes[at]!) || this.bytes[at] === Byte.Dot))
+    while (
+      at < this.end &&
+      (IS_NAME[this.source[at]!] === 1 || isDigit(this.source[at]!) || this.source[at] === Byte.Dot)
+    )
       at++;
     return at;
   }
@@ -129,8 +138,8 @@ export class SqlTokens {
   private readText(from: number, quote: number): Sql {
     const limit = Math.min(this.end, from + MAX_TEXT_BYTES);
     for (let at = from + 1; at < limit; at++) {
-      if (this.bytes[at] === Byte.Backslash) at++;
-      else if (this.bytes[at] === quote) {
+      if (this.source[at] === Byte.Backslash) at++;
+      else if (this.source[at] === quote) {
         this.at = at + 1;
         return Sql.Text;
       }
@@ -140,11 +149,11 @@ export class SqlTokens {
   }
 
   private readMark(from: number, byte: number): Sql {
-    const next = this.bytes[from + 1]!;
+    const next = this.source[from + 1]!;
     const isPair = next === byte || (COMPARISON[byte] === 1 && COMPARISON[next] === 1);
-    this.at = from + (isPair && from + 1 < this.end ? 2 : 1);
-    // <=>, !==, ===
-    if (this.at === from + 2 && COMPARISON[byte] === 1 && COMPARISON[this.bytes[this.at]!] === 1) this.at++;
+    this.at = from + (isPair ? 2 : 1);
+    // Three of them: <=>, !==, ===.
+    if (isPair && COMPARISON[byte] === 1 && COMPARISON[this.source[this.at]!] === 1) this.at++;
     switch (byte) {
       case Byte.Dash:
         return isPair ? Sql.Comment : Sql.Arithmetic;
@@ -156,7 +165,7 @@ export class SqlTokens {
       case BAR:
         return isPair ? Sql.Logic : Sql.Arithmetic;
       case BANG:
-        return COMPARISON[next] === 1 ? Sql.Compare : Sql.Prefix;
+        return next === Byte.Equals ? Sql.Compare : Sql.Prefix;
       default:
         return this.readSingle(byte, next);
     }
@@ -215,10 +224,13 @@ const LOWER_X = 0x78;
 const BAR = 0x7c;
 const TILDE = 0x7e;
 /** White space of MySQL, the no-break space of Latin-1 included. */
-const IS_BLANK: Uint8Array = table((byte) => ((byte >= 0x09 && byte <= 0x0d) || byte === 0x20 || byte === 0xa0 ? 1 : 0));
+const IS_BLANK: Uint8Array = table((byte) =>
+  (byte >= 0x09 && byte <= 0x0d) || byte === 0x20 || byte === 0xa0 ? 1 : 0,
+);
 /** Letters, underscore, dollar, and all beyond ASCII but the no-break space. */
 const IS_NAME: Uint8Array = table((byte) => {
   const isLetter = byte >= 0x61 && byte <= 0x7a;
   return isLetter || byte === 0x5f || byte === 0x24 || (byte >= 0x80 && byte !== 0xa0) ? 1 : 0;
 });
-const COMPARISON: Uint8Array = table((byte) => (byte === 0x3d || byte === 0x3c || byte === 0x3e || byte === 0x21 ? 1 : 0));
+/** !, <, =, >: alone or side by side they compare. */
+const COMPARISON: Uint8Array = table((byte) => (byte === BANG || (byte >= LESS && byte <= GREATER) ? 1 : 0));

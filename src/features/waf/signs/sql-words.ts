@@ -74,9 +74,15 @@ export const SQL_WORDS: WordSet = new WordSet([
   [Sql.Statement, "replace rename load copy call handler begin set pragma attach vacuum kill do if"],
   [Sql.Shutdown, "shutdown"],
   [Sql.Function, "sleep benchmark pg_sleep ascii ord substring substr mid length char_length len concat concat_ws"],
-  [Sql.Function, "group_concat char chr hex unhex bin conv md5 sha1 load_file extractvalue updatexml user current_user"],
+  [
+    Sql.Function,
+    "group_concat char chr hex unhex bin conv md5 sha1 load_file extractvalue updatexml user current_user",
+  ],
   [Sql.Function, "session_user system_user database schema version ifnull iif nullif coalesce count exp row elt left"],
-  [Sql.Function, "right make_set find_in_set locate instr position strcmp lower upper trim cast convert json_keys rand"],
+  [
+    Sql.Function,
+    "right make_set find_in_set locate instr position strcmp lower upper trim cast convert json_keys rand",
+  ],
   [Sql.Function, "json_extract xmltype randomblob typeof sqlite_version row_count gtid_subset geometrycollection"],
   [Sql.Function, "polygon multipoint linestring st_latfromgeohash generate_series pg_read_file lo_import query_to_xml"],
   [Sql.Function, "dbms_pipe.receive_message dbms_lock.sleep utl_http.request utl_inaddr.get_host_address"],

@@ -1,0 +1,256 @@
+import { Byte, table } from "../../../core/ascii.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import { isHandlerName } from "./event-names.ts";
+import { isScriptUrl } from "./script-url.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Reads tags as a browser would and says which of them run or load something. Every byte is read once, but behind a
+ * quote that is not closed within MAX_VALUE_BYTES, where reading starts anew: that cannot happen often, since a quote
+ * of the same kind would close it.
+ */
+export class MarkupScan {
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private value: ValueReading | null = null;
+  private listener: SignListener | null = null;
+  /** The attribute that was read last. */
+  private nameFrom = 0;
+  private nameTo = 0;
+  private valueFrom = 0;
+  private valueTo = 0;
+  private isUnclosed = false;
+
+  /** Looks at every tag in the value. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    this.value = value;
+    this.bytes = value.bytes;
+    this.length = value.length;
+    this.listener = listener;
+    for (let at = this.nextTag(0); at >= 0; at = this.nextTag(at)) at = this.readTag(at);
+  }
+
+  private nextTag(from: number): number {
+    const at = this.bytes.indexOf(LESS, from);
+    return at >= 0 && at < this.length ? at : -1;
+  }
+
+  /** @returns where to look on */
+  private readTag(open: number): number {
+    const { bytes } = this;
+    let at = open + 1;
+    if (bytes[at] === Byte.Slash) at++;
+    if (bytes[at] === BANG || bytes[at] === Byte.Question) return this.readDeclaration(open, at + 1);
+    const from = at;
+    if (bytes[at]! < Byte.LowerA || bytes[at]! > LOWER_Z) return open + 1;
+    while (IS_TAG_NAME[bytes[at]!] === 1) at++;
+    const kind = TAGS.valueOf(bytes, lastPart(bytes, from, at), at);
+    const behindName = at;
+    const isClosing = bytes[open + 1] === Byte.Slash;
+    at = this.readAttributes(at, open, kind);
+    if (kind === Tag.Script && !isClosing && this.isScript(open, behindName, at)) this.report(Sign.ScriptElement, open);
+    return Math.max(at, behindName);
+  }
+
+  /** Reads the attributes of a tag. @returns the offset behind it, or where reading was given up */
+  private readAttributes(from: number, open: number, kind: Tag): number {
+    const { bytes } = this;
+    const limit = this.length;
+    let at = from;
+    let loads = false;
+    this.isUnclosed = false;
+    while (at < limit && !this.isUnclosed) {
+      while (at < limit && IS_GAP[bytes[at]!] === 1) at++;
+      // Where another tag begins, this one is text.
+      if (at >= limit || bytes[at] === GREATER || bytes[at] === LESS) break;
+      const before = at;
+      at = this.readAttribute(at, limit);
+      if (isHandlerName(bytes, this.nameFrom, this.nameTo) && this.valueFrom >= 0) {
+        this.report(Sign.EventHandler, this.nameFrom);
+      }
+      loads = this.judgeAttribute(kind) || loads;
+      if (at <= before) at = before + 1;
+    }
+    if (loads && (kind === Tag.Active || kind === Tag.Base)) this.reportActive(open);
+    if (this.isUnclosed) return this.valueFrom;
+    return at < limit && bytes[at] === GREATER ? at + 1 : at;
+  }
+
+  /** Reads one attribute; `valueFrom` is -1 where it has no value. @returns the offset behind it */
+  private readAttribute(from: number, limit: number): number {
+    const { bytes } = this;
+    let at = from;
+    while (at < limit && IS_ATTRIBUTE_NAME[bytes[at]!] === 1) at++;
+    this.nameFrom = from;
+    this.nameTo = at;
+    this.valueFrom = -1;
+    this.valueTo = -1;
+    while (at < limit && IS_SPACE[bytes[at]!] === 1) at++;
+    if (bytes[at] !== Byte.Equals) return at;
+    at++;
+    while (at < limit && IS_SPACE[bytes[at]!] === 1) at++;
+    const quote = bytes[at]!;
+    if (quote === Byte.Quote || quote === APOSTROPHE || quote === BACKTICK) {
+      const end = Math.min(limit, at + MAX_VALUE_BYTES);
+      this.valueFrom = ++at;
+      while (at < end && bytes[at] !== quote) at++;
+      this.valueTo = at;
+      this.isUnclosed = bytes[at] !== quote || at >= limit;
+      return at + 1;
+    }
+    this.valueFrom = at;
+    while (at < limit && IS_SPACE[bytes[at]!] !== 1 && bytes[at] !== GREATER) at++;
+    this.valueTo = at;
+    return at;
+  }
+
+  /** @returns whether the attribute makes an active element load something */
+  private judgeAttribute(kind: Tag): boolean {
+    const { bytes, nameFrom, nameTo, valueFrom, valueTo } = this;
+    if (valueFrom < 0) return false;
+    const attribute = ATTRIBUTES.valueOf(bytes, lastPart(bytes, nameFrom, nameTo), nameTo);
+    switch (attribute) {
+      case Attribute.Url:
+        if (isScriptUrl(bytes, valueFrom, valueTo)) this.report(Sign.ScriptUrl, valueFrom);
+        return valueTo > valueFrom;
+      case Attribute.Document:
+        this.report(Sign.EventHandler, nameFrom);
+        return true;
+      case Attribute.Style:
+        if (this.isActiveStyle(valueFrom, valueTo)) this.report(Sign.ScriptUrl, valueFrom);
+        return false;
+      case Attribute.Equivalent:
+        return kind === Tag.Active && (bytes[valueFrom] === LOWER_R || bytes[valueFrom] === LOWER_S);
+      default:
+        return false;
+    }
+  }
+
+  /** expression(…), behavior:, url(javascript:…): old browsers run them. */
+  private isActiveStyle(from: number, to: number): boolean {
+    const { bytes } = this;
+    for (let at = from; at < to; at++) {
+      if (bytes[at] === OPEN && isScriptUrl(bytes, at + 1, to)) return true;
+      const isWord = at === from || IS_TAG_NAME[bytes[at - 1]!] !== 1;
+      if (isWord && STYLES.valueOf(bytes, at, wordEnd(bytes, at, to)) !== 0) return true;
+    }
+    return false;
+  }
+
+  /** A script with a source, or with something behind it that looks like a program. */
+  private isScript(open: number, behindName: number, behindTag: number): boolean {
+    const { bytes } = this;
+    // <script/… and <script ⟨attribute⟩ are no way to talk about the tag.
+    for (let at = behindName; at < behindTag - 1; at++) {
+      if (bytes[at] === Byte.Equals || bytes[at] === Byte.Slash) return true;
+    }
+    if (bytes[behindTag - 1] !== GREATER) return open > 0 && bytes[open - 1] !== Byte.Space && behindTag >= this.length;
+    const limit = Math.min(this.length, behindTag + MAX_PROGRAM_BYTES);
+    for (let at = behindTag; at < limit; at++) {
+      const byte = bytes[at]!;
+      if (byte === OPEN || byte === Byte.Equals || byte === BACKTICK || byte === OPEN_BRACE || byte === LESS)
+        return true;
+      if (byte === Byte.Semicolon || byte === Byte.LeftBracket) return true;
+    }
+    return false;
+  }
+
+  /** <!DOCTYPE … [<!ENTITY x SYSTEM "file:…">]>: entities that make an XML parser read files. */
+  private readDeclaration(open: number, from: number): number {
+    const { bytes } = this;
+    const end = wordEnd(bytes, from, this.length);
+    if (DECLARATIONS.valueOf(bytes, from, end) === 0) return open + 1;
+    for (let at = end; at < this.length && bytes[at] !== GREATER && bytes[at] !== LESS; at++) {
+      const isStart = IS_SPACE[bytes[at]!] === 1;
+      if (isStart && SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length)) !== 0) {
+        this.report(Sign.ExternalEntity, open);
+        return at;
+      }
+    }
+    return open + 1;
+  }
+
+  /** In a query nobody writes such elements; in a body they may be an article's. */
+  private reportActive(open: number): void {
+    this.report(this.value!.place === Place.Body ? Sign.EmbeddedElement : Sign.ActiveElement, open);
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+const enum Tag {
+  Script = 1,
+  /** Elements that load another document or send the browser elsewhere. */
+  Active,
+  Base,
+}
+
+const enum Attribute {
+  Url = 1,
+  /** A whole document. */
+  Document,
+  Style,
+  /** http-equiv: refresh, set-cookie. */
+  Equivalent,
+}
+
+/** Where the part behind the last colon begins: svg:script, xlink:href. */
+function lastPart(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1] !== Byte.Colon) at--;
+  return at;
+}
+
+function wordEnd(bytes: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && (IS_TAG_NAME[bytes[at]!] === 1 || bytes[at] === Byte.Dash)) at++;
+  return at;
+}
+
+const TAGS: WordSet = new WordSet([
+  [Tag.Script, "script"],
+  [Tag.Active, "iframe frame frameset object embed applet meta portal fencedframe import xml"],
+  [Tag.Base, "base"],
+]);
+const ATTRIBUTES: WordSet = new WordSet([
+  [
+    Attribute.Url,
+    "href src action formaction data to from values background poster codebase code archive content dynsrc",
+  ],
+  [Attribute.Url, "lowsrc url manifest movie ping"],
+  [Attribute.Document, "srcdoc"],
+  [Attribute.Style, "style"],
+  [Attribute.Equivalent, "http-equiv"],
+]);
+const STYLES: WordSet = new WordSet([[1, "expression behavior -moz-binding"]]);
+const DECLARATIONS: WordSet = new WordSet([[1, "doctype entity"]]);
+const SOURCES: WordSet = new WordSet([[1, "system public"]]);
+const MAX_VALUE_BYTES = 512;
+/** How much of a script's text is looked at. */
+const MAX_PROGRAM_BYTES = 64;
+const BANG = 0x21;
+const APOSTROPHE = 0x27;
+const OPEN = 0x28;
+const LESS = 0x3c;
+const GREATER = 0x3e;
+const BACKTICK = 0x60;
+const LOWER_R = 0x72;
+const LOWER_S = 0x73;
+const LOWER_Z = 0x7a;
+const OPEN_BRACE = 0x7b;
+const IS_SPACE: Uint8Array = table((byte) => ((byte >= 0x09 && byte <= 0x0d) || byte === 0x20 ? 1 : 0));
+/** What stands between attributes: white space, slashes, stray quotes and equals signs, control bytes. */
+const IS_GAP: Uint8Array = table((byte) =>
+  byte <= 0x20 || byte === Byte.Slash || byte === Byte.Quote || byte === APOSTROPHE || byte === Byte.Equals ? 1 : 0,
+);
+const IS_TAG_NAME: Uint8Array = table((byte) =>
+  (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x30 && byte <= 0x39) || byte === Byte.Colon ? 1 : 0,
+);
+const IS_ATTRIBUTE_NAME: Uint8Array = table((byte) => {
+  const ends = byte <= 0x20 || byte === Byte.Slash || byte === Byte.Equals || byte === GREATER || byte === LESS;
+  return ends || byte === Byte.Quote || byte === APOSTROPHE ? 0 : 1;
+});

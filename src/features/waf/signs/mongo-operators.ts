@@ -1,0 +1,81 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds operators of document databases where a plain value is due: on a name that says "password" and the like
+ * (`password[$ne]=x`, {"password": {"$ne": ""}}), and code in $where. On other names they are filters of many an API.
+ */
+export function findMongoOperators(value: ValueReading, listener: SignListener): void {
+  const { bytes, length } = value;
+  for (let at = bytes.indexOf(DOLLAR); at >= 0 && at < length; at = bytes.indexOf(DOLLAR, at + 1)) {
+    let end = at + 1;
+    while (isLetter(bytes[end]!)) end++;
+    const operator = OPERATORS.valueOf(bytes, at + 1, end);
+    if (operator === 0) continue;
+    const isMember = isMemberName(value, at, end);
+    if (operator === CODE ? isMember || isCode(bytes, end) : isMember && isOnCredential(value, at)) {
+      listener.found(Sign.MongoOperator, at);
+    }
+  }
+}
+
+/** Whether the operator is the name of something: in brackets, in quotes before a colon, or the whole JSON name. */
+function isMemberName(value: ValueReading, at: number, end: number): boolean {
+  const { bytes } = value;
+  if (value.isName && at === 0) return end === value.length;
+  if (at === 0) return false;
+  if (bytes[at - 1] === Byte.LeftBracket) return value.isName && bytes[end] === Byte.RightBracket;
+  let next = end;
+  if (isQuote(bytes[at - 1]!)) {
+    if (!isQuote(bytes[end]!)) return false;
+    next++;
+  } else if (bytes[at - 1] !== OPEN_BRACE && bytes[at - 1] !== Byte.Space) return false;
+  while (bytes[next] === Byte.Space) next++;
+  return bytes[next] === Byte.Colon;
+}
+
+/** `$where=…this.…`, `$where=…function…`. */
+function isCode(bytes: Uint8Array, from: number): boolean {
+  return bytes[from] === Byte.Equals || bytes[from] === Byte.Colon;
+}
+
+function isOnCredential(value: ValueReading, at: number): boolean {
+  const { bytes, name } = value;
+  if (bytes[at - 1] === Byte.LeftBracket) {
+    const from = lastPart(bytes, 0, at - 1);
+    return CREDENTIALS.valueOf(bytes, from, at - 1) !== 0;
+  }
+  return CREDENTIALS.valueOf(name, value.lastNameFrom, value.nameLength) !== 0;
+}
+
+/** Where the last part of `user.password` or `user[password` begins. */
+function lastPart(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1] !== Byte.Dot && bytes[at - 1] !== Byte.LeftBracket) at--;
+  return at;
+}
+
+function isLetter(byte: number): boolean {
+  return byte >= Byte.LowerA && byte <= LOWER_Z;
+}
+
+function isQuote(byte: number): boolean {
+  return byte === Byte.Quote || byte === APOSTROPHE;
+}
+
+const CODE = 2;
+const OPERATORS: WordSet = new WordSet([
+  [1, "ne gt gte lt lte in nin eq regex exists not or and nor type all size mod"],
+  [CODE, "where function accumulator"],
+]);
+const CREDENTIALS: WordSet = new WordSet([
+  [1, "password passwd pass pwd passphrase pin otp secret token apikey api_key user username userid login email"],
+  [1, "account account_id session sessionid auth code hash resettoken reset_token"],
+]);
+const DOLLAR = 0x24;
+const APOSTROPHE = 0x27;
+const LOWER_Z = 0x7a;
+const OPEN_BRACE = 0x7b;

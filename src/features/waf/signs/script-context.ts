@@ -1,0 +1,309 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import { isHandlerName } from "./event-names.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds programs for a browser that come without a tag: behind a quote that closes one of the page's own, in an
+ * attribute that a quote opened, as a URL, in a template. One pass over the words of the value.
+ */
+export class ScriptContext {
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private listener: SignListener | null = null;
+  /** Offset behind the last word. */
+  private wordTo = 0;
+  /** The last quote that may have closed one of the page's: the first, third, … of its kind; -1 before there is one. */
+  private breakAt = -1;
+  /** The last of those that white space, a slash or a tag's end follows. */
+  private attributeBreakAt = -1;
+
+  /** Looks at every word of the value. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    this.bytes = value.bytes;
+    this.length = value.length;
+    this.listener = listener;
+    this.wordTo = 0;
+    this.breakAt = -1;
+    this.attributeBreakAt = -1;
+    this.judgeUrl();
+    this.readWords();
+  }
+
+  private readWords(): void {
+    const { bytes, length } = this;
+    let single = 0;
+    let double = 0;
+    for (let at = 0; at < length; ) {
+      const byte = bytes[at]!;
+      if (isWordByte(byte)) {
+        const from = at;
+        while (isWordByte(bytes[at]!)) at++;
+        this.judgeWord(from, at);
+        this.wordTo = at;
+        continue;
+      }
+      if (byte === APOSTROPHE && (++single & 1) === 1) this.noteBreak(at);
+      else if (byte === Byte.Quote && (++double & 1) === 1) this.noteBreak(at);
+      else if (byte === OPEN_BRACE && bytes[at + 1] === OPEN_BRACE) this.judgeTemplate(at);
+      else if (byte === Byte.LeftBracket && bytes[at + 1] === Byte.RightBracket) this.judgeBrackets(at);
+      at++;
+    }
+  }
+
+  private noteBreak(at: number): void {
+    this.breakAt = at;
+    const next = this.bytes[at + 1]!;
+    if (next <= Byte.Space || next === Byte.Slash || next === GREATER) this.attributeBreakAt = at;
+  }
+
+  private judgeWord(from: number, to: number): void {
+    const { bytes } = this;
+    const word = WORDS.valueOf(bytes, from, to);
+    if (word !== 0) {
+      const next = this.skipBlanks(to);
+      if (word === Word.Sink) this.judgeCall(from, next);
+      else if (word === Word.Object) this.judgeObject(from, to);
+      else if (word === Word.Codes && bytes[next] === OPEN && this.countNumbers(next + 1) >= MIN_CODES)
+        this.report(Sign.ScriptSink, from);
+    } else if (isHandlerName(bytes, from, to)) this.judgeHandler(from, to);
+  }
+
+  /** alert(1), eval`…`: an attack behind a break, or when its argument is one. */
+  private judgeCall(from: number, open: number): void {
+    const { bytes } = this;
+    if (bytes[open] !== OPEN && bytes[open] !== BACKTICK) return;
+    const inside = this.skipBlanks(open + 1);
+    let end = inside;
+    while (isWordByte(bytes[end]!)) end++;
+    const argument = WORDS.valueOf(bytes, inside, end);
+    if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
+    else if (argument === Word.Object && bytes[end] === Byte.Dot) this.report(Sign.ScriptSink, from);
+    else if (argument === Word.Decoder || argument === Word.Codes) this.report(Sign.ScriptSink, from);
+  }
+
+  /** document.cookie, location=…, window['…']: where a program just began, or glued to a string. */
+  private judgeObject(from: number, to: number): void {
+    const { bytes } = this;
+    const next = bytes[to]!;
+    if (next !== Byte.Dot && next !== Byte.Equals && next !== Byte.LeftBracket) return;
+    if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
+    else if (next === Byte.Dot && bytes[from - 1] === PLUS) {
+      let end = to + 1;
+      while (isWordByte(bytes[end]!)) end++;
+      if (WORDS.valueOf(bytes, to + 1, end) === Word.Secret) this.report(Sign.ScriptSink, from);
+    }
+  }
+
+  /** onerror=… outside a tag: behind a quote that ended an attribute, or with a call that gives it away. */
+  private judgeHandler(from: number, to: number): void {
+    const { bytes } = this;
+    const before = from === 0 ? Byte.Space : bytes[from - 1]!;
+    const isAttribute = before <= Byte.Space || before === Byte.Slash || before === Byte.Quote || before === APOSTROPHE;
+    const equals = this.skipBlanks(to);
+    if (!isAttribute || bytes[equals] !== Byte.Equals) return;
+    if (this.attributeBreakAt >= 0 || this.breakAt === from - 1) this.report(Sign.EventHandler, from);
+    else if (this.hasCall(equals + 1)) this.report(Sign.EventHandler, from);
+  }
+
+  /** Whether a call of one of the sinks begins within the next bytes. */
+  private hasCall(from: number): boolean {
+    const { bytes } = this;
+    const limit = Math.min(this.length, from + MAX_HANDLER_BYTES);
+    for (let at = from; at < limit; ) {
+      if (!isWordByte(bytes[at]!)) {
+        at++;
+        continue;
+      }
+      const start = at;
+      while (at < limit && isWordByte(bytes[at]!)) at++;
+      const isCall = bytes[at] === OPEN || bytes[at] === BACKTICK;
+      if (isCall && WORDS.valueOf(bytes, start, at) === Word.Sink) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Whether nothing but operators stands between a quote that closed one of the page's and the word at `from`; names
+   * in front of it as in window.alert do not matter. At the start of a value an operator alone will do.
+   */
+  private isBehindBreak(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    for (let names = 0; names < MAX_NAMES && bytes[at - 1] === Byte.Dot; names++) {
+      at--;
+      while (at > 0 && isWordByte(bytes[at - 1]!)) at--;
+    }
+    const limit = Math.max(0, at - MAX_OPERATORS);
+    let before = at - 1;
+    while (before >= limit && !isWordByte(bytes[before]!) && !isQuote(bytes[before]!)) before--;
+    if (before < 0) return at > 0 && OPENERS.includes(bytes[at - 1]!);
+    if (bytes[at - 1] === OPEN_BRACE && bytes[at - 2] === DOLLAR) return true;
+    // With nothing in between, the quote belongs to a string that holds the word.
+    return isQuote(bytes[before]!) && before === this.breakAt && before < at - 1 && !this.isOnlySpace(before + 1, at);
+  }
+
+  private isOnlySpace(from: number, to: number): boolean {
+    for (let at = from; at < to; at++) {
+      if (this.bytes[at]! > Byte.Space) return false;
+    }
+    return true;
+  }
+
+  /** The value is a URL that runs a script. Prose that begins with "JavaScript:" goes on with a word and a blank. */
+  private judgeUrl(): void {
+    const { bytes } = this;
+    let from = 0;
+    while (from < this.length && (bytes[from]! <= Byte.Space || isQuote(bytes[from]!))) from++;
+    let at = from;
+    while (isWordByte(bytes[at]!) || (bytes[at]! < Byte.Space && at < this.length)) at++;
+    if (bytes[at] !== Byte.Colon) return;
+    const scheme = SCHEMES.valueOf(bytes, from, at);
+    if (scheme === DATA ? this.isDocument(at + 1) : scheme === SCRIPT && this.isProgram(at + 1)) {
+      this.report(Sign.ScriptUrl, from);
+    }
+  }
+
+  private isDocument(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    while (isWordByte(bytes[at]!) || bytes[at] === Byte.Slash || bytes[at] === PLUS) at++;
+    return DOCUMENTS.valueOf(bytes, from, at) !== 0;
+  }
+
+  private isProgram(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    while (bytes[at] !== 0 && bytes[at]! <= Byte.Space) at++;
+    const first = at;
+    while (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
+    const next = bytes[at]!;
+    if (at > first) {
+      const isVoid = VOID.valueOf(bytes, first, at) !== 0;
+      return !isVoid && (next === OPEN || next === BACKTICK || next === Byte.Equals || next === Byte.LeftBracket);
+    }
+    return next > Byte.Space && next !== Byte.Semicolon && next < Byte.Del;
+  }
+
+  /** {{constructor.constructor('…')()}}: an expression that leaves its sandbox. */
+  private judgeTemplate(open: number): void {
+    const { bytes } = this;
+    const limit = Math.min(this.length, open + MAX_TEMPLATE_BYTES);
+    for (let at = open + 2; at < limit && bytes[at] !== CLOSE_BRACE; ) {
+      const from = at;
+      while (at < limit && isWordByte(bytes[at]!)) at++;
+      const word = WORDS.valueOf(bytes, from, at);
+      if (word === Word.Maker || (word === Word.Sink && bytes[at] === OPEN)) {
+        this.report(Sign.TemplateScript, open);
+        return;
+      }
+      if (at === from) at++;
+    }
+  }
+
+  /** [][(![]+[])…: a program without letters; []["filter"]["constructor"]. */
+  private judgeBrackets(at: number): void {
+    const { bytes } = this;
+    if (bytes[at + 2] !== Byte.LeftBracket) return;
+    const next = bytes[at + 3]!;
+    if (next === OPEN || next === BANG || next === Byte.LeftBracket) this.report(Sign.ScriptSink, at);
+  }
+
+  /** Numbers of a list, separated by commas. */
+  private countNumbers(from: number): number {
+    const { bytes } = this;
+    let count = 0;
+    let at = from;
+    while (count < MIN_CODES) {
+      at = this.skipBlanks(at);
+      const start = at;
+      while (isWordByte(bytes[at]!) && bytes[at]! <= LOWER_X) at++;
+      if (at === start) break;
+      count++;
+      at = this.skipBlanks(at);
+      if (bytes[at] !== Byte.Comma) break;
+      at++;
+    }
+    return count;
+  }
+
+  private skipBlanks(from: number): number {
+    let at = from;
+    const limit = from + MAX_OPERATORS;
+    while (at < limit && this.bytes[at]! <= Byte.Space && this.bytes[at] !== 0) at++;
+    return at;
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+const enum Word {
+  /** A function that attacks call. */
+  Sink = 1,
+  /** What a program in a page starts from. */
+  Object,
+  /** What of it is worth stealing. */
+  Secret,
+  /** Turns numbers into a program. */
+  Codes,
+  /** Turns text into a program. */
+  Decoder,
+  /** Leads from any value to Function. */
+  Maker,
+}
+
+function isWordByte(byte: number): boolean {
+  return (
+    (byte >= Byte.LowerA && byte <= LOWER_Z) ||
+    (byte >= Byte.Zero && byte <= Byte.Nine) ||
+    byte === DOLLAR ||
+    byte === Byte.Underscore
+  );
+}
+
+function isQuote(byte: number): boolean {
+  return byte === Byte.Quote || byte === APOSTROPHE;
+}
+
+const WORDS: WordSet = new WordSet([
+  [Word.Sink, "alert prompt confirm print eval fetch settimeout setinterval setimmediate function import execscript"],
+  [Word.Sink, "msgbox write writeln open postmessage createelement getscript queuemicrotask sendbeacon xmlhttprequest"],
+  [
+    Word.Object,
+    "document window location self top parent frames globalthis localstorage sessionstorage navigator this",
+  ],
+  [Word.Secret, "cookie localstorage sessionstorage domain location"],
+  [Word.Codes, "fromcharcode fromcodepoint"],
+  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string location name"],
+  [Word.Maker, "constructor __proto__ $on $eval $$constructor getownpropertydescriptor"],
+]);
+const SCRIPT = 1;
+const DATA = 2;
+const SCHEMES: WordSet = new WordSet([
+  [SCRIPT, "javascript vbscript livescript jscript"],
+  [DATA, "data"],
+]);
+const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+xml image/svg+xml text/xml text/javascript"]]);
+const VOID: WordSet = new WordSet([[1, "void"]]);
+/** What ends the expression, the block or the list that a value stands in: ) * + , - ; ] } */
+const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x5d, 0x7d];
+const MAX_NAMES = 3;
+const MAX_OPERATORS = 24;
+const MAX_HANDLER_BYTES = 64;
+const MAX_TEMPLATE_BYTES = 192;
+const MIN_CODES = 4;
+const BANG = 0x21;
+const DOLLAR = 0x24;
+const APOSTROPHE = 0x27;
+const OPEN = 0x28;
+const PLUS = 0x2b;
+const GREATER = 0x3e;
+const BACKTICK = 0x60;
+const LOWER_X = 0x78;
+const LOWER_Z = 0x7a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;

@@ -1,0 +1,83 @@
+import { Byte, HEX_VALUE, latin1 } from "../../../core/ascii.ts";
+
+/**
+ * Whether an attribute's value in `bytes[from, to)` is a URL that runs a script or holds a document: javascript:,
+ * vbscript:, data:text/html and the like. As in a browser, blanks and control bytes in it do not matter, and
+ * character references are undone. The harmless javascript:void(0) and javascript:; do not count.
+ */
+export function isScriptUrl(bytes: Uint8Array, from: number, to: number): boolean {
+  let length = 0;
+  for (let at = from; at < to && length < folded.length; ) {
+    const byte = bytes[at]!;
+    const value = byte === AMPERSAND ? reference(bytes, at, to) : byte;
+    at = byte === AMPERSAND ? referenceEnd : at + 1;
+    if (value > Byte.Space) folded[length++] = value | (value >= 0x41 && value <= 0x5a ? 0x20 : 0);
+  }
+  if (startsWith(DATA, 0, length)) return DOCUMENTS.some((type) => startsWith(type, DATA.length, length));
+  const scheme = SCHEMES.find((one) => startsWith(one, 0, length));
+  if (scheme === undefined) return hasRefresh(length);
+  return !HARMLESS.some((one) => length === scheme.length + one.length && startsWith(one, scheme.length, length));
+}
+
+/** 0;url=javascript:… as in the content of a meta element. */
+function hasRefresh(length: number): boolean {
+  for (let at = 0; at + URL_IS.length < length; at++) {
+    if (startsWith(URL_IS, at, length)) {
+      return SCHEMES.some((scheme) => startsWith(scheme, at + URL_IS.length, length));
+    }
+  }
+  return false;
+}
+
+function startsWith(text: Uint8Array, at: number, length: number): boolean {
+  if (at + text.length > length) return false;
+  for (let i = 0; i < text.length; i++) {
+    if (folded[at + i] !== text[i]) return false;
+  }
+  return true;
+}
+
+/** The character that a reference at `at` stands for, or the ampersand; `referenceEnd` is behind it. */
+function reference(bytes: Uint8Array, at: number, to: number): number {
+  referenceEnd = at + 1;
+  const limit = Math.min(to, at + MAX_REFERENCE_BYTES);
+  let value = 0;
+  let end = at + 1;
+  if (bytes[end] === Byte.Hash) {
+    const isHex = bytes[++end] === LOWER_X;
+    if (isHex) end++;
+    const base = isHex ? 16 : 10;
+    for (; end < limit && HEX_VALUE[bytes[end]!]! < base; end++)
+      value = Math.min(value * base + HEX_VALUE[bytes[end]!]!, 256);
+  } else {
+    for (const [name, byte] of REFERENCES) {
+      if (name.every((one, i) => bytes[end + i] === one)) {
+        value = byte;
+        end += name.length;
+        break;
+      }
+    }
+  }
+  if (value === 0) return AMPERSAND;
+  referenceEnd = bytes[end] === Byte.Semicolon ? end + 1 : end;
+  return value;
+}
+
+const AMPERSAND = 0x26;
+const LOWER_X = 0x78;
+const MAX_REFERENCE_BYTES = 16;
+const SCHEMES: readonly Uint8Array[] = ["javascript:", "vbscript:", "livescript:", "mocha:", "jscript:"].map(latin1);
+const DATA: Uint8Array = latin1("data:");
+const DOCUMENTS: readonly Uint8Array[] = ["text/html", "application/xhtml", "text/xml", "text/javascript"].map(latin1);
+const HARMLESS: readonly Uint8Array[] = ["", ";", "void(0)", "void(0);", "void0"].map(latin1);
+const URL_IS: Uint8Array = latin1("url=");
+const REFERENCES: readonly (readonly [Uint8Array, number])[] = [
+  [latin1("colon"), 0x3a],
+  [latin1("tab"), 0x09],
+  [latin1("newline"), 0x0a],
+  [latin1("lpar"), 0x28],
+  [latin1("amp"), 0x26],
+];
+/** The value as a browser reads it, as far as a scheme can reach. */
+const folded: Uint8Array = new Uint8Array(64);
+let referenceEnd = 0;

@@ -1,0 +1,238 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import type { SignListener } from "./sign-listener.ts";
+import { isSelectOfTable, isUnion } from "./sql-select.ts";
+import { isDigit, SqlTokens } from "./sql-tokens.ts";
+import { SQL_WORDS, Sql } from "./sql-words.ts";
+
+/** Finds what gives SQL away wherever it stands in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
+export class SqlPhrases {
+  private readonly tokens: SqlTokens = new SqlTokens();
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private listener: SignListener | null = null;
+
+  /** Looks at every word of the value once. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    const { bytes, length } = value;
+    this.bytes = bytes;
+    this.length = length;
+    this.listener = listener;
+    let at = 0;
+    while (at < length) {
+      if (!isWordByte(bytes[at]!)) {
+        if (bytes[at] === Byte.At && bytes[at + 1] === Byte.At) this.judgeVariable(at);
+        at++;
+        continue;
+      }
+      const from = at;
+      while (at < length && isWordByte(bytes[at]!)) at++;
+      const phrase = PHRASES.valueOf(bytes, from, at);
+      if (phrase !== 0) this.judge(phrase, from, at);
+    }
+  }
+
+  private judge(phrase: Phrase, from: number, to: number): void {
+    switch (phrase) {
+      case Phrase.Union:
+        this.tokens.begin(this.bytes, from, this.length);
+        if (isUnion(this.tokens, 0, false)) this.report(Sign.SqlUnion, from);
+        break;
+      case Phrase.Select:
+        this.tokens.begin(this.bytes, from, this.length);
+        if (isSelectOfTable(this.tokens, 1)) this.report(Sign.SqlSelect, from);
+        break;
+      case Phrase.Catalog:
+        if (this.bytes[to] === Byte.Dot || this.isBehind(from, Sql.From) || this.isBehind(from, Sql.Into)) {
+          this.report(Sign.SqlCatalog, from);
+        }
+        break;
+      case Phrase.Builder:
+        if (this.isBuilder(to)) this.report(Sign.SqlCatalog, from);
+        break;
+      default:
+        if (this.isAttackCall(phrase, from, to)) this.report(Sign.SqlFunction, from);
+    }
+  }
+
+  private isAttackCall(phrase: Phrase, from: number, to: number): boolean {
+    const { bytes } = this;
+    const open = this.skipBlanks(to);
+    const inside = this.skipBlanks(open + 1);
+    switch (phrase) {
+      case Phrase.Call:
+        return bytes[open] === OPEN;
+      case Phrase.Package:
+        return bytes[to] === Byte.Dot && isWordByte(bytes[to + 1]!);
+      case Phrase.Sleep:
+        return (
+          bytes[open] === OPEN && (isDigit(bytes[inside]!) || bytes[inside] === OPEN) && this.isInSql(from, inside)
+        );
+      case Phrase.Repeat:
+        return bytes[open] === OPEN && isDigit(bytes[inside]!) && isDigit(bytes[inside + 2]!);
+      case Phrase.Delay:
+        return this.isDelay(open);
+      case Phrase.File:
+        return this.isBehind(from, Sql.Into) && (isQuote(bytes[open]!) || isDigit(bytes[open]!));
+      case Phrase.LoadFile:
+        return bytes[open] === OPEN && (this.isInSql(from, inside) || isDigit(bytes[inside]!) || this.isPath(inside));
+      case Phrase.Procedure:
+        return this.isBehind(from, Sql.Statement) || bytes[from - 1] === Byte.Dot || isQuote(bytes[open]!);
+      default:
+        return false;
+    }
+  }
+
+  /** waitfor delay '0:0:5' */
+  private isDelay(at: number): boolean {
+    let end = at;
+    while (isWordByte(this.bytes[end]!)) end++;
+    const quote = this.skipBlanks(end);
+    return end > at && isQuote(this.bytes[quote]!) && isDigit(this.bytes[this.skipBlanks(quote + 1)]!);
+  }
+
+  /** char(65,66, chr(65)|| or concat(0x: strings that are put together so that no quote is needed. */
+  private isBuilder(open: number): boolean {
+    const { bytes } = this;
+    if (bytes[open] !== OPEN) return false;
+    let at = this.skipBlanks(open + 1);
+    if (bytes[at] === Byte.Zero && bytes[at + 1] === LOWER_X) return true;
+    if (!isDigit(bytes[at]!)) return false;
+    while (isDigit(bytes[at]!)) at++;
+    at = this.skipBlanks(at);
+    if (bytes[at] === Byte.Comma) return isDigit(bytes[this.skipBlanks(at + 1)]!) && bytes[at + 1] !== 0;
+    at = this.skipBlanks(at + 1);
+    return (bytes[at] === BAR && bytes[at + 1] === BAR) || bytes[at] === PLUS;
+  }
+
+  private judgeVariable(at: number): void {
+    let end = at + 2;
+    while (isWordByte(this.bytes[end]!)) end++;
+    if (VARIABLES.valueOf(this.bytes, at + 2, end) !== 0) this.report(Sign.SqlCatalog, at);
+  }
+
+  /** Whether a call at `from` stands where only SQL would have it, and not as a statement of a program. */
+  private isInSql(from: number, inside: number): boolean {
+    const { bytes } = this;
+    let at = from - 1;
+    while (at >= 0 && (isBlank(bytes[at]!) || bytes[at] === OPEN)) at--;
+    if (at < 0) return this.isWholeCall(inside);
+    const byte = bytes[at]!;
+    if (isWordByte(byte)) {
+      const word = this.wordBefore(at + 1);
+      return word >= Sql.Logic && word !== Sql.Statement && word !== Sql.Function;
+    }
+    return IN_EXPRESSION.includes(byte);
+  }
+
+  /** Whether nothing but digits and brackets stands from `at` on, up to a comment. */
+  private isWholeCall(at: number): boolean {
+    let end = at;
+    while (isDigit(this.bytes[end]!) || this.bytes[end] === CLOSE || this.bytes[end] === Byte.Dot) end++;
+    return end === this.length || this.bytes[end] === Byte.Hash || this.bytes[end] === Byte.Dash;
+  }
+
+  private isBehind(from: number, word: Sql): boolean {
+    let at = from;
+    while (at > 0 && isBlank(this.bytes[at - 1]!)) at--;
+    return at < from && this.wordBefore(at) === word;
+  }
+
+  /** What SQL makes of the word that ends before `to`. */
+  private wordBefore(to: number): Sql {
+    let from = to;
+    const limit = Math.max(0, to - MAX_WORD_BYTES);
+    while (from > limit && isWordByte(this.bytes[from - 1]!)) from--;
+    return SQL_WORDS.valueOf(this.bytes, from, to);
+  }
+
+  private isPath(at: number): boolean {
+    const { bytes } = this;
+    return isQuote(bytes[at]!) && (bytes[at + 1] === Byte.Slash || bytes[at + 2] === Byte.Colon);
+  }
+
+  /** Passes over white space and comments, some MAX_BLANKS bytes. */
+  private skipBlanks(from: number): number {
+    const { bytes } = this;
+    const limit = from + MAX_BLANKS;
+    let at = from;
+    while (at < limit) {
+      if (isBlank(bytes[at]!)) at++;
+      else if (bytes[at] === Byte.Slash && bytes[at + 1] === Byte.Star) {
+        at += 2;
+        while (at < limit && !(bytes[at] === Byte.Star && bytes[at + 1] === Byte.Slash)) at++;
+        at += 2;
+      } else break;
+    }
+    return at;
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+/** What has to be seen around a word before it counts. */
+const enum Phrase {
+  Union = 1,
+  Select,
+  Catalog,
+  Builder,
+  Call,
+  Package,
+  Sleep,
+  Repeat,
+  Delay,
+  File,
+  LoadFile,
+  Procedure,
+}
+
+function isWordByte(byte: number): boolean {
+  return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore;
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr) || byte === NO_BREAK_SPACE;
+}
+
+function isQuote(byte: number): boolean {
+  return byte === Byte.Quote || byte === APOSTROPHE;
+}
+
+const PHRASES: WordSet = new WordSet([
+  [Phrase.Union, "union"],
+  [Phrase.Select, "select"],
+  [Phrase.Catalog, "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects"],
+  [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
+  [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
+  [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset"],
+  [Phrase.Call, "opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec"],
+  [Phrase.Package, "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx"],
+  [Phrase.Sleep, "sleep"],
+  [Phrase.Repeat, "benchmark randomblob generate_series"],
+  [Phrase.Delay, "waitfor"],
+  [Phrase.File, "outfile dumpfile"],
+  [Phrase.LoadFile, "load_file"],
+  [
+    Phrase.Procedure,
+    "xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure sp_password",
+  ],
+]);
+const VARIABLES: WordSet = new WordSet([
+  [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
+]);
+const MAX_WORD_BYTES = 12;
+const MAX_BLANKS = 32;
+const APOSTROPHE = 0x27;
+const OPEN = 0x28;
+const CLOSE = 0x29;
+const PLUS = 0x2b;
+const LOWER_X = 0x78;
+const LOWER_Z = 0x7a;
+const BAR = 0x7c;
+const NO_BREAK_SPACE = 0xa0;
+/** What stands before a call within an expression: , | & - + * / ! ~ < > ^ */
+const IN_EXPRESSION: readonly number[] = [0x2c, 0x7c, 0x26, 0x2d, 0x2b, 0x2a, 0x2f, 0x21, 0x7e, 0x3c, 0x3e, 0x5e];

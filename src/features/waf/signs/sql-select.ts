@@ -1,0 +1,89 @@
+import type { SqlTokens } from "./sql-tokens.ts";
+import { Sql } from "./sql-words.ts";
+
+/**
+ * Whether a list of columns stands at token `at`, behind SELECT, that is none of prose: it begins with a literal, a
+ * star, a variable or a call, or with a name that a comma follows or a table.
+ */
+export function isSelectList(tokens: SqlTokens, at: number): boolean {
+  let first = at;
+  while (tokens.kind(first) === Sql.Quantity || tokens.kind(first) === Sql.Open) first++;
+  const second = tokens.kind(first + 1);
+  switch (tokens.kind(first)) {
+    case Sql.Number:
+    case Sql.Text:
+    case Sql.OpenText:
+    case Sql.Constant:
+      return second === Sql.Comma || second === Sql.From || isEnd(second) || second === Sql.Close;
+    case Sql.Variable:
+    case Sql.Arithmetic:
+      return true;
+    case Sql.Function:
+      return second === Sql.Open || isNameInList(tokens, first);
+    case Sql.Name:
+      return isNameInList(tokens, first);
+    case Sql.Select:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Whether SELECT list FROM table stands at token `at`, behind SELECT; the list may be one name, but not two in a row. */
+export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
+  for (let next = at; tokens.kind(next) !== Sql.End; next++) {
+    const kind = tokens.kind(next);
+    if (kind === Sql.From) return next > at && isTable(tokens, next + 1);
+    const isWord = kind === Sql.Name || kind === Sql.Other || kind === Sql.Statement;
+    if (isWord && next > at && tokens.kind(next - 1) === Sql.Name) return false;
+  }
+  return false;
+}
+
+/**
+ * Whether UNION [ALL] SELECT stands at token `at`, with a list behind it.
+ * @param isAnchored whether prose is out of the question already
+ */
+export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boolean {
+  let next = at + 1;
+  while (tokens.kind(next) === Sql.Quantity || tokens.kind(next) === Sql.Open) next++;
+  if (tokens.kind(next) !== Sql.Select) return false;
+  return isAnchored ? tokens.kind(next + 1) !== Sql.End : isSelectList(tokens, next + 1);
+}
+
+function isNameInList(tokens: SqlTokens, at: number): boolean {
+  const second = tokens.kind(at + 1);
+  if (second === Sql.From) return isTable(tokens, at + 2);
+  if (second !== Sql.Comma) return false;
+  const third = tokens.kind(at + 2);
+  const isColumn = third === Sql.Name || third === Sql.Number || third === Sql.Function || third === Sql.Constant;
+  // "select a, b or c" is prose, "select a,b from" is not.
+  const fourth = tokens.kind(at + 3);
+  return isColumn && (fourth === Sql.Comma || fourth === Sql.Open || (fourth === Sql.From && isTable(tokens, at + 4)));
+}
+
+/** Whether a table's name, and nothing that prose would say next, stands at token `at`. */
+function isTable(tokens: SqlTokens, at: number): boolean {
+  const kind = tokens.kind(at);
+  if (kind === Sql.Open) return tokens.kind(at + 1) === Sql.Select;
+  if (kind !== Sql.Name && kind !== Sql.Text && kind !== Sql.Function) return false;
+  const next = tokens.kind(at + 1);
+  switch (next) {
+    case Sql.Where:
+    case Sql.Close:
+    case Sql.Comma:
+    case Sql.Order:
+    case Sql.Limit:
+    case Sql.Union:
+    case Sql.Semicolon:
+    case Sql.Having:
+    case Sql.Into:
+      return true;
+    default:
+      return isEnd(next);
+  }
+}
+
+function isEnd(kind: Sql): boolean {
+  return kind === Sql.End || kind === Sql.Comment || kind === Sql.OpenText;
+}

@@ -1,0 +1,174 @@
+// A whole gateway without a system call: the phases in their order, sockets that take everything and forget it.
+import { Clock } from "../../../src/core/clock.ts";
+import { Fault } from "../../../src/core/fault.ts";
+import { TimerWheel } from "../../../src/core/timer-wheel.ts";
+import { EdgeContext } from "../../../src/edge/edge-context.ts";
+import { H1Connection } from "../../../src/edge/h1-connection.ts";
+import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
+import { ForwardEnd } from "../../../src/features/forward/forward-end.ts";
+import { ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
+import { RequestIds } from "../../../src/features/forward/request-id.ts";
+import { BodyLimitPhase } from "../../../src/features/ingest/body-limit.ts";
+import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
+import { buildRouter } from "../../../src/features/route/build-router.ts";
+import { PrefixGuard } from "../../../src/features/route/prefix-guard.ts";
+import { PrefixGuardPhase } from "../../../src/features/route/prefix-guard-phase.ts";
+import { RouteExactPhase } from "../../../src/features/route/route-exact.ts";
+import { RoutePrefixPhase } from "../../../src/features/route/route-prefix.ts";
+import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
+import { FramingRejects } from "../../../src/features/telemetry/framing-rejects.ts";
+import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
+import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
+import { ClientPeer } from "../../../src/message/client.ts";
+import type { Exchange } from "../../../src/message/exchange.ts";
+import { type Handler, type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
+import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/route.ts";
+import type { Target } from "../../../src/message/target.ts";
+import type { ByteSocket } from "../../../src/net/byte-socket.ts";
+import { SlabPool } from "../../../src/net/slab-pool.ts";
+import { WriterGroup } from "../../../src/net/socket-writer.ts";
+import { Turn } from "../../../src/net/turn.ts";
+import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
+import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
+import { LabelRegistry } from "../../../src/shared/label-registry.ts";
+import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
+import { OriginPool } from "../../../src/upstream/origin-pool.ts";
+import { SETTINGS } from "../../unit/edge/client-session.ts";
+import { IDLE } from "../../unit/edge/idle-ports.ts";
+
+/** A socket that takes everything and only counts it. */
+export class SinkSocket implements ByteSocket {
+  readonly remoteAddress = "192.0.2.7";
+  readonly localPort = 8080;
+  data: unknown = null;
+  bytes = 0;
+
+  write(_data: Uint8Array, _byteOffset?: number, byteLength = 0): number {
+    this.bytes += byteLength;
+    return byteLength;
+  }
+
+  end(): void {}
+  shutdown(): void {}
+  terminate(): void {}
+  pause(): void {}
+  resume(): void {}
+}
+
+/** What one worker has. */
+export class GatewayLab {
+  readonly turn: Turn = new Turn();
+  readonly writers: WriterGroup = new WriterGroup(new SlabPool());
+  readonly wheel: TimerWheel = new TimerWheel(this.turn.nowMs, fail);
+  readonly clock: Clock = new Clock(Date.now);
+  readonly pool: OriginPool = new OriginPool(ORIGIN, {
+    writers: this.writers,
+    wheel: this.wheel,
+    turn: this.turn,
+    idlePorts: IDLE,
+    beginTurn: () => this.turn.begin(),
+    endTurn: () => this.writers.flushAll(),
+    onException: fail,
+  });
+  readonly phases: readonly Phase[];
+  private readonly edge: EdgeContext;
+
+  constructor() {
+    const counters = this.counters();
+    const router = buildRouter(this.routes());
+    const guard = new PrefixGuard(router.routes.map((route) => route.init));
+    const waf = { mode: "enforce", anomalyThreshold: 5, disabledRules: [] } as const;
+    this.phases = [
+      counters,
+      new WafPhase(waf, { has: () => false }, router, { onIncident: fail }, this.clock),
+      new RouteExactPhase(router),
+      new PrefixGuardPhase(guard),
+      new RoutePrefixPhase(router),
+      new BodyLimitPhase(),
+      new NormalizePhase(new BodyBudget(createBodyBudget(1), 0, 1 << 24)),
+      { name: "dispatch", run: (ex) => ex.route!.handler.handle(ex) },
+    ];
+    this.edge = new EdgeContext({
+      writers: this.writers,
+      wheel: this.wheel,
+      clock: this.clock,
+      turn: this.turn,
+      observer: { onOpen: () => {}, onClose: () => {}, onRefused: fail, onException: fail },
+      idlePorts: IDLE,
+      settings: SETTINGS,
+      pipeline: new Pipeline(this.phases, [], [counters, new ForwardEnd()]),
+    });
+  }
+
+  /** A client's connection. */
+  client(socket: SinkSocket): H1Connection {
+    return new H1Connection(socket, this.edge, new ClientPeer(socket.remoteAddress, false, 8080));
+  }
+
+  /** One socket event. */
+  event(connection: H1Connection | H1UpstreamConnection, chunk: Buffer): void {
+    this.turn.begin();
+    connection.onData(chunk);
+    this.writers.flushAll();
+  }
+
+  private routes(): RouteInit[] {
+    const target: Target = {
+      upstream: this.pool,
+      basePath: Buffer.alloc(0),
+      onAnswer: () => {},
+      onFailure: fail,
+      onOver: () => {},
+    };
+    const choose = (ex: Exchange): Target => {
+      ex.target = target;
+      return target;
+    };
+    const services = { requestIds: new RequestIds(() => this.clock.nowMs), wheel: this.wheel, turn: this.turn };
+    const forward = new ForwardHandler(FORWARD, { choose, chooseAgain: choose }, services);
+    const files: Handler = { name: "files", handle: () => Verdict.Done };
+    return [
+      route(RouteKind.BuiltIn, "/health", true, new HealthHandler()),
+      route(RouteKind.BuiltIn, "/api/status", true, new HealthHandler()),
+      route(RouteKind.Upstream, "/node", false, forward),
+      route(RouteKind.Upstream, "/python", false, forward),
+      route(RouteKind.Upstream, "/go", false, forward),
+      route(RouteKind.Static, "/static", false, files),
+    ];
+  }
+
+  private counters(): CountersTap {
+    const routes = new LabelRegistry(["unmatched", "/health", "/node"], 100);
+    const labels = { routes: routes.ids(), upstreams: new LabelRegistry([], 10).ids() };
+    const counters = new WorkerCounters(createCounterBuffers(), labels);
+    return new CountersTap(counters, new FramingRejects(counters, new LogBatch({ write: fail }, counters), this.clock));
+  }
+}
+
+function route(kind: RouteKind, path: string, exact: boolean, handler: Handler): RouteInit {
+  const shared = { methods: [], hosts: [], stripPrefix: true, chunkedMode: ChunkedMode.Normalize, maxBodyBytes: 0 };
+  return { kind, label: path, path, exact, handler, ...shared };
+}
+
+/** Nothing goes wrong here; where it does, the figures would mean nothing. */
+function fail(why: unknown): never {
+  throw why instanceof Error ? why : new Error(`not expected: ${String(why as Fault)}`);
+}
+
+const FORWARD = {
+  preserveHost: true,
+  times: { connectMs: 5000, responseHeaderMs: 30_000, idleMs: 60_000 },
+  totalMs: 0,
+  retryAttempts: 1,
+  requestEdits: null,
+  responseEdits: null,
+};
+const ORIGIN = {
+  originKey: "http://origin.test:81",
+  hostname: "origin.test",
+  port: 81,
+  authority: "origin.test:81",
+  tls: null,
+  maxIdleConnections: 100,
+  idleTimeoutMs: 90_000,
+};

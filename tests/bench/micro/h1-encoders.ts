@@ -1,0 +1,55 @@
+// What writes HTTP/1.1: answers down, requests up.
+import { Clock } from "../../../src/core/clock.ts";
+import { encodeForwardHead } from "../../../src/features/forward/forward-head.ts";
+import { RequestIds } from "../../../src/features/forward/request-id.ts";
+import { HeaderBlock } from "../../../src/message/header-block.ts";
+import { FixedReply } from "../../../src/message/fixed-reply.ts";
+import { Method } from "../../../src/message/method.ts";
+import { ReplyHead } from "../../../src/message/reply-head.ts";
+import { encodeFixedReply, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
+import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";
+import { forwardExchange, targetAt } from "../../unit/forward/forward-exchange.ts";
+import { bench } from "../micro.ts";
+import { ANSWER, BROWSER_HEAD, PROXIED_HEAD, parsed } from "./samples.ts";
+
+const out = Buffer.allocUnsafeSlow(16384);
+const clock = new Clock(Date.now);
+
+const fixed = new FixedReply(200, [["Content-Type", "application/json"]], '{"status":"ok"}');
+
+bench("h1 reply encoder: prebuilt", () => {
+  fixed.date(clock.dateBytes, clock.second);
+  return encodeFixedReply(out, 0, fixed, null, true, Persistence.Silent);
+});
+
+const upstream = upstreamReply();
+
+bench("h1 reply encoder: of an upstream, 7 fields", () =>
+  encodeReplyHead(out, 0, upstream, false, Persistence.Silent, clock.dateBytes),
+);
+
+const settings = { preserveHost: true };
+const target = targetAt("origin.test:81");
+const requestIds = new RequestIds(() => clock.nowMs);
+for (const [name, head] of [
+  ["curl, 3 fields", PROXIED_HEAD],
+  ["browser, 16 fields", BROWSER_HEAD],
+] as const) {
+  const ex = forwardExchange(parsed(head));
+  ex.prefixLength = "/node".length;
+  bench(`h1 forward head encoder: ${name}, request id included`, () => {
+    requestIds.assign(ex);
+    return encodeForwardHead(ex, settings, target, out, 0);
+  });
+}
+
+function upstreamReply(): ReplyHead {
+  const reply = new ReplyHead();
+  const parser = new ResponseParser();
+  const headers: HeaderBlock = reply.headers;
+  headers.reset(ANSWER);
+  parser.begin(0);
+  if (parser.parse(ANSWER, ANSWER.length, headers, Method.Get) < 0) throw new Error("the sample is not an answer");
+  parser.describe(reply, Method.Get);
+  return reply;
+}

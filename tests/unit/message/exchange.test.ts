@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import { Exchange } from "../../../src/message/exchange.ts";
+import { ExtraFields } from "../../../src/message/extra-fields.ts";
+import { ReplyHead } from "../../../src/message/reply-head.ts";
+import { RequestHead } from "../../../src/message/request-head.ts";
+import { IDLE } from "../edge/idle-ports.ts";
+
+/** The fields that hold a number, a text or a flag. */
+function plainFields(object: object): Record<string, unknown> {
+  const entries = Object.entries(object).filter(([, value]) => ["number", "string", "boolean"].includes(typeof value));
+  return Object.fromEntries(entries);
+}
+
+/** Changes every plain field to something that no fresh object has. */
+function soil(object: object): void {
+  const fields = object as Record<string, unknown>;
+  for (const [name, value] of Object.entries(plainFields(object))) {
+    if (typeof value === "number") fields[name] = 4711;
+    else if (typeof value === "string") fields[name] = "of the last request";
+    else fields[name] = !value;
+  }
+}
+
+describe("what is used again remembers nothing of the last request", () => {
+  test("an exchange", () => {
+    const used = new Exchange(IDLE);
+    soil(used);
+    let released = 0;
+    used.held = { release: () => void released++ };
+    used.release();
+    used.reset(IDLE);
+    expect(plainFields(used)).toEqual(plainFields(new Exchange(IDLE)));
+    expect([used.held, used.target, used.route, used.deadline]).toEqual([null, null, null, null]);
+    expect([used.sink, used.flow, used.body, used.source]).toEqual([IDLE.sink, IDLE.flow, IDLE.body, IDLE.source]);
+    expect(released).toBe(1);
+  });
+
+  test("a request's head", () => {
+    const used = new RequestHead();
+    soil(used);
+    used.headers.add("X-A", "b");
+    used.reset(new Uint8Array(0));
+    expect(plainFields(used)).toEqual(plainFields(new RequestHead()));
+    expect(used.headers.count).toBe(0);
+  });
+
+  test("a reply's head", () => {
+    const used = new ReplyHead();
+    soil(used);
+    used.addExtra(new ExtraFields([["X-A", "b"]]));
+    used.headers.add("X-A", "b");
+    used.reset();
+    expect(plainFields(used)).toEqual(plainFields(new ReplyHead()));
+    expect([used.extra, used.trailers, used.headers.count]).toEqual([null, null, 0]);
+  });
+
+  test("held things are given back once", () => {
+    const ex = new Exchange(IDLE);
+    let released = 0;
+    ex.held = { release: () => void released++ };
+    ex.release();
+    ex.release();
+    expect(released).toBe(1);
+  });
+});

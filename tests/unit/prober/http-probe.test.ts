@@ -1,0 +1,88 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { type ProbeOutcome, probeHttp } from "../../../src/upstream/http-probe.ts";
+import { freePort } from "../../harness/gateway.ts";
+import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
+
+const origin = ScriptedOrigin.start();
+afterAll(() => origin.stop());
+
+function ask(path: string, timeoutMs = 1000, port = origin.port, hostname = "127.0.0.1"): Promise<ProbeOutcome> {
+  return probeHttp({ hostname, port, authority: `origin.test:${port}`, tls: null }, path, timeoutMs);
+}
+
+const GOOD = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+
+describe("a probe", () => {
+  test.each([
+    ["an answer", GOOD, 200],
+    ["an answer without a body to come", "HTTP/1.1 204 No Content\r\n\r\n", 204],
+    ["a redirect, which is not followed", "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n", 302],
+    ["an interim answer first", `HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${GOOD}`, 200],
+    ["an old server", "HTTP/1.0 503 Busy\r\n\r\nsorry", 503],
+  ])("reads %s", async (_name, text, status) => {
+    origin.on("/raw", (call) => call.sendAndFinish(text));
+    expect(await ask("/raw")).toEqual({ statusCode: status, latencyMs: expect.any(Number), error: "" });
+    origin.on("/raw", async (call) => {
+      call.takeOver();
+      for (const byte of text) {
+        call.send(byte);
+        await Bun.sleep(0);
+      }
+    });
+    expect((await ask("/raw")).statusCode).toBe(status);
+  });
+
+  test("asks like a client, and says who it is", async () => {
+    origin.on("/asked", (call) => call.reply("200 OK"));
+    await ask("/asked?x=1");
+    const { method, target, fields } = origin.requestsFor("/asked").at(-1)!;
+    expect([method, target, fields.get("host"), fields.get("user-agent"), fields.get("connection")]).toEqual([
+      "GET",
+      "/asked?x=1",
+      `origin.test:${origin.port}`,
+      "edge-health-check",
+      "close",
+    ]);
+  });
+
+  test.each([
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "a malformed answer"],
+    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "a malformed answer"],
+    ["interim answers without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "a malformed answer"],
+    ["a head that breaks off", "HTTP/1.1 200 OK\r\nContent-", "the connection was closed"],
+    ["nothing", "", "the connection was closed"],
+  ])("does not take %s for an answer", async (_name, text, error) => {
+    origin.on("/raw", (call) => call.sendAndFinish(text));
+    expect(await ask("/raw")).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error });
+  });
+
+  test("does not wait longer than it is told, be it for a silent origin or a slow head", async () => {
+    origin.on("/silent", (call) => {
+      call.takeOver();
+    });
+    origin.on("/slow", async (call) => {
+      const connection = call.takeOver();
+      while (connection.ending === "open" && !connection.isClosed) {
+        call.send("H");
+        await Bun.sleep(20);
+      }
+    });
+    const late = { statusCode: 0, error: "no answer within 100 ms" };
+    expect(await ask("/silent", 100)).toMatchObject(late);
+    origin.on("/slow-fields", async (call) => {
+      const connection = call.takeOver();
+      call.send("HTTP/1.1 200 OK\r\n");
+      while (connection.ending === "open" && !connection.isClosed) {
+        call.send("X-A: 1\r\n");
+        await Bun.sleep(20);
+      }
+    });
+    expect(await ask("/slow-fields", 100)).toMatchObject(late);
+    await origin.until("all probes to hang up", () => origin.openConnections === 0 || undefined);
+  });
+
+  test("tells a closed port from a name that nobody has", async () => {
+    expect(await ask("/", 1000, freePort())).toMatchObject({ statusCode: 0, error: "connection refused" });
+    expect(await ask("/", 3000, 80, "no-such-host.invalid")).toMatchObject({ statusCode: 0, error: "name not found" });
+  });
+});

@@ -1,0 +1,120 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { makeCertificate } from "../harness/certificate.ts";
+import { freePort, startGateway } from "../harness/gateway.ts";
+import { json, request } from "../harness/raw-client.ts";
+import { ScriptedOrigin } from "../harness/scripted-origin.ts";
+import { stopAll } from "../harness/teardown.ts";
+import { balanced } from "./named-origins.ts";
+
+interface Report {
+  readonly status: string;
+  readonly checked_at: string;
+  readonly total: number;
+  readonly healthy: number;
+  readonly upstreams: readonly Record<string, unknown>[];
+}
+
+const certificate = makeCertificate();
+const [good, failing, silent] = [ScriptedOrigin.start(), ScriptedOrigin.start(), ScriptedOrigin.start()];
+const secure = certificate === null ? null : ScriptedOrigin.start({ tls: certificate });
+const deadUrl = `http://127.0.0.1:${freePort()}`;
+const breaker = { circuit_breaker: { failure_threshold: 2, open_duration: "1h" }, retries: { attempts: 0 } };
+const gateway = await startGateway({
+  routes: [
+    balanced("/good", [{ url: `${good.url}/base` }, { url: good.url, backup: true }]),
+    balanced("/checked", [{ url: good.url }], { health_check: { path: "/checked", interval: "1h" } }),
+    balanced("/failing", [{ url: failing.url }], breaker),
+    balanced("/silent", [{ url: silent.url }]),
+    balanced("/dead", [{ url: deadUrl }, { url: "http://no-such-host.invalid" }]),
+    { type: "upstream", path: "/exact", target: good.url },
+    ...(secure === null
+      ? []
+      : [
+          balanced("/secure", [{ url: secure.url }], { tls: { ca_file: "cert.pem" } }),
+          balanced("/untrusted", [{ url: secure.url }]),
+        ]),
+  ],
+  files: certificate === null ? {} : { "cert.pem": certificate.cert },
+});
+afterAll(() => stopAll(gateway, good, failing, silent, ...(secure === null ? [] : [secure])));
+
+good.otherwise((call) => call.reply("200 OK", [], "fine"));
+secure?.otherwise((call) => call.reply("204 No Content"));
+failing.otherwise((call) => call.reply("503 Service Unavailable", [], "busy"));
+silent.otherwise((call) => {
+  call.takeOver();
+});
+
+async function report(): Promise<Report> {
+  const reply = await gateway.once(request("GET /internal/api/upstreams/health"));
+  expect([reply.status, reply.fields.get("content-type")]).toEqual([200, "application/json"]);
+  return json<Report>(reply);
+}
+
+describe("/internal/api/upstreams/health", () => {
+  test("asks every target of every route, all at once, and says what came of it", async () => {
+    const started = performance.now();
+    const found = await report();
+    // Two seconds for the silent one; the others go side by side.
+    expect(performance.now() - started).toBeLessThan(3500);
+    expect(Math.abs(Date.parse(found.checked_at) - Date.now())).toBeLessThan(5000);
+    expect([found.status, found.total]).toEqual(["degraded", certificate === null ? 8 : 10]);
+    const row = (route: string, target: string, more: Record<string, unknown>) =>
+      expect.objectContaining({ route, target, latency_ms: expect.any(Number), consecutive_failures: 0, ...more });
+    const fine = { status: "CLOSED", healthy: true, status_code: 200, error: "" };
+    const away = (error: string) => ({ status: "UNREACHABLE", healthy: false, status_code: 0, error });
+    expect(found.upstreams).toEqual([
+      row("/good", `${good.url}/base`, fine),
+      row("/good", good.url, fine),
+      row("/checked", good.url, fine),
+      row("/failing", failing.url, { status: "CLOSED", healthy: false, status_code: 503, error: "" }),
+      row("/silent", silent.url, away("no answer within 2000 ms")),
+      row("/dead", deadUrl, away("connection refused")),
+      row("/dead", "http://no-such-host.invalid", away("name not found")),
+      row("/exact", good.url, fine),
+      ...(secure === null
+        ? []
+        : [
+            row("/secure", secure.url, { ...fine, status_code: 204 }),
+            row("/untrusted", secure.url, away("TLS: DEPTH_ZERO_SELF_SIGNED_CERT")),
+          ]),
+    ]);
+    expect(found.healthy).toBe(found.upstreams.filter((one) => one.healthy === true).length);
+    // However many routes ask for the same page, it is asked for once; /checked is also the active check.
+    expect(good.requests.map((one) => one.target).sort()).toEqual(["/", "/base/", "/checked", "/checked"]);
+    silent.otherwise(async (call) => {
+      await Bun.sleep(100);
+      call.reply("200 OK");
+    });
+  });
+
+  test("tells of an open breaker, and changes nothing", async () => {
+    for (let i = 0; i < 4; i++) await report();
+    for (let i = 0; i < 2; i++) expect((await gateway.once(request("GET /failing/x"))).text).toBe("busy");
+    expect((await gateway.once(request("GET /failing/x"))).text).toContain("no healthy upstream");
+    const found = (await report()).upstreams.find((one) => one.route === "/failing");
+    expect(found).toMatchObject({ status: "OPEN", healthy: false, status_code: 503, consecutive_failures: 2 });
+  });
+
+  test("runs one survey for all who ask at once", async () => {
+    const before = silent.requests.length;
+    await Promise.all([report(), report(), report()]);
+    expect(silent.requests.length).toBe(before + 1);
+  });
+
+  test("is for GET and HEAD, from this machine", async () => {
+    expect((await gateway.once(request("POST /internal/api/upstreams/health"))).status).toBe(405);
+    expect((await gateway.once(request("HEAD /internal/api/upstreams/health"))).status).toBe(200);
+  });
+});
+
+test("without upstreams all is well", async () => {
+  const empty = await startGateway();
+  expect(json<Report>(await empty.once(request("GET /internal/api/upstreams/health")))).toMatchObject({
+    status: "healthy",
+    total: 0,
+    healthy: 0,
+    upstreams: [],
+  });
+  await empty.stop();
+});

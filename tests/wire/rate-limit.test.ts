@@ -1,0 +1,181 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { json, request } from "../harness/raw-client.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+/** Nothing comes back during a test. */
+const SLOW = { requests: 4, window: "2h", burst: 4 };
+const origin = EchoOrigin.start();
+const gateway = await startGateway({
+  config: { server: { workers: 2, trusted_proxies: ["127.0.0.1"], rate_limit: SLOW } },
+  routes: [
+    upstream("/node", origin),
+    upstream("/two", origin),
+    upstream("/own", origin, { rate_limit: { requests: 2, window: "2h", key: "client_ip" } }),
+    upstream("/keyed", origin, { rate_limit: { requests: 2, window: "2h", key: "header:X-Api-Key", status: 503 } }),
+    upstream("/all", origin, { rate_limit: { requests: 3, window: "2h", key: "route" } }),
+    upstream("/free", origin, { rate_limit: { enabled: false, requests: 1 } }),
+    upstream("/quick", origin, { rate_limit: { requests: 20, window: "1s", burst: 1 } }),
+  ],
+});
+afterAll(() => stopAll(gateway, origin));
+
+let clients = 0;
+/** An address that has not asked for anything yet. */
+function newClient(): string {
+  clients++;
+  return `203.0.113.${clients}`;
+}
+
+function ask(client: string, path: string, lines: readonly string[] = [], through: Gateway = gateway) {
+  return through.once(request(`GET ${path}`, [`X-Forwarded-For: ${client}`, ...lines]));
+}
+
+/** Statuses of so many requests, each on a connection of its own, so that all workers are asked. */
+async function statuses(count: number, client: string, path: string, lines: readonly string[] = []): Promise<number[]> {
+  const replies = await Promise.all(Array.from({ length: count }, () => ask(client, path, lines)));
+  return replies.map((reply) => reply.status).sort();
+}
+
+describe("the server's limit", () => {
+  test("holds for all workers together, to the request", async () => {
+    const admitted = (await statuses(40, newClient(), "/node/echo")).filter((status) => status === 200);
+    expect(admitted).toHaveLength(4);
+  });
+
+  test("is shared by the routes without one of their own", async () => {
+    const client = newClient();
+    expect(await statuses(3, client, "/node/echo")).toEqual([200, 200, 200]);
+    expect(await statuses(3, client, "/two/echo")).toEqual([200, 429, 429]);
+    expect(await statuses(1, client, "/api/status")).toEqual([429]);
+  });
+
+  test("is each client's own", async () => {
+    await statuses(5, newClient(), "/node/echo");
+    expect(await statuses(4, newClient(), "/node/echo")).toEqual([200, 200, 200, 200]);
+  });
+
+  test("takes an IPv6 /64 for one client", async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => ask(`2001:db8:5:5:${i}::${i}`, "/node/echo")),
+    );
+    expect(replies.filter((reply) => reply.status === 200)).toHaveLength(4);
+    expect((await ask("2001:db8:5:6::1", "/node/echo")).status).toBe(200);
+  });
+
+  test("refuses with Retry-After and the house's error, and keeps the connection", async () => {
+    const from = newClient();
+    await statuses(4, from, "/node/echo");
+    const seen = origin.requests.length;
+    const client = await gateway.connect();
+    const post = request("POST /node/echo", [`X-Forwarded-For: ${from}`], "a body that nobody reads");
+    const reply = await client.exchange(post);
+    expect([reply.status, reply.reason]).toEqual([429, "Too Many Requests"]);
+    const seconds = Number(reply.fields.get("retry-after"));
+    expect(seconds).toBeGreaterThan(1700);
+    expect(seconds).toBeLessThanOrEqual(1800);
+    expect(reply.fields.get("content-type")).toBe("application/json");
+    expect(json(reply)).toEqual({
+      error: "429 Too Many Requests",
+      message: `rate limit exceeded, try again in ${seconds} s`,
+    });
+    expect((await client.exchange(request("GET /health"))).status).toBe(200);
+    expect(origin.requests.length).toBe(seen);
+    client.close();
+  });
+
+  test("does not hold for monitoring, the internal API and paths of nobody", async () => {
+    const client = newClient();
+    await statuses(5, client, "/node/echo");
+    for (const path of ["/health", "/metrics", "/internal/api/status"]) {
+      expect(await statuses(6, client, path)).toEqual([200, 200, 200, 200, 200, 200]);
+    }
+    expect(await statuses(3, client, "/nowhere")).toEqual([404, 404, 404]);
+  });
+});
+
+describe("a route's limit", () => {
+  test("is beside the server's", async () => {
+    const client = newClient();
+    expect(await statuses(4, client, "/own/echo")).toEqual([200, 200, 429, 429]);
+    expect(await statuses(4, client, "/node/echo")).toEqual([200, 200, 200, 200]);
+  });
+
+  test("by header tells keys apart, and clients without one; its status is the operator's", async () => {
+    const [one, two] = [newClient(), newClient()];
+    expect(await statuses(2, one, "/keyed/echo", ["X-Api-Key: a"])).toEqual([200, 200]);
+    expect(await statuses(1, two, "/keyed/echo", ["x-api-key: a"])).toEqual([503]);
+    expect(await statuses(2, two, "/keyed/echo", ["X-Api-Key: b"])).toEqual([200, 200]);
+    expect(await statuses(3, two, "/keyed/echo")).toEqual([200, 200, 503]);
+    expect(await statuses(2, one, "/keyed/echo")).toEqual([200, 200]);
+  });
+
+  test("by route is for all clients together", async () => {
+    const replies = await Promise.all(Array.from({ length: 6 }, () => ask(newClient(), "/all/echo")));
+    expect(replies.map((reply) => reply.status).sort()).toEqual([200, 200, 200, 429, 429, 429]);
+  });
+
+  test("that is switched off takes the server's away", async () => {
+    expect(new Set(await statuses(12, newClient(), "/free/echo"))).toEqual(new Set([200]));
+  });
+
+  test("gives tokens back as time goes by", async () => {
+    const client = newClient();
+    expect((await ask(client, "/quick/echo")).status).toBe(200);
+    await eventually(async () => expect((await ask(client, "/quick/echo")).status).toBe(200));
+    const refused = await eventually(async () => {
+      const reply = await ask(client, "/quick/echo");
+      expect(reply.status).toBe(429);
+      return reply;
+    });
+    expect(refused.fields.get("retry-after")).toBe("1");
+  });
+});
+
+describe("refusals", () => {
+  test("are counted by route", async () => {
+    const count = async () =>
+      sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), "gateway_rate_limited_requests_total", {
+        route: "/own",
+      });
+    const before = await count();
+    await statuses(7, newClient(), "/own/echo");
+    await eventually(async () => expect(await count()).toBe(before + 5));
+  });
+
+  test("are told to the log, within bounds", async () => {
+    // The tests before may have used up the lines of this second.
+    await Bun.sleep(1100);
+    const client = newClient();
+    await statuses(60, client, "/own/echo?secret=1");
+    const mine = (line: Record<string, unknown>) => line.event === "rate_limited" && line.client_ip === client;
+    expect(await gateway.log("rate_limited", mine)).toMatchObject({
+      method: "GET",
+      path: "/own/echo",
+      route: "/own",
+      status: 429,
+      retry_after: expect.any(Number),
+      timestamp: expect.any(String),
+    });
+    await statuses(200, client, "/own/echo");
+    await Bun.sleep(1100);
+    await statuses(3, client, "/own/echo");
+    await gateway.log("the lines left out", (line) => mine(line) && Number(line.not_logged) > 0);
+    // 20 lines a second and worker.
+    const lines = gateway.logs.json.filter(mine);
+    const seconds = new Set(lines.map((line) => String(line.timestamp).slice(0, 19))).size;
+    expect(lines.length).toBeLessThanOrEqual(seconds * 40);
+  });
+
+  test("are remembered over a reload", async () => {
+    const client = newClient();
+    await statuses(4, client, "/node/echo");
+    gateway.signal("SIGHUP");
+    await gateway.log("reload", (line) => line.event === "config_reload" && line.ok === true);
+    await eventually(async () => expect(await statuses(2, client, "/node/echo")).toEqual([429, 429]));
+    expect((await statuses(4, newClient(), "/node/echo")).length).toBe(4);
+  });
+});
