@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 
 const NAME = "node";
 const MAX_HEAD_BYTES = 1024 * 1024;
+/** Larger contents do not go into the head of the answer to a HEAD. */
+const MAX_IN_HEAD = 16 * 1024;
 const counts = { requests: 0, sequence: 0 };
 
 // No limit of its own on time and size: what is refused here has been refused for its syntax.
@@ -32,26 +34,23 @@ function answer(request, response) {
 
 function send(request, response, length, sha256) {
   counts.requests++;
-  const text = JSON.stringify(bodyFor(request, length, sha256));
+  const isHead = request.method === "HEAD";
+  const content = Buffer.from(JSON.stringify(contentFor(request, length, sha256)));
   response.writeHead(200, {
     "Content-Type": "application/json",
-    "Content-Length": Buffer.byteLength(text),
+    "Content-Length": content.length,
     "X-Origin": NAME,
     "X-Origin-Request": counts.requests,
-    "X-Origin-Method": request.method,
+    ...(isHead && content.length < MAX_IN_HEAD ? { "X-Origin-Head": content.toString("base64") } : {}),
   });
-  response.end(request.method === "HEAD" ? "" : text);
+  response.end(isHead ? "" : content);
 }
 
-function bodyFor(request, length, sha256) {
+function contentFor(request, length, sha256) {
   const path = request.url.split("?", 1)[0];
   if (path === "/health") return { status: "ok" };
   const headers = fieldsOf(request.rawHeaders);
-  if (path === "/canary") {
-    // The answer to a HEAD does not carry the number.
-    if (request.method !== "HEAD") counts.sequence++;
-    return { status: "canary_ok", sequence: counts.sequence, headers };
-  }
+  if (path === "/canary") return { status: "canary_ok", sequence: ++counts.sequence, headers };
   const trailers = fieldsOf(request.rawTrailers);
   return { method: request.method, target: request.url, headers, trailers, length, sha256 };
 }

@@ -4,6 +4,7 @@ GET /health, GET /canary, and an echo of every other request as JSON; ./start sa
 that is done here, strictly.
 """
 
+import base64
 import hashlib
 import http.client
 import json
@@ -13,6 +14,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 NAME = "python"
+# Larger contents do not go into the head of the answer to a HEAD.
+MAX_IN_HEAD = 16 * 1024
 CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
 
 # No limit of its own on the number of fields: what is refused here has been refused for its syntax.
@@ -53,7 +56,8 @@ class Origin(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.send_header("X-Origin", NAME)
         self.send_header("X-Origin-Request", str(number))
-        self.send_header("X-Origin-Method", self.command)
+        if self.command == "HEAD" and len(content) < MAX_IN_HEAD:
+            self.send_header("X-Origin-Head", base64.b64encode(content).decode())
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
@@ -66,8 +70,7 @@ class Origin(BaseHTTPRequestHandler):
             return {"status": "ok"}
         headers = fields_of(self.headers.items())
         if path == "/canary":
-            # The answer to a HEAD does not carry the number.
-            counts["sequence"] += self.command != "HEAD"
+            counts["sequence"] += 1
             return {"status": "canary_ok", "sequence": counts["sequence"], "headers": headers}
         return {
             "method": self.command,

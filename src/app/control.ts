@@ -22,7 +22,7 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
 import { nodeMetrics } from "./node-metrics.ts";
-import { claimPort } from "./port-claim.ts";
+import { claimPort, listenError } from "./port-claim.ts";
 import { ServiceManager } from "./service-manager.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { unservedBy } from "./unserved.ts";
@@ -73,6 +73,7 @@ export class Control implements PoolListener {
   private lastReloadOk = true;
   private lastReloadMs: number = Date.now();
   private finish: (code: number) => void = () => {};
+  private fail: (error: Error) => void = () => {};
 
   constructor(options: ControlOptions) {
     this.options = options;
@@ -96,7 +97,11 @@ export class Control implements PoolListener {
     const { host, port } = this.config.server;
     this.port = this.inherited.fds.length > 0 ? port : claimPort(host, port);
     for (const note of this.options.notes) this.event("start", note);
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      this.fail = (error) => {
+        this.pool.stop();
+        void this.log.drain(LOG_DRAIN_MS).then(() => reject(error));
+      };
       this.finish = (code) => {
         this.pool.stop();
         void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
@@ -139,7 +144,7 @@ export class Control implements PoolListener {
         break;
       case "failed":
         this.event("worker_failed", { worker: index, error: message.message });
-        this.finish(1);
+        this.fail(message.code === "" ? new Error(message.message) : this.listenError(message.code));
         break;
       case "log":
         this.totals.logTaken(index, message.batch.length);
@@ -170,6 +175,10 @@ export class Control implements PoolListener {
     this.listening.delete(index);
     this.event("worker_died", { worker: index, reason, restarted: true });
     if (this.draining && ++this.drained === this.pool.size) this.finish(0);
+  }
+
+  private listenError(code: string): Error {
+    return listenError(this.config.server.host, this.port, code);
   }
 
   private announce(): void {

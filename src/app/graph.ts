@@ -63,7 +63,8 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const { server } = config;
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const files = new FileCache();
-  const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files));
+  const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
+  const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files, budget));
   const probed = (path: string, head: RequestHead): boolean => isProbed(router, path, head);
   const router: Router = buildRouter([...builtIns(config, inputs, probed), ...inputs.extraRoutes, ...routes]);
   const accessLog = server.accessLog.enabled
@@ -74,7 +75,6 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
         cacheOf: () => "",
       })
     : null;
-  const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
   const client = buildClientPolicy(config, router.routes, inputs.client);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client });
   return { config, router, pipeline, settings: connectionSettings(config), pools };
@@ -119,6 +119,7 @@ function routeInit(
   inputs: GraphInputs,
   pools: OriginPools,
   files: FileCache,
+  budget: BodyBudget,
 ): RouteInit {
   const isStatic = route.type === "static";
   const handler = isStatic
@@ -127,6 +128,7 @@ function routeInit(
         requestIds: inputs.requestIds,
         wheel: inputs.services.wheel,
         turn: inputs.services.turn,
+        bodies: budget,
       });
   return {
     kind: isStatic ? RouteKind.Static : RouteKind.Upstream,

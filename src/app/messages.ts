@@ -39,7 +39,7 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "ready" }
   | { readonly kind: "listening"; readonly fds: readonly number[] }
-  | { readonly kind: "failed"; readonly message: string }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string }
   | { readonly kind: "question"; readonly question: ControlQuestion }
   | { readonly kind: "log"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }

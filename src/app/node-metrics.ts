@@ -12,11 +12,11 @@ export function nodeMetrics(
   standings: () => readonly NodeStanding[],
   labelOf: (originKey: string) => string,
 ): readonly Metric[] {
-  const worst = (valueOf: (node: NodeStanding) => number, worse: (a: number, b: number) => number) => () => {
+  const worst = (standingOf: (node: NodeStanding) => number, worse: (a: number, b: number) => number) => () => {
     const values = new Map<string, number>();
     for (const node of standings()) {
       const label = labelOf(node.originKey);
-      const value = valueOf(node);
+      const value = standingOf(node);
       values.set(label, worse(values.get(label) ?? value, value));
     }
     return [...values].map(([upstream, value]) => ({ value, labels: { upstream } }));

@@ -22,7 +22,8 @@ export function runWorker(): void {
       worker = new Worker(data, post);
       worker.listen();
     } catch (error) {
-      post({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+      const { code = "", message = String(error) } = error as { code?: string; message?: string };
+      post({ kind: "failed", code, message });
     }
   };
   post({ kind: "ready" });

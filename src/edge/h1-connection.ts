@@ -130,17 +130,9 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   /** @returns whether another step may be possible at once */
   private step(): boolean {
-    switch (this.stage) {
-      case Stage.Idle:
-        return this.beginRequest();
-      case Stage.Head:
-        return this.readHead(this.current!);
-      case Stage.Exchange:
-      case Stage.Draining:
-        return this.readBody(this.current!);
-      default:
-        return false;
-    }
+    if (this.stage === Stage.Idle) return this.beginRequest();
+    if (this.stage === Stage.Head) return this.readHead(this.current!);
+    return this.stage !== Stage.Tunnel && this.readBody(this.current!);
   }
 
   private beginRequest(): boolean {
@@ -211,10 +203,12 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
       this.failBody(fault);
       return false;
     }
+    const isEnough = ex.bodyDone || request.body.drainedBytes > DRAIN_BYTES;
     if (this.stage === Stage.Draining) {
-      if (ex.bodyDone || request.body.drainedBytes > DRAIN_BYTES) this.endDraining();
-    } else if (ex.bodyDone && request.heldReply !== null) this.sendHeldReply(request);
-    else if (ex.bodyDone) ex.body.onBodyEnd(ex);
+      if (isEnough) this.endDraining();
+    } else if (request.heldReply !== null) {
+      if (isEnough) this.sendHeldReply(request);
+    } else if (ex.bodyDone) ex.body.onBodyEnd(ex);
     return true;
   }
 
@@ -293,6 +287,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   private sendHeldReply(request: H1Request): void {
     this.life.disarm();
+    if (request.body.drainedBytes > DRAIN_BYTES) request.closeAfter = true;
     this.sink.fixed(request.exchange, request.heldReply!);
   }
 
@@ -300,11 +295,11 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private startDraining(request: H1Request): void {
     this.discardBody(request);
     this.stage = Stage.Draining;
-    request.body.beginDrain();
     this.life.arm(DRAIN_MS);
   }
 
   private discardBody(request: H1Request): void {
+    request.body.beginDrain();
     request.exchange.body = this.ctx.idlePorts.body;
     request.exchange.source = this.ctx.idlePorts.source;
     this.bodyPaused = false;

@@ -12,7 +12,7 @@ export class RequestBody {
   /** Body bytes that are still to come where the length is declared; -1 for a chunked body. */
   remaining = 0;
   private wireBytes = 0;
-  private drainFrom = 0;
+  private drainFrom = -1;
   private readonly decoder: ChunkedDecoder = new ChunkedDecoder();
   private decoding = false;
 
@@ -20,18 +20,19 @@ export class RequestBody {
   begin(ex: Exchange): void {
     this.remaining = ex.request.framing === Framing.Chunked ? -1 : ex.request.contentLength;
     this.wireBytes = 0;
+    this.drainFrom = -1;
     this.decoding = false;
     ex.bodyDone = !ex.request.hasBody();
   }
 
   /** What comes from here on is thrown away, and counted. */
   beginDrain(): void {
-    this.drainFrom = this.wireBytes;
+    if (this.drainFrom < 0) this.drainFrom = this.wireBytes;
   }
 
   /** Bytes thrown away, framing included. */
   get drainedBytes(): number {
-    return this.wireBytes - this.drainFrom;
+    return this.drainFrom < 0 ? 0 : this.wireBytes - this.drainFrom;
   }
 
   /**

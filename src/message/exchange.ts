@@ -2,7 +2,7 @@ import { EMPTY_BYTES } from "../core/ascii.ts";
 import { Fault } from "../core/fault.ts";
 import { type ClientPeer, NO_CLIENT } from "./client.ts";
 import type { Pipeline } from "./pipeline.ts";
-import type { BodyFlow, BodySink, Held, ReplySink, ReplySource } from "./ports.ts";
+import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
 import { ReplyHead } from "./reply-head.ts";
 import { RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
@@ -76,6 +76,8 @@ export class Exchange {
   isTrial = false;
   /** What must be stopped when the exchange is over: its time limit; null where it has none. */
   deadline: Held | null = null;
+  /** The body as it is kept for a second attempt; null where it is not. */
+  replay: RepeatableBody | null = null;
   /** What must be given back when the exchange is over; null when there is nothing. */
   held: Held | null = null;
 
@@ -149,6 +151,7 @@ export class Exchange {
     this.attemptedMs = -1;
     this.isTrial = false;
     this.deadline = null;
+    this.replay = null;
   }
 }
 

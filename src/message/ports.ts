@@ -55,6 +55,14 @@ export interface Held {
   release(): void;
 }
 
+/** A request body that can be handed on more than once. */
+export interface RepeatableBody extends Held {
+  /** Begins at the start, for another attempt. */
+  restart(): void;
+  /** Hands on what may be handed on now. */
+  deliver(): void;
+}
+
 /** Who takes the request body. */
 export interface BodySink {
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;

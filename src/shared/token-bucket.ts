@@ -7,18 +7,19 @@ import { BucketKey } from "./token-bucket-key.ts";
  * bucket). So its whole state is one point in time, a request is one compare-and-exchange, and nothing needs refilling.
  * A full bucket has no state at all: its place may be taken by any other.
  *
- *     secret (4 Int32) | sets of eight places:  tags (8 Int32) | fullAt (8) | tickAt (8) | unused (8)
+ *     secret (32 Int32) | sets of eight places:  tags (8 Int32) | fullAt (8) | tickAt (8) | unused (8)
  *
  *   tag      half of the key's hash; the other half chooses the set
  *   fullAt   when the bucket is full, in units of the rate, modulo 2^32
- *   tickAt   the same in ticks of 16 ms and never earlier, so that an old `fullAt` is not taken for a new one
+ *   tickAt   the same in ticks of 64 ms and never earlier, so that an old `fullAt` is not taken for a new one
  *
  * A key that finds its set full of buckets in debt takes the place of the one that is full soonest: so the buckets that
  * matter, those of clients that are being refused, are the last to be forgotten, whatever number of keys a flood brings.
  *
- * How far from exact: a key and a thread that charges it may lose one request each time that its place is taken from it
- * while it is in debt, and when two threads take a place at the same instant. On the clocks of the threads the latest
- * decides; see `nowMs`. A new key shares the bucket of another with a chance of 2^-29 at most.
+ * How far from exact: threads that ask for one key at the same instant are counted one by one. A key whose place is taken
+ * from it while it is in debt starts full again, and a thread that was just about to charge it charges the new key, one
+ * request at most. The thread whose clock is furthest decides; see `nowMs`. A new key shares the bucket of another with a
+ * chance of 2^-29 at most.
  */
 export class TokenBuckets {
   private readonly words: Int32Array;
@@ -90,14 +91,14 @@ export class TokenBuckets {
     let soonest = Number.MAX_SAFE_INTEGER;
     for (let place = set; place < set + PLACES && soonest >= 0; place++) {
       const tag = Atomics.load(this.words, place);
-      const isOurs = tag === 0 || tag === wanted;
-      const ticks = isOurs ? -1 : (Atomics.load(this.words, place + TICK_AT) - tick) | 0;
+      const endsHere = tag === 0 || tag === wanted;
+      const ticks = endsHere ? -1 : (Atomics.load(this.words, place + TICK_AT) - tick) | 0;
       if (ticks >= soonest) continue;
       soonest = ticks;
       best = place;
       this.victimTag = tag;
     }
-    this.victimIsFull = soonest < 0;
+    this.victimIsFull = this.isFull(best, tick);
     return best;
   }
 
@@ -169,7 +170,7 @@ const HEADER_WORDS = 32;
 const SET_WORDS = PLACES * 4;
 const FULL_AT = PLACES;
 const TICK_AT = PLACES * 2;
-/** Ticks wrap after two years, and a bucket that is in debt for longer than half of one is taken for full. */
-const TICK_MS = 16;
+/** Ticks wrap after eight years; a bucket that is in debt for longer than two is taken for full then. */
+const TICK_MS = 64;
 const MAX_TICKS = 0x40000000;
 const MAX_UNITS = 0x20000000;

@@ -1,3 +1,4 @@
+import { METHODS } from "node:http";
 import type { Answer, OriginView, Outcome } from "./lane.ts";
 
 /** What one origin's lane gave. */
@@ -6,35 +7,40 @@ export interface LaneOutcome {
   readonly outcome: Outcome;
 }
 
-/** What an origin refuses by a rule of its own that is not one of framing; found by looking at the bytes. */
+/** What an origin refuses by a rule of its own that is not one of framing. */
 interface KnownRefusal {
   readonly lane: string;
   readonly why: string;
-  readonly isIn: (text: string) => boolean;
+  /** Judged by what the other origins saw. */
+  readonly applies: (view: OriginView) => boolean;
 }
 
 /**
  * Each of these is one request, one answer and the end of that origin's connection: nothing gets out of step. Whatever
  * is refused and is not in this table is a difference.
  */
-const KNOWN_REFUSALS: readonly KnownRefusal[] = [];
+const KNOWN_REFUSALS: readonly KnownRefusal[] = [
+  {
+    lane: "node",
+    why: "it knows the registered methods only",
+    applies: ({ method }) => !METHODS.includes(method),
+  },
+  {
+    lane: "nginx",
+    why: "a method is upper-case letters, hyphens and underscores",
+    applies: ({ method }) => !/^[A-Z_-]+$/.test(method),
+  },
+];
 
 /** What is different between the lanes; null when all origins have understood the same. */
-export function differenceOf(text: string, lanes: readonly LaneOutcome[]): string | null {
+export function differenceOf(lanes: readonly LaneOutcome[]): string | null {
   for (const { lane, outcome } of lanes) {
     if (outcome.fault !== null) return `${lane}: ${outcome.fault}, after ${statuses(outcome)}`;
   }
-  const [first, ...others] = lanes;
-  if (first === undefined) return null;
-  for (const other of others) {
-    const [a, b] = [first.outcome.answers, other.outcome.answers];
-    if (a.length !== b.length) {
-      return `${first.lane} gave ${statuses(first.outcome)}, ${other.lane} gave ${statuses(other.outcome)}`;
-    }
-  }
-  for (let i = 0; i < first.outcome.answers.length; i++) {
-    const row = lanes.map(({ lane, outcome }) => ({ lane, answer: outcome.answers[i]! }));
-    const difference = differenceOfRow(text, row);
+  const longest = Math.max(...lanes.map(({ outcome }) => outcome.answers.length));
+  for (let i = 0; i < longest; i++) {
+    const row = lanes.flatMap(({ lane, outcome }) => cellAt(lane, outcome, i));
+    const difference = differenceOfRow(row);
     if (difference !== null) return `answer ${i + 1}: ${difference}`;
   }
   return null;
@@ -47,40 +53,53 @@ export function refusalsIn(lanes: readonly LaneOutcome[]): number {
 
 interface Cell {
   readonly lane: string;
-  readonly answer: Answer;
+  /** Null where the lane gave no such answer. */
+  readonly answer: Answer | null;
 }
 
-function differenceOfRow(text: string, row: readonly Cell[]): string | null {
+/** The answer of a lane; none after a refusal, with which the connection may have been closed. */
+function cellAt(lane: string, { answers }: Outcome, index: number): Cell[] {
+  const answer = answers[index] ?? null;
+  return answer === null && answers.at(-1)?.from === "refusal" ? [] : [{ lane, answer }];
+}
+
+function differenceOfRow(row: readonly Cell[]): string | null {
+  const view = row.find(({ answer }) => answer !== null && answer.view !== null)?.answer?.view ?? null;
   const taken: Cell[] = [];
   for (const cell of row) {
-    if (cell.answer.from !== "refusal") taken.push(cell);
-    else if (!isKnown(text, cell)) return `${cell.lane} refused with ${cell.answer.status} what was forwarded`;
+    if (cell.answer?.from !== "refusal") taken.push(cell);
+    else if (!isKnown(cell.lane, cell.answer.status, view)) {
+      return `${cell.lane} refused with ${cell.answer.status} what was forwarded: ${canonical(view, true)}`;
+    }
   }
   const [first, ...others] = taken;
-  if (first === undefined) return null;
   for (const other of others) {
-    const said = [first, other].map(({ lane, answer }) => `${lane}: ${answer.status} from the ${answer.from}`);
-    if (first.answer.status !== other.answer.status || first.answer.from !== other.answer.from) return said.join(", ");
-    const difference = differenceOfViews(first, other);
+    const [a, b] = [first!, other].map(({ lane, answer }) => ({ lane, said: saidIn(answer) }));
+    if (a!.said !== b!.said) return `${a!.lane} gave ${a!.said}, ${b!.lane} gave ${b!.said}`;
+    const difference = differenceOfViews(first!, other);
     if (difference !== null) return difference;
   }
   return null;
 }
 
-function isKnown(text: string, { lane, answer }: Cell): boolean {
-  if (answer.status < 400 || answer.status > 499) return false;
-  return KNOWN_REFUSALS.some((known) => known.lane === lane && known.isIn(text));
+function saidIn(answer: Answer | null): string {
+  return answer === null ? "no answer" : `${answer.status} from the ${answer.from}`;
+}
+
+function isKnown(lane: string, status: number, view: OriginView | null): boolean {
+  if (view === null || status < 400 || status > 499) return false;
+  return KNOWN_REFUSALS.some((known) => known.lane === lane && known.applies(view));
 }
 
 function differenceOfViews(a: Cell, b: Cell): string | null {
   // nginx takes trailers and throws them away.
   const hasTrailers = a.lane !== "nginx" && b.lane !== "nginx";
-  const [first, second] = [a, b].map(({ answer }) => canonical(answer.view, hasTrailers));
+  const [first, second] = [a, b].map(({ answer }) => canonical(answer?.view ?? null, hasTrailers));
   return first === second ? null : `${a.lane} and ${b.lane} saw different requests:\n  ${first}\n  ${second}`;
 }
 
 function canonical(view: OriginView | null, hasTrailers: boolean): string {
-  if (view === null) return "";
+  if (view === null) return "(unknown)";
   const { method, target, length, sha256 } = view;
   const headers = canonicalFields(view.headers);
   const trailers = hasTrailers ? canonicalFields(view.trailers) : [];
@@ -103,10 +122,10 @@ function trimmed(name: string, value: string): string {
 }
 
 function statuses(outcome: Outcome): string {
-  return outcome.answers.map((answer) => `${answer.status} from the ${answer.from}`).join(", ") || "nothing";
+  return outcome.answers.map(saidIn).join(", ") || "nothing";
 }
 
-/** nginx frames bodies and manages its connections in its own way; what a body is stands in length and sha256. */
-const PER_HOP = ["connection", "content-length", "transfer-encoding"];
+/** nginx frames bodies and manages its connections in its own way. What a body is stands in length and sha256. */
+const PER_HOP = ["connection", "content-length", "transfer-encoding", "te"];
 const ORIGIN_HOST = /^127\.0\.0\.1:\d+$/;
 const MADE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -19,9 +19,9 @@ export interface Answer {
   readonly from: "gateway" | "origin" | "refusal";
   /** The origin's number of the request; 0 when it is not from there. */
   readonly number: number;
-  /** Which of its own pages the origin has counted; null for the gateway's answers and for a HEAD. */
+  /** The origin's number of the canary; null for everything else. */
   readonly sequence: number | null;
-  /** Null for the gateway's answers, for the origin's own pages and for a HEAD. */
+  /** Null for the gateway's answers, for the origin's own pages and for a very long HEAD. */
   readonly view: OriginView | null;
 }
 
@@ -105,16 +105,24 @@ function spanOf(answers: readonly Answer[]): string {
 }
 
 function readAnswer(reply: Reply): Answer {
-  const none = { status: reply.status, number: 0, sequence: null, view: null };
-  const { fields } = reply;
-  if (!fields.has("x-origin")) return { ...none, from: fields.get("server") === "edge" ? "gateway" : "refusal" };
+  const { status, fields } = reply;
+  if (!fields.has("x-origin")) {
+    const from = fields.get("server") === "edge" ? "gateway" : "refusal";
+    return { status, from, number: 0, sequence: null, view: null };
+  }
   const number = Number(fields.get("x-origin-request"));
-  const isHead = fields.get("x-origin-method") === "HEAD";
-  if (isHead !== (reply.body.byteLength === 0)) throw new HttpSyntaxError("a body where none belongs, or none");
-  if (isHead) return { ...none, from: "origin", number };
-  const content = json<OriginView & { sequence?: number }>(reply);
-  const sequence = content.sequence ?? null;
-  return { ...none, from: "origin", number, sequence, view: content.sha256 === undefined ? null : content };
+  const content = readContent(reply);
+  const view = content?.sha256 === undefined ? null : content;
+  return { status, from: "origin", number, sequence: content?.sequence ?? null, view };
+}
+
+/** The JSON in the body, or in the head of the answer to a HEAD; null where that has been too long. */
+function readContent(reply: Reply): (OriginView & { sequence?: number }) | null {
+  if (reply.body.byteLength > 0) return json(reply);
+  const encoded = reply.fields.get("x-origin-head");
+  if (encoded !== null) return JSON.parse(Buffer.from(encoded, "base64").toString("utf8"));
+  if (reply.fields.get("content-length") === "0") throw new HttpSyntaxError("an origin's answer without a body");
+  return null;
 }
 
 /**

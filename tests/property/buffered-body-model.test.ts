@@ -73,7 +73,10 @@ class Run {
     ex.pipeline.start(ex);
     for (const [i, length] of todo.pieces.entries()) {
       if (this.isOver) return;
-      if (todo.ending === "reset while gathering" && i === todo.resetAfter) return this.over();
+      if (todo.ending === "reset while gathering" && i === todo.resetAfter) {
+        this.over();
+        return;
+      }
       const bytes = Buffer.alloc(length + 2, `piece ${i} `);
       this.sent = Buffer.concat([this.sent, bytes.subarray(1, 1 + length)]);
       ex.body.onBody(ex, bytes, 1, 1 + length);
@@ -83,7 +86,8 @@ class Run {
     if (this.isOver) return;
     if (todo.ending === "fault") {
       ex.body.onBodyFault(ex, Fault.BodyTruncated);
-      return this.over();
+      this.over();
+      return;
     }
     ex.body.onBodyEnd(ex);
     for (let i = 0; i < 100 && this.isPaused; i++) {

@@ -22,14 +22,25 @@ const gateway = await startGateway({
       timeouts: { response_header: "100ms" },
       retries: { attempts: 0 },
     },
-    { type: "upstream", prefix: "/total", target: origin.url, timeouts: { total: "100ms" }, circuit_breaker: { failure_threshold: 2 } },
+    {
+      type: "upstream",
+      prefix: "/total",
+      target: origin.url,
+      timeouts: { total: "100ms" },
+      circuit_breaker: { failure_threshold: 2 },
+    },
     { type: "upstream", prefix: "/off", target: origin.url, circuit_breaker: { enabled: false } },
   ],
 });
 afterAll(() => stopAll(gateway, origin));
 
 origin.on("/ok", (call) => call.reply("200 OK", [], "fine"));
-for (const status of ["502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout", "500 Internal Server Error"]) {
+for (const status of [
+  "502 Bad Gateway",
+  "503 Service Unavailable",
+  "504 Gateway Timeout",
+  "500 Internal Server Error",
+]) {
   origin.on(`/${status.slice(0, 3)}`, (call) => call.reply(status, [], status));
 }
 origin.on("/silent", (call) => {

@@ -20,8 +20,12 @@ const headers = {
 const gateway = await startGateway({
   routes: [
     upstream("/e", origin, { headers }),
-    upstream("/add", origin, { headers: { request: { add: { "X-Only": "added" } }, response: { add: { "X-Up": "1" } } } }),
-    upstream("/hidden", origin, { headers: { request: { remove: ["X-Request-Id"] }, response: { remove: ["x-request-id"] } } }),
+    upstream("/add", origin, {
+      headers: { request: { add: { "X-Only": "added" } }, response: { add: { "X-Up": "1" } } },
+    }),
+    upstream("/hidden", origin, {
+      headers: { request: { remove: ["X-Request-Id"] }, response: { remove: ["x-request-id"] } },
+    }),
     upstream("/plain", origin),
     { type: "static", prefix: "/files", dir: "./public", headers: { response: headers.response } },
   ],

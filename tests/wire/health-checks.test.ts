@@ -8,7 +8,13 @@ import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins
 
 const origins = namedOrigins("a", "b", "c");
 const [a, b, c] = origins as [(typeof origins)[0], (typeof origins)[0], (typeof origins)[0]];
-const check = { path: "/healthz?deep=1", interval: "60ms", timeout: "50ms", healthy_threshold: 2, unhealthy_threshold: 2 };
+const check = {
+  path: "/healthz?deep=1",
+  interval: "60ms",
+  timeout: "50ms",
+  healthy_threshold: 2,
+  unhealthy_threshold: 2,
+};
 const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [

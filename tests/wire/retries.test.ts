@@ -62,7 +62,11 @@ describe("another target answers when one", () => {
       "/dead-first/echo",
       request("POST /dead-first/echo", ["Transfer-Encoding: chunked"], chunked(BODY)),
     ],
-    ["in chunks, streamed", "/streamed/echo", request("POST /streamed/echo", ["Transfer-Encoding: chunked"], chunked(BODY))],
+    [
+      "in chunks, streamed",
+      "/streamed/echo",
+      request("POST /streamed/echo", ["Transfer-Encoding: chunked"], chunked(BODY)),
+    ],
     ["awaited", "/dead-first/echo", request("PUT /dead-first/echo", ["Expect: 100-continue"], BODY)],
   ] as const)("cannot be reached, and gets the whole body %s", async (_name, _path, bytes) => {
     const reply = await gateway.once(bytes);
@@ -81,10 +85,64 @@ describe("another target answers when one", () => {
   });
 
   test("fails and a second does too, where two retries are allowed", async () => {
-    expect(tally(await askInTurn(gateway, times(4, "/two/reset")).then((all) => all.map((one) => String(one.length > 3))))).toEqual({
+    expect(
+      tally(await askInTurn(gateway, times(4, "/two/reset")).then((all) => all.map((one) => String(one.length > 3)))),
+    ).toEqual({
       true: 4,
     });
     expect(good.requests.length).toBe(4);
+  });
+});
+
+describe("a small body is sent again with its request", () => {
+  const small = BODY.subarray(0, 10_000);
+  test.each([
+    ["that comes at once", 10_000, [request("PUT /bad-first/reset", [], small)]],
+    ["of a DELETE", 10_000, [request("DELETE /bad-first/reset", [], small)]],
+    [
+      "that comes in pieces",
+      10_000,
+      [request("PUT /bad-first/reset", ["Content-Length: 10000"]), small.subarray(0, 1), small.subarray(1)],
+    ],
+    [
+      "in chunks, normalised",
+      10_000,
+      [request("PUT /bad-first/reset", ["Transfer-Encoding: chunked"], chunked(small, 999))],
+    ],
+    ["of one byte", 1, [request("PUT /bad-first/reset", [], "0")]],
+    ["of 16 KiB", 16_384, [request("PUT /bad-first/reset", [], BODY.subarray(0, 16_384))]],
+  ] as const)("%s", async (_name, length, pieces) => {
+    const client = await gateway.connect();
+    await client.sendPieces(pieces, 20);
+    const reply = await client.reply("PUT");
+    expect(reply.status).toBe(200);
+    expect([bad.requests.length, good.requests.length]).toEqual([1, 1]);
+    const echo = json<Echo>(reply);
+    expect(echo.sha256).toBe(sha256(BODY.subarray(0, echo.length)));
+    expect(echo.length).toBe(length);
+    // The connection goes on, and the next body is its own.
+    const next = json<Echo>(await client.exchange(request("PUT /dead-first/echo", [], "next")));
+    expect([next.length, next.sha256]).toEqual([4, sha256(Buffer.from("next"))]);
+    client.close();
+  });
+
+  test("also when it was awaited", async () => {
+    const client = await gateway.connect();
+    client.send(request("PUT /bad-first/reset", ["Expect: 100-continue", "Content-Length: 5"]));
+    expect((await client.interim()).status).toBe(100);
+    client.send("hello");
+    expect(json<Echo>(await client.reply("PUT")).sha256).toBe(sha256(Buffer.from("hello")));
+    client.close();
+  });
+
+  test("and only once where nothing fails, also on kept connections", async () => {
+    const client = await gateway.connect();
+    for (let i = 0; i < 5; i++) {
+      const echo = json<Echo>(await client.exchange(request("PUT /two/echo", [], `body ${i}`)));
+      expect([echo.length, echo.sha256]).toEqual([6, sha256(Buffer.from(`body ${i}`))]);
+    }
+    expect(bad.requests.length).toBe(5);
+    client.close();
   });
 });
 

@@ -12,7 +12,9 @@ const [origin, other] = [ScriptedOrigin.start(), ScriptedOrigin.start()];
 const gateway = await startGateway({
   routes: [
     upstream("/t", origin, { timeouts }),
-    balanced("/both", [{ url: origin.url }, { url: other.url }], { timeouts: { ...timeouts, response_header: "200ms" } }),
+    balanced("/both", [{ url: origin.url }, { url: other.url }], {
+      timeouts: { ...timeouts, response_header: "200ms" },
+    }),
   ],
 });
 afterAll(() => stopAll(gateway, origin, other));
@@ -64,7 +66,11 @@ describe("an exchange that takes longer than timeouts.total", () => {
     const bytes = await client.takeRest();
     expect(bytes.toString("latin1")).toContain("Content-Length: 100000");
     expect(bytes.length).toBeLessThan(10_000);
-    await origin.until("the end of the drip", () => origin.openConnections === 0 || origin.connections.every((c) => c.isClosed || c.ending !== "open") || undefined);
+    await origin.until(
+      "the end of the drip",
+      () =>
+        origin.openConnections === 0 || origin.connections.every((c) => c.isClosed || c.ending !== "open") || undefined,
+    );
   });
 
   test("is not touched when the client is slow to send the next request", async () => {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 )
 
 const name = "go"
+
+// Larger contents do not go into the head of the answer to a HEAD.
+const maxInHead = 16 * 1024
 
 type object = map[string]any
 
@@ -63,9 +67,10 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.Header().Set("X-Origin", name)
 	w.Header().Set("X-Origin-Request", strconv.Itoa(number))
-	w.Header().Set("X-Origin-Method", r.Method)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(text)
+	} else if len(text) < maxInHead {
+		w.Header().Set("X-Origin-Head", base64.StdEncoding.EncodeToString(text))
 	}
 }
 
@@ -77,10 +82,7 @@ func contentFor(r *http.Request, length int64, digest string) object {
 	headers := fieldsOf(r.Header)
 	headers["host"] = latin1(r.Host)
 	if path == "/canary" {
-		// The answer to a HEAD does not carry the number.
-		if r.Method != http.MethodHead {
-			sequence++
-		}
+		sequence++
 		return object{"status": "canary_ok", "sequence": sequence, "headers": headers}
 	}
 	return object{

@@ -1,7 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { ReplyTap } from "../../message/pipeline.ts";
 
-/** When an exchange is over, its target and its time limit hear of it. */
+/** When an exchange is over, its target, its time limit and its kept body hear of it. */
 export class ForwardEnd implements ReplyTap {
   readonly name = "forwardEnd";
 
@@ -10,5 +10,6 @@ export class ForwardEnd implements ReplyTap {
   onEnd(ex: Exchange): void {
     if (ex.target !== null) ex.target.onOver(ex);
     if (ex.deadline !== null) ex.deadline.release();
+    if (ex.replay !== null) ex.replay.release();
   }
 }

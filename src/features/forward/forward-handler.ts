@@ -5,8 +5,10 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { isIdempotent } from "../../message/method.ts";
 import { type Handler, Verdict } from "../../message/pipeline.ts";
 import type { NowMs, TunnelEnd } from "../../message/ports.ts";
+import { Framing } from "../../message/request-head.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
 import { Deadlines } from "./deadline.ts";
 import {
   encodeForwardHead,
@@ -16,6 +18,7 @@ import {
   isLoop,
 } from "./forward-head.ts";
 import type { RequestEdits, ResponseEdits } from "./header-edits.ts";
+import { MAX_REPLAY_BYTES, ReplayBody, type ReplayOwner } from "./replay-body.ts";
 import type { RequestIds } from "./request-id.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
@@ -36,10 +39,12 @@ export interface ForwardServices {
   readonly requestIds: RequestIds;
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
+  /** Room for bodies that are kept for a second attempt. */
+  readonly bodies: BodyBudget;
 }
 
 /** Sends requests of one route upstream and their answers down. Spec, "Overview"; decisions §3. */
-export class ForwardHandler implements Handler, UpstreamCaller {
+export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   readonly name = "forward";
   readonly times: UpstreamTimes;
   private readonly settings: ForwardSettings;
@@ -47,13 +52,15 @@ export class ForwardHandler implements Handler, UpstreamCaller {
   private readonly requestIds: RequestIds;
   private readonly turn: NowMs;
   private readonly deadlines: Deadlines;
-  private readonly budget: RetryBudget = new RetryBudget();
+  private readonly bodies: BodyBudget;
+  private readonly retries: RetryBudget = new RetryBudget();
 
   constructor(settings: ForwardSettings, choice: TargetChoice, services: ForwardServices) {
     this.settings = settings;
     this.choice = choice;
     this.requestIds = services.requestIds;
     this.turn = services.turn;
+    this.bodies = services.bodies;
     this.deadlines = new Deadlines(settings.totalMs, services.wheel, services.turn);
     this.times = settings.times;
   }
@@ -65,15 +72,17 @@ export class ForwardHandler implements Handler, UpstreamCaller {
     }
     if (ex.request.upgrade && !isForwardableUpgrade(ex.request)) ex.request.upgrade = false;
     this.requestIds.assign(ex);
-    const target = this.choice.choose(ex);
-    if (target === null) {
-      ex.sink.abort(ex, Fault.NoHealthyTarget);
-      return Verdict.Done;
-    }
-    this.budget.noteRequest(this.turn.nowMs);
-    this.deadlines.start(ex);
-    this.send(ex, target);
+    if (this.keepsBody(ex)) {
+      const body = new ReplayBody(ex, this, this.bodies);
+      ex.replay = body;
+      ex.body = body;
+      ex.sink.wantBody(ex);
+    } else this.begin(ex);
     return Verdict.Done;
+  }
+
+  onBodyKept(ex: Exchange): void {
+    this.begin(ex);
   }
 
   requestBound(ex: Exchange): number {
@@ -111,19 +120,41 @@ export class ForwardHandler implements Handler, UpstreamCaller {
       ex.sink.abort(ex, failure.fault);
       return;
     }
-    this.budget.noteRetry();
+    this.retries.noteRetry();
     ex.attempts++;
+    ex.replay?.restart();
     this.send(ex, target);
+  }
+
+  /** The first attempt. */
+  private begin(ex: Exchange): void {
+    const target = this.choice.choose(ex);
+    if (target === null) {
+      ex.sink.abort(ex, Fault.NoHealthyTarget);
+      return;
+    }
+    this.retries.noteRequest(this.turn.nowMs);
+    this.deadlines.start(ex);
+    this.send(ex, target);
+  }
+
+  /** Whether the body is small enough, and the method such, that a second attempt would be allowed and possible. */
+  private keepsBody({ request }: Exchange): boolean {
+    const { contentLength } = request;
+    if (contentLength === 0 || contentLength > MAX_REPLAY_BYTES || request.framing !== Framing.Length) return false;
+    return this.settings.retryAttempts > 0 && isIdempotent(request.method) && this.bodies.take();
   }
 
   /**
    * Decisions, "retries": only where nothing of the request was sent, or the method is idempotent and no byte of an
-   * answer came. Until a connection is there the body waits; one that has begun to flow cannot be sent again.
+   * answer came. Until a connection is there the body waits; one that has begun to flow can be sent again where it was
+   * kept.
    */
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
-    if (ex.attempts > this.settings.retryAttempts || !this.budget.allows(this.turn.nowMs)) return false;
+    if (ex.attempts > this.settings.retryAttempts || !this.retries.allows(this.turn.nowMs)) return false;
     if (!failure.sent) return true;
-    return !failure.answered && ex.bodyBytes === 0 && isIdempotent(ex.request.method);
+    if (failure.answered || !isIdempotent(ex.request.method)) return false;
+    return ex.bodyBytes === 0 || ex.replay !== null;
   }
 
   private send(ex: Exchange, target: Target): void {
@@ -131,6 +162,7 @@ export class ForwardHandler implements Handler, UpstreamCaller {
     // A kept connection may be stale: neither a retry nor a breaker's one trial is to end on that account.
     if (ex.attempts > 1 || ex.isTrial) target.upstream.sendFresh(ex, this);
     else target.upstream.send(ex, this);
+    ex.replay?.deliver();
   }
 
   private noteAnswer(ex: Exchange): void {

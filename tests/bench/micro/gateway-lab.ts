@@ -1,6 +1,6 @@
 // A whole gateway without a system call: the phases in their order, sockets that take everything and forget it.
 import { Clock } from "../../../src/core/clock.ts";
-import { Fault } from "../../../src/core/fault.ts";
+import type { Fault } from "../../../src/core/fault.ts";
 import { TimerWheel } from "../../../src/core/timer-wheel.ts";
 import { EdgeContext } from "../../../src/edge/edge-context.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";

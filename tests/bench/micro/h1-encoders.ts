@@ -2,8 +2,8 @@
 import { Clock } from "../../../src/core/clock.ts";
 import { encodeForwardHead } from "../../../src/features/forward/forward-head.ts";
 import { RequestIds } from "../../../src/features/forward/request-id.ts";
-import { HeaderBlock } from "../../../src/message/header-block.ts";
 import { FixedReply } from "../../../src/message/fixed-reply.ts";
+import type { HeaderBlock } from "../../../src/message/header-block.ts";
 import { Method } from "../../../src/message/method.ts";
 import { ReplyHead } from "../../../src/message/reply-head.ts";
 import { encodeFixedReply, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";

@@ -19,7 +19,14 @@ describe("a header", () => {
   test.each([
     [[["X-User", "u1"]], "u1"],
     [[["x-USER", "u1"]], "u1"],
-    [[["X-Users", "u2"], ["X-User", "u1"], ["X-User", "u3"]], "u1"],
+    [
+      [
+        ["X-Users", "u2"],
+        ["X-User", "u1"],
+        ["X-User", "u3"],
+      ],
+      "u1",
+    ],
     [[["X-User", ""]], ""],
   ] as const)("%p", (lines, expected) => {
     expect(key.hashOf(anyExchange({ headers: lines as Lines }))).toBe(hashText(expected));
@@ -51,7 +58,11 @@ describe("a cookie", () => {
   });
 
   test("is found in a second field", () => {
-    const headers: Lines = [["Cookie", "a=b"], ["Accept", "x"], ["Cookie", "sid=1"]];
+    const headers: Lines = [
+      ["Cookie", "a=b"],
+      ["Accept", "x"],
+      ["Cookie", "sid=1"],
+    ];
     expect(key.hashOf(anyExchange({ headers }))).toBe(hashText("1"));
     expect(key.hashOf(anyExchange())).toBe(-1);
   });

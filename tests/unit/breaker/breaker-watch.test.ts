@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { BreakerWatch } from "../../../src/app/breaker-watch.ts";
 import { NodeList } from "../../../src/app/node-list.ts";
 import { BreakerState, createNodeTable, NodeTable } from "../../../src/shared/node-table.ts";
-import { FakeTime } from "../prober/fake-time.ts";
 import { configOf } from "../admin/any-config.ts";
+import { FakeTime } from "../prober/fake-time.ts";
 
 const ROUTES = `
 - {type: upstream, prefix: /a, target: "http://10.0.0.1:1", circuit_breaker: {failure_threshold: 3, open_duration: 30s}}

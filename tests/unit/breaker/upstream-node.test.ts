@@ -49,7 +49,7 @@ describe("a node's breaker", () => {
     ["malformed answers", MALFORMED],
   ] as const)("opens after three %s", (_name, failure) => {
     const { fake, table, node } = setUp();
-    for (let i = 0; i < 3; i++) attempt(fake, (ex) => node.onFailure(ex, failure));
+    for (let i = 0; i < 3; i++) attempt(fake, (ex) => void node.onFailure(ex, failure));
     expect(table.state(0)).toBe(BreakerState.Open);
   });
 
@@ -60,16 +60,18 @@ describe("a node's breaker", () => {
     expect([table.state(0), table.failures(0), node.inFlight]).toEqual([BreakerState.Closed, 0, 0]);
   });
 
-  test.each([
-    ["closes", (fake: FakeNodes) => answer(fake, 200), BreakerState.Closed, "closed"],
-    ["opens again", (fake: FakeNodes) => answer(fake, 503), BreakerState.Open, "reopened"],
+  const trials: readonly [string, (fake: FakeNodes) => void, BreakerState, string][] = [
+    ["closes", (fake) => answer(fake, 200), BreakerState.Closed, "closed"],
+    ["opens again", (fake) => answer(fake, 503), BreakerState.Open, "reopened"],
     [
       "opens again on a time-out",
-      (fake: FakeNodes) => void attempt(fake, (ex) => fake.nodes[0]!.onFailure(ex, TIMED_OUT)),
+      (fake) => void attempt(fake, (ex) => fake.nodes[0]!.onFailure(ex, TIMED_OUT)),
       BreakerState.Open,
       "reopened",
     ],
-  ] as const)("%s with its trial", (_name, run, state, word) => {
+  ];
+
+  test.each(trials)("%s with its trial", (_name, run, state, word) => {
     const { fake, table, told } = setUp();
     for (let i = 0; i < 3; i++) answer(fake, 503);
     expect(attempt(fake, () => {}).entered).toBe(false);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { FAULTS, Fault } from "../../../src/core/fault.ts";
 import { LINGER_BYTES, LINGER_MS } from "../../../src/core/limits.ts";
-import { chunkVectors } from "../proto/chunk-log.ts";
 import { IN_PLACE } from "../proto/carriers.ts";
+import { chunkVectors } from "../proto/chunk-log.ts";
 import { expectedLog, requestLog, requestVectors } from "../proto/request-log.ts";
 import { bytesOf } from "../proto/vector-file.ts";
 import { ClientSession } from "./client-session.ts";

@@ -47,6 +47,7 @@ function bodyEnd(text: string, from: number, fields: ReadonlyMap<string, string>
     return end + 5;
   }
   const end = from + Number(fields.get("content-length"));
-  if (!(end <= text.length)) throw new Error(`a body is cut, or its length is unknown: ${text.slice(from, from + 100)}`);
+  if (!(end <= text.length))
+    throw new Error(`a body is cut, or its length is unknown: ${text.slice(from, from + 100)}`);
   return end;
 }

@@ -54,7 +54,9 @@ describe("a forwarded head", () => {
     expect(sent(get("/"))).toContain("\r\nHost: a.test\r\n");
     expect(sent(get("/"), () => {}, false)).toContain("\r\nHost: origin.test:81\r\n");
     expect(sent(get("/"), () => {}, false)).toContain("\r\nX-Forwarded-Host: a.test\r\n");
-    expect(sent("GET http://A.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n")).toStartWith("GET /x HTTP/1.1\r\nHost: A.test\r\n");
+    expect(sent("GET http://A.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n")).toStartWith(
+      "GET /x HTTP/1.1\r\nHost: A.test\r\n",
+    );
     expect(sent("GET / HTTP/1.0\r\n\r\n")).toContain("\r\nHost: origin.test:81\r\n");
   });
 
@@ -77,7 +79,9 @@ describe("a forwarded head", () => {
       ...["Proxy-Authorization: Basic x", "Trailer: X-T", "Upgrade: x", "HTTP2-Settings: x", "Expect: 100-continue"],
     ];
     const text = sent(get("/", ...lines, "X-Other: 2"));
-    expect(text).toBe(`GET / HTTP/1.1\r\nHost: a.test\r\nX-Other: 2\r\n${CLIENT}X-Forwarded-Host: a.test\r\nVia: 1.1 edge\r\n\r\n`);
+    expect(text).toBe(
+      `GET / HTTP/1.1\r\nHost: a.test\r\nX-Other: 2\r\n${CLIENT}X-Forwarded-Host: a.test\r\nVia: 1.1 edge\r\n\r\n`,
+    );
   });
 
   test("keeps TE: trailers", () => {
@@ -110,13 +114,16 @@ describe("a forwarded head", () => {
 });
 
 describe("an upgrade to HTTP/2 is not forwarded", () => {
-  test.each(["h2c", "H2C", "h2c, websocket", "websocket, h2c", "websocket,h2c", "h2c,foo", "x , H2c"])("%s", (value) => {
-    const head = headOf(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
-    expect(isForwardableUpgrade(head)).toBe(false);
-    const text = sent(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
-    expect(text.toLowerCase()).not.toContain("h2c");
-    expect(text).not.toContain("Connection: Upgrade");
-  });
+  test.each(["h2c", "H2C", "h2c, websocket", "websocket, h2c", "websocket,h2c", "h2c,foo", "x , H2c"])(
+    "%s",
+    (value) => {
+      const head = headOf(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
+      expect(isForwardableUpgrade(head)).toBe(false);
+      const text = sent(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
+      expect(text.toLowerCase()).not.toContain("h2c");
+      expect(text).not.toContain("Connection: Upgrade");
+    },
+  );
 
   test("spread over two fields", () => {
     const head = headOf(get("/", "Connection: Upgrade", "Upgrade: websocket", "Upgrade: h2c"));

@@ -4,6 +4,7 @@ import type { Exchange } from "../../../src/message/exchange.ts";
 import type { Phase } from "../../../src/message/pipeline.ts";
 import type { Target, TargetChoice } from "../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../src/message/upstream.ts";
+import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import type { UpstreamContext } from "../../../src/upstream/upstream-context.ts";
 import { ClientSession } from "../edge/client-session.ts";
@@ -65,7 +66,8 @@ export class ForwardSession {
     };
     this.pools = ports.map((port) => new OriginPool(originAt(port), context));
     this.choice = new InTurn(this.pools);
-    const services = { requestIds: new RequestIds(() => 1_700_000_000_000), wheel, turn };
+    const bodies = new BodyBudget(createBodyBudget(1), 0, 2 ** 20);
+    const services = { requestIds: new RequestIds(() => 1_700_000_000_000), wheel, turn, bodies };
     const handler = new ForwardHandler({ ...FORWARD, ...settings }, this.choice, services);
   }
 

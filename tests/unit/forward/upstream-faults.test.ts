@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
-import type { Phase } from "../../../src/message/pipeline.ts";
-import { Verdict } from "../../../src/message/pipeline.ts";
 import { repliesIn, statusesIn } from "../edge/reply-text.ts";
-import { bodyRoute, budgetOf } from "../ingest/body-route.ts";
 import { responseVectors } from "../proto/response-log.ts";
 import { bytesOf } from "../proto/vector-file.ts";
 import { FakeConnect } from "./fake-connect.ts";
 import { ForwardSession } from "./forward-session.ts";
+import { gathering } from "./gathering.ts";
 
 const GET = "GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n";
 const POST = "POST /a HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10\r\n\r\n";
@@ -20,19 +17,6 @@ beforeEach(() => {
   connect = new FakeConnect();
 });
 afterEach(() => connect.restore());
-
-/** Puts every request on a route that gathers chunked bodies. */
-function gathering(): { budget: ReturnType<typeof budgetOf>; phases: Phase[] } {
-  const budget = budgetOf(8);
-  const route: Phase = {
-    name: "route",
-    run(ex) {
-      ex.route = bodyRoute();
-      return Verdict.Next;
-    },
-  };
-  return { budget, phases: [route, new NormalizePhase(budget)] };
-}
 
 describe("a failed attempt", () => {
   test("without a connection: nothing was sent, and another target is tried", async () => {

@@ -19,7 +19,11 @@ describe("a connection to an origin is kept", () => {
     ["a counted answer", GET, [OK]],
     ["a counted answer in pieces", GET, ["HTTP/1.1 200 OK\r\nContent-Le", "ngth: 5\r\n\r\nhe", "llo"]],
     ["a chunked answer", GET, ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"]],
-    ["a chunked answer with trailers", GET, ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: y\r\n", "\r\n"]],
+    [
+      "a chunked answer with trailers",
+      GET,
+      ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: y\r\n", "\r\n"],
+    ],
     ["an answer of length 0", GET, ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]],
     ["a 204", GET, ["HTTP/1.1 204 No Content\r\n\r\n"]],
     ["a 304 with a length", GET, ["HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"]],
@@ -95,7 +99,11 @@ describe("a connection to an origin is kept", () => {
 describe("a connection to an origin is not kept", () => {
   test.each([
     ["Connection: close", GET, ["HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"]],
-    ["Connection: close beside keep-alive", GET, ["HTTP/1.1 200 OK\r\nConnection: close, keep-alive\r\nContent-Length: 2\r\n\r\nok"]],
+    [
+      "Connection: close beside keep-alive",
+      GET,
+      ["HTTP/1.1 200 OK\r\nConnection: close, keep-alive\r\nContent-Length: 2\r\n\r\nok"],
+    ],
     ["HTTP/1.0", GET, ["HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"]],
     ["bytes behind the answer", GET, [`${OK}HTTP/1.1 200 OK\r\n`]],
     ["one byte behind the answer", GET, [`${OK}\n`]],

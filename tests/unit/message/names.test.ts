@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { latin1 } from "../../../src/core/ascii.ts";
 import { HEADER_ID_COUNT, HeaderId, headerIdFromName, headerIdOf, headerName } from "../../../src/message/header-id.ts";
-import { isIdempotent, METHOD_COUNT, Method, methodFromName, methodName, methodOf } from "../../../src/message/method.ts";
+import {
+  isIdempotent,
+  METHOD_COUNT,
+  Method,
+  methodFromName,
+  methodName,
+  methodOf,
+} from "../../../src/message/method.ts";
 
 const KNOWN = Array.from({ length: HEADER_ID_COUNT - 2 }, (_, i) => (i + 1) as HeaderId);
 
@@ -9,7 +16,8 @@ describe("field names", () => {
   test("are found in any case", () => {
     for (const id of KNOWN) {
       const name = headerName(id);
-      for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) expect(headerIdFromName(spelling)).toBe(id);
+      for (const spelling of [name, name.toLowerCase(), name.toUpperCase()])
+        expect(headerIdFromName(spelling)).toBe(id);
     }
   });
 

@@ -19,7 +19,8 @@ function encoded(reply: FixedReply, extra: ExtraFields | null, withBody: boolean
 
 describe("a prebuilt reply", () => {
   const reply = new FixedReply(200, [["X-A", "b"]], "body");
-  const head = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: edge\r\nX-A: b\r\nContent-Length: 4\r\n";
+  const head =
+    "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: edge\r\nX-A: b\r\nContent-Length: 4\r\n";
 
   test.each([
     ["as it is", null, true, Persistence.Silent, `${head}\r\nbody`],

@@ -37,7 +37,8 @@ export function chunkLog(pieces: readonly Uint8Array[], carrier: Carrier, maxBod
   decoder.begin(maxBodyBytes);
   let data = "";
   let consumed = 0;
-  let event = ChunkEvent.NeedMore;
+  // Widened: the compiler does not see what the carrier's step assigns.
+  let event = ChunkEvent.NeedMore as ChunkEvent;
   carrier.carry(pieces, ({ bytes, from, to }) => {
     event = ChunkEvent.Data;
     while (event === ChunkEvent.Data) {

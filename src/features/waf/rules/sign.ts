@@ -23,6 +23,7 @@ export const enum Sign {
   ShellSubstitution,
   ShellIdiom,
   PhpCode,
+  PhpTag,
   JavaCode,
   ScriptCode,
   Shellshock,

@@ -62,26 +62,48 @@ export class ScriptContext {
   private judgeWord(from: number, to: number): void {
     const { bytes } = this;
     const word = WORDS.valueOf(bytes, from, to);
-    if (word !== 0) {
-      const next = this.skipBlanks(to);
-      if (word === Word.Sink) this.judgeCall(from, next);
-      else if (word === Word.Object) this.judgeObject(from, to);
-      else if (word === Word.Codes && bytes[next] === OPEN && this.countNumbers(next + 1) >= MIN_CODES)
-        this.report(Sign.ScriptSink, from);
-    } else if (isHandlerName(bytes, from, to)) this.judgeHandler(from, to);
+    switch (word) {
+      case Word.Sink:
+      case Word.Evaluator:
+      case Word.Box:
+        this.judgeCall(word, from, this.skipBlanks(to));
+        break;
+      case Word.Object:
+        this.judgeObject(from, to);
+        break;
+      case Word.Codes:
+        if (bytes[to] === OPEN && this.countNumbers(to + 1) >= MIN_CODES) this.report(Sign.ScriptSink, from);
+        break;
+      case Word.Scheme:
+        // A link of Markdown, or an attribute without its tag.
+        if (bytes[to] === Byte.Colon && BEFORE_URL.includes(bytes[from - 1]!) && this.isProgram(to + 1)) {
+          this.report(Sign.ScriptUrl, from);
+        }
+        break;
+      case 0:
+        if (isHandlerName(bytes, from, to)) this.judgeHandler(from, to);
+        break;
+    }
   }
 
   /** alert(1), eval`…`: an attack behind a break, or when its argument is one. */
-  private judgeCall(from: number, open: number): void {
+  private judgeCall(word: Word, from: number, open: number): void {
     const { bytes } = this;
     if (bytes[open] !== OPEN && bytes[open] !== BACKTICK) return;
+    if (this.isBehindBreak(from)) {
+      this.report(Sign.ScriptBreakout, from);
+      return;
+    }
     const inside = this.skipBlanks(open + 1);
     let end = inside;
     while (isWordByte(bytes[end]!)) end++;
     const argument = WORDS.valueOf(bytes, inside, end);
-    if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
-    else if (argument === Word.Object && bytes[end] === Byte.Dot) this.report(Sign.ScriptSink, from);
-    else if (argument === Word.Decoder || argument === Word.Codes) this.report(Sign.ScriptSink, from);
+    const next = bytes[end]!;
+    const isStolen = argument === Word.Object && next === Byte.Dot && this.isSecret(end + 1);
+    const isDecoded = word === Word.Evaluator && argument === Word.Decoder && (next === OPEN || next === Byte.Dot);
+    // alert(1) and no more: nobody else asks for that.
+    const isProbe = word === Word.Box && from === 0 && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
+    if (isStolen || isDecoded || isProbe) this.report(Sign.ScriptSink, from);
   }
 
   /** document.cookie, location=…, window['…']: where a program just began, or glued to a string. */
@@ -90,11 +112,13 @@ export class ScriptContext {
     const next = bytes[to]!;
     if (next !== Byte.Dot && next !== Byte.Equals && next !== Byte.LeftBracket) return;
     if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
-    else if (next === Byte.Dot && bytes[from - 1] === PLUS) {
-      let end = to + 1;
-      while (isWordByte(bytes[end]!)) end++;
-      if (WORDS.valueOf(bytes, to + 1, end) === Word.Secret) this.report(Sign.ScriptSink, from);
-    }
+    else if (next === Byte.Dot && bytes[from - 1] === PLUS && this.isSecret(to + 1)) this.report(Sign.ScriptSink, from);
+  }
+
+  private isSecret(from: number): boolean {
+    let end = from;
+    while (isWordByte(this.bytes[end]!)) end++;
+    return SECRETS.valueOf(this.bytes, from, end) !== 0;
   }
 
   /** onerror=… outside a tag: behind a quote that ended an attribute, or with a call that gives it away. */
@@ -120,7 +144,7 @@ export class ScriptContext {
       const start = at;
       while (at < limit && isWordByte(bytes[at]!)) at++;
       const isCall = bytes[at] === OPEN || bytes[at] === BACKTICK;
-      if (isCall && WORDS.valueOf(bytes, start, at) === Word.Sink) return true;
+      if (isCall && isCallee(WORDS.valueOf(bytes, start, at))) return true;
     }
     return false;
   }
@@ -157,10 +181,15 @@ export class ScriptContext {
     const { bytes } = this;
     let from = 0;
     while (from < this.length && (bytes[from]! <= Byte.Space || isQuote(bytes[from]!))) from++;
+    // Browsers pass over control bytes in a scheme.
+    let length = 0;
     let at = from;
-    while (isWordByte(bytes[at]!) || (bytes[at]! < Byte.Space && at < this.length)) at++;
+    for (; at < this.length && length < schemeText.length; at++) {
+      if (isWordByte(bytes[at]!)) schemeText[length++] = bytes[at]!;
+      else if (bytes[at]! >= Byte.Space) break;
+    }
     if (bytes[at] !== Byte.Colon) return;
-    const scheme = SCHEMES.valueOf(bytes, from, at);
+    const scheme = SCHEMES.valueOf(schemeText, 0, length);
     if (scheme === DATA ? this.isDocument(at + 1) : scheme === SCRIPT && this.isProgram(at + 1)) {
       this.report(Sign.ScriptUrl, from);
     }
@@ -195,7 +224,7 @@ export class ScriptContext {
       const from = at;
       while (at < limit && isWordByte(bytes[at]!)) at++;
       const word = WORDS.valueOf(bytes, from, at);
-      if (word === Word.Maker || (word === Word.Sink && bytes[at] === OPEN)) {
+      if (word === Word.Maker || ((word === Word.Box || word === Word.Evaluator) && bytes[at] === OPEN)) {
         this.report(Sign.TemplateScript, open);
         return;
       }
@@ -242,18 +271,30 @@ export class ScriptContext {
 }
 
 const enum Word {
-  /** A function that attacks call. */
+  /** A function that attacks call, and others too. */
   Sink = 1,
+  /** One that runs text. */
+  Evaluator,
+  /** One that shows that a program ran. */
+  Box,
   /** What a program in a page starts from. */
   Object,
-  /** What of it is worth stealing. */
-  Secret,
   /** Turns numbers into a program. */
   Codes,
   /** Turns text into a program. */
   Decoder,
   /** Leads from any value to Function. */
   Maker,
+  Scheme,
+}
+
+function isCallee(word: number): boolean {
+  return word === Word.Sink || word === Word.Evaluator || word === Word.Box;
+}
+
+/** A digit, a quote, or nothing at all. */
+function isProbeArgument(byte: number): boolean {
+  return (byte >= Byte.Zero && byte <= Byte.Nine) || isQuote(byte) || byte === CLOSE || byte === Byte.Slash;
 }
 
 function isWordByte(byte: number): boolean {
@@ -270,17 +311,17 @@ function isQuote(byte: number): boolean {
 }
 
 const WORDS: WordSet = new WordSet([
-  [Word.Sink, "alert prompt confirm print eval fetch settimeout setinterval setimmediate function import execscript"],
-  [Word.Sink, "msgbox write writeln open postmessage createelement getscript queuemicrotask sendbeacon xmlhttprequest"],
-  [
-    Word.Object,
-    "document window location self top parent frames globalthis localstorage sessionstorage navigator this",
-  ],
-  [Word.Secret, "cookie localstorage sessionstorage domain location"],
+  [Word.Sink, "print fetch import write writeln open postmessage createelement getscript queuemicrotask sendbeacon"],
+  [Word.Sink, "xmlhttprequest setattribute insertadjacenthtml"],
+  [Word.Evaluator, "eval settimeout setinterval setimmediate function execscript"],
+  [Word.Box, "alert prompt confirm msgbox"],
+  [Word.Object, "document window location self top parent frames globalthis localstorage sessionstorage navigator this"],
   [Word.Codes, "fromcharcode fromcodepoint"],
-  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string location name"],
-  [Word.Maker, "constructor __proto__ $on $eval $$constructor getownpropertydescriptor"],
+  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string location"],
+  [Word.Maker, "constructor __proto__ $on $eval getownpropertydescriptor"],
+  [Word.Scheme, "javascript vbscript"],
 ]);
+const SECRETS: WordSet = new WordSet([[1, "cookie localstorage sessionstorage domain location"]]);
 const SCRIPT = 1;
 const DATA = 2;
 const SCHEMES: WordSet = new WordSet([
@@ -289,6 +330,9 @@ const SCHEMES: WordSet = new WordSet([
 ]);
 const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+xml image/svg+xml text/xml text/javascript"]]);
 const VOID: WordSet = new WordSet([[1, "void"]]);
+const schemeText: Uint8Array = new Uint8Array(16);
+/** ( = " ' */
+const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];
 /** What ends the expression, the block or the list that a value stands in: ) * + , - ; ] } */
 const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x5d, 0x7d];
 const MAX_NAMES = 3;
@@ -296,10 +340,12 @@ const MAX_OPERATORS = 24;
 const MAX_HANDLER_BYTES = 64;
 const MAX_TEMPLATE_BYTES = 192;
 const MIN_CODES = 4;
+const MAX_PROBE_BYTES = 32;
 const BANG = 0x21;
 const DOLLAR = 0x24;
 const APOSTROPHE = 0x27;
 const OPEN = 0x28;
+const CLOSE = 0x29;
 const PLUS = 0x2b;
 const GREATER = 0x3e;
 const BACKTICK = 0x60;

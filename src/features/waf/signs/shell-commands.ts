@@ -1,0 +1,247 @@
+import { Byte } from "../../../core/ascii.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
+import { Sign } from "../rules/sign.ts";
+import { COMMANDS, Command } from "./shell-words.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds commands that a shell would run behind a separator or within a substitution. Each separator costs a look at
+ * one word behind it and at MAX_LOOK bytes before it. A line that begins with a command itself is taken from a manual.
+ */
+export class ShellCommands {
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private listener: SignListener | null = null;
+  /** Offset behind the word that was read last. */
+  private wordTo = 0;
+
+  /** Looks behind every separator of the value. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    this.bytes = value.bytes;
+    this.length = value.length;
+    this.listener = listener;
+    const { bytes, length } = value;
+    const isLong = length > MAX_LINES_BYTES || value.place === Place.Agent;
+    for (let at = 0; at < length; at++) {
+      switch (bytes[at]) {
+        case Byte.Semicolon:
+          if (value.place !== Place.Agent) this.judgeSeparator(at);
+          break;
+        case BAR:
+        case AMPERSAND:
+          this.judgeSeparator(at);
+          break;
+        case Byte.Lf:
+          if (!isLong) this.judgeSeparator(at);
+          break;
+        case BACKTICK:
+          this.judgeBacktick(at);
+          break;
+        case OPEN:
+          if (bytes[at - 1] === DOLLAR || bytes[at - 1] === LESS || bytes[at - 1] === GREATER) this.judgeSubstitution(at);
+          break;
+        case OPEN_BRACE:
+          this.judgeBraces(at);
+          break;
+      }
+    }
+  }
+
+  private judgeSeparator(at: number): void {
+    const { bytes } = this;
+    if (bytes[at + 1] === bytes[at]) return;
+    const command = this.readCommand(at + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const isBroken = this.isInjected(at);
+    const isFound = this.isArgument(this.wordTo, command, isBroken) || this.isQuery(command, isBroken);
+    if (isFound) this.report(this.isManual(at) ? Sign.ShellWord : Sign.ShellCommand, at);
+    else if (command === Command.Short && bytes[at] !== AMPERSAND && this.isOver(this.wordTo)) this.report(Sign.ShellWord, at);
+  }
+
+  /** Whether a command that needs no argument ends the value. */
+  private isQuery(command: Command, isBroken: boolean): boolean {
+    if (!this.isOver(this.wordTo)) return false;
+    return command === Command.Query || (isBroken && (command === Command.Short || command === Command.Shell));
+  }
+
+  /** $(id), <(id): in a manual a command stands before it. */
+  private judgeSubstitution(open: number): void {
+    const command = this.readCommand(open + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const next = this.bytes[this.wordTo]!;
+    if (next === CLOSE || next === Byte.Space || next === LESS || next === DOLLAR) {
+      this.report(this.isManual(open - 1) ? Sign.ShellWord : Sign.ShellSubstitution, open - 1);
+    }
+  }
+
+  /** `id`: glued to what stands before it, or alone. With a blank before it it is code within prose. */
+  private judgeBacktick(open: number): void {
+    const { bytes } = this;
+    const command = this.readCommand(open + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const limit = Math.min(this.length, open + MAX_LOOK);
+    let close = this.wordTo;
+    while (close < limit && bytes[close] !== BACKTICK) close++;
+    if (bytes[close] !== BACKTICK || (bytes[this.wordTo]! !== BACKTICK && bytes[this.wordTo] !== Byte.Space)) return;
+    const before = bytes[open - 1]!;
+    const isGlued = open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before);
+    const isAlone = open === 0 && close === this.length - 1;
+    if (isGlued || isAlone) this.report(Sign.ShellSubstitution, open);
+  }
+
+  /** {cat,/etc/passwd}: a blank without a blank. */
+  private judgeBraces(open: number): void {
+    const command = this.readCommand(open + 1);
+    if (command === 0 || this.bytes[this.wordTo] !== Byte.Comma) return;
+    const next = this.bytes[this.wordTo + 1]!;
+    if (next === Byte.Slash || next === Byte.Dash || next === Byte.Dot) this.report(Sign.ShellSubstitution, open);
+  }
+
+  /** Reads a command's name, with its path, with quotes and backslashes in it. @returns its kind, or 0 */
+  private readCommand(from: number): Command | 0 {
+    const { bytes } = this;
+    const limit = from + MAX_LOOK;
+    let at = from;
+    while (at < limit && (isBlank(bytes[at]!) || bytes[at] === OPEN || bytes[at] === OPEN_BRACE || bytes[at] === BANG)) at++;
+    let length = 0;
+    for (; at < limit && length < word.length; at++) {
+      const byte = bytes[at]!;
+      if (isNameByte(byte)) word[length++] = byte;
+      else if (byte === Byte.Slash) length = 0;
+      else if (byte === DOLLAR && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
+      else if (byte !== Byte.Backslash && !isQuote(byte)) break;
+    }
+    this.wordTo = at;
+    // A closing quote is not the command's.
+    while (this.wordTo > from && isQuote(bytes[this.wordTo - 1]!)) this.wordTo--;
+    if (length > EXE_BYTES && word[length - EXE_BYTES] === Byte.Dot) length -= EXE_BYTES;
+    return COMMANDS.valueOf(word, 0, length) as Command | 0;
+  }
+
+  /** Whether what stands at `from` is an argument that prose would not have there. */
+  private isArgument(from: number, command: Command, isBroken: boolean): boolean {
+    const { bytes } = this;
+    if (bytes[from] === DOLLAR || bytes[from] === LESS || bytes[from] === GREATER) return true;
+    if (!isBlank(bytes[from]!) || bytes[from] === Byte.Lf) return false;
+    let at = from;
+    while (isBlank(bytes[at]!)) at++;
+    const first = bytes[at]!;
+    const next = bytes[at + 1]!;
+    if (first === Byte.Dash) return next > Byte.Space && next !== Byte.Dash;
+    if (first === Byte.Slash || first === TILDE || first === Byte.Backslash) return next > Byte.Space;
+    if (first === DOLLAR || first === GREATER) return true;
+    if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
+    if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
+    return this.isFileName(at) || (isBroken && command !== Command.Manual && this.isWord(at) && isVerb(word, bytes, from));
+  }
+
+  /** Whether a name with a dot, a slash or a colon in it stands at `from`: a host, a path, a URL. */
+  private isFileName(from: number): boolean {
+    const { bytes } = this;
+    const limit = from + MAX_NAME;
+    for (let at = from; at < limit && bytes[at]! > Byte.Space; at++) {
+      const isMark = bytes[at] === Byte.Dot || bytes[at] === Byte.Slash || bytes[at] === Byte.Colon || bytes[at] === Byte.Backslash;
+      if (isMark && at > from && bytes[at + 1]! > Byte.Space) return true;
+    }
+    return false;
+  }
+
+  private isWord(from: number): boolean {
+    return isNameByte(this.bytes[from]!);
+  }
+
+  /** Whether the value ends here, but for what closes or comments. */
+  private isOver(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    while (CLOSERS.includes(bytes[at]!) && at < this.length && at < from + MAX_CLOSERS) at++;
+    return at >= this.length || bytes[at] === 0;
+  }
+
+  /** Whether what stands before a separator looks like data that an attack leaves: a number, an end of something. */
+  private isInjected(at: number): boolean {
+    const { bytes } = this;
+    if (at > 0 && bytes[at - 1] === bytes[at] && bytes[at] !== Byte.Lf) return true;
+    let before = at - 1;
+    while (before >= 0 && isBlank(bytes[before]!)) before--;
+    if (before < 0) return bytes[0] !== BAR || this.length < MAX_TABLE_BYTES;
+    const byte = bytes[before]!;
+    return isDigit(byte) || isQuote(byte) || byte === CLOSE || byte === Byte.RightBracket || byte === CLOSE_BRACE;
+  }
+
+  /** Whether a command stands in the line before `at`: then it is a line of a manual. */
+  private isManual(at: number): boolean {
+    const { bytes } = this;
+    const limit = Math.max(0, at - MAX_LOOK);
+    let from = at;
+    while (from > limit && bytes[from - 1] !== Byte.Lf) from--;
+    for (let start = from; start < at; ) {
+      while (start < at && !isNameByte(bytes[start]!)) start++;
+      let end = start;
+      while (end < at && isNameByte(bytes[end]!)) end++;
+      const isGlued = start > 0 && (bytes[start - 1] === Byte.Dot || bytes[start - 1] === Byte.Slash);
+      const command = isGlued ? 0 : COMMANDS.valueOf(bytes, start, end);
+      if (command !== 0 && bytes[end] === Byte.Space) return true;
+      start = end;
+    }
+    return false;
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+/** Commands whose argument may be any word: echo x, ping host, sleep. */
+function isVerb(name: Uint8Array, bytes: Uint8Array, to: number): boolean {
+  const first = name[0];
+  const isEcho = first === LOWER_E && name[1] === LOWER_C && name[2] === LOWER_H;
+  return isEcho && isNameByte(bytes[to - 1]!);
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || byte === Byte.Tab || byte === Byte.Cr || byte === Byte.Lf;
+}
+
+function isQuote(byte: number): boolean {
+  return byte === Byte.Quote || byte === APOSTROPHE;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= Byte.Zero && byte <= Byte.Nine;
+}
+
+function isNameByte(byte: number): boolean {
+  return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore || byte === Byte.Dot;
+}
+
+const MAX_LOOK = 64;
+const MAX_NAME = 32;
+/** In longer values a line break is one of a text. */
+const MAX_LINES_BYTES = 160;
+/** A longer value that begins with a bar is a table. */
+const MAX_TABLE_BYTES = 32;
+const MAX_CLOSERS = 4;
+const EXE_BYTES = 4;
+const BANG = 0x21;
+const DOLLAR = 0x24;
+const AMPERSAND = 0x26;
+const APOSTROPHE = 0x27;
+const OPEN = 0x28;
+const CLOSE = 0x29;
+const LESS = 0x3c;
+const GREATER = 0x3e;
+const BACKTICK = 0x60;
+const LOWER_C = 0x63;
+const LOWER_E = 0x65;
+const LOWER_H = 0x68;
+const LOWER_Z = 0x7a;
+const OPEN_BRACE = 0x7b;
+const BAR = 0x7c;
+const CLOSE_BRACE = 0x7d;
+const TILDE = 0x7e;
+/** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
+const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];
+/** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */
+const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a, 0x5f, 0x23, 0x3e, 0x22, 0x27, 0x7c];
+const word: Uint8Array = new Uint8Array(24);
