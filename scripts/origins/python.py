@@ -7,6 +7,7 @@ that is done here, strictly.
 import base64
 import hashlib
 import http.client
+import io
 import json
 import re
 import sys
@@ -102,10 +103,21 @@ class Origin(BaseHTTPRequestHandler):
                 raise BadBody("chunk size")
             size = int(line[1], 16)
             if size == 0:
-                return b"".join(parts), http.client.parse_headers(self.rfile).items()
+                return b"".join(parts), self.read_trailers()
             parts.append(self.read_exactly(size))
             if self.rfile.read(2) != b"\r\n":
                 raise BadBody("chunk delimiter")
+
+    def read_trailers(self):
+        lines = []
+        while True:
+            line = self.rfile.readline(65537)
+            lines.append(line)
+            if line == b"\r\n":
+                return http.client.parse_headers(io.BytesIO(b"".join(lines))).items()
+            # http.client takes the end of the connection for the end of the fields.
+            if not line.endswith(b"\r\n"):
+                raise BadBody("trailers")
 
     def read_exactly(self, size):
         data = self.rfile.read(size)

@@ -24,6 +24,7 @@ import { nodeKey } from "./node-list.ts";
 import { nodeMetrics } from "./node-metrics.ts";
 import { claimPort, listenError } from "./port-claim.ts";
 import { ServiceManager } from "./service-manager.ts";
+import { readClock } from "./shared-clock.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { unservedBy } from "./unserved.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
@@ -126,7 +127,7 @@ export class Control implements PoolListener {
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
       buckets: this.buckets,
-      controlNowMs: performance.now(),
+      clock: readClock(),
       nodes: this.nodes.buffer,
       fds: this.restarted.has(index) ? [] : fdsOf(index, this.pool.size, this.inherited.fds),
       startedAtMs: this.startedAtMs,

@@ -2,6 +2,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
+import type { ClockReading } from "./shared-clock.ts";
 
 /** What the control thread tells a worker. */
 export type ToWorker =
@@ -15,8 +16,8 @@ export type ToWorker =
       readonly bodyBudget: SharedArrayBuffer;
       /** Token buckets of the rate limits; see TokenBuckets. */
       readonly buckets: SharedArrayBuffer;
-      /** `performance.now()` of the control thread at this moment; see SharedClock. */
-      readonly controlNowMs: number;
+      /** The control thread's clock at this moment. */
+      readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
       /** Sockets that listen already, for this worker; where there are none it opens its own. */

@@ -48,8 +48,8 @@ export class Worker {
     this.start = start;
     this.post = post;
     this.services = new WorkerServices((error) => post({ kind: "exception", message: textOf(error) }));
-    // First of all: what the message took so far is what this clock is behind.
-    this.sharedClock = new SharedClock(this.services.turn, start.controlNowMs);
+    // Soon: the time since the message was sent may count.
+    this.sharedClock = new SharedClock(this.services.turn, start.clock);
     const { clock } = this.services;
     this.counters = new WorkerCounters(start.counters, start.labels);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);

@@ -18,8 +18,8 @@ import { BucketKey } from "./token-bucket-key.ts";
  *
  * How far from exact: threads that ask for one key at the same instant are counted one by one. A key whose place is taken
  * from it while it is in debt starts full again, and a thread that was just about to charge it charges the new key, one
- * request at most. The thread whose clock is furthest decides; see `nowMs`. A new key shares the bucket of another with a
- * chance of 2^-29 at most.
+ * request at most. Clocks that disagree cost nothing up to MAX_SKEW_MS, and beyond that what refills in that time. A new
+ * key shares the bucket of another with a chance of 2^-29 at most.
  */
 export class TokenBuckets {
   private readonly words: Int32Array;
@@ -41,8 +41,8 @@ export class TokenBuckets {
 
   /**
    * Takes one token from the bucket of the key that was hashed last.
-   * @param nowMs milliseconds on one clock for all threads. A thread whose clock is behind by d sees d less of refill:
-   *   it may refuse too much, never admit too much
+   * @param nowMs milliseconds on one clock for all threads. The furthest one decides: a thread that is behind sees less of
+   *   refill, so that it may refuse too much, never admit too much
    * @returns 0 when there was one, else the milliseconds until there will be
    */
   take(key: BucketKey, rate: BucketRate, nowMs: number): number {
@@ -120,7 +120,7 @@ export class BucketRate {
   /** Time in which one token comes. */
   readonly unitsPerToken: number;
   readonly unitsPerMs: number;
-  /** Time in which an empty bucket is full. */
+  /** The debt of an empty bucket: the burst, and less than one token more for clocks that disagree. */
   readonly capacity: number;
   private readonly tolerance: number;
 
@@ -135,7 +135,8 @@ export class BucketRate {
     // As fine as 32 bits allow, with room for the clocks' second: a token is a whole number of units, so no rate drifts.
     this.unitsPerToken = Math.max(1, Math.floor(Math.min(MAX_UNITS / tokens, (MAX_UNITS * msPerToken) / 1000)));
     this.unitsPerMs = this.unitsPerToken / msPerToken;
-    this.capacity = this.unitsPerToken * tokens;
+    const slack = Math.min(this.unitsPerToken - 1, Math.floor(this.unitsPerMs * MAX_SKEW_MS));
+    this.capacity = this.unitsPerToken * tokens + slack;
     this.tolerance = this.unitsPerMs * 1000;
   }
 
@@ -170,6 +171,11 @@ const HEADER_WORDS = 32;
 const SET_WORDS = PLACES * 4;
 const FULL_AT = PLACES;
 const TICK_AT = PLACES * 2;
+/**
+ * What one thread's clock may be behind another's before the last token of a bucket is refused by mistake. Each thread
+ * reads its clock once a turn of its event loop, so that the length of a turn counts.
+ */
+const MAX_SKEW_MS = 20;
 /** Ticks wrap after eight years; a bucket that is in debt for longer than two is taken for full then. */
 const TICK_MS = 64;
 const MAX_TICKS = 0x40000000;

@@ -130,12 +130,15 @@ function textOf(seed: number): string {
   return seed % 2 === 0 ? text : text.replaceAll(PLACEHOLDER, PASSTHROUGH);
 }
 
-/** Mostly in one write; the fuzzer sees to every other way to cut it. */
+/**
+ * Mostly in one write; the fuzzer sees to every other way to cut it. The cuts lie before the end of any head: what comes
+ * behind an answer that closes may be met by a reset, and the answers would depend on the time.
+ */
 function piecesOf(text: string, seed: number): Buffer[] {
   const bytes = Buffer.from(text, "latin1");
   const random = new SeededRandom(~seed);
   if (random.chance(0.8)) return [bytes];
-  const cuts = [random.integer(1, bytes.byteLength), random.integer(1, bytes.byteLength)].sort((a, b) => a - b);
+  const cuts = [random.integer(1, 12), random.integer(1, 12)].sort((a, b) => a - b);
   return [0, ...cuts].map((from, i, all) => bytes.subarray(from, all[i + 1]));
 }
 

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import "reflect-metadata";
+import { webcrypto } from "node:crypto";
+import { cryptoProvider, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 
 /** A self-signed server certificate with its key, both PEM. */
 export interface TestCertificate {
@@ -8,29 +8,29 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** Makes a certificate for these names; null, with one line that says so, where there is no openssl command. */
-export function makeCertificate(names: readonly string[] = ["DNS:localhost", "IP:127.0.0.1"]): TestCertificate | null {
-  const openssl = Bun.which("openssl");
-  if (openssl === null) {
-    console.log("skipped: TLS tests need the openssl command (Debian: apt install openssl)");
-    return null;
-  }
-  const folder = mkdtempSync(join(tmpdir(), "edge-cert-"));
-  try {
-    const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-    const run = Bun.spawnSync([
-      openssl,
-      ..."req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test".split(" "),
-      "-addext",
-      `subjectAltName=${names.join(",")}`,
-      "-keyout",
-      keyFile,
-      "-out",
-      certFile,
-    ]);
-    if (run.exitCode !== 0) throw new Error(`openssl: ${run.stderr.toString()}`);
-    return { cert: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const DAY_MS = 86_400_000;
+
+/** Makes a certificate for these DNS names and addresses, good from yesterday until tomorrow. */
+export async function makeCertificate(
+  names: readonly { readonly type: "dns" | "ip"; readonly value: string }[] = [
+    { type: "dns", value: "localhost" },
+    { type: "ip", value: "127.0.0.1" },
+  ],
+): Promise<TestCertificate> {
+  cryptoProvider.set(webcrypto as Crypto);
+  const keys = (await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"])) as CryptoKeyPair;
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: "CN=test",
+    keys,
+    signingAlgorithm: CURVE,
+    notBefore: new Date(Date.now() - DAY_MS),
+    notAfter: new Date(Date.now() + DAY_MS),
+    extensions: [new SubjectAlternativeNameExtension([...names])],
+  });
+  const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  return {
+    cert: certificate.toString("pem"),
+    key: `-----BEGIN PRIVATE KEY-----\n${key.replace(/(.{64})/g, "$1\n").trimEnd()}\n-----END PRIVATE KEY-----\n`,
+  };
 }

@@ -2,23 +2,25 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { BucketRate, createTokenBuckets, TokenBuckets } from "../../src/shared/token-bucket.ts";
 
-/** A bucket as one would explain it: tokens that drip in, up to the burst. */
+/** A bucket as one would explain it: tokens that drip in, up to the burst and a little more for clocks that disagree. */
 class ModelBucket {
+  private readonly capacity: number;
   private tokens: number;
   private atMs: number;
 
   constructor(
     private readonly perMs: number,
-    private readonly burst: number,
+    burst: number,
     nowMs: number,
   ) {
-    this.tokens = burst;
+    this.capacity = burst + Math.min(1, 20 * perMs);
+    this.tokens = this.capacity;
     this.atMs = nowMs;
   }
 
   /** Tokens at a time. */
   at(nowMs: number): number {
-    return Math.min(this.burst, this.tokens + (nowMs - this.atMs) * this.perMs);
+    return Math.min(this.capacity, this.tokens + (nowMs - this.atMs) * this.perMs);
   }
 
   /** Rounding to units may decide where a token is just about there, and so may what a double cannot tell of the time. */

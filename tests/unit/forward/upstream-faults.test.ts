@@ -72,13 +72,25 @@ describe("a failed attempt", () => {
     expect([statusesIn(session.client.got), connect.attempts.length]).toEqual([[502], 1]);
   });
 
-  test("after a body has begun to flow: not even an idempotent request is", () => {
+  test("after a large body has begun to flow: not even an idempotent request is", () => {
     const session = new ForwardSession();
-    session.client.send(`${POST.replace("POST", "PUT")}hel`);
+    session.client.send("PUT /a HTTP/1.1\r\nHost: a.test\r\nContent-Length: 20000\r\n\r\nhel");
     connect.last.open().lose();
     expect(connect.attempts.length).toBe(1);
-    session.client.send("loworld");
+    session.client.send("x".repeat(19_997));
     expect(statusesIn(session.client.got)).toEqual([502]);
+  });
+
+  test("with a small body: an idempotent request is, whole", () => {
+    const session = new ForwardSession();
+    session.client.send(`${POST.replace("POST", "PUT")}hel`);
+    expect(connect.attempts.length).toBe(0);
+    session.client.send("loworld");
+    connect.last.open().lose();
+    expect(connect.attempts.length).toBe(2);
+    expect(connect.last.open().got).toEndWith("\r\n\r\nhelloworld");
+    connect.last.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    expect(statusesIn(session.client.got)).toEqual([200]);
   });
 
   test("after half a head of an answer: no request is", () => {

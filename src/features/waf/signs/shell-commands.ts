@@ -132,7 +132,7 @@ export class ShellCommands {
     if (first === DOLLAR || first === GREATER) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
     if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
-    return this.isFileName(at) || (isBroken && command !== Command.Manual && this.isWord(at) && isVerb(word, bytes, from));
+    return this.isFileName(at) || (isBroken && command === Command.Echo);
   }
 
   /** Whether a name with a dot, a slash or a colon in it stands at `from`: a host, a path, a URL. */
@@ -144,10 +144,6 @@ export class ShellCommands {
       if (isMark && at > from && bytes[at + 1]! > Byte.Space) return true;
     }
     return false;
-  }
-
-  private isWord(from: number): boolean {
-    return isNameByte(this.bytes[from]!);
   }
 
   /** Whether the value ends here, but for what closes or comments. */
@@ -165,8 +161,18 @@ export class ShellCommands {
     let before = at - 1;
     while (before >= 0 && isBlank(bytes[before]!)) before--;
     if (before < 0) return bytes[0] !== BAR || this.length < MAX_TABLE_BYTES;
+    if (bytes[at] === AMPERSAND && this.isInUrl(before)) return false;
     const byte = bytes[before]!;
     return isDigit(byte) || isQuote(byte) || byte === CLOSE || byte === Byte.RightBracket || byte === CLOSE_BRACE;
+  }
+
+  /** Whether an ampersand behind `before` separates the parameters of a URL. */
+  private isInUrl(before: number): boolean {
+    const limit = Math.max(0, before - MAX_LOOK);
+    for (let at = before; at >= limit && this.bytes[at]! > Byte.Space; at--) {
+      if (this.bytes[at] === Byte.Question || this.bytes[at] === Byte.Equals) return true;
+    }
+    return false;
   }
 
   /** Whether a command stands in the line before `at`: then it is a line of a manual. */
@@ -190,13 +196,6 @@ export class ShellCommands {
   private report(sign: Sign, at: number): void {
     this.listener!.found(sign, at);
   }
-}
-
-/** Commands whose argument may be any word: echo x, ping host, sleep. */
-function isVerb(name: Uint8Array, bytes: Uint8Array, to: number): boolean {
-  const first = name[0];
-  const isEcho = first === LOWER_E && name[1] === LOWER_C && name[2] === LOWER_H;
-  return isEcho && isNameByte(bytes[to - 1]!);
 }
 
 function isBlank(byte: number): boolean {
@@ -232,9 +231,6 @@ const CLOSE = 0x29;
 const LESS = 0x3c;
 const GREATER = 0x3e;
 const BACKTICK = 0x60;
-const LOWER_C = 0x63;
-const LOWER_E = 0x65;
-const LOWER_H = 0x68;
 const LOWER_Z = 0x7a;
 const OPEN_BRACE = 0x7b;
 const BAR = 0x7c;

@@ -1,0 +1,188 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import { COMMANDS } from "./shell-words.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds what only attacks write, wherever it stands: ${IFS}, /dev/tcp/…, bash -i, nc -e, cmd /c, powershell -enc,
+ * /???/ in place of /bin/. One pass over the value; every find costs a bounded look behind a word.
+ */
+export function findShellIdioms(value: ValueReading, listener: SignListener): void {
+  const { bytes, length } = value;
+  for (let at = 0; at < length; ) {
+    const byte = bytes[at]!;
+    if (isWordByte(byte)) {
+      const from = at;
+      while (isWordByte(bytes[at]!)) at++;
+      const idiom = IDIOMS.valueOf(bytes, from, at);
+      if (idiom !== 0 && isIdiom(idiom, bytes, from, at)) listener.found(Sign.ShellIdiom, from);
+      continue;
+    }
+    if ((byte === DOLLAR && isFieldSeparator(bytes, at + 1)) || (byte === Byte.Slash && isWildcardFolder(bytes, at + 1))) {
+      listener.found(Sign.ShellIdiom, at);
+    }
+    at++;
+  }
+}
+
+const enum Idiom {
+  /** sh -c, bash -i: with a path, a bracket or a separator before, or an interactive one. */
+  Shell = 1,
+  /** /dev/tcp/… */
+  Device,
+  /** nc -e */
+  Connection,
+  /** cmd /c */
+  Cmd,
+  /** powershell -enc */
+  Powershell,
+  /** (new-object net.webclient).downloadstring( */
+  Download,
+  /** python -c 'import socket' */
+  Interpreter,
+  /** mkfifo /tmp/f */
+  Pipe,
+}
+
+function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boolean {
+  const next = skipBlanks(bytes, to);
+  const option = bytes[next] === Byte.Dash ? bytes[next + 1]! : 0;
+  switch (idiom) {
+    case Idiom.Shell:
+      // "#!/bin/bash -e" begins many a script.
+      return option === LOWER_I ? isRedirected(bytes, next) : option === LOWER_C && isBehindSeparator(bytes, from);
+    case Idiom.Device:
+      return bytes[from - 1] === Byte.Slash && bytes[to] === Byte.Slash && hasFolder(bytes, from - 1, DEV);
+    case Idiom.Connection:
+      return (option === LOWER_E || option === LOWER_C) && bytes[next + 2] === Byte.Space && isFolderOrShell(bytes, next + 3);
+    case Idiom.Cmd: {
+      const slash = bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next;
+      const letter = bytes[slash + 1];
+      return bytes[slash] === Byte.Slash && (letter === LOWER_C || letter === LOWER_K) && bytes[slash + 2] === Byte.Space;
+    }
+    case Idiom.Powershell:
+      return isEncoded(bytes, bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next);
+    case Idiom.Download:
+      return bytes[to] === OPEN;
+    case Idiom.Interpreter:
+      return (option === LOWER_C || option === LOWER_E || option === LOWER_R) && hasSystemWord(bytes, next + 2);
+    case Idiom.Pipe:
+      return bytes[next] === Byte.Slash;
+  }
+}
+
+/** $IFS, ${IFS}: the shell's blank. */
+function isFieldSeparator(bytes: Uint8Array, at: number): boolean {
+  const from = bytes[at] === OPEN_BRACE ? at + 1 : at;
+  let to = from;
+  while (to < from + 4 && bytes[to]! >= Byte.LowerA && bytes[to]! <= LOWER_Z) to++;
+  return FIELD_SEPARATOR.valueOf(bytes, from, to) !== 0;
+}
+
+/** /???/ or /b?n/?: question marks in the name of a folder, more than one in what follows. */
+function isWildcardFolder(bytes: Uint8Array, from: number): boolean {
+  let marks = 0;
+  let at = from;
+  for (; at < from + MAX_FOLDER && (isWordByte(bytes[at]!) || bytes[at] === Byte.Question); at++) {
+    if (bytes[at] === Byte.Question) marks++;
+  }
+  return marks > 1 && at - from <= MAX_FOLDER && bytes[at] === Byte.Slash;
+}
+
+/** bash -i >& …, bash -i 2>&1: what makes an interactive shell an attacker's. */
+function isRedirected(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < from + MAX_OPTIONS && bytes[at] !== 0; at++) {
+    if (bytes[at] === GREATER || bytes[at] === BAR || bytes[at] === LESS) return true;
+  }
+  return false;
+}
+
+/** Whether a shell's name stands behind a separator, with its path at most in between. */
+function isBehindSeparator(bytes: Uint8Array, from: number): boolean {
+  let at = from - 1;
+  const limit = from - MAX_OPTIONS;
+  while (at >= 0 && at > limit && (isWordByte(bytes[at]!) || bytes[at] === Byte.Slash)) at--;
+  while (at >= 0 && at > limit && bytes[at] === Byte.Space) at--;
+  const byte = bytes[at];
+  return byte === Byte.Semicolon || byte === BAR || byte === AMPERSAND || byte === BACKTICK || byte === OPEN;
+}
+
+function isFolderOrShell(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at] === Byte.Slash) return true;
+  let end = at;
+  while (isWordByte(bytes[end]!)) end++;
+  return IDIOMS.valueOf(bytes, at, end) === Idiom.Shell || COMMANDS.valueOf(bytes, at, end) !== 0;
+}
+
+/** Options that hide a window, skip the profile or bring a program along. */
+function isEncoded(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at] !== Byte.Dash) return false;
+  let end = at + 1;
+  while (isWordByte(bytes[end]!)) end++;
+  return OPTIONS.valueOf(bytes, at + 1, end) !== 0;
+}
+
+/** Whether one of the modules that reach the system is named soon behind `from`. */
+function hasSystemWord(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < from + MAX_PROGRAM && bytes[at] !== 0; ) {
+    const start = at;
+    while (isWordByte(bytes[at]!)) at++;
+    if (MODULES.valueOf(bytes, start, at) !== 0) return true;
+    if (at === start) at++;
+  }
+  return false;
+}
+
+/** Whether the folder before the slash at `slash` has this name. */
+function hasFolder(bytes: Uint8Array, slash: number, name: WordSet): boolean {
+  let from = slash;
+  while (from > 0 && isWordByte(bytes[from - 1]!) && slash - from < MAX_FOLDER) from--;
+  return name.valueOf(bytes, from, slash) !== 0;
+}
+
+function skipBlanks(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < from + MAX_FOLDER && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
+  return at;
+}
+
+function isWordByte(byte: number): boolean {
+  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Underscore;
+}
+
+const IDIOMS: WordSet = new WordSet([
+  [Idiom.Shell, "sh bash zsh ksh dash"],
+  [Idiom.Device, "tcp udp"],
+  [Idiom.Connection, "nc ncat netcat"],
+  [Idiom.Cmd, "cmd command"],
+  [Idiom.Powershell, "powershell pwsh"],
+  [Idiom.Download, "downloadstring downloadfile downloaddata iex"],
+  [Idiom.Interpreter, "python python2 python3 perl ruby php lua node"],
+  [Idiom.Pipe, "mkfifo"],
+]);
+const DEV: WordSet = new WordSet([[1, "dev"]]);
+const FIELD_SEPARATOR: WordSet = new WordSet([[1, "ifs"]]);
+const OPTIONS: WordSet = new WordSet([
+  [1, "e ec en enc encod encodedcommand nop noprofile w windowstyle c command ep exec executionpolicy noni sta"],
+]);
+const MODULES: WordSet = new WordSet([[1, "socket pty subprocess system os fsockopen popen spawn child_process tcpsocket"]]);
+const MAX_FOLDER = 8;
+const MAX_OPTIONS = 32;
+const MAX_PROGRAM = 192;
+const DOLLAR = 0x24;
+const AMPERSAND = 0x26;
+const OPEN = 0x28;
+const LESS = 0x3c;
+const GREATER = 0x3e;
+const BACKTICK = 0x60;
+const LOWER_C = 0x63;
+const LOWER_E = 0x65;
+const LOWER_I = 0x69;
+const LOWER_K = 0x6b;
+const LOWER_R = 0x72;
+const LOWER_Z = 0x7a;
+const OPEN_BRACE = 0x7b;
+const BAR = 0x7c;
