@@ -49,10 +49,10 @@ function send(request, response, length, sha256) {
 function contentFor(request, length, sha256) {
   const path = request.url.split("?", 1)[0];
   if (path === "/health") return { status: "ok" };
+  const canary = path === "/canary" ? { status: "canary_ok", sequence: ++counts.sequence } : {};
   const headers = fieldsOf(request.rawHeaders);
-  if (path === "/canary") return { status: "canary_ok", sequence: ++counts.sequence, headers };
   const trailers = fieldsOf(request.rawTrailers);
-  return { method: request.method, target: request.url, headers, trailers, length, sha256 };
+  return { ...canary, method: request.method, target: request.url, headers, trailers, length, sha256 };
 }
 
 // Lower-case names; a list where a name came several times.

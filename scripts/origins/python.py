@@ -69,14 +69,15 @@ class Origin(BaseHTTPRequestHandler):
         path = target.split("?", 1)[0]
         if path == "/health":
             return {"status": "ok"}
-        headers = fields_of(self.headers.items())
+        canary = {}
         if path == "/canary":
             counts["sequence"] += 1
-            return {"status": "canary_ok", "sequence": counts["sequence"], "headers": headers}
+            canary = {"status": "canary_ok", "sequence": counts["sequence"]}
         return {
+            **canary,
             "method": self.command,
             "target": target,
-            "headers": headers,
+            "headers": fields_of(self.headers.items()),
             "trailers": fields_of(trailers),
             "length": len(body),
             "sha256": hashlib.sha256(body).hexdigest(),

@@ -33,7 +33,7 @@ export class BreakerWatch {
   use(list: NodeList, table: NodeTable): void {
     this.list = list;
     this.table = table;
-    for (const key of this.timers.keys()) if (list.slotOf(key) < 0) this.forget(key);
+    for (const key of [...this.timers.keys(), ...this.openedMs.keys()]) if (list.slotOf(key) < 0) this.forget(key);
   }
 
   /** A worker has moved a breaker. */

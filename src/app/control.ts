@@ -104,6 +104,7 @@ export class Control implements PoolListener {
         void this.log.drain(LOG_DRAIN_MS).then(() => reject(error));
       };
       this.finish = (code) => {
+        this.nodes.stop();
         this.pool.stop();
         void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
       };

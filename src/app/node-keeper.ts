@@ -71,6 +71,7 @@ export class NodeKeeper {
     this.shared = shared;
     this.table = table;
     this.watch.use(list, table);
+    for (const key of this.unreachable) if (list.slotOf(key) < 0) this.unreachable.delete(key);
     this.start();
   }
 

@@ -6,6 +6,7 @@ import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+import { markNamedIn } from "../proto/h1/request-rules.ts";
 
 /** Cuts a request's body out of a connection's input and hands it to whoever takes it. RFC 9112 §6. */
 export class RequestBody {
@@ -81,12 +82,15 @@ export class RequestBody {
    */
   private keepTrailers(ex: Exchange): void {
     const { trailers } = this.decoder;
+    const { headers } = ex.request;
     if (ex.route === null || ex.route.chunkedMode !== ChunkedMode.Passthrough) {
-      trailers.appendTo(ex.request.headers);
+      trailers.appendTo(headers);
+      markNamedIn(headers, headers);
       return;
     }
     ex.request.trailers = new HeaderBlock();
     ex.request.trailers.resetOwn();
     trailers.appendTo(ex.request.trailers);
+    markNamedIn(ex.request.trailers, headers);
   }
 }

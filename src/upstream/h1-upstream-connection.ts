@@ -132,7 +132,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   onDrain(): void {
-    if (this.link.writer === null || !this.link.writer.onDrain()) return;
+    if (!this.link.onDrain()) return;
     if (this.tunnel !== null) this.tunnel.onDrain();
     else if (this.ex !== null && this.holdsBody) {
       if (this.stage === Stage.AwaitingHead) this.link.arm(0);

@@ -12,6 +12,7 @@ export class UpstreamLink implements WriterOwner {
   private readonly context: UpstreamContext;
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;
+  private ending = false;
 
   constructor(context: UpstreamContext, holder: TimerHolder) {
     this.context = context;
@@ -51,10 +52,18 @@ export class UpstreamLink implements WriterOwner {
     return true;
   }
 
-  /** Ends our direction; the origin may go on. */
+  /** Ends our direction once all is sent; the origin may go on. */
   endWriting(): void {
     this.writer?.flushTurn();
-    this.socket?.shutdown();
+    this.ending = this.writer?.blocked ?? false;
+    if (!this.ending) this.socket?.shutdown();
+  }
+
+  /** The socket takes bytes again. @returns whether all is sent */
+  onDrain(): boolean {
+    if (this.writer === null || !this.writer.onDrain()) return false;
+    if (this.ending) this.endWriting();
+    return true;
   }
 
   /** @param abruptly cuts, so that the origin does not take a broken-off request for complete */

@@ -30,6 +30,21 @@ const KNOWN_REFUSALS: readonly KnownRefusal[] = [
     why: "a method is upper-case letters, hyphens and underscores",
     applies: ({ method }) => !/^[A-Z_-]+$/.test(method),
   },
+  {
+    lane: "nginx",
+    why: "a host has no empty label, and a host is there",
+    applies: ({ headers }) => /^$|\.\./.test(String(headers.host)),
+  },
+  ...["nginx", "go"].map((lane) => ({
+    lane,
+    why: "a percent sign in a path begins two hexadecimal digits",
+    applies: ({ target }: OriginView) => /^[^?]*%(?![0-9A-Fa-f]{2})/.test(target),
+  })),
+  {
+    lane: "nginx",
+    why: "a path has no NUL",
+    applies: ({ target }) => /^[^?]*%00/.test(target),
+  },
 ];
 
 /** What is different between the lanes; null when all origins have understood the same. */
@@ -68,7 +83,7 @@ function differenceOfRow(row: readonly Cell[]): string | null {
   const taken: Cell[] = [];
   for (const cell of row) {
     if (cell.answer?.from !== "refusal") taken.push(cell);
-    else if (!isKnown(cell.lane, cell.answer.status, view)) {
+    else if (!isKnown(cell.lane, cell.answer.status, view) && !isRefusedByAll(row)) {
       return `${cell.lane} refused with ${cell.answer.status} what was forwarded: ${canonical(view, true)}`;
     }
   }
@@ -80,6 +95,11 @@ function differenceOfRow(row: readonly Cell[]): string | null {
     if (difference !== null) return difference;
   }
   return null;
+}
+
+/** A passthrough origin may refuse a head before the gateway meets the fault in the body behind it. */
+function isRefusedByAll(row: readonly Cell[]): boolean {
+  return row.every(({ answer }) => answer !== null && answer.from !== "origin" && answer.status >= 400);
 }
 
 function saidIn(answer: Answer | null): string {

@@ -21,7 +21,7 @@ export interface Answer {
   readonly number: number;
   /** The origin's number of the canary; null for everything else. */
   readonly sequence: number | null;
-  /** Null for the gateway's answers, for the origin's own pages and for a very long HEAD. */
+  /** Null for the gateway's answers, for the origin's health page and for a very long HEAD. */
   readonly view: OriginView | null;
 }
 

@@ -48,12 +48,17 @@ function startEcho(): ScriptedOrigin {
     origin.requests.length = 0;
     counts.requests++;
     const { method, target, fields } = call.request;
-    const headers = fields.toObject();
-    const isCanary = target.split("?", 1)[0] === "/canary";
-    if (isCanary) counts.sequence++;
-    const content = isCanary
-      ? { status: "canary_ok", sequence: counts.sequence, headers }
-      : { method, target, headers, trailers: {}, length: body.bytes.byteLength, sha256: sha256(body.bytes) };
+    const canary = target.split("?", 1)[0] === "/canary" ? { status: "canary_ok", sequence: ++counts.sequence } : {};
+    const { byteLength: length } = body.bytes;
+    const content = {
+      ...canary,
+      method,
+      target,
+      headers: fields.toObject(),
+      trailers: {},
+      length,
+      sha256: sha256(body.bytes),
+    };
     const text = JSON.stringify(content);
     const lines = ["X-Origin: nginx", `X-Origin-Request: ${counts.requests}`];
     if (method !== "HEAD") return call.reply("200 OK", lines, text);

@@ -81,11 +81,7 @@ func contentFor(r *http.Request, length int64, digest string) object {
 	}
 	headers := fieldsOf(r.Header)
 	headers["host"] = latin1(r.Host)
-	if path == "/canary" {
-		sequence++
-		return object{"status": "canary_ok", "sequence": sequence, "headers": headers}
-	}
-	return object{
+	content := object{
 		"method":   r.Method,
 		"target":   latin1(r.RequestURI),
 		"headers":  headers,
@@ -93,6 +89,12 @@ func contentFor(r *http.Request, length int64, digest string) object {
 		"length":   length,
 		"sha256":   digest,
 	}
+	if path == "/canary" {
+		sequence++
+		content["status"] = "canary_ok"
+		content["sequence"] = sequence
+	}
+	return content
 }
 
 // Lower-case names; a list where a name came several times.

@@ -22,7 +22,7 @@ export function targetChoice(
   return new Balancer(policyFor(settings, primary, random), policyFor(settings, backup, random));
 }
 
-/** The choice where there is none. 9 ns with the breaker's and the health check's word. */
+/** The choice where there is none: 34 ns a request with breaker, health and the counting of its answer. */
 class SingleTarget implements TargetChoice {
   private readonly target: BalancedTarget;
 

@@ -1,5 +1,5 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
-import { copyBytes, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
 import { MAX_VIA_HOPS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
@@ -8,6 +8,7 @@ import { Method } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import type { Target } from "../../message/target.ts";
 import { copyFields, dropTable, fieldsBound } from "../../proto/h1/field-copy.ts";
+import { ListTokens } from "../../proto/h1/list-tokens.ts";
 
 /** What a route says of the heads it forwards. */
 export interface ForwardHeadSettings {
@@ -73,8 +74,14 @@ export function isLoop(headers: HeaderBlock): boolean {
 
 /** Upgrading to HTTP/2 by way of an origin would take the requests behind it out of the gateway's sight. */
 export function isForwardableUpgrade(head: RequestHead): boolean {
-  const index = head.headers.find(HeaderId.Upgrade);
-  return index >= 0 && !head.headers.valueEquals(index, H2C) && head.headers.find(HeaderId.Upgrade, index + 1) < 0;
+  const { headers } = head;
+  const index = headers.find(HeaderId.Upgrade);
+  if (index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0) return false;
+  const tokens = new ListTokens(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!);
+  while (tokens.next()) {
+    if (HTTP2.test(sliceText(headers.bytes, tokens.from, tokens.to))) return false;
+  }
+  return true;
 }
 
 function writeTarget(ex: Exchange, basePath: Buffer, out: Buffer, start: number): number {
@@ -168,7 +175,8 @@ const VIA: Buffer = Buffer.from("Via: 1.1 edge\r\n");
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
 const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 const TRAILERS: Uint8Array = latin1("trailers");
-const H2C: Uint8Array = latin1("h2c");
+/** `h2c`, `h2`, `HTTP/2.0`. */
+const HTTP2 = /^(h2c?|http\/2(\..*)?)$/i;
 
 /** Hop-by-hop fields (RFC 9110 §7.6.1), what the gateway writes itself, and what only a trusted hop may say. */
 const DROPPED: readonly HeaderId[] = [

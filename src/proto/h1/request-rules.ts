@@ -1,9 +1,10 @@
-import { Byte, equalsLower, latin1, TOKEN } from "../../core/ascii.ts";
+import { Byte, equalsLower, LOWER, latin1, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CONTENT_LENGTH } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { ListTokens } from "./list-tokens.ts";
 import { isAuthority, sameAuthority } from "./request-target.ts";
 
 /**
@@ -143,32 +144,34 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): void {
       head.keepAlive = true;
       continue;
     }
-    const to = headers.spans[i * 4 + 3]!;
-    for (let at = headers.spans[i * 4 + 2]!; at < to; ) {
-      let end = at;
-      while (end < to && headers.bytes[end] !== Byte.Comma) end++;
-      let a = at;
-      let b = end;
-      while (a < b && isBlank(headers.bytes[a]!)) a++;
-      while (b > a && isBlank(headers.bytes[b - 1]!)) b--;
-      if (equalsLower(headers.bytes, a, b, CLOSE)) close = true;
-      else if (equalsLower(headers.bytes, a, b, KEEP_ALIVE)) head.keepAlive = true;
-      else if (equalsLower(headers.bytes, a, b, UPGRADE)) head.upgrade = hasUpgrade && head.minor === 1;
-      else if (b > a) markNamed(headers, a, b);
-      at = end + 1;
+    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    while (tokens.next()) {
+      const { from, to } = tokens;
+      if (equalsLower(headers.bytes, from, to, CLOSE)) close = true;
+      else if (equalsLower(headers.bytes, from, to, KEEP_ALIVE)) head.keepAlive = true;
+      else if (equalsLower(headers.bytes, from, to, UPGRADE)) head.upgrade = hasUpgrade && head.minor === 1;
+      else markNamed(headers, headers.bytes, from, to);
     }
   }
   if (close) head.keepAlive = false;
 }
 
-/** Marks the fields with the name in `[from, to)` as hop-by-hop, but for those that frame or address the message. */
-export function markNamed(headers: HeaderBlock, from: number, to: number): void {
-  const name = headers.bytes.slice(from, to).map((byte) => (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte));
-  for (let i = 0; i < headers.count; i++) {
-    const id = headers.ids[i]!;
+/** Marks what the head's Connection fields name in fields that came later: in trailers. RFC 9110 §7.6.1. */
+export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
+  for (let i = head.find(HeaderId.Connection); i >= 0; i = head.find(HeaderId.Connection, i + 1)) {
+    const tokens = new ListTokens(head.bytes, head.spans[i * 4 + 2]!, head.spans[i * 4 + 3]!);
+    while (tokens.next()) markNamed(fields, head.bytes, tokens.from, tokens.to);
+  }
+}
+
+/** Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message. */
+export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number): void {
+  const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.ids[i]!;
     if (id >= HeaderId.Host && id <= HeaderId.TransferEncoding) continue;
-    if (equalsLower(headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!, name)) {
-      headers.ids[i] = HeaderId.NamedByConnection;
+    if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
+      fields.ids[i] = HeaderId.NamedByConnection;
     }
   }
 }

@@ -6,6 +6,7 @@ import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
+import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { markNamed, parseContentLength } from "./request-rules.ts";
 
@@ -160,22 +161,14 @@ export class ResponseParser {
   }
 
   private readConnection(headers: HeaderBlock, index: number): void {
-    let close = false;
-    const bytes = headers.bytes;
-    const to = headers.spans[index * 4 + 3]!;
-    for (let at = headers.spans[index * 4 + 2]!; at < to; ) {
-      let end = at;
-      while (end < to && bytes[end] !== Byte.Comma) end++;
-      let a = at;
-      let b = end;
-      while (a < b && (bytes[a] === Byte.Space || bytes[a] === Byte.Tab)) a++;
-      while (b > a && (bytes[b - 1] === Byte.Space || bytes[b - 1] === Byte.Tab)) b--;
-      if (equalsLower(bytes, a, b, CLOSE)) close = true;
-      else if (equalsLower(bytes, a, b, KEEP_ALIVE)) this.keepAlive = true;
-      else if (b > a && !equalsLower(bytes, a, b, UPGRADE)) markNamed(headers, a, b);
-      at = end + 1;
+    const { bytes, spans } = headers;
+    const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+    while (tokens.next()) {
+      const { from, to } = tokens;
+      if (equalsLower(bytes, from, to, CLOSE)) this.closes = true;
+      else if (equalsLower(bytes, from, to, KEEP_ALIVE)) this.keepAlive = true;
+      else if (!equalsLower(bytes, from, to, UPGRADE)) markNamed(headers, bytes, from, to);
     }
-    if (close) this.closes = true;
   }
 }
 

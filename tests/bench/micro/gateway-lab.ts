@@ -71,6 +71,7 @@ export class GatewayLab {
     onException: fail,
   });
   readonly phases: readonly Phase[];
+  private readonly bodies: BodyBudget = new BodyBudget(createBodyBudget(1), 0, 1 << 24);
   private readonly edge: EdgeContext;
 
   constructor() {
@@ -85,7 +86,7 @@ export class GatewayLab {
       new PrefixGuardPhase(guard),
       new RoutePrefixPhase(router),
       new BodyLimitPhase(),
-      new NormalizePhase(new BodyBudget(createBodyBudget(1), 0, 1 << 24)),
+      new NormalizePhase(this.bodies),
       { name: "dispatch", run: (ex) => ex.route!.handler.handle(ex) },
     ];
     this.edge = new EdgeContext({
@@ -124,7 +125,8 @@ export class GatewayLab {
       ex.target = target;
       return target;
     };
-    const services = { requestIds: new RequestIds(() => this.clock.nowMs), wheel: this.wheel, turn: this.turn };
+    const { bodies, wheel, turn } = this;
+    const services = { requestIds: new RequestIds(() => this.clock.nowMs), wheel, turn, bodies };
     const forward = new ForwardHandler(FORWARD, { choose, chooseAgain: choose }, services);
     const files: Handler = { name: "files", handle: () => Verdict.Done };
     return [

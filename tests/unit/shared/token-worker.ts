@@ -11,24 +11,17 @@ export interface TokenOrder {
   readonly burst: number;
   /** Names of the buckets to ask, one after the other. */
   readonly keys: number;
-  /** Times to ask each; 0 is as often as it goes until `untilMs`. */
+  /** Times to ask each. */
   readonly rounds: number;
-  /** The time to ask at; -1 is the clock. */
-  readonly fixedNowMs: number;
-  /** The starter's clock now, and when to end on it. */
-  readonly clockMs: number;
-  readonly untilMs: number;
-}
-
-/** What it tells. */
-export interface TokenReport {
-  readonly admitted: number;
-  /** When it began, on the starter's clock. */
-  readonly firstMs: number;
+  /** The time of the first round, in milliseconds. */
+  readonly startMs: number;
+  /** A counter of all threads' rounds, and by how many milliseconds each moves their clock on. */
+  readonly clock: SharedArrayBuffer;
+  readonly stepMs: number;
 }
 
 self.onmessage = ({ data }: MessageEvent<TokenOrder>) => {
-  const aheadMs = data.clockMs - performance.now();
+  const clock = new Int32Array(data.clock);
   const buckets = new TokenBuckets(data.buckets);
   const rate = new BucketRate(data.requests, data.windowMs, data.burst);
   const keys = Array.from({ length: data.keys }, (_, i) => {
@@ -37,11 +30,9 @@ self.onmessage = ({ data }: MessageEvent<TokenOrder>) => {
     return key;
   });
   let admitted = 0;
-  const firstMs = performance.now() + aheadMs;
-  for (let round = 0; data.rounds === 0 || round < data.rounds; round++) {
-    const nowMs = data.fixedNowMs >= 0 ? data.fixedNowMs : performance.now() + aheadMs;
-    if (data.rounds === 0 && nowMs > data.untilMs) break;
+  for (let round = 0; round < data.rounds; round++) {
+    const nowMs = data.startMs + Atomics.add(clock, 0, 1) * data.stepMs;
     for (const key of keys) if (buckets.take(key, rate, nowMs) === 0) admitted++;
   }
-  self.postMessage({ admitted, firstMs } satisfies TokenReport);
+  self.postMessage(admitted);
 };

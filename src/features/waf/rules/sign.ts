@@ -41,6 +41,7 @@ export const enum Sign {
   MetadataService,
   LoopbackUrl,
   InternalUrl,
+  InternalMention,
   DisguisedAddress,
   OddScheme,
   CallbackDomain,

@@ -14,31 +14,18 @@ export function isHandlerName(bytes: Uint8Array, from: number, to: number): bool
   return false;
 }
 
-/** What the names of events begin with. */
-const STEMS: WordSet = new WordSet([
-  [
-    1,
-    "abort activate after animation autocomplete aux before begin blur bounce cancel canplay cellchange change click",
-  ],
-  [
-    1,
-    "close command contextmenu controlselect copy cuechange cut dataavailable dataset dbl deactivate device drag drop",
-  ],
-  [
-    1,
-    "duration emptied end error filterchange finish focus form fullscreen gesture got hashchange help input invalid key",
-  ],
-  [1, "layout load losecapture lost media message mouse move navigate offline online orientation page paste pause"],
-  [
-    1,
-    "play pointer popstate progress property rate ready reject repeat reset resize row scroll search seek select show",
-  ],
-  [
-    1,
-    "slotchange stalled start storage submit suspend timeupdate toggle touch transition unhandled unload volume wait webkit",
-  ],
-  [1, "wheel moz open outofsync snap security timeerror urlflip trackchange resume reverse mediacomplete"],
-]);
+/** What the names of events begin with, separated by blanks. */
+export const EVENT_STEMS: string = [
+  "abort activate after animation autocomplete aux before begin blur bounce cancel canplay cellchange change",
+  "click close command contextmenu controlselect copy cuechange cut dataavailable dataset dbl deactivate device",
+  "drag drop duration emptied end error filterchange finish focus form fullscreen gesture got hashchange help",
+  "input invalid key layout load losecapture lost media message mouse move navigate offline online orientation",
+  "page paste pause play pointer popstate progress property rate ready reject repeat reset resize row scroll",
+  "search seek select show slotchange stalled start storage submit suspend timeupdate toggle touch transition",
+  "unhandled unload volume wait webkit wheel moz open outofsync snap security timeerror urlflip trackchange",
+  "resume reverse mediacomplete",
+].join(" ");
+const STEMS: WordSet = new WordSet([[1, EVENT_STEMS]]);
 const MIN_STEM = 3;
 const MAX_STEM = 13;
 const SHORTEST = 5;

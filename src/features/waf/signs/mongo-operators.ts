@@ -32,7 +32,10 @@ function isMemberName(value: ValueReading, at: number, end: number): boolean {
   if (isQuote(bytes[at - 1]!)) {
     if (!isQuote(bytes[end]!)) return false;
     next++;
-  } else if (bytes[at - 1] !== OPEN_BRACE && bytes[at - 1] !== Byte.Space) return false;
+  } else {
+    const before = bytes[at - 1] === Byte.Space ? at - 2 : at - 1;
+    if (bytes[before] !== OPEN_BRACE && bytes[before] !== Byte.Comma) return false;
+  }
   while (bytes[next] === Byte.Space) next++;
   return bytes[next] === Byte.Colon;
 }

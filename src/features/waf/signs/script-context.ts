@@ -13,8 +13,6 @@ export class ScriptContext {
   private bytes: Uint8Array = new Uint8Array(0);
   private length = 0;
   private listener: SignListener | null = null;
-  /** Offset behind the last word. */
-  private wordTo = 0;
   /** The last quote that may have closed one of the page's: the first, third, … of its kind; -1 before there is one. */
   private breakAt = -1;
   /** The last of those that white space, a slash or a tag's end follows. */
@@ -25,7 +23,6 @@ export class ScriptContext {
     this.bytes = value.bytes;
     this.length = value.length;
     this.listener = listener;
-    this.wordTo = 0;
     this.breakAt = -1;
     this.attributeBreakAt = -1;
     this.judgeUrl();
@@ -42,7 +39,6 @@ export class ScriptContext {
         const from = at;
         while (isWordByte(bytes[at]!)) at++;
         this.judgeWord(from, at);
-        this.wordTo = at;
         continue;
       }
       if (byte === APOSTROPHE && (++single & 1) === 1) this.noteBreak(at);
@@ -69,7 +65,8 @@ export class ScriptContext {
         this.judgeCall(word, from, this.skipBlanks(to));
         break;
       case Word.Object:
-        this.judgeObject(from, to);
+      case Word.Frame:
+        this.judgeObject(word, from, to);
         break;
       case Word.Codes:
         if (bytes[to] === OPEN && this.countNumbers(to + 1) >= MIN_CODES) this.report(Sign.ScriptSink, from);
@@ -100,17 +97,22 @@ export class ScriptContext {
     const argument = WORDS.valueOf(bytes, inside, end);
     const next = bytes[end]!;
     const isStolen = argument === Word.Object && next === Byte.Dot && this.isSecret(end + 1);
-    const isDecoded = word === Word.Evaluator && argument === Word.Decoder && (next === OPEN || next === Byte.Dot);
+    const isDecoded =
+      word === Word.Evaluator &&
+      (argument === Word.Decoder || argument === Word.Object) &&
+      (next === OPEN || next === Byte.Dot);
     // alert(1) and no more: nobody else asks for that.
-    const isProbe = word === Word.Box && from === 0 && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
+    const isProbe =
+      word === Word.Box && from === 0 && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
     if (isStolen || isDecoded || isProbe) this.report(Sign.ScriptSink, from);
   }
 
   /** document.cookie, location=…, window['…']: where a program just began, or glued to a string. */
-  private judgeObject(from: number, to: number): void {
+  private judgeObject(word: Word, from: number, to: number): void {
     const { bytes } = this;
     const next = bytes[to]!;
-    if (next !== Byte.Dot && next !== Byte.Equals && next !== Byte.LeftBracket) return;
+    const isUsed = next === Byte.LeftBracket || (word === Word.Object && (next === Byte.Dot || next === Byte.Equals));
+    if (!isUsed) return;
     if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
     else if (next === Byte.Dot && bytes[from - 1] === PLUS && this.isSecret(to + 1)) this.report(Sign.ScriptSink, from);
   }
@@ -279,6 +281,8 @@ const enum Word {
   Box,
   /** What a program in a page starts from. */
   Object,
+  /** A window: only its brackets tell it from a word of prose. */
+  Frame,
   /** Turns numbers into a program. */
   Codes,
   /** Turns text into a program. */
@@ -310,14 +314,25 @@ function isQuote(byte: number): boolean {
   return byte === Byte.Quote || byte === APOSTROPHE;
 }
 
+/** Functions that attacks on a page call, separated by blanks. */
+export const SCRIPT_FUNCTIONS: readonly [sinks: string, evaluators: string, boxes: string] = [
+  "print fetch import write writeln open postmessage createelement getscript queuemicrotask sendbeacon xmlhttprequest setattribute insertadjacenthtml",
+  "eval settimeout setinterval setimmediate function execscript",
+  "alert prompt confirm msgbox",
+];
+/** What a program in a page starts from. */
+export const SCRIPT_OBJECTS: readonly [objects: string, frames: string] = [
+  "document window location localstorage sessionstorage navigator",
+  "self top parent frames globalthis this",
+];
 const WORDS: WordSet = new WordSet([
-  [Word.Sink, "print fetch import write writeln open postmessage createelement getscript queuemicrotask sendbeacon"],
-  [Word.Sink, "xmlhttprequest setattribute insertadjacenthtml"],
-  [Word.Evaluator, "eval settimeout setinterval setimmediate function execscript"],
-  [Word.Box, "alert prompt confirm msgbox"],
-  [Word.Object, "document window location self top parent frames globalthis localstorage sessionstorage navigator this"],
+  [Word.Sink, SCRIPT_FUNCTIONS[0]],
+  [Word.Evaluator, SCRIPT_FUNCTIONS[1]],
+  [Word.Box, SCRIPT_FUNCTIONS[2]],
+  [Word.Object, SCRIPT_OBJECTS[0]],
+  [Word.Frame, SCRIPT_OBJECTS[1]],
   [Word.Codes, "fromcharcode fromcodepoint"],
-  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string location"],
+  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string"],
   [Word.Maker, "constructor __proto__ $on $eval getownpropertydescriptor"],
   [Word.Scheme, "javascript vbscript"],
 ]);

@@ -1,7 +1,7 @@
 import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
-import { CODE_WORDS, CodeWord, GADGETS } from "./code-words.ts";
+import { CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /** Finds programs for a server: PHP, Java expressions, Python, Ruby, Node, templates. One pass over the words. */
@@ -32,7 +32,6 @@ export class ServerCode {
         while (isWordByte(bytes[at]!)) at++;
         const word = CODE_WORDS.valueOf(bytes, from, at);
         if (word !== 0) this.judgeWord(word, from, at);
-        else if (isDunder(bytes, from, at)) this.judgeDunder(from, at);
         continue;
       }
       this.judgeMark(at);
@@ -81,86 +80,107 @@ export class ServerCode {
 
   private judgeWord(word: CodeWord, from: number, to: number): void {
     const { bytes } = this;
-    const isCall = bytes[this.skipBlanks(to)] === OPEN;
+    const next = this.skipBlanks(to);
+    const isCall = bytes[next] === OPEN;
+    const isIn = this.isExpression;
     switch (word) {
       case CodeWord.Php:
-        if (isCall && this.isPhpCall(from, to)) this.report(Sign.PhpCode, from);
-        break;
+        return this.reportIf(isCall && this.isPhpCall(from, next + 1), Sign.PhpCode, from);
+      case CodeWord.PhpFile:
+        return this.reportIf(isCall && this.isSuperglobal(next + 1), Sign.PhpCode, from);
       case CodeWord.PhpSetting:
-        if (bytes[this.skipBlanks(to)] === Byte.Equals || this.value!.isName) this.report(Sign.PhpCode, from);
-        break;
+        return this.reportIf(bytes[next] === Byte.Equals || this.value!.isName, Sign.PhpCode, from);
       case CodeWord.Java:
-        if (this.isExpression) this.report(Sign.JavaCode, from);
-        break;
-      case CodeWord.JavaAlways:
-        this.report(Sign.JavaCode, from);
-        break;
+        return this.reportIf(isIn, Sign.JavaCode, from);
+      case CodeWord.Ognl:
+        return this.reportIf(true, Sign.JavaCode, from);
       case CodeWord.ClassLoader:
-        if (bytes[from - 1] === Byte.Dot && this.value!.isName) this.report(Sign.JavaCode, from);
-        break;
-      case CodeWord.Gadget:
-        if (this.isGadget(from)) this.report(Sign.JavaCode, from);
-        break;
+        return this.reportIf(isIn || (bytes[from - 1] === Byte.Dot && this.value!.isName), Sign.JavaCode, from);
+      case CodeWord.Package:
+        return this.reportIf(this.isClassReference(from) || this.isGadget(from), Sign.JavaCode, from);
       case CodeWord.Import:
-        if (isCall) this.report(Sign.ScriptCode, from);
-        break;
+        return this.reportIf(isCall, Sign.ScriptCode, from);
+      case CodeWord.Dunder:
+        return this.judgeDunder(from);
       case CodeWord.Template:
-        if (this.isExpression && (bytes[to] === Byte.Dot || bytes[to] === Byte.LeftBracket || bytes[to] === CLOSE_BRACE))
-          this.report(Sign.ScriptCode, from);
-        break;
+        return this.reportIf(isIn, Sign.ScriptCode, from);
       case CodeWord.System:
-        if (this.isExpression || this.isDirect(from)) this.report(Sign.ScriptCode, from);
-        break;
+        return this.reportIf(isIn && isCall, Sign.ScriptCode, from);
       case CodeWord.Require:
-        if (isCall && this.isModule(this.skipBlanks(to) + 1)) this.report(Sign.ScriptCode, from);
-        break;
+        return this.reportIf(isCall && this.isModule(next + 1), Sign.ScriptCode, from);
       case CodeWord.Main:
-        if (bytes[from - 1] === Byte.Dot) this.report(Sign.ScriptCode, from);
-        break;
+        return this.reportIf(bytes[from - 1] === Byte.Dot, Sign.ScriptCode, from);
       case CodeWord.Prototype:
-        if (this.isPollution(from, to)) this.report(Sign.PrototypePollution, from);
-        break;
+        return this.reportIf(this.isPollution(from, to), Sign.PrototypePollution, from);
     }
   }
 
-  /** __class__.__mro__: two of a chain, or one within an expression. Programs say __class__.__name__ all day. */
-  private judgeDunder(from: number, to: number): void {
-    const { bytes } = this;
-    const before = bytes[from - 1]!;
-    if (before !== Byte.Dot && before !== Byte.LeftBracket && !isQuote(before)) return;
-    const isName = bytes[from + 2] === LOWER_N || bytes[from + 2] === LOWER_D;
-    if (!isName) this.dunders++;
-    if (this.dunders > 1 || (this.isExpression && !isName) || bytes[to] === Byte.LeftBracket) this.report(Sign.ScriptCode, from);
+  /** __class__.__mro__: two of them, or one within an expression. */
+  private judgeDunder(from: number): void {
+    const before = this.bytes[from - 1];
+    if (before !== Byte.Dot && before !== APOSTROPHE && before !== Byte.Quote) return;
+    this.dunders++;
+    this.reportIf(this.dunders > 1 || this.isExpression, Sign.ScriptCode, from);
   }
 
-  /** A call of one of PHP's dangerous functions in PHP, with a superglobal, at the start, or glued to an operator. */
-  private isPhpCall(from: number, to: number): boolean {
+  /** A call of a function that runs programs: in PHP, with a superglobal, or where no formatted program has it. */
+  private isPhpCall(from: number, inside: number): boolean {
     const { bytes } = this;
-    const inside = this.skipBlanks(this.skipBlanks(to) + 1);
-    const isSuperglobal = bytes[inside] === DOLLAR && bytes[inside + 1] === Byte.Underscore;
-    if (this.isPhp || isSuperglobal) return true;
-    const isArgument = isQuote(bytes[inside]!) || bytes[inside] === DOLLAR || bytes[inside] === CLOSE || isDigit(bytes[inside]!);
+    if (this.isPhp || this.isSuperglobal(inside)) return true;
+    const first = bytes[this.skipBlanks(inside)]!;
+    const isArgument = isQuote(first) || first === DOLLAR || first === CLOSE || isDigit(first);
     return isArgument && this.isDirect(from);
   }
 
-  /** Whether a call begins the value, or stands right behind an operator as no formatted program has it. */
+  /** $_GET[…] and the like: what the client sent. */
+  private isSuperglobal(inside: number): boolean {
+    const at = this.skipBlanks(inside);
+    return this.bytes[at] === DOLLAR && this.bytes[at + 1] === Byte.Underscore;
+  }
+
+  /** Whether a call is all of the value, or stands right behind an operator. */
   private isDirect(from: number): boolean {
-    if (from === 0) return true;
-    const before = this.bytes[from - 1]!;
-    if (isQuote(before)) return false;
+    const { bytes } = this;
+    if (from === 0) return ENDS.includes(bytes[this.length - 1]!);
+    const before = bytes[from - 1]!;
+    if (before === Byte.Dot) return isQuote(bytes[from - 2] ?? 0);
     return DIRECT.includes(before);
+  }
+
+  /** T(java.lang.Runtime), @java.lang.Runtime@ */
+  private isClassReference(from: number): boolean {
+    const { bytes } = this;
+    const before = bytes[from - 1];
+    return before === OPEN
+      ? bytes[from - 2] === LOWER_T && !isWordByte(bytes[from - 3] ?? 0)
+      : before === Byte.At && this.isExpression;
   }
 
   /** "@type": "com.sun.…": a class that unpacks into an attack. */
   private isGadget(from: number): boolean {
     const { bytes } = this;
-    let to = from;
-    while (to < this.length && (isWordByte(bytes[to]!) || bytes[to] === Byte.Dot || bytes[to] === DOLLAR)) {
-      to++;
-      if (bytes[to] === Byte.Dot && to - from > 3 && GADGETS.valueOf(bytes, from, to) !== 0) return true;
-      if (to - from > MAX_GADGET) return false;
+    if (!this.isTyped(from)) return false;
+    for (let to = from; to < from + MAX_GADGET && (isWordByte(bytes[to]!) || bytes[to] === Byte.Dot); to++) {
+      const isEnd = !isWordByte(bytes[to + 1]!);
+      if (isEnd && GADGETS.valueOf(bytes, from, to + 1) !== 0) return true;
     }
     return false;
+  }
+
+  /** Whether the place says that a class is named there: !!javax.…, "@type":"com.…, a member called @type. */
+  private isTyped(from: number): boolean {
+    const { bytes } = this;
+    const value = this.value!;
+    if (from === 0) return TYPE_NAMES.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
+    if (bytes[from - 1] === BANG) return true;
+    let at = from - 1;
+    while (
+      at > 0 &&
+      at > from - MAX_BLANKS &&
+      (isQuote(bytes[at]!) || bytes[at] === Byte.Colon || bytes[at] === Byte.Space)
+    )
+      at--;
+    return at >= 4 && TYPE_NAMES.valueOf(bytes, at - 4, at + 1) !== 0;
   }
 
   private isModule(at: number): boolean {
@@ -186,9 +206,10 @@ export class ServerCode {
   /** What is only told from the start of a value: () { of a shell, objects of PHP, Java, .NET and Node. */
   private judgeStart(): void {
     const { bytes } = this;
-    if (bytes[0] === OPEN && bytes[1] === CLOSE && bytes[this.skipBlanks(2)] === OPEN_BRACE) this.report(Sign.Shellshock, 0);
+    if (bytes[0] === OPEN && bytes[1] === CLOSE && bytes[this.skipBlanks(2)] === OPEN_BRACE)
+      this.report(Sign.Shellshock, 0);
     let to = 0;
-    while (to < MAX_MAGIC && (isWordByte(bytes[to]!) || bytes[to] === Byte.Slash)) to++;
+    while (to < MAX_MAGIC && (isWordByte(bytes[to]!) || bytes[to] === Byte.Slash || bytes[to] === DOLLAR)) to++;
     for (let length = MIN_MAGIC; length <= to; length++) {
       if (CODE_WORDS.valueOf(bytes, 0, length) === CodeWord.Magic) this.report(Sign.SerializedObject, 0);
     }
@@ -204,7 +225,8 @@ export class ServerCode {
       if (bytes[end] === PLUS) end++;
       const first = end;
       while (isDigit(bytes[end]!)) end++;
-      if (end > first && bytes[end] === Byte.Colon && bytes[end + 1] === Byte.Quote) this.report(Sign.SerializedObject, at);
+      if (end > first && bytes[end] === Byte.Colon && bytes[end + 1] === Byte.Quote)
+        this.report(Sign.SerializedObject, at);
       at = end - 1;
     }
   }
@@ -218,18 +240,10 @@ export class ServerCode {
   private report(sign: Sign, at: number): void {
     this.listener!.found(sign, at);
   }
-}
 
-/** __name__ */
-function isDunder(bytes: Uint8Array, from: number, to: number): boolean {
-  const isLong = to - from > 6;
-  return (
-    isLong &&
-    bytes[from] === Byte.Underscore &&
-    bytes[from + 1] === Byte.Underscore &&
-    bytes[to - 1] === Byte.Underscore &&
-    bytes[to - 2] === Byte.Underscore
-  );
+  private reportIf(isFound: boolean, sign: Sign, at: number): void {
+    if (isFound) this.listener!.found(sign, at);
+  }
 }
 
 function isQuote(byte: number): boolean {
@@ -244,23 +258,24 @@ function isWordByte(byte: number): boolean {
   return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore;
 }
 
-/** ( . ; @ { | & - ! ` + , and the control bytes that end a line. */
-const DIRECT: readonly number[] = [0x28, 0x2e, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c, 0x0a];
+/** What a call is glued to: ( ; @ { | & - ! ` + , and a line's end. */
+const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c, 0x0a];
+/** What a value that is one call ends in: ) ; # / } and quotes. */
+const ENDS: readonly number[] = [0x29, 0x3b, 0x23, 0x2f, 0x7d, 0x22, 0x27];
 const MAX_DIGITS = 8;
 const MAX_BLANKS = 8;
 const MAX_GADGET = 64;
 const MIN_MAGIC = 5;
 const MAX_MAGIC = 16;
+const BANG = 0x21;
 const DOLLAR = 0x24;
 const APOSTROPHE = 0x27;
 const OPEN = 0x28;
 const CLOSE = 0x29;
 const PLUS = 0x2b;
 const LESS = 0x3c;
-const LOWER_D = 0x64;
-const LOWER_N = 0x6e;
 const LOWER_O = 0x6f;
 const LOWER_P = 0x70;
+const LOWER_T = 0x74;
 const LOWER_Z = 0x7a;
 const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;

@@ -38,7 +38,8 @@ export class ShellCommands {
           this.judgeBacktick(at);
           break;
         case OPEN:
-          if (bytes[at - 1] === DOLLAR || bytes[at - 1] === LESS || bytes[at - 1] === GREATER) this.judgeSubstitution(at);
+          if (bytes[at - 1] === DOLLAR || bytes[at - 1] === LESS || bytes[at - 1] === GREATER)
+            this.judgeSubstitution(at);
           break;
         case OPEN_BRACE:
           this.judgeBraces(at);
@@ -55,7 +56,8 @@ export class ShellCommands {
     const isBroken = this.isInjected(at);
     const isFound = this.isArgument(this.wordTo, command, isBroken) || this.isQuery(command, isBroken);
     if (isFound) this.report(this.isManual(at) ? Sign.ShellWord : Sign.ShellCommand, at);
-    else if (command === Command.Short && bytes[at] !== AMPERSAND && this.isOver(this.wordTo)) this.report(Sign.ShellWord, at);
+    else if (command === Command.Short && bytes[at] !== AMPERSAND && this.isOver(this.wordTo))
+      this.report(Sign.ShellWord, at);
   }
 
   /** Whether a command that needs no argument ends the value. */
@@ -102,7 +104,8 @@ export class ShellCommands {
     const { bytes } = this;
     const limit = from + MAX_LOOK;
     let at = from;
-    while (at < limit && (isBlank(bytes[at]!) || bytes[at] === OPEN || bytes[at] === OPEN_BRACE || bytes[at] === BANG)) at++;
+    while (at < limit && (isBlank(bytes[at]!) || bytes[at] === OPEN || bytes[at] === OPEN_BRACE || bytes[at] === BANG))
+      at++;
     let length = 0;
     for (; at < limit && length < word.length; at++) {
       const byte = bytes[at]!;
@@ -140,7 +143,8 @@ export class ShellCommands {
     const { bytes } = this;
     const limit = from + MAX_NAME;
     for (let at = from; at < limit && bytes[at]! > Byte.Space; at++) {
-      const isMark = bytes[at] === Byte.Dot || bytes[at] === Byte.Slash || bytes[at] === Byte.Colon || bytes[at] === Byte.Backslash;
+      const isMark =
+        bytes[at] === Byte.Dot || bytes[at] === Byte.Slash || bytes[at] === Byte.Colon || bytes[at] === Byte.Backslash;
       if (isMark && at > from && bytes[at + 1]! > Byte.Space) return true;
     }
     return false;

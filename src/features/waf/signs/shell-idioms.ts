@@ -20,7 +20,10 @@ export function findShellIdioms(value: ValueReading, listener: SignListener): vo
       if (idiom !== 0 && isIdiom(idiom, bytes, from, at)) listener.found(Sign.ShellIdiom, from);
       continue;
     }
-    if ((byte === DOLLAR && isFieldSeparator(bytes, at + 1)) || (byte === Byte.Slash && isWildcardFolder(bytes, at + 1))) {
+    if (
+      (byte === DOLLAR && isFieldSeparator(bytes, at + 1)) ||
+      (byte === Byte.Slash && isWildcardFolder(bytes, at + 1))
+    ) {
       listener.found(Sign.ShellIdiom, at);
     }
     at++;
@@ -56,11 +59,15 @@ function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boo
     case Idiom.Device:
       return bytes[from - 1] === Byte.Slash && bytes[to] === Byte.Slash && hasFolder(bytes, from - 1, DEV);
     case Idiom.Connection:
-      return (option === LOWER_E || option === LOWER_C) && bytes[next + 2] === Byte.Space && isFolderOrShell(bytes, next + 3);
+      return (
+        (option === LOWER_E || option === LOWER_C) && bytes[next + 2] === Byte.Space && isFolderOrShell(bytes, next + 3)
+      );
     case Idiom.Cmd: {
       const slash = bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next;
       const letter = bytes[slash + 1];
-      return bytes[slash] === Byte.Slash && (letter === LOWER_C || letter === LOWER_K) && bytes[slash + 2] === Byte.Space;
+      return (
+        bytes[slash] === Byte.Slash && (letter === LOWER_C || letter === LOWER_K) && bytes[slash + 2] === Byte.Space
+      );
     }
     case Idiom.Powershell:
       return isEncoded(bytes, bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next);
@@ -168,7 +175,9 @@ const FIELD_SEPARATOR: WordSet = new WordSet([[1, "ifs"]]);
 const OPTIONS: WordSet = new WordSet([
   [1, "e ec en enc encod encodedcommand nop noprofile w windowstyle c command ep exec executionpolicy noni sta"],
 ]);
-const MODULES: WordSet = new WordSet([[1, "socket pty subprocess system os fsockopen popen spawn child_process tcpsocket"]]);
+const MODULES: WordSet = new WordSet([
+  [1, "socket pty subprocess system os fsockopen popen spawn child_process tcpsocket"],
+]);
 const MAX_FOLDER = 8;
 const MAX_OPTIONS = 32;
 const MAX_PROGRAM = 192;

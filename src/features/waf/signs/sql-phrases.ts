@@ -195,12 +195,22 @@ function isWordByte(byte: number): boolean {
 }
 
 function isBlank(byte: number): boolean {
-  return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr) || byte === NO_BREAK_SPACE;
+  return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr);
 }
 
 function isQuote(byte: number): boolean {
   return byte === Byte.Quote || byte === APOSTROPHE;
 }
+
+/** Names of catalogs and of functions that no prose has, separated by blanks. */
+export const SQL_NAMES: string = [
+  "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects syscolumns",
+  "sysdatabases all_tables user_tables all_tab_columns msysobjects pg_sleep extractvalue updatexml gtid_subset",
+  "pg_read_file lo_import openrowset opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec",
+  "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx waitfor outfile",
+  "dumpfile load_file xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure",
+  "sp_password benchmark randomblob generate_series sleep",
+].join(" ");
 
 const PHRASES: WordSet = new WordSet([
   [Phrase.Union, "union"],
@@ -208,8 +218,8 @@ const PHRASES: WordSet = new WordSet([
   [Phrase.Catalog, "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects"],
   [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
   [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
-  [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset"],
-  [Phrase.Call, "opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec"],
+  [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset opendatasource"],
+  [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec"],
   [Phrase.Package, "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx"],
   [Phrase.Sleep, "sleep"],
   [Phrase.Repeat, "benchmark randomblob generate_series"],
@@ -233,6 +243,5 @@ const PLUS = 0x2b;
 const LOWER_X = 0x78;
 const LOWER_Z = 0x7a;
 const BAR = 0x7c;
-const NO_BREAK_SPACE = 0xa0;
 /** What stands before a call within an expression: , | & - + * / ! ~ < > ^ */
 const IN_EXPRESSION: readonly number[] = [0x2c, 0x7c, 0x26, 0x2d, 0x2b, 0x2a, 0x2f, 0x21, 0x7e, 0x3c, 0x3e, 0x5e];

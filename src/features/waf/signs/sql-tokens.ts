@@ -227,10 +227,10 @@ const TILDE = 0x7e;
 const IS_BLANK: Uint8Array = table((byte) =>
   (byte >= 0x09 && byte <= 0x0d) || byte === 0x20 || byte === 0xa0 ? 1 : 0,
 );
-/** Letters, underscore, dollar, and all beyond ASCII but the no-break space. */
+/** Letters, underscore, dollar, and all beyond ASCII. */
 const IS_NAME: Uint8Array = table((byte) => {
   const isLetter = byte >= 0x61 && byte <= 0x7a;
-  return isLetter || byte === 0x5f || byte === 0x24 || (byte >= 0x80 && byte !== 0xa0) ? 1 : 0;
+  return isLetter || byte === 0x5f || byte === 0x24 || byte >= 0x80 ? 1 : 0;
 });
 /** !, <, =, >: alone or side by side they compare. */
 const COMPARISON: Uint8Array = table((byte) => (byte === BANG || (byte >= LESS && byte <= GREATER) ? 1 : 0));

@@ -1,0 +1,37 @@
+/** The analysers of values, as bits: what a keyword calls. */
+export const enum Family {
+  Sql = 1,
+  Mongo = 2,
+  Script = 4,
+  Shell = 8,
+  Code = 16,
+  File = 32,
+  Url = 64,
+  Lookup = 128,
+  Scanner = 256,
+  /** Line breaks where a value may become a header. */
+  Break = 512,
+  Nul = 1024,
+  /** Escapes that are left after the first decoding. */
+  Escape = 2048,
+}
+
+/** All bits but those that only headers have. */
+export const QUERY_FAMILIES: number =
+  Family.Sql |
+  Family.Mongo |
+  Family.Script |
+  Family.Shell |
+  Family.Code |
+  Family.File |
+  Family.Url |
+  Family.Lookup |
+  Family.Break |
+  Family.Nul |
+  Family.Escape;
+/** Texts in a body have line breaks. */
+export const BODY_FAMILIES: number = QUERY_FAMILIES & ~Family.Break;
+/** User-Agent: a line of prose with semicolons. */
+export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
+/** Other headers and cookies: nothing is fetched or looked up in a database of documents by them. */
+export const HEADER_FAMILIES: number = (QUERY_FAMILIES & ~(Family.Url | Family.Mongo)) | Family.Scanner;

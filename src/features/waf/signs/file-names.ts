@@ -1,0 +1,177 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { Sign } from "../rules/sign.ts";
+import { FILE_WORDS, FileWord, SOURCES, SYSTEM_FILES, WRAPPERS } from "./file-words.ts";
+import { isFileParameter, isReferralParameter } from "./parameter-names.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds names of files that no client has any business with: climbs out of folders, and, where the value is a file's
+ * name and nothing else, files of the system, files that hold secrets, wrappers that read files. Prose that mentions
+ * such a file is no match. Every byte is read twice at most.
+ */
+export class FileNames {
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private listener: SignListener | null = null;
+
+  /** Looks at every path in the value, and at the value as a path. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    const { bytes, length } = value;
+    this.bytes = bytes;
+    this.length = length;
+    this.listener = listener;
+    this.judgeValue(value);
+    for (let at = 0; at < length; ) {
+      const isStart = isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && (at === 0 || !isPathByte(bytes[at - 1]!)));
+      at = isStart ? this.readClimbs(at) : at + 1;
+    }
+  }
+
+  /** Counts the climbs of the path at `from`, and looks where they lead. @returns the offset behind the path */
+  private readClimbs(from: number): number {
+    const { bytes } = this;
+    let climbs = 0;
+    let leadsToSystem = false;
+    let segment = from;
+    let at = from;
+    for (; ; at++) {
+      const byte = bytes[at]!;
+      const isBetween = isSeparator(byte);
+      if (!isBetween && isPathByte(byte)) continue;
+      if (isClimb(bytes, segment, at)) climbs++;
+      else if (climbs > 0 && FILE_WORDS.valueOf(bytes, segment, at) !== 0) leadsToSystem = true;
+      if (!isBetween) break;
+      segment = at + 1;
+    }
+    const isSource = SOURCES.valueOf(bytes, behindDot(bytes, segment, at), at) !== 0;
+    if (climbs >= MIN_CLIMBS_TO_SYSTEM && (leadsToSystem || isSource)) this.report(Sign.SensitiveFile, from);
+    if (climbs >= MIN_CLIMBS) this.report(Sign.ClimbingPath, from);
+    return at + 1;
+  }
+
+  private judgeValue(value: ValueReading): void {
+    const { bytes } = this;
+    let at = 0;
+    while (at < this.length && (bytes[at]! <= Byte.Space || PREFIXES.includes(bytes[at]!))) at++;
+    if (!this.isOnePath(at)) return;
+    const path = this.judgeWrapper(at, value);
+    const isAbsolute = isSeparator(bytes[path]!) || bytes[path] === Byte.Percent || isDrive(bytes, path);
+    if (isAbsolute) this.judgeAbsolute(isDrive(bytes, path) ? path + 2 : path);
+    if (isAbsolute || isFileParameter(value)) this.judgeSegments(path);
+  }
+
+  /** php://filter/…, file:///…: something that reads files. @returns where the path within it begins */
+  private judgeWrapper(from: number, value: ValueReading): number {
+    const { bytes } = this;
+    let at = from;
+    while (isNameByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
+    if (
+      at - from < MIN_SCHEME ||
+      bytes[at] !== Byte.Colon ||
+      bytes[at + 1] !== Byte.Slash ||
+      bytes[at + 2] !== Byte.Slash
+    )
+      return from;
+    const kind = WRAPPERS.valueOf(bytes, from, at);
+    if (kind === 0) return from;
+    if (!(kind === LOCAL && isReferralParameter(value))) this.report(Sign.StreamWrapper, from);
+    return at + 3;
+  }
+
+  /** /etc/passwd, /proc/self/environ, c:\windows\win.ini: a folder of the system and what is in it. */
+  private judgeAbsolute(from: number): void {
+    const { bytes } = this;
+    const root = this.nextSegment(from);
+    const rootEnd = segmentEnd(bytes, root);
+    const kind = FILE_WORDS.valueOf(bytes, root, rootEnd);
+    if (kind !== FileWord.Root && kind !== FileWord.Folder) return;
+    const file = this.nextSegment(rootEnd);
+    if (SYSTEM_FILES.valueOf(bytes, file, nameEnd(bytes, file)) !== 0) this.report(Sign.SensitiveFile, from);
+  }
+
+  /** .env, .git/config, wp-config.php: secret wherever they are. */
+  private judgeSegments(from: number): void {
+    const { bytes } = this;
+    for (let at = this.nextSegment(from); bytes[at] !== Byte.Nul; at = this.nextSegment(segmentEnd(bytes, at))) {
+      if (FILE_WORDS.valueOf(bytes, at, nameEnd(bytes, at)) === FileWord.Secret) this.report(Sign.SensitiveFile, at);
+    }
+  }
+
+  /** Passes over separators and single dots. */
+  private nextSegment(from: number): number {
+    const { bytes } = this;
+    let at = from;
+    while (isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && isSeparator(bytes[at + 1]!))) at++;
+    return at;
+  }
+
+  /** Whether no white space stands from `from` on, but behind a NUL. */
+  private isOnePath(from: number): boolean {
+    for (let at = from; at < this.length; at++) {
+      if (this.bytes[at] === Byte.Nul) return true;
+      if (this.bytes[at]! <= Byte.Space) return false;
+    }
+    return true;
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+/** `..`, also with what a filter leaves over or a parameter behind: `....`, `..;`. */
+function isClimb(bytes: Uint8Array, from: number, to: number): boolean {
+  const width = to - from;
+  if (width < 2 || bytes[from] !== Byte.Dot || bytes[from + 1] !== Byte.Dot) return false;
+  if (width === 2 || bytes[from + 2] === Byte.Semicolon) return true;
+  return width === 4 && bytes[from + 2] === Byte.Dot && bytes[from + 3] === Byte.Dot;
+}
+
+function isDrive(bytes: Uint8Array, at: number): boolean {
+  return (
+    bytes[at]! >= Byte.LowerA && bytes[at]! <= LOWER_Z && bytes[at + 1] === Byte.Colon && isSeparator(bytes[at + 2]!)
+  );
+}
+
+function isSeparator(byte: number): boolean {
+  return byte === Byte.Slash || byte === Byte.Backslash;
+}
+
+function segmentEnd(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at] !== Byte.Nul && !isSeparator(bytes[at]!)) at++;
+  return at;
+}
+
+function nameEnd(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (isNameByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
+  return at;
+}
+
+/** Offset behind the last dot of a name, or its end. */
+function behindDot(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1] !== Byte.Dot) at--;
+  return at > from ? at : to;
+}
+
+function isNameByte(byte: number): boolean {
+  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dash || byte === Byte.Underscore;
+}
+
+function isPathByte(byte: number): boolean {
+  return isNameByte(byte) || byte === Byte.Dot || byte === Byte.Semicolon || byte === TILDE || byte > Byte.Del;
+}
+
+const LOCAL = 2;
+/** Program texts import from folders above; the root of a file system is rarely so near. */
+const MIN_CLIMBS_TO_SYSTEM = 2;
+const MIN_CLIMBS = 3;
+const MIN_SCHEME = 3;
+const LOWER_Z = 0x7a;
+const TILDE = 0x7e;
+/** What stands before a path that is cut out of something: ' " ( [ { = < > @ | , */
+const PREFIXES: readonly number[] = [0x27, 0x22, 0x28, 0x5b, 0x7b, 0x3d, 0x3c, 0x3e, 0x40, 0x7c, 0x2c];

@@ -1,0 +1,100 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/**
+ * Finds lookups that a Java logging library carries out: ${jndi:…}, also where its letters are put together by other
+ * lookups, as ${${lower:j}ndi:…} or ${${::-j}${env:X:-n}di:…}. The value is resolved inside out as the library does
+ * it, with a stack, in one pass: what a lookup gives becomes part of the text around it.
+ */
+export class LookupExpressions {
+  private readonly text: Uint8Array = new Uint8Array(MAX_RESOLVED_BYTES);
+  /** Where in `text` each lookup that is still open begins. */
+  private readonly opens: Int32Array = new Int32Array(MAX_DEPTH);
+  private depth = 0;
+  private length = 0;
+
+  /** Resolves all lookups of the value. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    const { bytes, length } = value;
+    this.depth = 0;
+    this.length = 0;
+    let nested = 0;
+    for (let at = 0; at < length; at++) {
+      const byte = bytes[at]!;
+      if (byte === DOLLAR && bytes[at + 1] === OPEN_BRACE) {
+        if (this.depth > 0) nested++;
+        if (this.depth === MAX_DEPTH) listener.found(Sign.JndiLookup, at);
+        else this.opens[this.depth++] = this.length;
+        at++;
+      } else if (byte === CLOSE_BRACE && this.depth > 0) this.close(listener, at, nested);
+      else if (this.depth > 0) {
+        this.put(byte);
+        if (byte === Byte.Colon && this.depth > 0 && this.isJndi()) listener.found(Sign.JndiLookup, at);
+      }
+      if (this.depth === 0) nested = 0;
+    }
+  }
+
+  /** The innermost lookup is complete: what it gives stays in its place. */
+  private close(listener: SignListener, at: number, nested: number): void {
+    const { text } = this;
+    const from = this.opens[--this.depth]!;
+    const colon = this.indexOfColon(from);
+    const kind = LOOKUPS.valueOf(text, from, colon);
+    const isPart = this.depth > 0;
+    if (isPart && nested > 0 && (kind !== 0 || colon === from)) listener.found(Sign.NestedLookup, at);
+    let result = this.indexOfDefault(from);
+    if (result < 0) result = kind === CASE ? colon + 1 : kind === DATE ? colon + 1 : this.length;
+    let to = from;
+    for (let i = result; i < this.length; i++) if (text[i] !== APOSTROPHE) text[to++] = text[i]!;
+    this.length = isPart ? to : from;
+  }
+
+  /** Whether the innermost lookup begins `jndi:`, its colon being the last byte. */
+  private isJndi(): boolean {
+    const from = this.opens[this.depth - 1]!;
+    return LOOKUPS.valueOf(this.text, from, this.length - 1) === JNDI;
+  }
+
+  private indexOfColon(from: number): number {
+    let at = from;
+    while (at < this.length && this.text[at] !== Byte.Colon) at++;
+    return at;
+  }
+
+  /** Offset of what stands behind `:-`, or -1. */
+  private indexOfDefault(from: number): number {
+    for (let at = from; at + 1 < this.length; at++) {
+      if (this.text[at] === Byte.Colon && this.text[at + 1] === Byte.Dash) return at + 2;
+    }
+    return -1;
+  }
+
+  /** Text within lookups. One that is longer than any name was never closed: what comes then begins anew. */
+  private put(byte: number): void {
+    if (this.length === MAX_RESOLVED_BYTES) {
+      this.depth = 0;
+      this.length = 0;
+    } else this.text[this.length++] = byte;
+  }
+}
+
+const JNDI = 1;
+const CASE = 2;
+const DATE = 3;
+const OTHER = 4;
+const LOOKUPS: WordSet = new WordSet([
+  [JNDI, "jndi"],
+  [CASE, "lower upper"],
+  [DATE, "date"],
+  [OTHER, "env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web hostname"],
+]);
+const MAX_DEPTH = 32;
+const MAX_RESOLVED_BYTES = 512;
+const DOLLAR = 0x24;
+const APOSTROPHE = 0x27;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;

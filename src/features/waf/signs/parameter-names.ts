@@ -1,0 +1,71 @@
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+
+/** Whether a value's name says that a file is asked for. */
+export function isFileParameter(value: ValueReading): boolean {
+  return isNamed(value, FILE);
+}
+
+/** Whether a value's name says that a part of a page is included, which is the server's own business. */
+export function isIncludeParameter(value: ValueReading): boolean {
+  return isNamed(value, INCLUDE);
+}
+
+/** Whether a value's name says that the server is to fetch something. */
+export function isFetchParameter(value: ValueReading): boolean {
+  return isNamed(value, FETCH);
+}
+
+/** Whether a value's name says that the browser goes or came from there: a redirect, a referrer, an analytics page. */
+export function isReferralParameter(value: ValueReading): boolean {
+  return isNamed(value, REFERRAL);
+}
+
+function isNamed(value: ValueReading, names: WordSet): boolean {
+  return names.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
+}
+
+const FILE: WordSet = new WordSet([
+  [
+    1,
+    "file files path page pg doc document download include inc template tpl filename file_name folder dir f load read",
+  ],
+  [
+    1,
+    "view src lang module mod content layout theme root conf config pdf img image attachment resource style filepath",
+  ],
+]);
+const INCLUDE: WordSet = new WordSet([
+  [1, "file path inc include template tpl folder dir lang locale module mod layout theme root conf config filename pg"],
+  [1, "basepath base_path absolute_path abs_path basedir root_path rootpath skin plugin lib library"],
+]);
+const FETCH: WordSet = new WordSet([
+  [
+    1,
+    "url uri u link src source href file path img image imageurl image_url img_url feed fetch proxy site host domain",
+  ],
+  [1, "endpoint api remote server webhook webhook_url hook target_url load download import rss avatar avatar_url icon"],
+  [
+    1,
+    "preview crawl page_url pdf_url template open document data reference html val validate callback_host upload_url",
+  ],
+  [1, "get_url remote_url fetch_url proxy_url request request_url addr address ip port_url out view show navigation"],
+]);
+const REFERRAL: WordSet = new WordSet([
+  [
+    1,
+    "redirect_uri redirect_url redirect redirecturl redirecturi return return_to returnto return_url returnurl continue",
+  ],
+  [
+    1,
+    "callback callback_url callbackurl next dest origin referrer referer ref dl dr dp post_logout_redirect_uri state",
+  ],
+  [
+    1,
+    "success_url cancel_url failure_url error_url wreply relaystate service goto back back_url from location page_location",
+  ],
+  [
+    1,
+    "page_referrer document_location documentlocation landing_page home_url site_url base_url baseurl login_url logout_url",
+  ],
+]);

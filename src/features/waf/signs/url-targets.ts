@@ -1,0 +1,191 @@
+import { Byte } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import { Sign } from "../rules/sign.ts";
+import { HostKind, HostReading } from "./network-address.ts";
+import { isFetchParameter, isFileParameter, isIncludeParameter, isReferralParameter } from "./parameter-names.ts";
+import type { SignListener } from "./sign-listener.ts";
+
+/** Finds URLs that make a server fetch what it should not: its own network, a cloud's credentials, a foreign program. */
+export class UrlTargets {
+  private readonly host: HostReading = new HostReading();
+  private bytes: Uint8Array = new Uint8Array(0);
+  private length = 0;
+  private listener: SignListener | null = null;
+  private hostFrom = 0;
+  private hostTo = 0;
+  /** Where the path begins. */
+  private pathFrom = 0;
+
+  /** Looks at the URL that the value begins with, and at hosts of all others. */
+  analyse(value: ValueReading, listener: SignListener): void {
+    this.bytes = value.bytes;
+    this.length = value.length;
+    this.listener = listener;
+    this.judgeStart(value);
+    const isReferral = isReferralParameter(value);
+    for (let at = this.nextSlashes(0); at >= 0; at = this.nextSlashes(at + 2)) this.judgeAnyHost(at, isReferral);
+  }
+
+  /** Offset of the next two slashes. */
+  private nextSlashes(from: number): number {
+    const { bytes, length } = this;
+    for (let at = from; at + 1 < length; at++) {
+      if (bytes[at] === Byte.Slash && bytes[at + 1] === Byte.Slash) return at;
+    }
+    return -1;
+  }
+
+  /** A host that is an attack wherever it is named. */
+  private judgeAnyHost(slashes: number, isReferral: boolean): void {
+    this.readHost(slashes + 2);
+    const { kind } = this.host;
+    if (kind === HostKind.Metadata) this.report(Sign.MetadataService, slashes);
+    else if (kind === HostKind.Callback && !isReferral) this.report(Sign.CallbackDomain, slashes);
+  }
+
+  private judgeStart(value: ValueReading): void {
+    const { bytes } = this;
+    let from = 0;
+    while (from < this.length && (bytes[from]! <= Byte.Space || isQuote(bytes[from]!))) from++;
+    let at = from;
+    while (isSchemeByte(bytes[at]!)) at++;
+    const hasScheme = at > from && bytes[at] === Byte.Colon;
+    const scheme = hasScheme ? SCHEMES.valueOf(bytes, from, at) : 0;
+    const slashes = hasScheme ? at + 1 : from;
+    const isBackslashes = bytes[slashes] === Byte.Backslash && bytes[slashes + 1] === Byte.Backslash;
+    const isSlashes = bytes[slashes] === Byte.Slash && bytes[slashes + 1] === Byte.Slash;
+    if (!isSlashes && !isBackslashes) {
+      if (scheme === Scheme.Nested) this.judgeNested(at + 1, from);
+      return;
+    }
+    if (isBackslashes && !hasScheme) return this.judgeShare(from + 2, value);
+    if (scheme === Scheme.Odd || scheme === Scheme.Nested) this.report(Sign.OddScheme, from);
+    if (hasScheme && scheme === 0) return;
+    this.readHost(slashes + 2);
+    this.judgeHost(value, from);
+    if (scheme === Scheme.Web || !hasScheme || scheme === Scheme.File) this.judgeInclusion(value, from, scheme);
+  }
+
+  /** jar:http://…, url:file:///… */
+  private judgeNested(from: number, start: number): void {
+    let at = from;
+    while (isSchemeByte(this.bytes[at]!)) at++;
+    const isUrl = this.bytes[at] === Byte.Colon && this.bytes[at + 1] === Byte.Slash;
+    if (at > from && isUrl) this.report(Sign.OddScheme, start);
+  }
+
+  private judgeHost(value: ValueReading, at: number): void {
+    const { kind, isDisguised } = this.host;
+    if (isDisguised) this.report(Sign.DisguisedAddress, at);
+    if (kind !== HostKind.Loopback && kind !== HostKind.Internal) return;
+    if (isReferralParameter(value)) return;
+    const isFetched = isFetchParameter(value);
+    if (kind === HostKind.Loopback && isFetched) this.report(Sign.LoopbackUrl, at);
+    else this.report(isFetched ? Sign.InternalUrl : Sign.InternalMention, at);
+  }
+
+  /** A program, or a text that is one, from elsewhere: by address, cut off, or where a file of the server is due. */
+  private judgeInclusion(value: ValueReading, at: number, scheme: number): void {
+    const { bytes } = this;
+    let end = this.pathFrom;
+    while (end < this.length && bytes[end]! > Byte.Space && bytes[end] !== Byte.Question && bytes[end] !== Byte.Hash)
+      end++;
+    const extension = EXTENSIONS.valueOf(bytes, behindDot(bytes, this.pathFrom, end), end);
+    const isProgram = extension !== 0;
+    const isCut = (bytes[end] === Byte.Question || bytes[end] === Byte.Hash) && this.isCutBehind(end);
+    const isNul = bytes[end] === Byte.Nul && end < this.length;
+    if (isProgram && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
+    if ((isProgram && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
+    const isForeign = extension === FOREIGN || scheme === Scheme.File;
+    if (isProgram && isIncludeParameter(value)) this.report(Sign.IncludedUrl, at);
+    else if (isForeign && isFileParameter(value)) this.report(Sign.IncludedUrl, at);
+  }
+
+  /** http://evil/x.txt? — nothing, or what only the application appends, stands behind the question mark. */
+  private isCutBehind(at: number): boolean {
+    return at + 1 >= this.length || (this.bytes[at + 1] === Byte.Question && at + 2 >= this.length);
+  }
+
+  /** \\host\share: Windows fetches it with the server's own credentials. */
+  private judgeShare(from: number, value: ValueReading): void {
+    const { bytes } = this;
+    let at = from;
+    while (isSchemeByte(bytes[at]!) || bytes[at] === Byte.At) at++;
+    const isShare = at > from + 2 && bytes[at] === Byte.Backslash && bytes[at + 1]! > Byte.Space;
+    if (isShare && (isFileParameter(value) || isFetchParameter(value))) this.report(Sign.NetworkShare, from - 2);
+  }
+
+  /** Reads the authority at `from`: behind user information, before a port. */
+  private readHost(from: number): void {
+    const { bytes } = this;
+    let to = from;
+    let hostFrom = from;
+    for (; bytes[to]! > Byte.Space && to < this.length && to < from + MAX_AUTHORITY; to++) {
+      const byte = bytes[to]!;
+      if (
+        byte === Byte.Slash ||
+        byte === Byte.Question ||
+        byte === Byte.Hash ||
+        byte === Byte.Backslash ||
+        isQuote(byte)
+      )
+        break;
+      if (byte === Byte.At) hostFrom = to + 1;
+    }
+    this.pathFrom = to;
+    this.hostFrom = hostFrom;
+    let end = to;
+    const isLiteral = bytes[hostFrom] === Byte.LeftBracket;
+    for (let at = to - 1; at > hostFrom && !isLiteral; at--) if (bytes[at] === Byte.Colon) end = at;
+    this.hostTo = end;
+    this.host.read(bytes, this.hostFrom, this.hostTo);
+  }
+
+  private report(sign: Sign, at: number): void {
+    this.listener!.found(sign, at);
+  }
+}
+
+const enum Scheme {
+  Web = 1,
+  File,
+  Odd,
+  /** One that wraps another URL. */
+  Nested,
+}
+
+function isSchemeByte(byte: number): boolean {
+  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  return (
+    isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dot || byte === Byte.Dash || byte === PLUS
+  );
+}
+
+function isQuote(byte: number): boolean {
+  return byte === Byte.Quote || byte === APOSTROPHE;
+}
+
+/** Offset behind the last dot of a path, or its end. */
+function behindDot(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1] !== Byte.Dot && bytes[at - 1] !== Byte.Slash) at--;
+  return at > from && bytes[at - 1] === Byte.Dot ? at : to;
+}
+
+const SCHEMES: WordSet = new WordSet([
+  [Scheme.Web, "http https ws wss"],
+  [Scheme.File, "ftp ftps"],
+  [Scheme.Odd, "gopher dict ldap ldaps tftp sftp netdoc smb rmi dns telnet jndi unix redis memcached"],
+  [Scheme.Nested, "jar url"],
+]);
+/** What no site's own pages end in. */
+const FOREIGN = 2;
+const EXTENSIONS: WordSet = new WordSet([
+  [1, "php php5 php7 asp aspx jsp jspx cgi cfm"],
+  [FOREIGN, "txt inc phtml php3 php4 pl py sh exe dll htaccess"],
+]);
+const MAX_AUTHORITY = 256;
+const PLUS = 0x2b;
+const APOSTROPHE = 0x27;
+const LOWER_Z = 0x7a;

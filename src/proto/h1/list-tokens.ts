@@ -1,0 +1,40 @@
+import { Byte } from "../../core/ascii.ts";
+
+/**
+ * The elements of a comma-separated field value, one at a time, without copying. RFC 9110 §5.6.1. Empty elements are
+ * passed over.
+ */
+export class ListTokens {
+  /** The element that `next` found. */
+  from = 0;
+  to = 0;
+  private readonly bytes: Uint8Array;
+  private readonly end: number;
+  private at: number;
+
+  /** @param from where the value begins; it ends at `to` */
+  constructor(bytes: Uint8Array, from: number, to: number) {
+    this.bytes = bytes;
+    this.at = from;
+    this.end = to;
+  }
+
+  /** Goes to the next element. @returns false when there is none */
+  next(): boolean {
+    while (this.at < this.end) {
+      let to = this.at;
+      while (to < this.end && this.bytes[to] !== Byte.Comma) to++;
+      this.from = this.at;
+      this.to = to;
+      this.at = to + 1;
+      while (this.from < this.to && isBlank(this.bytes[this.from]!)) this.from++;
+      while (this.to > this.from && isBlank(this.bytes[this.to - 1]!)) this.to--;
+      if (this.to > this.from) return true;
+    }
+    return false;
+  }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || byte === Byte.Tab;
+}

@@ -1,0 +1,33 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { Differential, type DifferentialTally } from "./differential.ts";
+
+// Whatever the gateway accepts and forwards is understood alike by real parsers behind it. A new seed each time, printed
+// so that a failure can be repeated: DIFFERENTIAL_SEED and DIFFERENTIAL_COUNT, or differential-run.ts by hand.
+const seed = Number(process.env.DIFFERENTIAL_SEED ?? Date.now() % 1_000_000_000);
+const count = Number(process.env.DIFFERENTIAL_COUNT ?? 10_000);
+/** A slow machine does fewer, and the line at the end says so. */
+const MAX_SECONDS = 100;
+
+const differential = await Differential.start();
+afterAll(() => differential.stop());
+for (const line of differential.absent) console.log(`skipped: differential ${line}`);
+
+describe(`the same bytes to every origin, seed ${seed}`, () => {
+  // One origin alone could still see a request twice; only a comparison needs two.
+  test.skipIf(differential.laneNames.length === 0)(
+    `${count} mutations are understood alike, each seen once`,
+    async () => {
+      const tally = await differential.run({ seed, count, seconds: MAX_SECONDS });
+      console.log(`differential: ${describeTally(tally)}, by ${differential.laneNames.join(", ")}, seed ${seed}`);
+      expect(Math.min(tally.forwarded, tally.gateway)).toBeGreaterThan(tally.mutations / 10);
+    },
+    (MAX_SECONDS + 20) * 1000,
+  );
+});
+
+function describeTally({ mutations, forwarded, gateway, refusedByOrigin }: DifferentialTally): string {
+  return (
+    `${mutations} of ${count} mutations, ${forwarded} requests forwarded, ${gateway} answered by the gateway, ` +
+    `${refusedByOrigin} refused by a rule of one origin alone`
+  );
+}
