@@ -37,6 +37,7 @@ export const enum Fault {
   UnsupportedCoding,
   EncodingInHttp10,
   BadExpectation,
+  TooManyOptions,
   // The chunked body.
   BadChunkSize,
   ChunkSizeTooLarge,
@@ -114,6 +115,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("unsupported_coding", 501, "unsupported transfer coding", true, true),
   row("encoding_in_http10", 400, "Transfer-Encoding in HTTP/1.0", true, true),
   row("bad_expectation", 417, "only 100-continue can be expected", true, true),
+  row("too_many_options", 400, "more than 100 options in Connection", true, true),
   row("bad_chunk_size", 400, "malformed chunk size", true, true),
   row("chunk_size_too_large", 400, "chunk size above 64 bits", true, true),
   row("chunk_extension_too_long", 400, "chunk extension exceeds 256 bytes", true, true),

@@ -2,6 +2,8 @@
 
 /** Header fields in one head; more gives 431. */
 export const MAX_FIELDS = 100;
+/** Options in the Connection fields of one head; more gives 400, since each is looked for among all fields. */
+export const MAX_CONNECTION_OPTIONS = 100;
 /** Bytes of a request line without its CRLF; more gives 414. */
 export const MAX_REQUEST_LINE_BYTES = 8192;
 /** Bytes of one header line without its CRLF; more gives 431. Spec, "Limits": header line. */

@@ -48,8 +48,11 @@ export class SocketLife implements WriterOwner {
     this.arm(this.ctx.settings.writeTimeoutMs);
   }
 
+  /** An earlier deadline stands: the kernel's refusal gives nobody more time than he had. */
   onBlocked(): void {
-    if (this.state !== LifeState.Closed) this.armWriteStall();
+    const { deadlineMs } = this.timer;
+    const stallMs = this.ctx.turn.nowMs + this.ctx.settings.writeTimeoutMs;
+    if (this.state !== LifeState.Closed && (deadlineMs === 0 || deadlineMs > stallMs)) this.armWriteStall();
   }
 
   /** Stops reading: the kernel's buffer holds what comes. */

@@ -17,6 +17,10 @@ const KEPT_OWN_BYTES = 8192;
 export class HeaderBlock {
   bytes: Uint8Array = EMPTY_BYTES;
   count = 0;
+  /** Which ids stand in the block, one bit each: most questions for a field are answered with no. */
+  private present0 = 0;
+  private present1 = 0;
+  private present2 = 0;
   readonly spans: Int32Array = new Int32Array(CAPACITY * 4);
   readonly ids: Uint8Array = new Uint8Array(CAPACITY);
   /** Where own bytes end, when this block is being made; -1 for a parsed one. */
@@ -26,7 +30,7 @@ export class HeaderBlock {
   /** Forgets all fields; offsets will be into `bytes`. */
   reset(bytes: Uint8Array): void {
     this.bytes = bytes;
-    this.count = 0;
+    this.forgetFields();
     this.end = -1;
     if (this.own !== null && this.own.length > KEPT_OWN_BYTES) this.own = null;
   }
@@ -35,7 +39,7 @@ export class HeaderBlock {
   resetOwn(): void {
     this.own ??= Buffer.allocUnsafe(OWN_BYTES);
     this.bytes = this.own;
-    this.count = 0;
+    this.forgetFields();
     this.end = 0;
   }
 
@@ -47,6 +51,9 @@ export class HeaderBlock {
     this.spans[at + 2] = valueFrom;
     this.spans[at + 3] = valueTo;
     this.ids[this.count++] = id;
+    if (id < 32) this.present0 |= 1 << id;
+    else if (id < 64) this.present1 |= 1 << (id - 32);
+    else this.present2 |= 1 << (id - 64);
   }
 
   /** Appends a field of our own. Name and value hold no CR, LF or NUL and only characters below 0x100. */
@@ -84,6 +91,8 @@ export class HeaderBlock {
 
   /** Index of the first field with this id at or behind `from`, or -1. */
   find(id: HeaderId, from = 0): number {
+    const present = id < 32 ? this.present0 : id < 64 ? this.present1 : this.present2;
+    if ((present & (1 << (id & 31))) === 0) return -1;
     for (let i = from; i < this.count; i++) {
       if (this.ids[i] === id) return i;
     }
@@ -109,6 +118,13 @@ export class HeaderBlock {
   valueOf(id: HeaderId): string {
     const index = this.find(id);
     return index < 0 ? "" : this.valueText(index);
+  }
+
+  private forgetFields(): void {
+    this.count = 0;
+    this.present0 = 0;
+    this.present1 = 0;
+    this.present2 = 0;
   }
 
   private text(from: number, to: number): string {

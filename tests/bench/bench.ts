@@ -11,6 +11,7 @@ import type { Section } from "./section.ts";
 import { soak } from "./soak.ts";
 import { measureStartTime } from "./start-time.ts";
 import { measureTwoWorkers } from "./two-workers.ts";
+import { measureUnderAttack } from "./under-attack.ts";
 
 type Part = (options: Options, lab: Lab) => Promise<Section>;
 
@@ -19,6 +20,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   idle: measureIdle,
   start: measureStartTime,
   workers: measureTwoWorkers,
+  attack: measureUnderAttack,
 };
 const RESULTS = join(import.meta.dir, "results.md");
 

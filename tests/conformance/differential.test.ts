@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { Differential, type DifferentialTally } from "./differential.ts";
+import { NaiveGateway } from "../fuzz/naive-gateway.ts";
+import { Differential, DifferentialFailure, type DifferentialTally } from "./differential.ts";
 
 // Whatever the gateway accepts and forwards is understood alike by real parsers behind it. A new seed each time, printed
 // so that a failure can be repeated: DIFFERENTIAL_SEED and DIFFERENTIAL_COUNT, or differential-run.ts by hand.
@@ -24,6 +25,17 @@ describe(`the same bytes to every origin, seed ${seed}`, () => {
     (MAX_SECONDS + 20) * 1000,
   );
 });
+
+test.skipIf(differential.laneNames.length === 0)(
+  "a naive gateway is found out",
+  async () => {
+    const naive = await Differential.start(async (url) => new NaiveGateway(Number(new URL(url).port)));
+    const failure = await naive.run({ seed: 1, count: 2000, seconds: 20 }).catch((error: unknown) => error);
+    await naive.stop();
+    expect(failure).toBeInstanceOf(DifferentialFailure);
+  },
+  150_000,
+);
 
 function describeTally({ mutations, forwarded, gateway, refusedByOrigin }: DifferentialTally): string {
   return (

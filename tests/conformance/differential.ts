@@ -33,13 +33,20 @@ export class DifferentialFailure extends Error {
   }
 }
 
+/** What stands in front of an origin: the gateway, or one that must be found out. */
+export interface Front {
+  readonly port: number;
+  stop(): void | Promise<void>;
+  memory?(): { readonly resident: number } | null;
+}
+
 /** Real origins, a gateway in front of each: every lane gets the same bytes. */
 export class Differential {
   /** One line for each origin that is not there. */
   readonly absent: string[] = [];
 
   private constructor(
-    private readonly gateways: readonly Gateway[],
+    private readonly gateways: readonly Front[],
     private readonly lanes: readonly Lane[],
     private readonly stopOrigins: () => Promise<void>,
   ) {}
@@ -50,16 +57,16 @@ export class Differential {
 
   /** Resident memory of the gateways now, in bytes; empty where the system does not tell. */
   get resident(): number[] {
-    return this.gateways.flatMap((gateway) => gateway.memory()?.resident ?? []);
+    return this.gateways.flatMap((gateway) => gateway.memory?.()?.resident ?? []);
   }
 
-  /** Starts what is there. */
-  static async start(): Promise<Differential> {
+  /** Starts the origins that are there, each behind a gateway of its own. */
+  static async start(startFront: (url: string) => Promise<Front> = startInFrontOf): Promise<Differential> {
     const origins = await RealOrigins.start();
     const nginx = await NginxOrigin.start();
     const urls = new Map<string, string>(origins.urls);
     if (nginx !== null) urls.set("nginx", nginx.url);
-    const gateways = await Promise.all([...urls.values()].map(startInFrontOf));
+    const gateways = await Promise.all([...urls.values()].map(startFront));
     const lanes = [...urls.keys()].map((name, i) => new Lane(name, gateways[i]!.port));
     const differential = new Differential(gateways, lanes, async () => {
       await nginx?.stop();

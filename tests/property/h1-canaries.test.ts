@@ -42,7 +42,7 @@ test("the request parser reads nothing before `from` and nothing behind `to`", (
     fc.property(cutShort(mutated(requestVectors(), MAX_BYTES)), surroundings, (input, around) => {
       expect(requestLog([input], surrounded(around))).toBe(requestLog([input], BARE));
     }),
-    { numRuns: 12000 },
+    { numRuns: 6000 },
   );
 });
 
@@ -51,7 +51,7 @@ test("the response parser reads nothing before `from` and nothing behind `to`", 
     fc.property(cutShort(mutated(responseVectors(), MAX_BYTES)), surroundings, (input, around) => {
       expect(responseLog([input], surrounded(around))).toBe(responseLog([input], BARE));
     }),
-    { numRuns: 12000 },
+    { numRuns: 6000 },
   );
 });
 
@@ -60,6 +60,6 @@ test("the chunked decoder reads nothing before `from` and nothing behind `to`", 
     fc.property(cutShort(mutated(chunkVectors(), MAX_BYTES)), surroundings, (input, around) => {
       expect(chunkLog([input], surrounded(around), 4096)).toBe(chunkLog([input], BARE, 4096));
     }),
-    { numRuns: 12000 },
+    { numRuns: 6000 },
   );
 });

@@ -15,7 +15,7 @@ test("any split of a request vector gives the same log", () => {
     fc.property(anyOf(requestVectors()), cutPoints, carrier, ({ bytes }, points, way) => {
       expect(requestLog(cutAt(bytes, points), way)).toBe(requestLog([bytes], IN_PLACE));
     }),
-    { numRuns: 8000 },
+    { numRuns: 4000 },
   );
 });
 
@@ -25,7 +25,7 @@ test("any split of a response vector gives the same log", () => {
       const whole = responseLog([bytes], IN_PLACE, vector.method);
       expect(responseLog(cutAt(bytes, points), way, vector.method)).toBe(whole);
     }),
-    { numRuns: 8000 },
+    { numRuns: 4000 },
   );
 });
 
@@ -35,7 +35,7 @@ test("any split of a chunk vector gives the same log", () => {
       const whole = chunkLog([bytes], IN_PLACE, vector.maxBodyBytes);
       expect(chunkLog(cutAt(bytes, points), way, vector.maxBodyBytes)).toBe(whole);
     }),
-    { numRuns: 8000 },
+    { numRuns: 4000 },
   );
 });
 
@@ -45,7 +45,7 @@ test("any split of a mutated request gives the same log", () => {
       const bytes = Buffer.from(text, "latin1");
       expect(requestLog(cutAt(bytes, points), way)).toBe(requestLog([bytes], IN_PLACE));
     }),
-    { numRuns: 15000 },
+    { numRuns: 10_000 },
   );
 });
 
@@ -55,7 +55,7 @@ test("any split of a mutated response gives the same log", () => {
       const bytes = Buffer.from(text, "latin1");
       expect(responseLog(cutAt(bytes, points), way, name)).toBe(responseLog([bytes], IN_PLACE, name));
     }),
-    { numRuns: 15000 },
+    { numRuns: 10_000 },
   );
 });
 
@@ -65,7 +65,7 @@ test("any split of a mutated chunk stream gives the same log", () => {
       const bytes = Buffer.from(text, "latin1");
       expect(chunkLog(cutAt(bytes, points), way, most)).toBe(chunkLog([bytes], IN_PLACE, most));
     }),
-    { numRuns: 15000 },
+    { numRuns: 10_000 },
   );
 });
 
@@ -84,6 +84,6 @@ test("any bytes end in a head, a fault or the wish for more, in any split", () =
       expect(responseLog(pieces, way)).toBe(responseLog([input], IN_PLACE));
       expect(chunkLog(pieces, way, most)).toBe(chunkLog([input], IN_PLACE, most));
     }),
-    { numRuns: 15000 },
+    { numRuns: 10_000 },
   );
 });

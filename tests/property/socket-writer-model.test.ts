@@ -98,7 +98,7 @@ test("every byte comes out once and in order, whatever the kernel takes", () => 
       expect(run.writer.blocked).toBe(false);
       expect([run.slabs.out.size, run.slabs.strangers]).toEqual([0, 0]);
     }),
-    { numRuns: 600 },
+    { numRuns: 300 },
   );
 });
 
@@ -122,7 +122,7 @@ test("a peer that goes away costs nothing: no exception, no byte out of order", 
       const { socket, expected } = abandoned(before, after);
       expect(expected.subarray(0, socket.sent.length).equals(socket.sent)).toBe(true);
     }),
-    { numRuns: 600 },
+    { numRuns: 300 },
   );
 });
 
@@ -132,7 +132,7 @@ test("when the peer goes away, every slab comes back", () => {
       const { slabs } = abandoned(before, after);
       expect([slabs.out.size, slabs.strangers]).toEqual([0, 0]);
     }),
-    { numRuns: 600 },
+    { numRuns: 300 },
   );
 });
 

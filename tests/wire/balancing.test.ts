@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { startGateway } from "../harness/gateway.ts";
-import { request } from "../harness/raw-client.ts";
+import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins.ts";
 
@@ -101,6 +102,19 @@ describe.each(["least", "p2c"])("%s", (policy) => {
 
 test("least connections takes idle targets by their weights", async () => {
   expect(tally(await askInTurn(gateway, times(60, "/least-weighted/x")))).toEqual({ a: 50, b: 10 });
+});
+
+test("a probe through proxy-test leaves nothing under way", async () => {
+  const probe = JSON.stringify({ path: "/least/probed", method: "GET", headers: {} });
+  for (let i = 0; i < 2; i++) {
+    const reply = await gateway.once(
+      request("POST /internal/api/proxy-test", ["Content-Type: application/json"], probe),
+    );
+    expect(json(reply)).toMatchObject({ status_code: 200 });
+  }
+  expect(tally(await askInTurn(gateway, times(9, "/least/x")))).toEqual({ a: 3, b: 3, c: 3 });
+  const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+  expect(sumOf(samples, "gateway_requests_in_flight")).toBe(1);
 });
 
 describe("a key sticks to its target:", () => {

@@ -31,7 +31,8 @@ export class BalancedTarget implements Target {
   /** @param index among all targets of the route */
   constructor(init: TargetInit, index: number) {
     this.upstream = init.upstream;
-    this.basePath = Buffer.from(init.basePath, "latin1");
+    // Most targets have none, and there may be a hundred thousand of them.
+    this.basePath = init.basePath === "" ? NO_PATH : Buffer.from(init.basePath, "latin1");
     this.node = init.node;
     this.weight = init.weight;
     this.seed = hashText(init.name);
@@ -65,3 +66,5 @@ export class BalancedTarget implements Target {
     this.node.leave(ex);
   }
 }
+
+const NO_PATH: Buffer = Buffer.alloc(0);

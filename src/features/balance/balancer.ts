@@ -71,6 +71,7 @@ class Balancer implements TargetChoice {
 }
 
 function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarget[], random: RandomNumber): Policy {
+  if (targets.length === 0) return NOBODY;
   switch (settings.policy) {
     case "round_robin":
       return new SmoothRoundRobin(targets);
@@ -97,3 +98,6 @@ function hashKeyFor({ policy, keyName }: LoadBalancingConfig): HashKey {
       return new ClientKey();
   }
 }
+
+/** Most routes have no backups. */
+const NOBODY: Policy = { pick: () => null };

@@ -12,7 +12,7 @@ export interface WafIncident {
   readonly anomalyScore: number;
   /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
   readonly action: "blocked" | "logged";
-  readonly location: "url";
+  readonly location: "url" | "query" | "header" | "body";
   /** What was found and its surroundings, at most 256 characters of printable ASCII. */
   readonly snippet: string;
 }

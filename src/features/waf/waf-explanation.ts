@@ -3,45 +3,85 @@ import { RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
+import { BodyType, bodyTypeOf } from "./body/body-type.ts";
 import type { RouteFacts } from "./dot-segment-judge.ts";
+import type { Finding } from "./findings.ts";
 import { WafInspector } from "./waf-inspector.ts";
-import { isBlocked, type WafSettings } from "./waf-phase.ts";
+import { isBlocked, type WafSettings } from "./waf-judge.ts";
 import type { WafRule } from "./waf-rule.ts";
+
+/** A request to be explained. */
+export interface WafQuestion {
+  /** Such as `GET`. */
+  readonly method: string;
+  /** The raw target; an absolute form names the host where routes have hosts. */
+  readonly target: string;
+  /** Lines such as `Name: value`. */
+  readonly headers: readonly string[];
+  /** The decoded body, without any chunk framing; empty where there is none. */
+  readonly body: Uint8Array;
+}
 
 /** What the WAF would say of a request, and why. */
 export interface WafExplanation {
   /** Why the request does not even reach the WAF; Fault.None for most. All else is empty then. */
   readonly fault: Fault;
-  /** The texts that the rules look at. */
+  /** The texts that the rules on the path look at. */
   readonly candidates: { readonly raw: string; readonly decoded: string };
-  /** The rules that match, in the order of the table. */
+  /** What of the body was inspected, in bytes: 0 where there is none, or it is of another type, or the head blocks. */
+  readonly inspectedBodyBytes: number;
+  /** The rules that match, in the order of the table, and where. */
   readonly rules: readonly WafRule[];
+  readonly findings: readonly Finding[];
   readonly score: number;
   readonly verdict: "refuse" | "block" | "log" | "pass";
 }
 
-/**
- * Explains a request line. It asks nothing of the running gateway but its routes.
- * @param method such as `GET`
- * @param target the raw target; an absolute form names the host where routes have hosts
- */
-export function explainWaf(method: string, target: string, settings: WafSettings, routes: RouteFacts): WafExplanation {
-  // HTTP/1.0, since that is complete without a Host field.
-  const bytes = Buffer.from(`${method} ${target} HTTP/1.0\r\n\r\n`, "utf8");
+/** Explains a request. It asks nothing of the running gateway but its routes. */
+export function explainWaf(question: WafQuestion, settings: WafSettings, routes: RouteFacts): WafExplanation {
   const head = new RequestHead();
+  const fault = parse(question, head);
+  if (fault !== Fault.None) return { ...NOTHING, fault };
+  const inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions);
+  const { findings } = inspector;
+  let score = inspector.inspect(head);
+  let inspectedBodyBytes = 0;
+  if (!isBlocked(settings, score) && bodyTypeOf(head.headers) !== BodyType.Other) {
+    inspectedBodyBytes = Math.min(question.body.length, settings.maxInspectBodyBytes);
+    if (inspectedBodyBytes > 0) score = inspector.inspectBody(head, score, question.body, 0, inspectedBodyBytes);
+  }
+  const raw = head.path();
+  return {
+    fault: Fault.None,
+    candidates: { raw, decoded: decodeFully(raw).text },
+    inspectedBodyBytes,
+    rules: findings.rules(),
+    findings: [...findings.list],
+    score,
+    verdict: score === 0 ? "pass" : isBlocked(settings, score) ? "block" : "log",
+  };
+}
+
+/** Parses the head. Spaces and line breaks in the parts would make another request of it: that is a fault, too. */
+function parse({ method, target, headers }: WafQuestion, head: RequestHead): Fault {
+  // HTTP/1.0, since that is complete without a Host field.
+  const lines = [`${method} ${target} HTTP/1.0`, ...headers, "", ""];
+  const bytes = Buffer.from(lines.join("\r\n"), "utf8");
   head.reset(bytes);
   const parser = new RequestParser(bytes.length);
   parser.begin(0);
   const outcome = parser.parse(bytes, bytes.length, head);
-  // Spaces and line breaks in the arguments would make another request of it.
-  if (outcome !== bytes.length || head.target() !== target || head.methodText() !== method) {
-    const fault = outcome < -1 ? faultOf(outcome) : Fault.BadRequestLine;
-    return { fault, candidates: { raw: "", decoded: "" }, rules: [], score: 0, verdict: "refuse" };
-  }
-  const inspector = new WafInspector(settings.disabledRules, routes);
-  const score = inspector.inspect(head);
-  const raw = head.path();
-  const verdict = score === 0 ? "pass" : isBlocked(settings, score) ? "block" : "log";
-  const candidates = { raw, decoded: decodeFully(raw).text };
-  return { fault: Fault.None, candidates, rules: [...inspector.triggered], score, verdict };
+  const isWhole = outcome === bytes.length && head.target() === target && head.methodText() === method;
+  if (isWhole && head.headers.count === headers.length) return Fault.None;
+  return outcome < -1 ? faultOf(outcome) : Fault.BadRequestLine;
 }
+
+const NOTHING: WafExplanation = {
+  fault: Fault.None,
+  candidates: { raw: "", decoded: "" },
+  inspectedBodyBytes: 0,
+  rules: [],
+  findings: [],
+  score: 0,
+  verdict: "refuse",
+};

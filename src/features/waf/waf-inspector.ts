@@ -1,50 +1,85 @@
 import type { RequestHead } from "../../message/request-head.ts";
+import { inspectBody } from "./body/body-inspector.ts";
 import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
+import { Findings } from "./findings.ts";
+import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
+import { isPlain, mayHoldKeyword, PAIR_ROLES } from "./match/escaped-scan.ts";
+import { type InspectionTables, inspectionTables } from "./match/inspection-tables.ts";
+import { Place, ValueReading } from "./match/value-reading.ts";
+import { inspectPairs } from "./pair-inspector.ts";
+import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { TRAVERSAL_RULES, TraversalSign } from "./traversal-rules.ts";
 import { maySpellDotDot, TraversalScan } from "./traversal-scan.ts";
-import type { WafRule } from "./waf-rule.ts";
+import { ValueInspector } from "./value-inspector.ts";
 
-/** Applies the rules to requests. What it found of the last one stands in its fields. */
+/** Applies the rules to requests. What it found of the last one stands in `findings`. */
 export class WafInspector {
-  /** The rules that matched, in the order of the table. */
-  readonly triggered: WafRule[] = [];
-  /** Offset in the path of the first thing found. */
-  foundAt = 0;
+  readonly findings: Findings;
   private readonly routes: RouteFacts;
-  private readonly isDisabled: ReadonlySet<string>;
+  private readonly tables: InspectionTables = inspectionTables();
   private readonly traversal: TraversalScan = new TraversalScan();
+  private readonly values: ValueInspector;
 
   /**
    * @param disabledRules ids of rules that stay silent
    * @param routes decides on relative paths
+   * @param exclusions rules that stay silent in places
    */
-  constructor(disabledRules: readonly string[], routes: RouteFacts) {
-    this.isDisabled = new Set(disabledRules);
+  constructor(disabledRules: readonly string[], routes: RouteFacts, exclusions: readonly RuleExclusion[] = []) {
     this.routes = routes;
+    const value = new ValueReading();
+    this.findings = new Findings(new RuleSwitches(disabledRules, exclusions), value);
+    this.values = new ValueInspector(value, this.findings);
   }
 
-  /** @returns the anomaly score, 0 for a request that no rule matches */
+  /**
+   * Looks at path, query and headers.
+   * @returns the anomaly score, 0 for a request that no rule matches
+   */
   inspect(head: RequestHead): number {
-    if (!maySpellDotDot(head)) {
-      if (this.triggered.length > 0) this.triggered.length = 0;
-      return 0;
-    }
-    return this.inspectPath(head);
+    const mayClimb = maySpellDotDot(head);
+    const mayQuery = head.queryTo > head.pathTo && this.mayQueryMatch(head);
+    const mayHeaders = mayHeadersMatch(this.tables, head.headers);
+    if (this.findings.score > 0) this.findings.begin(head);
+    if (!mayClimb && !mayQuery && !mayHeaders) return 0;
+    this.findings.begin(head);
+    if (mayClimb) this.inspectPath(head);
+    if (mayQuery) inspectPairs(this.values, Place.Query, AMPERSAND, head.bytes, head.pathTo + 1, head.queryTo);
+    if (mayHeaders) inspectHeaders(this.values, head.headers);
+    this.findings.end();
+    return this.findings.score;
   }
 
-  private inspectPath(head: RequestHead): number {
-    this.triggered.length = 0;
+  /**
+   * Looks at a body, and adds what it finds to what the head gave.
+   * @param headScore what `inspect` returned of the head: it is looked at again where there was something
+   * @param bytes the body's beginning in `[from, to)`; the rest of it is not looked at
+   * @returns the anomaly score of both
+   */
+  inspectBody(head: RequestHead, headScore: number, bytes: Uint8Array, from: number, to: number): number {
+    if (headScore > 0) this.inspect(head);
+    else this.findings.begin(head);
+    inspectBody(this.values, this.findings, this.tables.body, head.headers, bytes, from, to);
+    this.findings.end();
+    return this.findings.score;
+  }
+
+  private mayQueryMatch(head: RequestHead): boolean {
+    const from = head.pathTo + 1;
+    if (isPlain(head.bytes, from, head.queryTo)) return false;
+    return mayHoldKeyword(this.tables.query, PAIR_ROLES, head.bytes, from, head.queryTo);
+  }
+
+  private inspectPath(head: RequestHead): void {
     let signs = this.traversal.scan(head.bytes, head.pathFrom, head.pathTo);
-    this.foundAt = this.traversal.firstAt;
     if ((signs & TraversalSign.Plain) !== 0 && !isHarmless(head.path(), head, this.routes)) {
       signs |= TraversalSign.Literal;
     }
-    let score = 0;
+    const at = head.pathFrom - head.targetFrom + this.traversal.firstAt;
     for (const rule of TRAVERSAL_RULES) {
-      if ((signs & rule.sign) === 0 || this.isDisabled.has(rule.id)) continue;
-      this.triggered.push(rule);
-      score += rule.score;
+      if ((signs & rule.sign) !== 0) this.findings.foundInPath(rule, at);
     }
-    return score;
   }
 }
+
+const AMPERSAND = 0x26;

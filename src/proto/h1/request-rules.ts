@@ -1,6 +1,6 @@
 import { Byte, equalsLower, LOWER, latin1, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_CONTENT_LENGTH } from "../../core/limits.ts";
+import { MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
@@ -54,8 +54,7 @@ export function judgeRequest(head: RequestHead): Fault {
   }
   const hostFault = judgeHost(head);
   if (hostFault !== Fault.None) return hostFault;
-  judgeConnection(head, hasUpgrade);
-  return expectFault;
+  return judgeConnection(head, hasUpgrade) ? expectFault : Fault.TooManyOptions;
 }
 
 /**
@@ -135,10 +134,11 @@ function judgeHost(head: RequestHead): Fault {
   return Fault.None;
 }
 
-/** RFC 9112 §9.3 and RFC 9110 §7.6.1: persistence, upgrade, and the fields that Connection names. */
-function judgeConnection(head: RequestHead, hasUpgrade: boolean): void {
+/** RFC 9112 §9.3 and RFC 9110 §7.6.1: persistence, upgrade, and the fields that Connection names; not too many. */
+function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
   const headers = head.headers;
   let close = false;
+  let options = 0;
   for (let i = headers.find(HeaderId.Connection); i >= 0; i = headers.find(HeaderId.Connection, i + 1)) {
     if (headers.valueEquals(i, KEEP_ALIVE)) {
       head.keepAlive = true;
@@ -146,6 +146,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): void {
     }
     const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
     while (tokens.next()) {
+      if (++options > MAX_CONNECTION_OPTIONS) return false;
       const { from, to } = tokens;
       if (equalsLower(headers.bytes, from, to, CLOSE)) close = true;
       else if (equalsLower(headers.bytes, from, to, KEEP_ALIVE)) head.keepAlive = true;
@@ -154,6 +155,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): void {
     }
   }
   if (close) head.keepAlive = false;
+  return true;
 }
 
 /** Marks what the head's Connection fields name in fields that came later: in trailers. RFC 9110 §7.6.1. */

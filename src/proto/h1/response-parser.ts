@@ -1,6 +1,6 @@
 import { Byte, equalsLower, FIELD_VALUE, latin1, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { MAX_CONNECTION_OPTIONS, MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
@@ -29,6 +29,8 @@ export class ResponseParser {
   private inFields = false;
   /** Whether Connection says close, which wins over keep-alive. */
   private closes = false;
+  /** Options in Connection so far. */
+  private options = 0;
 
   /** Makes ready for a head that begins at `from`. */
   begin(from: number): void {
@@ -130,6 +132,7 @@ export class ResponseParser {
     let codingIndex = -1;
     this.keepAlive = this.minor === 1;
     this.closes = false;
+    this.options = 0;
     for (let i = 0; i < headers.count; i++) {
       const id = headers.ids[i];
       if (id === HeaderId.ContentLength) {
@@ -140,6 +143,7 @@ export class ResponseParser {
         codingIndex = i;
       } else if (id === HeaderId.Connection) this.readConnection(headers, i);
     }
+    if (this.options > MAX_CONNECTION_OPTIONS) return false;
     if (this.closes) this.keepAlive = false;
     if (codingIndex >= 0 && (lengthIndex >= 0 || this.minor === 0)) return false;
     if (lengthIndex >= 0) {
@@ -164,6 +168,7 @@ export class ResponseParser {
     const { bytes, spans } = headers;
     const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
     while (tokens.next()) {
+      if (++this.options > MAX_CONNECTION_OPTIONS) return;
       const { from, to } = tokens;
       if (equalsLower(bytes, from, to, CLOSE)) this.closes = true;
       else if (equalsLower(bytes, from, to, KEEP_ALIVE)) this.keepAlive = true;

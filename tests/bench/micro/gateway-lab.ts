@@ -78,7 +78,8 @@ export class GatewayLab {
     const counters = this.counters();
     const router = buildRouter(this.routes());
     const guard = new PrefixGuard(router.routes.map((route) => route.init));
-    const waf = { mode: "enforce", anomalyThreshold: 5, disabledRules: [] } as const;
+    const rules = { disabledRules: [], exclusions: [] };
+    const waf = { mode: "enforce", anomalyThreshold: 5, maxInspectBodyBytes: 0, ...rules } as const;
     this.phases = [
       counters,
       new WafPhase(waf, { has: () => false }, router, { onIncident: fail }, this.clock),

@@ -124,6 +124,17 @@ describe("a streamed answer to a request whose body is still coming", () => {
     expect(session.endings).toEqual(["end"]);
   });
 
+  test("is drained no longer for a client that reads slowly", () => {
+    const session = new ClientSession((ex) => (ex.request.target() === "/next" ? ECHO_TARGET(ex) : streamed(ex)));
+    session.socket.room = 10;
+    session.send(post("/a", 5), "he");
+    session.wait(DRAIN_MS * 10);
+    session.send(`llo${NEXT}`);
+    session.drain();
+    expect(statusesIn(session.got)).toEqual([200]);
+    expect(session.handled).toEqual(["/a"]);
+  });
+
   test("goes out whole to a client that reads slowly", () => {
     const length = 200_000;
     const session = new ClientSession((ex) => {

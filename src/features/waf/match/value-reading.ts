@@ -36,13 +36,13 @@ export class ValueReading {
     this.endAt(length);
   }
 
-  /** Takes a part of a query or a form: undoes escapes once, and a plus is a space. */
-  loadEscaped(bytes: Uint8Array, from: number, to: number): void {
+  /** Undoes escapes once. @param plusIsSpace as in queries and forms */
+  loadEscaped(bytes: Uint8Array, from: number, to: number, plusIsSpace: boolean): void {
     const out = this.room(to - from);
     let length = 0;
     for (let at = from; at < to; at++) {
       let byte = bytes[at]!;
-      if (byte === PLUS) byte = Byte.Space;
+      if (byte === PLUS && plusIsSpace) byte = Byte.Space;
       else if (byte === Byte.Percent && at + 2 < to) {
         const decoded = hexPair(bytes, at + 1);
         if (decoded >= 0) {

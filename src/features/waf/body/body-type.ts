@@ -1,0 +1,78 @@
+import { Byte, equalsLower, latin1, LOWER } from "../../../core/ascii.ts";
+import { sliceText } from "../../../core/bytes.ts";
+import type { HeaderBlock } from "../../../message/header-block.ts";
+import { HeaderId } from "../../../message/header-id.ts";
+
+/** Kinds of bodies that are inspected. */
+export const enum BodyType {
+  /** Any other: it passes. */
+  Other = 0,
+  Form,
+  Json,
+  Multipart,
+}
+
+/**
+ * What a request says that its body is. A body with a Content-Encoding is not inspected: to unpack what an attacker
+ * packed costs more than it is worth, and few applications take such requests.
+ */
+export function bodyTypeOf(headers: HeaderBlock): BodyType {
+  const coding = headers.find(HeaderId.ContentEncoding);
+  if (coding >= 0 && !headers.valueEquals(coding, IDENTITY)) return BodyType.Other;
+  // Where there are two, the application may go by either.
+  for (let i = headers.find(HeaderId.ContentType); i >= 0; i = headers.find(HeaderId.ContentType, i + 1)) {
+    const type = typeOf(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    if (type !== BodyType.Other) return type;
+  }
+  return BodyType.Other;
+}
+
+/** A parameter of Content-Type, "" where there is none. RFC 9110 §5.6.6, read leniently. */
+export function typeParameter(headers: HeaderBlock, name: string): string {
+  for (let i = headers.find(HeaderId.ContentType); i >= 0; i = headers.find(HeaderId.ContentType, i + 1)) {
+    const found = parameterOf(headers.valueText(i), name);
+    if (found !== null) return found;
+  }
+  return "";
+}
+
+/** A parameter of a field such as `form-data; name="x"`, null where there is none. */
+export function parameterOf(text: string, name: string): string | null {
+  const lower = text.toLowerCase();
+  for (let at = lower.indexOf(name); at >= 0; at = lower.indexOf(name, at + 1)) {
+    const before = lower[at - 1] ?? "";
+    let from = at + name.length;
+    if (before !== ";" && before !== " " && before !== "\t") continue;
+    while (lower[from] === " ") from++;
+    if (lower[from] !== "=") continue;
+    from++;
+    while (lower[from] === " ") from++;
+    if (lower[from] === '"') {
+      const close = text.indexOf('"', from + 1);
+      return text.slice(from + 1, close < 0 ? text.length : close);
+    }
+    const end = text.indexOf(";", from);
+    return text.slice(from, end < 0 ? text.length : end).trim();
+  }
+  return null;
+}
+
+function typeOf(bytes: Uint8Array, from: number, valueTo: number): BodyType {
+  let to = from;
+  while (to < valueTo && bytes[to] !== Byte.Semicolon && bytes[to] !== Byte.Comma && bytes[to]! > Byte.Space) to++;
+  if (equalsLower(bytes, from, to, FORM)) return BodyType.Form;
+  if (startsLower(bytes, from, to, MULTIPART)) return BodyType.Multipart;
+  const subtype = sliceText(bytes, from, to).toLowerCase().split("/")[1] ?? "";
+  return JSON_SUBTYPES.includes(subtype) || subtype.endsWith("+json") ? BodyType.Json : BodyType.Other;
+}
+
+function startsLower(bytes: Uint8Array, from: number, to: number, lower: Uint8Array): boolean {
+  if (to - from < lower.length) return false;
+  for (let i = 0; i < lower.length; i++) if (LOWER[bytes[from + i]!] !== lower[i]) return false;
+  return true;
+}
+
+const IDENTITY: Uint8Array = latin1("identity");
+const FORM: Uint8Array = latin1("application/x-www-form-urlencoded");
+const MULTIPART: Uint8Array = latin1("multipart/");
+const JSON_SUBTYPES: readonly string[] = ["json", "x-json", "ndjson", "x-ndjson", "jsonl", "csp-report"];

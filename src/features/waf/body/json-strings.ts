@@ -1,0 +1,199 @@
+import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
+import { ByteClass, CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
+import { isPlain } from "../match/escaped-scan.ts";
+import { isSuspicious, type KeywordFilter } from "../match/keyword-filter.ts";
+import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
+import type { ValueInspector } from "../value-inspector.ts";
+
+/**
+ * Whether a keyword of the filter may be in one of the strings of a JSON text, or the text is none of JSON. One pass;
+ * the text may be cut off anywhere.
+ */
+export function mayJsonHoldKeyword(filter: KeywordFilter, bytes: Uint8Array, from: number, to: number): boolean {
+  const { masks, start } = filter;
+  let all = -1;
+  for (let at = from; at < to; at++) {
+    const outside = OUTSIDE[bytes[at]!]!;
+    if (outside === 1) continue;
+    if (outside === 0) return true;
+    let state = start;
+    let previous: number = ByteClass.Boundary;
+    for (at++; at < to && bytes[at] !== Byte.Quote; at++) {
+      let byte = bytes[at]!;
+      if (byte === Byte.Backslash) {
+        byte = escaped(bytes, at + 1, to);
+        at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
+      }
+      const one = CLASS_OF[byte]!;
+      state = (state << 8) | masks[(previous << CLASS_BITS) | one]!;
+      all &= state;
+      previous = one;
+    }
+  }
+  return isSuspicious(all);
+}
+
+/** Inspects all names and strings of a JSON text, or the whole text as one value where it is no JSON. */
+export function inspectJson(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
+  const { value } = inspector;
+  walk.begin(value);
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    switch (OUTSIDE[byte]) {
+      case 0:
+        value.nameLength = 0;
+        value.lastNameFrom = 0;
+        value.load(bytes, from, to);
+        inspector.inspect(bytes, from, to);
+        return;
+      case QUOTE: {
+        const end = stringEnd(bytes, at + 1, to);
+        if (walk.expectsName()) inspectName(inspector, bytes, at + 1, end);
+        else inspectString(inspector, bytes, at + 1, end);
+        at = end;
+        break;
+      }
+      default:
+        walk.pass(byte);
+    }
+  }
+}
+
+function inspectString(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
+  inspector.value.loadJson(bytes, from, to);
+  inspector.inspect(bytes, from, to);
+}
+
+function inspectName(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
+  const { value } = inspector;
+  value.loadJson(bytes, from, to);
+  // Before the inspection may undo more escapes.
+  const isOdd = !isPlain(bytes, from, to);
+  if (isOdd) {
+    value.isName = true;
+    inspector.inspect(bytes, from, to);
+    value.isName = false;
+    value.loadJson(bytes, from, to);
+  }
+  walk.name();
+}
+
+/** Where in a JSON text a walk is, as far as names go: the path of names leads to the current member. */
+class JsonWalk {
+  private value: ValueReading | null = null;
+  private depth = 0;
+  /** By depth: 1 for an object; beyond MAX_DEPTH all are taken for arrays. */
+  private readonly isObject: Uint8Array = new Uint8Array(MAX_DEPTH);
+  /** By depth: length of the path outside. */
+  private readonly pathLengths: Int32Array = new Int32Array(MAX_DEPTH);
+  private isNameDue = false;
+
+  begin(value: ValueReading): void {
+    this.value = value;
+    this.depth = 0;
+    this.isNameDue = false;
+    this.cutPath(0);
+  }
+
+  expectsName(): boolean {
+    return this.isNameDue;
+  }
+
+  /** A byte outside of strings. */
+  pass(byte: number): void {
+    switch (byte) {
+      case OPEN_BRACE:
+      case Byte.LeftBracket:
+        if (this.depth < MAX_DEPTH) {
+          this.isObject[this.depth] = byte === OPEN_BRACE ? 1 : 0;
+          this.pathLengths[this.depth] = this.value!.nameLength;
+        }
+        this.depth++;
+        this.isNameDue = byte === OPEN_BRACE && this.depth <= MAX_DEPTH;
+        break;
+      case CLOSE_BRACE:
+      case Byte.RightBracket:
+        if (this.depth > 0) this.depth--;
+        if (this.depth < MAX_DEPTH) this.cutPath(this.pathLengths[this.depth]!);
+        this.isNameDue = false;
+        break;
+      case Byte.Comma:
+        this.isNameDue = this.depth > 0 && this.depth <= MAX_DEPTH && this.isObject[this.depth - 1] === 1;
+        if (this.isNameDue) this.cutPath(this.pathLengths[this.depth - 1]!);
+        break;
+    }
+  }
+
+  /** The member's name stands in the reading: it goes behind the path. */
+  name(): void {
+    const value = this.value!;
+    this.isNameDue = false;
+    let length = value.nameLength;
+    if (length > 0 && length < MAX_NAME_BYTES) value.name[length++] = Byte.Dot;
+    value.lastNameFrom = length;
+    for (let i = 0; i < value.length && length < MAX_NAME_BYTES; i++) value.name[length++] = value.bytes[i]!;
+    value.nameLength = length;
+  }
+
+  private cutPath(length: number): void {
+    const value = this.value!;
+    value.nameLength = length;
+    let from = length;
+    while (from > 0 && value.name[from - 1] !== Byte.Dot) from--;
+    value.lastNameFrom = from;
+  }
+}
+
+/** The character behind a backslash at `at`, as a class sees it. */
+function escaped(bytes: Uint8Array, at: number, to: number): number {
+  const byte = at < to ? bytes[at]! : Byte.Nul;
+  if (byte !== LOWER_U) return byte < ESCAPES.length ? ESCAPES[byte]! : byte;
+  if (at + 4 >= to) return byte;
+  const a = HEX_VALUE[bytes[at + 1]!]!;
+  const b = HEX_VALUE[bytes[at + 2]!]!;
+  const c = HEX_VALUE[bytes[at + 3]!]!;
+  const d = HEX_VALUE[bytes[at + 4]!]!;
+  if ((a | b | c | d) > 15) return byte;
+  return (a | b) === 0 && c < 8 ? c * 16 + d : BEYOND_ASCII;
+}
+
+/** Offset of the quote that ends a string, or the end of the text. */
+function stringEnd(bytes: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && bytes[at] !== Byte.Quote) at += bytes[at] === Byte.Backslash ? 2 : 1;
+  return Math.min(at, to);
+}
+
+const MAX_DEPTH = 64;
+const QUOTE = 2;
+const LOWER_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const BEYOND_ASCII = 0x80;
+/** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
+const OUTSIDE: Uint8Array = table((byte) => {
+  if (byte === Byte.Quote) return QUOTE;
+  const char = String.fromCharCode(byte);
+  // A byte order mark may stand in front, and some write NaN and Infinity.
+  const isMark = byte === 0xef || byte === 0xbb || byte === 0xbf;
+  return isMark || " \t\r\n{}[],:+-.0123456789eEtrufalsnNIity".includes(char) ? 1 : 0;
+});
+/** What stands for the letter of a short escape. RFC 8259 §7. */
+const ESCAPES: Uint8Array = table((byte) => {
+  switch (String.fromCharCode(byte)) {
+    case "b":
+      return 0x08;
+    case "f":
+      return 0x0c;
+    case "n":
+      return 0x0a;
+    case "r":
+      return 0x0d;
+    case "t":
+      return 0x09;
+    default:
+      return byte;
+  }
+});
+/** One for all, since nothing waits in between. */
+const walk: JsonWalk = new JsonWalk();

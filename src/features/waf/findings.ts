@@ -1,0 +1,110 @@
+import { EMPTY_BYTES } from "../../core/ascii.ts";
+import { sliceText } from "../../core/bytes.ts";
+import { RequestHead } from "../../message/request-head.ts";
+import { MAX_SNIPPET_CHARS, snippetOf, type WafIncident } from "./incident.ts";
+import { Place, type ValueReading } from "./match/value-reading.ts";
+import type { RuleSwitches } from "./rule-switches.ts";
+import { VALUE_RULES, WAF_RULES } from "./rule-table.ts";
+import type { Sign } from "./rules/sign.ts";
+import type { SignListener } from "./signs/sign-listener.ts";
+import type { WafRule } from "./waf-rule.ts";
+
+/** A rule that matched. */
+export interface Finding {
+  readonly rule: WafRule;
+  readonly location: WafIncident["location"];
+  /** Name of the parameter, header, cookie or JSON member, lower case; "" for the path. */
+  readonly param: string;
+  /** See `snippetOf`. */
+  readonly snippet: string;
+}
+
+/** What the rules found in one request. A rule counts once, whatever it matched and however often. */
+export class Findings implements SignListener {
+  /** In the order in which they were found. */
+  readonly list: Finding[] = [];
+  score = 0;
+  private readonly switches: RuleSwitches;
+  private readonly value: ValueReading;
+  private head: RequestHead = NO_HEAD;
+  private source: Uint8Array = EMPTY_BYTES;
+  private sourceFrom = 0;
+  private sourceTo = 0;
+
+  /** @param value the reading in which signs are found */
+  constructor(switches: RuleSwitches, value: ValueReading) {
+    this.switches = switches;
+    this.value = value;
+  }
+
+  /** Forgets all, for another request. */
+  begin(head: RequestHead): void {
+    this.head = head;
+    this.score = 0;
+    if (this.list.length > 0) this.list.length = 0;
+  }
+
+  /** Lets go of the request's bytes. */
+  end(): void {
+    this.source = EMPTY_BYTES;
+  }
+
+  /** Says where the value in the reading stands on the wire, its name included. */
+  setSource(bytes: Uint8Array, from: number, to: number): void {
+    this.source = bytes;
+    this.sourceFrom = from;
+    this.sourceTo = to;
+  }
+
+  found(sign: Sign, at: number): void {
+    const rule = VALUE_RULES[sign]!;
+    if (this.has(rule) || this.switches.isOff(rule, this.head, this.value)) return;
+    const { value } = this;
+    const param = sliceText(value.name, 0, value.nameLength);
+    this.add({ rule, location: LOCATIONS[value.place]!, param, snippet: this.snippet(at) });
+  }
+
+  /** A rule on the path has matched. @param at offset in the target */
+  foundInPath(rule: WafRule, at: number): void {
+    if (this.switches.isOff(rule, this.head, null)) return;
+    this.add({ rule, location: "url", param: "", snippet: snippetOf(this.head.target(), at) });
+  }
+
+  /** The rules in the order of the table. */
+  rules(): WafRule[] {
+    return WAF_RULES.filter((rule) => this.has(rule));
+  }
+
+  /** The finding of the rule with the highest score, of the first in the table on a tie; null where there is none. */
+  leader(): Finding | null {
+    return this.rules().reduce<Finding | null>((leader, rule) => {
+      const finding = this.list.find((one) => one.rule === rule)!;
+      return leader === null || rule.score > leader.rule.score ? finding : leader;
+    }, null);
+  }
+
+  private has(rule: WafRule): boolean {
+    return this.list.some((finding) => finding.rule === rule);
+  }
+
+  private add(finding: Finding): void {
+    this.list.push(finding);
+    this.score += finding.rule.score;
+  }
+
+  /** What stands on the wire where that is short enough, else the reading around the find. */
+  private snippet(at: number): string {
+    const { source, sourceFrom, sourceTo, value } = this;
+    if (sourceTo - sourceFrom <= MAX_SNIPPET_CHARS) return snippetOf(sliceText(source, sourceFrom, sourceTo), 0);
+    const from = Math.max(0, at - MAX_SNIPPET_CHARS);
+    return snippetOf(sliceText(value.bytes, from, Math.min(value.length, at + MAX_SNIPPET_CHARS)), at - from);
+  }
+}
+
+const LOCATIONS: Readonly<Record<Place, WafIncident["location"]>> = {
+  [Place.Query]: "query",
+  [Place.Agent]: "header",
+  [Place.Header]: "header",
+  [Place.Body]: "body",
+};
+const NO_HEAD: RequestHead = new RequestHead();

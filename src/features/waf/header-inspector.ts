@@ -1,0 +1,127 @@
+import { Byte, LOWER } from "../../core/ascii.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
+import { COOKIE_ROLES, mayHoldKeyword, Role, URL_ROLES, VALUE_ROLES } from "./match/escaped-scan.ts";
+import type { InspectionTables } from "./match/inspection-tables.ts";
+import { Place } from "./match/value-reading.ts";
+import { inspectPairs } from "./pair-inspector.ts";
+import type { ValueInspector } from "./value-inspector.ts";
+
+/** How a header's value is read. */
+const enum Reading {
+  /** Not at all, but for lookups of logging libraries. */
+  None = 0,
+  Agent,
+  /** A URL with a query. */
+  Url,
+  Cookie,
+  Value,
+}
+
+/**
+ * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie and X-*. All others are
+ * asked for lookups only, which loggers carry out wherever they stand.
+ */
+export function mayHeadersMatch(tables: InspectionTables, headers: HeaderBlock): boolean {
+  const { bytes, spans, count } = headers;
+  for (let i = 0; i < count; i++) {
+    const reading = readingOf(headers, i);
+    if (reading === Reading.None) continue;
+    const filter = reading === Reading.Agent ? tables.agent : tables.header;
+    if (mayHoldKeyword(filter, ROLES[reading]!, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)) return true;
+  }
+  return count > 0 && hasLookup(headers);
+}
+
+/** Inspects the headers that rules look at. */
+export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock): void {
+  for (let i = 0; i < headers.count; i++) {
+    const { bytes, spans } = headers;
+    const from = spans[i * 4 + 2]!;
+    const to = spans[i * 4 + 3]!;
+    const reading = readingOf(headers, i);
+    if (reading === Reading.Cookie) {
+      inspectPairs(inspector, Place.Header, Byte.Semicolon, bytes, from, to);
+      continue;
+    }
+    inspector.setName(bytes, spans[i * 4]!, spans[i * 4 + 1]!);
+    if (reading === Reading.Url) inspectUrl(inspector, headers, i);
+    else if (reading !== Reading.None || isLookup(bytes, from, to)) {
+      inspector.value.place = reading === Reading.Agent ? Place.Agent : Place.Header;
+      inspector.value.loadEscaped(bytes, from, to, false);
+      inspector.inspect(bytes, from, to);
+    }
+  }
+}
+
+/** The path of a Referer as one value, then its query as pairs, all under the header's name. */
+function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: number): void {
+  const { bytes, spans } = headers;
+  const { value } = inspector;
+  const to = spans[index * 4 + 3]!;
+  value.place = Place.Header;
+  for (let from = spans[index * 4 + 2]!; from < to; ) {
+    let end = from;
+    let valueFrom = from;
+    for (; end < to && URL_ROLES[bytes[end]!] !== Role.Separator; end++) {
+      if (valueFrom === from && bytes[end] === Byte.Equals) valueFrom = end + 1;
+    }
+    value.loadEscaped(bytes, valueFrom, end, true);
+    inspector.inspect(bytes, from, end);
+    from = end + 1;
+  }
+}
+
+function readingOf(headers: HeaderBlock, index: number): Reading {
+  const id = headers.ids[index]!;
+  if (id !== HeaderId.Other) return READINGS[id]!;
+  const { bytes, spans } = headers;
+  const from = spans[index * 4]!;
+  return LOWER[bytes[from]!] === LOWER_X && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;
+}
+
+/** Whether a header that is not looked at otherwise holds one. A native search says "no" of most heads at once. */
+function hasLookup(headers: HeaderBlock): boolean {
+  const { bytes, spans, count } = headers;
+  const first = bytes.indexOf(DOLLAR, spans[0]!);
+  return first >= 0 && first < spans[count * 4 - 1]! && isAnyLookup(headers);
+}
+
+function isAnyLookup(headers: HeaderBlock): boolean {
+  const { bytes, spans, count } = headers;
+  for (let i = 0; i < count; i++) {
+    if (readingOf(headers, i) === Reading.None && isLookup(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)) return true;
+  }
+  return false;
+}
+
+function isLookup(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at + 1 < to; at++) {
+    if (bytes[at] === DOLLAR && bytes[at + 1] === OPEN_BRACE) return true;
+  }
+  return false;
+}
+
+const READINGS: Uint8Array = readings();
+const ROLES: Readonly<Record<Reading, Uint8Array>> = {
+  [Reading.None]: VALUE_ROLES,
+  [Reading.Agent]: VALUE_ROLES,
+  [Reading.Url]: URL_ROLES,
+  [Reading.Cookie]: COOKIE_ROLES,
+  [Reading.Value]: VALUE_ROLES,
+};
+const DOLLAR = 0x24;
+const LOWER_X = 0x78;
+const OPEN_BRACE = 0x7b;
+
+function readings(): Uint8Array {
+  const out = new Uint8Array(HEADER_ID_COUNT);
+  out[HeaderId.UserAgent] = Reading.Agent;
+  out[HeaderId.Referer] = Reading.Url;
+  out[HeaderId.Cookie] = Reading.Cookie;
+  for (const id of [HeaderId.XForwardedFor, HeaderId.XForwardedHost, HeaderId.XForwardedProto, HeaderId.XRealIp]) {
+    out[id] = Reading.Value;
+  }
+  out[HeaderId.XRequestId] = Reading.Value;
+  return out;
+}

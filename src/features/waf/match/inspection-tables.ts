@@ -1,0 +1,31 @@
+import { AGENT_FAMILIES, BODY_FAMILIES, HEADER_FAMILIES, QUERY_FAMILIES } from "../rules/family.ts";
+import { KEYWORD_GROUPS } from "../rules/keywords.ts";
+import { KeywordAutomaton } from "./keyword-automaton.ts";
+import { KeywordFilter } from "./keyword-filter.ts";
+
+/** What is computed once from the keywords: a filter for each kind of place, and the automaton that tells families. */
+export interface InspectionTables {
+  readonly automaton: KeywordAutomaton;
+  readonly query: KeywordFilter;
+  readonly body: KeywordFilter;
+  readonly agent: KeywordFilter;
+  readonly header: KeywordFilter;
+}
+
+/** The tables; made when they are asked for first, since a gateway without a WAF needs none. */
+export function inspectionTables(): InspectionTables {
+  made ??= {
+    automaton: new KeywordAutomaton(KEYWORD_GROUPS),
+    query: filterOf(QUERY_FAMILIES),
+    body: filterOf(BODY_FAMILIES),
+    agent: filterOf(AGENT_FAMILIES),
+    header: filterOf(HEADER_FAMILIES),
+  };
+  return made;
+}
+
+function filterOf(families: number): KeywordFilter {
+  return new KeywordFilter(KEYWORD_GROUPS.filter(({ bit }) => (bit & families) !== 0).flatMap((group) => group.keywords));
+}
+
+let made: InspectionTables | null = null;

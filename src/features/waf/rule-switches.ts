@@ -1,0 +1,56 @@
+import { sliceText } from "../../core/bytes.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { decodeFully } from "../../proto/target/percent-decoding.ts";
+import { MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
+import type { WafRule } from "./waf-rule.ts";
+
+/** Switches one rule off for a path and all below it, and where `param` is named for one parameter; "" means any. */
+export interface RuleExclusion {
+  readonly rule: string;
+  readonly path: string;
+  readonly param: string;
+}
+
+/** Which rules are off, where. Decisions §5: `disabled_rules`, `exclusions`. */
+export class RuleSwitches {
+  private readonly disabled: ReadonlySet<string>;
+  private readonly exclusions: ReadonlyMap<string, readonly RuleExclusion[]>;
+
+  constructor(disabledRules: readonly string[], exclusions: readonly RuleExclusion[]) {
+    this.disabled = new Set(disabledRules);
+    this.exclusions = Map.groupBy(exclusions.map(inLowerCase), (exclusion) => exclusion.rule);
+  }
+
+  /**
+   * Whether a rule that has matched does not count. Asked of few requests, so strings are made here.
+   * @param value what it matched in; null for the path, which has no name
+   */
+  isOff(rule: WafRule, head: RequestHead, value: ValueReading | null): boolean {
+    if (this.disabled.has(rule.id)) return true;
+    const exclusions = this.exclusions.get(rule.id);
+    return exclusions?.some((exclusion) => isNamed(exclusion.param, value) && isBelow(exclusion.path, head)) ?? false;
+  }
+}
+
+function inLowerCase(exclusion: RuleExclusion): RuleExclusion {
+  return { ...exclusion, param: exclusion.param.toLowerCase().slice(0, MAX_NAME_BYTES) };
+}
+
+/** A JSON member may be named by its whole path or by its own name. */
+function isNamed(param: string, value: ValueReading | null): boolean {
+  if (param === "") return true;
+  if (value === null) return false;
+  const name = sliceText(value.name, 0, value.nameLength);
+  return name === param || name.slice(value.lastNameFrom) === param;
+}
+
+/** Whether the request's path lies below a prefix however it is read, so that no spelling gains an exclusion. */
+function isBelow(prefix: string, head: RequestHead): boolean {
+  if (prefix === "" || prefix === "/") return true;
+  const raw = head.path();
+  return [raw, decodeFully(raw).text].every((reading) => {
+    const { canonical } = canonicalise(reading);
+    return canonical === prefix || canonical.startsWith(`${prefix}/`);
+  });
+}

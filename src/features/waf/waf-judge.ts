@@ -1,0 +1,84 @@
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
+import type { Findings } from "./findings.ts";
+import type { IncidentListener } from "./incident.ts";
+import type { RuleExclusion } from "./rule-switches.ts";
+import type { WafRule } from "./waf-rule.ts";
+
+/** What the WAF is told: `server.waf`. */
+export interface WafSettings {
+  readonly mode: "enforce" | "detection";
+  /** A request with this score or more is blocked. */
+  readonly anomalyThreshold: number;
+  /** First bytes of a body that are inspected; 0 leaves bodies alone. */
+  readonly maxInspectBodyBytes: number;
+  /** Ids of rules that stay silent. */
+  readonly disabledRules: readonly string[];
+  readonly exclusions: readonly RuleExclusion[];
+}
+
+/** A set of client addresses. */
+export interface AddressSet {
+  has(address: string): boolean;
+}
+
+/** Reports what was found in a request, and refuses it where it scores too much. */
+export class WafJudge {
+  private readonly settings: WafSettings;
+  private readonly listener: IncidentListener;
+  private readonly clock: NowMs;
+
+  constructor(settings: WafSettings, listener: IncidentListener, clock: NowMs) {
+    this.settings = settings;
+    this.listener = listener;
+    this.clock = clock;
+  }
+
+  /**
+   * Judges a request that scored.
+   * @returns whether it may go on; otherwise it has been refused
+   */
+  passes(ex: Exchange, findings: Findings): boolean {
+    const { score } = findings;
+    ex.wafScore = score;
+    const blocks = isBlocked(this.settings, score);
+    this.report(ex, findings, blocks);
+    if (!blocks) return true;
+    ex.detail = blockBody(score, findings.rules());
+    ex.sink.abort(ex, Fault.WafBlocked);
+    return false;
+  }
+
+  private report(ex: Exchange, findings: Findings, blocks: boolean): void {
+    const head = ex.request;
+    const { rule, location, snippet } = findings.leader()!;
+    this.listener.onIncident({
+      timestampMs: this.clock.nowMs,
+      clientIp: ex.clientIp,
+      method: head.methodText(),
+      path: head.target(),
+      category: rule.category,
+      ruleId: rule.id,
+      anomalyScore: findings.score,
+      action: blocks ? "blocked" : "logged",
+      location,
+      snippet,
+    });
+  }
+}
+
+/** Whether a score leads to a refusal. A request that no rule matches never does. */
+export function isBlocked(settings: WafSettings, score: number): boolean {
+  return settings.mode === "enforce" && score > 0 && score >= settings.anomalyThreshold;
+}
+
+/** The body of a refusal. Spec, "WAF block response body (403)". */
+function blockBody(score: number, rules: readonly WafRule[]): string {
+  return JSON.stringify({
+    error: "403 Forbidden",
+    message: "Request blocked by Web Application Firewall",
+    threat_score: score,
+    triggered_rules: rules.map((rule) => rule.id),
+  });
+}
