@@ -8,6 +8,7 @@ import { RouteExactPhase } from "../features/route/route-exact.ts";
 import { RoutePrefixPhase } from "../features/route/route-prefix.ts";
 import type { Router } from "../features/route/router.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
+import { WafBodyPhase } from "../features/waf/waf-body-phase.ts";
 import { WafPhase } from "../features/waf/waf-phase.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
@@ -29,7 +30,7 @@ export interface PipelineParts {
  * THE order of a request's way down and of its reply's way up. Spec, "Request processing order".
  *
  *   counters → clientAddress → serverAddressRules → waf → routeExact → corsPreflight → prefixGuard → routePrefix
- *     → routeAddressRules → rateLimit → bodyLimit → ingest → dispatch
+ *     → routeAddressRules → rateLimit → bodyLimit → wafBody → ingest → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the reply) ← securityHeaders ← cors
  *
  * What a configuration does not ask for is left out.
@@ -49,6 +50,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     client.routeAddressRules,
     client.rateLimit,
     new BodyLimitPhase(),
+    wafBodyPhase(config, router, inputs, budget),
     new NormalizePhase(budget),
     new DispatchPhase(),
   ];
@@ -64,4 +66,16 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
 function wafPhase(config: RuntimeConfig, router: Router, inputs: GraphInputs): WafPhase {
   const { waf } = config.server;
   return new WafPhase(waf, new NetworkSet(waf.allowedIps), router, inputs.incidents, inputs.services.clock);
+}
+
+function wafBodyPhase(
+  config: RuntimeConfig,
+  router: Router,
+  inputs: GraphInputs,
+  budget: BodyBudget,
+): WafBodyPhase | null {
+  const { waf } = config.server;
+  if (!waf.enabled || waf.maxInspectBodyBytes === 0) return null;
+  const allowed = new NetworkSet(waf.allowedIps);
+  return new WafBodyPhase(waf, allowed, router, inputs.incidents, inputs.services.clock, budget);
 }

@@ -22,7 +22,6 @@ export function unservedBy(config: RuntimeConfig): Unserved {
   ask(faults, config.sidecar.enabled, "sidecar");
   ask(faults, config.transcoder.enabled, "transcoder");
   ask(faults, config.internalApi.listenPort >= 0, "internal_api.listen");
-  ask(faults, server.waf.exclusions.length > 0, "server.waf.exclusions");
   ask(warnings, server.tls.enabled, "server.tls");
   ask(warnings, server.cache.enabled, "server.cache");
   for (const route of config.routes) {

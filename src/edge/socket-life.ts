@@ -131,7 +131,7 @@ export class SocketLife implements WriterOwner {
   }
 
   private endWriting(): void {
-    if (this.lingerBytes === 0) {
+    if (this.lingerBytes === 0 || this.clientEnded) {
       this.close();
       return;
     }

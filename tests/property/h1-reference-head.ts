@@ -27,6 +27,7 @@ const WHOLE_AUTHORITY = new RegExp(`^${AUTHORITY}$`);
 const ABSOLUTE_FORM = new RegExp(`^(https?://)(${AUTHORITY})(?=[/?#]|$)`, "i");
 const MAX_LINE_BYTES = 8192;
 const MAX_FIELDS = 100;
+const MAX_OPTIONS = 100;
 /** These frame or address the message: Connection cannot take them away. */
 const NEVER_NAMED = ["", "close", "keep-alive", "upgrade", "host", "connection", "content-length", "transfer-encoding"];
 
@@ -155,6 +156,7 @@ function readConnection(fields: readonly Field[], minor: number): Pick<HeadRow, 
   const tokens = valuesOf(fields, "connection")
     .flatMap((value) => value.split(","))
     .map((token) => token.replace(/^[ \t]+|[ \t]+$/g, "").toLowerCase());
+  refuseIf(tokens.filter((token) => token !== "").length > MAX_OPTIONS, "too many options");
   const named = tokens.filter((token) => !NEVER_NAMED.includes(token));
   return {
     named: fields.flatMap((field, i) => (named.includes(field.name) ? [i] : [])),

@@ -105,6 +105,7 @@ const LOCATIONS: Readonly<Record<Place, WafIncident["location"]>> = {
   [Place.Query]: "query",
   [Place.Agent]: "header",
   [Place.Header]: "header",
+  [Place.Extension]: "header",
   [Place.Body]: "body",
 };
 const NO_HEAD: RequestHead = new RequestHead();

@@ -47,7 +47,7 @@ export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock):
     inspector.setName(bytes, spans[i * 4]!, spans[i * 4 + 1]!);
     if (reading === Reading.Url) inspectUrl(inspector, headers, i);
     else if (reading !== Reading.None || isLookup(bytes, from, to)) {
-      inspector.value.place = reading === Reading.Agent ? Place.Agent : Place.Header;
+      inspector.value.place = reading === Reading.Agent ? Place.Agent : Place.Extension;
       inspector.value.loadEscaped(bytes, from, to, false);
       inspector.inspect(bytes, from, to);
     }

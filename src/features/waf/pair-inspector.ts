@@ -1,5 +1,5 @@
 import { Byte } from "../../core/ascii.ts";
-import { isPlain } from "./match/escaped-scan.ts";
+import { isPlainName } from "./match/escaped-scan.ts";
 import { Place } from "./match/value-reading.ts";
 import type { ValueInspector } from "./value-inspector.ts";
 
@@ -32,7 +32,7 @@ function inspectPair(inspector: ValueInspector, bytes: Uint8Array, from: number,
   const nameTo = equals < 0 ? to : equals;
   load(inspector, bytes, from, nameTo);
   inspector.setName(value.bytes, 0, value.length);
-  if (!isPlain(bytes, from, nameTo)) {
+  if (!isPlainName(bytes, from, nameTo)) {
     value.isName = true;
     inspector.inspect(bytes, from, to);
     value.isName = false;

@@ -4,7 +4,7 @@ import type { Findings } from "./findings.ts";
 import { inspectionTables } from "./match/inspection-tables.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, Place, type ValueReading } from "./match/value-reading.ts";
-import { AGENT_FAMILIES, BODY_FAMILIES, Family, HEADER_FAMILIES, QUERY_FAMILIES } from "./rules/family.ts";
+import { AGENT_FAMILIES, BODY_FAMILIES, EXTENSION_FAMILIES, Family, HEADER_FAMILIES, QUERY_FAMILIES } from "./rules/family.ts";
 import { Sign } from "./rules/sign.ts";
 import { FileNames } from "./signs/file-names.ts";
 import { LookupExpressions } from "./signs/lookup-expressions.ts";
@@ -102,5 +102,6 @@ const FAMILIES: Readonly<Record<Place, number>> = {
   [Place.Query]: QUERY_FAMILIES,
   [Place.Agent]: AGENT_FAMILIES,
   [Place.Header]: HEADER_FAMILIES,
+  [Place.Extension]: EXTENSION_FAMILIES,
   [Place.Body]: BODY_FAMILIES,
 };

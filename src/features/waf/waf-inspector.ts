@@ -3,7 +3,7 @@ import { inspectBody } from "./body/body-inspector.ts";
 import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
-import { isPlain, mayHoldKeyword, PAIR_ROLES } from "./match/escaped-scan.ts";
+import { mayHoldKeyword, PAIR_ROLES } from "./match/escaped-scan.ts";
 import { type InspectionTables, inspectionTables } from "./match/inspection-tables.ts";
 import { Place, ValueReading } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
@@ -65,9 +65,7 @@ export class WafInspector {
   }
 
   private mayQueryMatch(head: RequestHead): boolean {
-    const from = head.pathTo + 1;
-    if (isPlain(head.bytes, from, head.queryTo)) return false;
-    return mayHoldKeyword(this.tables.query, PAIR_ROLES, head.bytes, from, head.queryTo);
+    return mayHoldKeyword(this.tables.query, PAIR_ROLES, head.bytes, head.pathTo + 1, head.queryTo);
   }
 
   private inspectPath(head: RequestHead): void {

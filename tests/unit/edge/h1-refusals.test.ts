@@ -152,6 +152,19 @@ describe("the end of a refused connection", () => {
     expect(session.endings).toEqual(["shutdown"]);
   });
 
+  test("closes in order when the client ends while the answer is going out", () => {
+    const session = new ClientSession(ECHO_TARGET);
+    session.socket.room = 10;
+    session.send(BAD);
+    session.end();
+    expect(session.endings).toEqual([]);
+    session.drain();
+    expect(statusesIn(session.got)).toEqual([400]);
+    session.wait(LINGER_MS + 100);
+    expect(session.endings).not.toContain("terminate");
+    expect(session.closes).toBe(1);
+  });
+
   test("closes at once when the client has ended already", () => {
     const late = new LateAnswers();
     const session = new ClientSession(late.script);

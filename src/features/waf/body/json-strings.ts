@@ -1,6 +1,6 @@
 import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
 import { ByteClass, CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
-import { isPlain } from "../match/escaped-scan.ts";
+import { isPlainName } from "../match/escaped-scan.ts";
 import { isSuspicious, type KeywordFilter } from "../match/keyword-filter.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import type { ValueInspector } from "../value-inspector.ts";
@@ -68,7 +68,7 @@ function inspectName(inspector: ValueInspector, bytes: Uint8Array, from: number,
   const { value } = inspector;
   value.loadJson(bytes, from, to);
   // Before the inspection may undo more escapes.
-  const isOdd = !isPlain(bytes, from, to);
+  const isOdd = !isPlainName(bytes, from, to);
   if (isOdd) {
     value.isName = true;
     inspector.inspect(bytes, from, to);

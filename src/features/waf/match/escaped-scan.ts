@@ -2,6 +2,9 @@ import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
 import { ByteClass, CLASS_BITS, CLASS_OF } from "./byte-class.ts";
 import { isSuspicious, type KeywordFilter } from "./keyword-filter.ts";
 
+const AMPERSAND = 0x26;
+const PLUS = 0x2b;
+
 /** What a byte does between values. */
 export const enum Role {
   /** It is part of a value. */
@@ -82,21 +85,22 @@ export function mayHoldKeyword(
   return isSuspicious(all);
 }
 
-/** Whether nothing but letters, digits and marks that no attack is made of stands in `bytes[from, to)`. */
-export function isPlain(bytes: Uint8Array, from: number, to: number): boolean {
-  let all = 1;
-  for (let at = from; at < to; at++) all &= PLAIN[bytes[at]!]!;
-  return all === 1;
+/**
+ * Whether a name in `bytes[from, to)` is one of letters, digits and single marks, as most are: no rule on names can
+ * match it, and its bytes are its characters.
+ */
+export function isPlainName(bytes: Uint8Array, from: number, to: number): boolean {
+  let previous = 0;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (PLAIN[byte] === 0 || (byte === Byte.Underscore && previous === byte)) return false;
+    previous = byte;
+  }
+  return true;
 }
 
-const AMPERSAND = 0x26;
-const PLUS = 0x2b;
-/** Letters, digits, - _ ~ and what separates pairs. A dot is not: names of files and hosts need no more. */
 const PLAIN: Uint8Array = table((byte) => {
   const lower = byte | 0x20;
   const isLetter = lower >= 0x61 && lower <= 0x7a;
-  const isDigit = byte >= Byte.Zero && byte <= Byte.Nine;
-  const isMark = byte === Byte.Dash || byte === Byte.Underscore || byte === TILDE;
-  return isLetter || isDigit || isMark || byte === Byte.Equals || byte === AMPERSAND ? 1 : 0;
+  return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dash || byte === Byte.Underscore ? 1 : 0;
 });
-const TILDE = 0x7e;

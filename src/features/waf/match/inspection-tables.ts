@@ -1,4 +1,4 @@
-import { AGENT_FAMILIES, BODY_FAMILIES, HEADER_FAMILIES, QUERY_FAMILIES } from "../rules/family.ts";
+import { AGENT_FAMILIES, BODY_FAMILIES, EXTENSION_FAMILIES, QUERY_FAMILIES } from "../rules/family.ts";
 import { KEYWORD_GROUPS } from "../rules/keywords.ts";
 import { KeywordAutomaton } from "./keyword-automaton.ts";
 import { KeywordFilter } from "./keyword-filter.ts";
@@ -19,13 +19,15 @@ export function inspectionTables(): InspectionTables {
     query: filterOf(QUERY_FAMILIES),
     body: filterOf(BODY_FAMILIES),
     agent: filterOf(AGENT_FAMILIES),
-    header: filterOf(HEADER_FAMILIES),
+    header: filterOf(EXTENSION_FAMILIES),
   };
   return made;
 }
 
 function filterOf(families: number): KeywordFilter {
-  return new KeywordFilter(KEYWORD_GROUPS.filter(({ bit }) => (bit & families) !== 0).flatMap((group) => group.keywords));
+  return new KeywordFilter(
+    KEYWORD_GROUPS.filter(({ bit }) => (bit & families) !== 0).flatMap((group) => group.keywords),
+  );
 }
 
 let made: InspectionTables | null = null;

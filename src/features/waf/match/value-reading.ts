@@ -6,8 +6,10 @@ export const enum Place {
   Query = 0,
   /** A header that names a program: User-Agent. */
   Agent,
-  /** Any other header that is looked at, and the values of cookies. */
+  /** Referer, and the values of cookies. */
   Header,
+  /** A header that clients make up: X-*. */
+  Extension,
   /** A field of a form, a multipart field or a JSON string. */
   Body,
 }

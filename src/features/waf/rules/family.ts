@@ -33,5 +33,7 @@ export const QUERY_FAMILIES: number =
 export const BODY_FAMILIES: number = QUERY_FAMILIES & ~Family.Break;
 /** User-Agent: a line of prose with semicolons. */
 export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
-/** Other headers and cookies: nothing is fetched or looked up in a database of documents by them. */
-export const HEADER_FAMILIES: number = (QUERY_FAMILIES & ~(Family.Url | Family.Mongo)) | Family.Scanner;
+/** Referer and cookies: nothing is fetched or looked up in a database of documents by them. */
+export const HEADER_FAMILIES: number = QUERY_FAMILIES & ~(Family.Url | Family.Mongo);
+/** Headers that clients make up, where scanners say who they are. */
+export const EXTENSION_FAMILIES: number = HEADER_FAMILIES | Family.Scanner;

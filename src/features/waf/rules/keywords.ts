@@ -106,6 +106,7 @@ function urlKeywords(): string[] {
     ...words(".lan .local consul \\\\ :\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me oastify.com burpcollaborator.net"),
     ...words("interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me dnslog.cn ceye.io bxss.me rbndr.us"),
     ...words("gopher: dict: ldap: ldaps: tftp: sftp: netdoc: smb: rmi: dns: telnet: jndi: unix: redis: memcached: jar: url:"),
+    "\0",
     ...words(".php .asp .jsp .cgi .cfm .txt .inc .phtml .pl .py .sh .exe .dll .htaccess ftp: ftps:"),
   ];
 }

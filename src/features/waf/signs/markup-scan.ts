@@ -133,7 +133,7 @@ export class MarkupScan {
     const { bytes } = this;
     for (let at = from; at < to; at++) {
       if (bytes[at] === OPEN && isScriptUrl(bytes, at + 1, to)) return true;
-      const isWord = at === from || IS_TAG_NAME[bytes[at - 1]!] !== 1;
+      const isWord = at === from || IS_WORD[bytes[at - 1]!] !== 1;
       if (isWord && STYLES.valueOf(bytes, at, wordEnd(bytes, at, to)) !== 0) return true;
     }
     return false;
@@ -207,7 +207,7 @@ function lastPart(bytes: Uint8Array, from: number, to: number): number {
 
 function wordEnd(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
-  while (at < to && (IS_TAG_NAME[bytes[at]!] === 1 || bytes[at] === Byte.Dash)) at++;
+  while (at < to && IS_WORD[bytes[at]!] === 1) at++;
   return at;
 }
 
@@ -247,6 +247,8 @@ const IS_SPACE: Uint8Array = table((byte) => ((byte >= 0x09 && byte <= 0x0d) || 
 const IS_GAP: Uint8Array = table((byte) =>
   byte <= 0x20 || byte === Byte.Slash || byte === Byte.Quote || byte === APOSTROPHE || byte === Byte.Equals ? 1 : 0,
 );
+/** Letters and dashes, of styles and declarations. */
+const IS_WORD: Uint8Array = table((byte) => ((byte >= 0x61 && byte <= 0x7a) || byte === Byte.Dash ? 1 : 0));
 const IS_TAG_NAME: Uint8Array = table((byte) =>
   (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x30 && byte <= 0x39) || byte === Byte.Colon ? 1 : 0,
 );

@@ -48,8 +48,9 @@ function isCode(bytes: Uint8Array, from: number): boolean {
 function isOnCredential(value: ValueReading, at: number): boolean {
   const { bytes, name } = value;
   if (bytes[at - 1] === Byte.LeftBracket) {
-    const from = lastPart(bytes, 0, at - 1);
-    return CREDENTIALS.valueOf(bytes, from, at - 1) !== 0;
+    // password[$ne], login[password][$ne]
+    const to = bytes[at - 2] === Byte.RightBracket ? at - 2 : at - 1;
+    return CREDENTIALS.valueOf(bytes, lastPart(bytes, 0, to), to) !== 0;
   }
   return CREDENTIALS.valueOf(name, value.lastNameFrom, value.nameLength) !== 0;
 }

@@ -130,7 +130,7 @@ export class ScriptContext {
     const isAttribute = before <= Byte.Space || before === Byte.Slash || before === Byte.Quote || before === APOSTROPHE;
     const equals = this.skipBlanks(to);
     if (!isAttribute || bytes[equals] !== Byte.Equals) return;
-    if (this.attributeBreakAt >= 0 || this.breakAt === from - 1) this.report(Sign.EventHandler, from);
+    if (this.attributeBreakAt >= 0 || (from > 0 && this.breakAt === from - 1)) this.report(Sign.EventHandler, from);
     else if (this.hasCall(equals + 1)) this.report(Sign.EventHandler, from);
   }
 

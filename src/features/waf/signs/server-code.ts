@@ -89,7 +89,7 @@ export class ServerCode {
       case CodeWord.PhpFile:
         return this.reportIf(isCall && this.isSuperglobal(next + 1), Sign.PhpCode, from);
       case CodeWord.PhpSetting:
-        return this.reportIf(bytes[next] === Byte.Equals || this.value!.isName, Sign.PhpCode, from);
+        return this.reportIf(bytes[next] === Byte.Equals, Sign.PhpCode, from);
       case CodeWord.Java:
         return this.reportIf(isIn, Sign.JavaCode, from);
       case CodeWord.Ognl:

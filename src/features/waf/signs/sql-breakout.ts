@@ -209,12 +209,13 @@ export class SqlBreakout {
     if (this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     const isOrder = tokens.kind(at) === Sql.Order;
     if (isOrder && tokens.kind(at + 1) !== Sql.By) return false;
-    const next = this.skipOperand(at + (isOrder ? 2 : 1));
+    let next = this.skipOperand(at + (isOrder ? 2 : 1));
     if (this.operand === Operand.None) return false;
+    while (tokens.kind(next) === Sql.Comma) next = this.skipOperand(next + 1);
     const kind = tokens.kind(next);
     if (kind === Sql.Comment || kind === Sql.Having || kind === Sql.Into) return true;
     if (this.operand === Operand.Call) return true;
-    return this.operand === Operand.Literal && isOrder && (kind === Sql.End || kind === Sql.Comma);
+    return this.operand === Operand.Literal && isOrder && kind === Sql.End;
   }
 
   /**
