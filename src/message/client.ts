@@ -21,10 +21,13 @@ export class ClientPeer {
     this.localPort = localPort;
   }
 
-  /** The lines that tell an origin who the client is, where no trusted proxy stands between. Made once a connection. */
+  /**
+   * The lines that tell an origin who the client is, where no trusted proxy stands between, up to the name of the host that
+   * it asked for. Made once a connection.
+   */
   get forwardLines(): Buffer {
     this.lines ??= Buffer.from(
-      `X-Forwarded-For: ${this.address}\r\nX-Real-IP: ${this.address}\r\nX-Forwarded-Proto: ${this.tls ? "https" : "http"}\r\n`,
+      `X-Forwarded-For: ${this.address}\r\nX-Real-IP: ${this.address}\r\nX-Forwarded-Proto: ${this.tls ? "https" : "http"}\r\nX-Forwarded-Host: `,
     );
     return this.lines;
   }

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from "../core/ascii.ts";
 import { Fault } from "../core/fault.ts";
 import { type ClientPeer, NO_CLIENT } from "./client.ts";
-import type { Pipeline } from "./pipeline.ts";
+import type { Phase, Pipeline } from "./pipeline.ts";
 import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
 import { ReplyHead } from "./reply-head.ts";
 import { RequestHead } from "./request-head.ts";
@@ -35,6 +35,8 @@ export class Exchange {
   /** The client that a trusted proxy told of; "" where there is none. */
   forwardedIp = "";
   route: Route | null = null;
+  /** The way down: chosen when it begins. */
+  phases: readonly Phase[] = [];
   /** The phase that comes next. */
   step = 0;
   state: ExchangeState = ExchangeState.Head;

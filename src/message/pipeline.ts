@@ -14,6 +14,8 @@ export const enum Verdict {
 /** One step of the way down. */
 export interface Phase {
   readonly name: string;
+  /** Whether the phase is about the request's body, so that a request without one passes it by. */
+  readonly concernsBody?: boolean;
   run(ex: Exchange): Verdict;
 }
 
@@ -37,6 +39,7 @@ export interface ReplyTap {
 /** The phases in their order and the taps. */
 export class Pipeline {
   private readonly phases: readonly Phase[];
+  private readonly phasesWithoutBody: readonly Phase[];
   private readonly headTaps: readonly ReplyTap[];
   private readonly fixedTaps: readonly Required<ReplyTap>[];
   private readonly endTaps: readonly ReplyTap[];
@@ -48,6 +51,7 @@ export class Pipeline {
    */
   constructor(phases: readonly Phase[], headTaps: readonly ReplyTap[], endTaps: readonly ReplyTap[]) {
     this.phases = phases;
+    this.phasesWithoutBody = phases.filter((phase) => phase.concernsBody !== true);
     this.headTaps = headTaps;
     this.fixedTaps = headTaps.filter((tap): tap is Required<ReplyTap> => tap.onFixed !== undefined);
     this.endTaps = endTaps;
@@ -56,12 +60,13 @@ export class Pipeline {
   /** Sends a request down from the first phase. */
   start(ex: Exchange): void {
     ex.step = 0;
+    ex.phases = ex.request.hasBody() ? this.phases : this.phasesWithoutBody;
     this.resume(ex);
   }
 
   /** Goes on behind the phase that waited. */
   resume(ex: Exchange): void {
-    const phases = this.phases;
+    const { phases } = ex;
     let verdict = Verdict.Next;
     while (verdict === Verdict.Next && ex.step < phases.length) verdict = phases[ex.step++]!.run(ex);
   }

@@ -60,11 +60,15 @@ const BODY_STEP = 61;
 const ANSWER_MS = 30_000;
 const SAMPLE_EVERY = 8;
 
+/** Connects, and sends the heads at once: a connection that says nothing is closed after a while. */
 async function connectAll(port: number, count: number): Promise<RawClient[]> {
+  const head = request("POST /node/echo", ["Transfer-Encoding: chunked"]);
   const clients: RawClient[] = [];
   while (clients.length < count) {
     const wanted = Math.min(CONNECT_AT_ONCE, count - clients.length);
-    clients.push(...(await Promise.all(Array.from({ length: wanted }, () => RawClient.connect(port)))));
+    const batch = await Promise.all(Array.from({ length: wanted }, () => RawClient.connect(port)));
+    for (const client of batch) client.send(head);
+    clients.push(...batch);
   }
   return clients;
 }
@@ -76,8 +80,6 @@ async function sendAll(
   plan: UploadPlan,
   tally: UploadTally,
 ): Promise<void> {
-  const head = request("POST /node/echo", ["Transfer-Encoding: chunked"]);
-  for (const client of clients) client.send(head);
   for (let at = 0, round = 0; at < plan.bodyBytes; at += plan.pieceBytes, round++) {
     for (const [index, client] of clients.entries()) {
       if (!isAnswered(client)) client.send(frame(bodyOf(index).subarray(at, at + plan.pieceBytes)));

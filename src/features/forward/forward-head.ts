@@ -56,11 +56,10 @@ export function encodeForwardHead(
     at = copyBytes(out, at, CHUNKED, 0, CHUNKED.length);
   }
   at = writeForwarded(ex, out, at);
-  at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
-  at = copyBytes(out, at, VIA, 0, VIA.length);
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
   if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
-  return crlf(out, at);
+  at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
+  return copyBytes(out, at, VIA_AND_END, 0, VIA_AND_END.length);
 }
 
 /** Whether this request has come through this gateway too often. Decisions, "Failures": own Via ten times is 508. */
@@ -92,14 +91,14 @@ function writeTarget(ex: Exchange, basePath: Buffer, out: Buffer, start: number)
   else {
     const from = head.pathFrom + ex.prefixLength;
     if (from >= head.pathTo || head.bytes[from] !== SLASH) out[at++] = SLASH;
-    at = copyBytes(out, at, head.bytes, from, head.pathTo);
+    // Path and query stand side by side.
+    return copyBytes(out, at, head.bytes, Math.min(from, head.pathTo), head.queryTo);
   }
-  at = copyBytes(out, at, head.bytes, head.pathTo, head.queryTo);
-  return copyBytes(out, at, VERSION, 0, VERSION.length);
+  return copyBytes(out, at, head.bytes, head.pathTo, head.queryTo);
 }
 
 function writeHost(head: RequestHead, authority: string, out: Buffer, start: number): number {
-  let at = copyBytes(out, start, HOST, 0, HOST.length);
+  let at = copyBytes(out, start, VERSION_AND_HOST, 0, VERSION_AND_HOST.length);
   if (authority !== "") at += out.latin1Write(authority, at);
   else at = copyClientHost(head, out, at);
   return crlf(out, at);
@@ -118,7 +117,6 @@ function writeForwarded(ex: Exchange, out: Buffer, start: number): number {
   let at = start;
   if (fromTrustedProxy) at = writeChain(ex, out, at);
   else at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
-  at = copyBytes(out, at, FORWARDED_HOST, 0, FORWARDED_HOST.length);
   return crlf(out, copyClientHost(request, out, at));
 }
 
@@ -134,7 +132,7 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
     at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
-  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n`;
+  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\nX-Forwarded-Host: `;
   return at + out.latin1Write(text, at);
 }
 
@@ -164,14 +162,12 @@ function crlf(out: Buffer, at: number): number {
 
 const SPACE = 0x20;
 const SLASH = 0x2f;
-const VERSION: Buffer = Buffer.from(" HTTP/1.1\r\n");
-const HOST: Buffer = Buffer.from("Host: ");
+const VERSION_AND_HOST: Buffer = Buffer.from(" HTTP/1.1\r\nHost: ");
 const CONTENT_LENGTH: Buffer = Buffer.from("Content-Length: ");
 const CHUNKED: Buffer = Buffer.from("Transfer-Encoding: chunked\r\n");
 const FORWARDED_FOR: Buffer = Buffer.from("X-Forwarded-For: ");
-const FORWARDED_HOST: Buffer = Buffer.from("X-Forwarded-Host: ");
 const COMMA: Buffer = Buffer.from(", ");
-const VIA: Buffer = Buffer.from("Via: 1.1 edge\r\n");
+const VIA_AND_END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
 const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 const TRAILERS: Uint8Array = latin1("trailers");

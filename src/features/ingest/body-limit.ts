@@ -7,6 +7,7 @@ import { ChunkedMode } from "../../message/route.ts";
 /** Refuses what a route does not take before one byte of the body is read. Spec, "Limits" and "Inbound chunked …". */
 export class BodyLimitPhase implements Phase {
   readonly name = "bodyLimit";
+  readonly concernsBody = true;
 
   run(ex: Exchange): Verdict {
     const route = ex.route!;

@@ -11,6 +11,7 @@ import { BufferedBody } from "./buffered-body.ts";
  */
 export class NormalizePhase implements Phase {
   readonly name = "ingest";
+  readonly concernsBody = true;
   private readonly budget: BodyBudget;
 
   constructor(budget: BodyBudget) {

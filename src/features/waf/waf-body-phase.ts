@@ -16,6 +16,7 @@ import { type AddressSet, WafJudge, type WafSettings } from "./waf-judge.ts";
  */
 export class WafBodyPhase implements Phase, BodyJudge {
   readonly name = "wafBody";
+  readonly concernsBody = true;
   private readonly settings: WafSettings;
   private readonly inspector: WafInspector;
   private readonly judge: WafJudge;

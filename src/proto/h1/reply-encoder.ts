@@ -7,6 +7,7 @@ import { HeaderId } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
 import { copyFields, dropTable, fieldsBound } from "./field-copy.ts";
+import { parseContentLength } from "./request-rules.ts";
 
 /** What the reply says of its connection. RFC 9112 §9.3. */
 export const enum Persistence {
@@ -46,7 +47,9 @@ export function encodeReplyHead(
 ): number {
   const line = STATUS_LINES[reply.status] ?? statusLine(reply.status);
   let at = copyBytes(out, start, line, 0, line.length);
-  at = copyFields(out, at, reply.headers, persistence === Persistence.Upgrade ? DROP_ON_UPGRADE : DROP);
+  const keepsLength = reply.fromUpstream && !chunked && hasPlainLength(reply);
+  if (keepsLength) at = copyFields(out, at, reply.headers, DROP_BUT_LENGTH);
+  else at = copyFields(out, at, reply.headers, persistence === Persistence.Upgrade ? DROP_ON_UPGRADE : DROP);
   if (reply.requestIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.requestIdEnd);
   if (reply.headers.find(HeaderId.Date) < 0) {
     at = copyBytes(out, at, DATE, 0, DATE.length);
@@ -56,7 +59,7 @@ export function encodeReplyHead(
   if (!reply.fromUpstream) at = copyBytes(out, at, SERVER, 0, SERVER.length);
   if (reply.extra !== null) at = copyBytes(out, at, reply.extra.lines, 0, reply.extra.lines.length);
   if (chunked) at = copyBytes(out, at, TRANSFER_ENCODING, 0, TRANSFER_ENCODING.length);
-  else if (reply.framing === Framing.Length || reply.lengthWithoutBody || saysLengthZero(reply)) {
+  else if (!keepsLength && (reply.framing === Framing.Length || reply.lengthWithoutBody || saysLengthZero(reply))) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
     at = writeDecimal(out, at, reply.contentLength);
     at = copyBytes(out, at, CRLF, 0, 2);
@@ -118,6 +121,17 @@ export const CRLF: Buffer = Buffer.from("\r\n");
 export const LAST_CHUNK: Buffer = Buffer.from("0\r\n\r\n");
 export const CONTINUE_LINE: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
+/** Whether an upstream's Content-Length stands as the gateway would write it, and can go on with its neighbours. */
+function hasPlainLength(reply: ReplyHead): boolean {
+  if (reply.framing !== Framing.Length) return false;
+  const { headers } = reply;
+  const index = headers.find(HeaderId.ContentLength);
+  if (index < 0 || headers.find(HeaderId.ContentLength, index + 1) >= 0) return false;
+  return (
+    headers.bytes[headers.spans[index * 4 + 2]!] !== ZERO && parseContentLength(headers, index) === reply.contentLength
+  );
+}
+
 /** An empty body is announced, where a reader could otherwise wait for the connection's end. */
 function saysLengthZero(reply: ReplyHead): boolean {
   return (
@@ -167,5 +181,9 @@ const DROP: Uint8Array = dropTable([
   // Its line is the gateway's own: see ReplyHead.requestIdLine.
   HeaderId.XRequestId,
 ]);
+const DROP_BUT_LENGTH: Uint8Array = DROP.slice();
+DROP_BUT_LENGTH[HeaderId.ContentLength] = 0;
 const DROP_ON_UPGRADE: Uint8Array = DROP.slice();
 DROP_ON_UPGRADE[HeaderId.Upgrade] = 0;
+
+const ZERO = 0x30;

@@ -30,6 +30,7 @@ export function requestOf(vector: string): WafQuestion {
   const type = place === "type" ? text : TYPES[place];
   if (type !== undefined) return { ...PLAIN, method: "POST", headers: [`Content-Type: ${type}`], body: bodyOf(place, text) };
   if (place === "?") return { ...PLAIN, target: `/x?${escaped(text, KEPT_IN_QUERY)}` };
+  if (place === "target") return { ...PLAIN, target: text };
   if (place === "cookie") return { ...PLAIN, headers: [`Cookie: ${text}`] };
   if (place.endsWith(":")) return { ...PLAIN, headers: [`${place} ${text}`] };
   return { ...PLAIN, target: `/x?${escaped(place, KEPT_IN_VALUE)}=${escaped(text, KEPT_IN_VALUE)}` };
@@ -52,7 +53,7 @@ function escaped(text: string, kept: RegExp): string {
 }
 
 const KEPT_IN_VALUE = /^[A-Za-z0-9\-._~/:,;()*'!@$?[\]{}|\\^`]$/;
-const KEPT_IN_QUERY = /^[A-Za-z0-9\-._~/:,;()*'!@$?[\]{}|\\^`&=]$/;
+const KEPT_IN_QUERY = /^[A-Za-z0-9\-._~/:,;()*'!@$?[\]{}|\\^`&=+]$/;
 const BOUNDARY = "----edge-7d1a";
 const MULTIPART = [
   `--${BOUNDARY}`,

@@ -144,7 +144,7 @@ export const REQUEST_RULES: readonly ValueRule[] = [
   {
     id: "PROTOCOL-003",
     category: "protocol",
-    score: ERROR_SCORE,
+    score: CRITICAL_SCORE,
     description: "more layers of encoding than any client makes",
     sign: Sign.OverEncoding,
     matches: [`%${"25".repeat(9)}41`, `a%${"25".repeat(12)}27b`],

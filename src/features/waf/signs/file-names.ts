@@ -39,7 +39,7 @@ export class FileNames {
       const byte = bytes[at]!;
       const isBetween = isSeparator(byte);
       if (!isBetween && isPathByte(byte)) continue;
-      if (isClimb(bytes, segment, at)) climbs++;
+      if (isClimb(bytes, segment, at) || isSplitClimb(bytes, segment, at)) climbs++;
       else if (climbs > 0 && FILE_WORDS.valueOf(bytes, segment, at) !== 0) leadsToSystem = true;
       if (!isBetween) break;
       segment = at + 1;
@@ -126,6 +126,12 @@ function isClimb(bytes: Uint8Array, from: number, to: number): boolean {
   if (width < 2 || bytes[from] !== Byte.Dot || bytes[from + 1] !== Byte.Dot) return false;
   if (width === 2 || bytes[from + 2] === Byte.Semicolon) return true;
   return width === 4 && bytes[from + 2] === Byte.Dot && bytes[from + 3] === Byte.Dot;
+}
+
+/** `..././`: what is left of it when a filter takes out each `../`. */
+function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
+  const isThree = to - from === 3 && bytes[from] === Byte.Dot && bytes[from + 1] === Byte.Dot && bytes[from + 2] === Byte.Dot;
+  return isThree && bytes[to + 1] === Byte.Dot && isSeparator(bytes[to + 2]!);
 }
 
 function isDrive(bytes: Uint8Array, at: number): boolean {

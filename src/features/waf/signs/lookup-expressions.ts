@@ -51,12 +51,14 @@ export class LookupExpressions {
     let to = from;
     for (let i = result; i < this.length; i++) if (text[i] !== APOSTROPHE) text[to++] = text[i]!;
     this.length = isPart ? to : from;
+    if (isPart && this.isJndi()) listener.found(Sign.JndiLookup, at);
   }
 
-  /** Whether the innermost lookup begins `jndi:`, its colon being the last byte. */
+  /** Whether the innermost lookup begins `jndi:`. */
   private isJndi(): boolean {
     const from = this.opens[this.depth - 1]!;
-    return LOOKUPS.valueOf(this.text, from, this.length - 1) === JNDI;
+    const colon = this.indexOfColon(from);
+    return colon < this.length && LOOKUPS.valueOf(this.text, from, colon) === JNDI;
   }
 
   private indexOfColon(from: number): number {

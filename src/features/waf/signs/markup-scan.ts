@@ -162,9 +162,13 @@ export class MarkupScan {
     const { bytes } = this;
     const end = wordEnd(bytes, from, this.length);
     if (DECLARATIONS.valueOf(bytes, from, end) === 0) return open + 1;
+    let isPage = false;
     for (let at = end; at < this.length && bytes[at] !== GREATER && bytes[at] !== LESS; at++) {
-      const isStart = IS_SPACE[bytes[at]!] === 1;
-      if (isStart && SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length)) !== 0) {
+      if (IS_SPACE[bytes[at]!] !== 1) continue;
+      const word = SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length));
+      if (word === PAGE) isPage = true;
+      // Pages of the old days begin with <!DOCTYPE html PUBLIC …>.
+      if (word === SYSTEM || (word === PUBLIC && !isPage)) {
         this.report(Sign.ExternalEntity, open);
         return at;
       }
@@ -228,7 +232,14 @@ const ATTRIBUTES: WordSet = new WordSet([
 ]);
 const STYLES: WordSet = new WordSet([[1, "expression behavior -moz-binding"]]);
 const DECLARATIONS: WordSet = new WordSet([[1, "doctype entity"]]);
-const SOURCES: WordSet = new WordSet([[1, "system public"]]);
+const SYSTEM = 1;
+const PUBLIC = 2;
+const PAGE = 3;
+const SOURCES: WordSet = new WordSet([
+  [SYSTEM, "system"],
+  [PUBLIC, "public"],
+  [PAGE, "html"],
+]);
 const MAX_VALUE_BYTES = 512;
 /** How much of a script's text is looked at. */
 const MAX_PROGRAM_BYTES = 64;

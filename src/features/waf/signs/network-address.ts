@@ -78,7 +78,6 @@ export class HostReading {
       while (at > from && bytes[at - 1] !== Byte.Dot) at--;
       const kind = NAMES.valueOf(bytes, at, end);
       if (kind !== 0) this.kind = kind;
-      if (kind === HostKind.Internal && labels === 0 && at === from) this.kind = HostKind.Other;
       if (at > from) at--;
     }
   }

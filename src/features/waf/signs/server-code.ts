@@ -129,7 +129,7 @@ export class ServerCode {
     if (this.isPhp || this.isSuperglobal(inside)) return true;
     const first = bytes[this.skipBlanks(inside)]!;
     const isArgument = isQuote(first) || first === DOLLAR || first === CLOSE || isDigit(first);
-    return isArgument && this.isDirect(from);
+    return isArgument && (this.isExpression || this.isDirect(from));
   }
 
   /** $_GET[…] and the like: what the client sent. */

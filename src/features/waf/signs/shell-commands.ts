@@ -1,7 +1,7 @@
 import { Byte } from "../../../core/ascii.ts";
-import { Place, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
-import { COMMANDS, Command } from "./shell-words.ts";
+import { COMMANDS, Command, SERVICE_VERBS } from "./shell-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -21,18 +21,20 @@ export class ShellCommands {
     this.length = value.length;
     this.listener = listener;
     const { bytes, length } = value;
-    const isLong = length > MAX_LINES_BYTES || value.place === Place.Agent;
+    // The first line of a text has more than one word.
+    let isOneToken = true;
     for (let at = 0; at < length; at++) {
       switch (bytes[at]) {
         case Byte.Semicolon:
-          if (value.place !== Place.Agent) this.judgeSeparator(at);
-          break;
         case BAR:
         case AMPERSAND:
           this.judgeSeparator(at);
           break;
         case Byte.Lf:
-          if (!isLong) this.judgeSeparator(at);
+          if (isOneToken) this.judgeSeparator(at);
+          break;
+        case Byte.Space:
+          isOneToken = false;
           break;
         case BACKTICK:
           this.judgeBacktick(at);
@@ -135,7 +137,14 @@ export class ShellCommands {
     if (first === DOLLAR || first === GREATER) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
     if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
+    if (command === Command.Service) return this.isVerb(at);
     return this.isFileName(at) || (isBroken && command === Command.Echo);
+  }
+
+  private isVerb(from: number): boolean {
+    let to = from;
+    while (isNameByte(this.bytes[to]!)) to++;
+    return SERVICE_VERBS.valueOf(this.bytes, from, to) !== 0;
   }
 
   /** Whether a name with a dot, a slash or a colon in it stands at `from`: a host, a path, a URL. */
@@ -220,8 +229,6 @@ function isNameByte(byte: number): boolean {
 
 const MAX_LOOK = 64;
 const MAX_NAME = 32;
-/** In longer values a line break is one of a text. */
-const MAX_LINES_BYTES = 160;
 /** A longer value that begins with a bar is a table. */
 const MAX_TABLE_BYTES = 32;
 const MAX_CLOSERS = 4;

@@ -10,6 +10,8 @@ export const enum Command {
   Argument,
   /** Takes any word for its argument. */
   Echo,
+  /** Takes a verb for its argument. */
+  Service,
   /** Runs programs. */
   Shell,
   /** What a shell line of a manual begins with, and no attack. */
@@ -53,4 +55,9 @@ export const COMMANDS: WordSet = new WordSet([
     "yum dnf apk cd mkdir export sudo ssh mvn gradle terraform aws gcloud heroku composer rake rails bundle gem",
   ],
   [Command.Manual, "run ansible vagrant journalctl screen tmux vim nano"],
+]);
+
+/** What the commands that take a verb are told to do. */
+export const SERVICE_VERBS: WordSet = new WordSet([
+  [1, "user users localgroup group share view use accounts session query add delete start stop config process os service"],
 ]);

@@ -90,6 +90,7 @@ export class SqlBreakout {
         break;
       case Sql.Compare:
         if (this.anchor === Anchor.OddQuote && this.isCutComparison(at)) this.found(Sign.SqlComparison, at);
+        else if (this.anchor === Anchor.Number && this.isCallBehind(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Arithmetic:
         if (this.isCallBehind(at)) this.found(Sign.SqlConcatenation, at);

@@ -24,6 +24,8 @@ export function isSelectList(tokens: SqlTokens, at: number): boolean {
       return isNameInList(tokens, first);
     case Sql.Select:
       return true;
+    case Sql.Case:
+      return second === Sql.When;
     default:
       return false;
   }

@@ -3,7 +3,7 @@ import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { HostKind, HostReading } from "./network-address.ts";
-import { isFetchParameter, isFileParameter, isIncludeParameter, isReferralParameter } from "./parameter-names.ts";
+import { isCodeParameter, isFetchParameter, isFileParameter, isIncludeParameter, isReferralParameter } from "./parameter-names.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /** Finds URLs that make a server fetch what it should not: its own network, a cloud's credentials, a foreign program. */
@@ -60,9 +60,11 @@ export class UrlTargets {
       return;
     }
     if (isBackslashes && !hasScheme) return this.judgeShare(from + 2, value);
-    if (scheme === Scheme.Odd || scheme === Scheme.Nested) this.report(Sign.OddScheme, from);
-    if (hasScheme && scheme === 0) return;
     this.readHost(slashes + 2);
+    if ((scheme === Scheme.Odd || scheme === Scheme.Nested) && bytes[slashes + 2]! > Byte.Space) {
+      this.report(Sign.OddScheme, from);
+    }
+    if (hasScheme && scheme === 0) return;
     this.judgeHost(value, from);
     if (scheme === Scheme.Web || !hasScheme || scheme === Scheme.File) this.judgeInclusion(value, from, scheme);
   }
@@ -98,7 +100,7 @@ export class UrlTargets {
     if (isProgram && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
     if ((isProgram && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
     const isForeign = extension === FOREIGN || scheme === Scheme.File;
-    if (isProgram && isIncludeParameter(value)) this.report(Sign.IncludedUrl, at);
+    if ((isProgram && isIncludeParameter(value)) || isCodeParameter(value)) this.report(Sign.IncludedUrl, at);
     else if (isForeign && isFileParameter(value)) this.report(Sign.IncludedUrl, at);
   }
 
