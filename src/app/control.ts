@@ -23,7 +23,7 @@ import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
 import { nodeMetrics } from "./node-metrics.ts";
 import { claimPort, listenError } from "./port-claim.ts";
-import { ServiceManager } from "./service-manager.ts";
+import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { unservedBy } from "./unserved.ts";
@@ -62,7 +62,7 @@ export class Control implements PoolListener {
   private readonly desk: ControlDesk;
   private port = 0;
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
-  private readonly services: ServiceManager = new ServiceManager(process.env);
+  private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
   /** The listening sockets of each worker. */
   private readonly listening: Map<number, readonly number[]> = new Map();
   /** Workers that were started again: an inherited socket went with the first. */

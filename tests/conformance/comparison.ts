@@ -49,9 +49,6 @@ const KNOWN_REFUSALS: readonly KnownRefusal[] = [
 
 /** What is different between the lanes; null when all origins have understood the same. */
 export function differenceOf(lanes: readonly LaneOutcome[]): string | null {
-  for (const { lane, outcome } of lanes) {
-    if (outcome.fault !== null) return `${lane}: ${outcome.fault}, after ${statuses(outcome)}`;
-  }
   const longest = Math.max(...lanes.map(({ outcome }) => outcome.answers.length));
   for (let i = 0; i < longest; i++) {
     const row = lanes.flatMap(({ lane, outcome }) => cellAt(lane, outcome, i));
@@ -112,10 +109,22 @@ function isKnown(lane: string, status: number, view: OriginView | null): boolean
 }
 
 function differenceOfViews(a: Cell, b: Cell): string | null {
+  for (const { lane, answer } of [a, b]) {
+    if (answer !== null && answer.view !== null && !isFramedOnce(answer.view)) {
+      return `${lane} got a body of ${answer.view.length} bytes framed by ${JSON.stringify(answer.view.headers)}`;
+    }
+  }
   // nginx takes trailers and throws them away.
   const hasTrailers = a.lane !== "nginx" && b.lane !== "nginx";
   const [first, second] = [a, b].map(({ answer }) => canonical(answer?.view ?? null, hasTrailers));
   return first === second ? null : `${a.lane} and ${b.lane} saw different requests:\n  ${first}\n  ${second}`;
+}
+
+/** By its exact length, by chunks or, without a body, by nothing. */
+function isFramedOnce({ headers, length }: OriginView): boolean {
+  const declared = headers["content-length"];
+  if (declared !== undefined) return declared === String(length) && headers["transfer-encoding"] === undefined;
+  return length === 0 || headers["transfer-encoding"] === "chunked";
 }
 
 function canonical(view: OriginView | null, hasTrailers: boolean): string {
@@ -139,10 +148,6 @@ function trimmed(name: string, value: string): string {
   // What a request without Host gets.
   if (name === "host" && ORIGIN_HOST.test(value)) return "(the origin's own)";
   return value.replace(/^[ \t]+|[ \t]+$/g, "");
-}
-
-function statuses(outcome: Outcome): string {
-  return outcome.answers.map(saidIn).join(", ") || "nothing";
 }
 
 /** nginx frames bodies and manages its connections in its own way. What a body is stands in length and sha256. */

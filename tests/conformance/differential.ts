@@ -98,17 +98,18 @@ export class Differential {
       for (let round = 0; round < limits.count && !state.isOver && performance.now() < deadline; round++) {
         const text = textOf(limits.seed + round);
         const outcome = await lane.attack(piecesOf(text, limits.seed + round));
-        const wrong = outcome.fault === null ? await lane.canary(outcome.answers) : null;
+        const wrong = outcome.fault ?? (await lane.canary(outcome.answers));
         if (wrong !== null) throw new DifferentialFailure(`${lane.name}: ${wrong}`, limits.seed, round, text);
         compare(round, text, { lane: lane.name, outcome });
       }
     };
-    try {
-      await Promise.all(this.lanes.map(walk));
-    } finally {
+    const endAll = (error: unknown): never => {
       state.isOver = true;
-      for (const lane of this.lanes) lane.close();
-    }
+      throw error;
+    };
+    const walks = await Promise.allSettled(this.lanes.map((lane) => walk(lane).catch(endAll)));
+    for (const lane of this.lanes) lane.close();
+    for (const each of walks) if (each.status === "rejected") throw each.reason;
     return tally;
   }
 

@@ -80,7 +80,11 @@ func contentFor(r *http.Request, length int64, digest string) object {
 		return object{"status": "ok"}
 	}
 	headers := fieldsOf(r.Header)
+	// What net/http takes out of the fields.
 	headers["host"] = latin1(r.Host)
+	if len(r.TransferEncoding) > 0 {
+		headers["transfer-encoding"] = strings.Join(r.TransferEncoding, ", ")
+	}
 	content := object{
 		"method":   r.Method,
 		"target":   latin1(r.RequestURI),

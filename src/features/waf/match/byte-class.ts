@@ -44,12 +44,11 @@ export const CLASS_OF: Uint8Array = table((byte) => {
  * any digit, a quote either quote; all else is itself.
  */
 export function spellingsOf(keyword: string): number[][] {
-  let spellings: number[][] = [[]];
-  for (let i = 0; i < keyword.length; i++) {
-    const char = keyword[i]!;
-    const own = i === 0 && char === "^" ? ByteClass.Boundary : CLASS_OF[char.charCodeAt(0)]!;
-    const choices = char === " " ? [ByteClass.Space, ByteClass.NewLine] : [own];
-    spellings = spellings.flatMap((spelling) => choices.map((choice) => [...spelling, choice]));
+  const classes = Array.from(keyword, (char) => CLASS_OF[char.charCodeAt(0)]!);
+  if (keyword.startsWith("^") && keyword.length > 1) classes[0] = ByteClass.Boundary;
+  let spellings = [classes];
+  for (let at = classes.indexOf(ByteClass.Space); at >= 0; at = classes.indexOf(ByteClass.Space, at + 1)) {
+    spellings = spellings.flatMap((one) => [one, one.with(at, ByteClass.NewLine)]);
   }
   return spellings;
 }

@@ -1,10 +1,16 @@
-import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, spellingsOf } from "./byte-class.ts";
+import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF } from "./byte-class.ts";
 
 /** Keywords that are looked for together, and the bit that stands for them. */
 export interface KeywordGroup {
   readonly bit: number;
   /** See `spellingsOf` for how they are written. */
   readonly keywords: readonly string[];
+}
+
+/** The spellings of a group's keywords, as classes. */
+export interface SpelledGroup {
+  readonly bit: number;
+  readonly spellings: readonly (readonly number[])[];
 }
 
 /** Finds all keywords of all groups in one pass, whatever the bytes are: the automaton of Aho and Corasick. */
@@ -15,14 +21,12 @@ export class KeywordAutomaton {
   private readonly bits: Int32Array;
   private readonly start: number;
 
-  constructor(groups: readonly KeywordGroup[]) {
-    const trie = new Trie();
-    for (const { bit, keywords } of groups) {
-      for (const keyword of keywords) for (const spelling of spellingsOf(keyword)) trie.add(spelling, bit);
-    }
+  constructor(groups: readonly SpelledGroup[]) {
+    const trie = new Trie(groups.reduce((sum, { spellings }) => sum + bytesOf(spellings), 1));
+    for (const { bit, spellings } of groups) for (const spelling of spellings) trie.add(spelling, bit);
     trie.link();
-    this.next = Int32Array.from(trie.next.flat(), (state) => state << CLASS_BITS);
-    this.bits = Int32Array.from(trie.bits);
+    this.next = trie.next.slice(0, trie.count << CLASS_BITS);
+    this.bits = trie.bits.slice(0, trie.count);
     this.start = this.next[ByteClass.Boundary]!;
   }
 
@@ -39,40 +43,51 @@ export class KeywordAutomaton {
   }
 }
 
+/** States are numbered by 64, so that adding a class gives the place of the next one. */
 class Trie {
-  /** Rows of 64 states; 0 is the root, and in a row that is not linked yet it is "none". */
-  readonly next: number[][] = [new Array<number>(CLASS_COUNT).fill(0)];
-  readonly bits: number[] = [0];
+  /** 0 is the root, and in a row that is not linked yet it is "none". */
+  readonly next: Int32Array;
+  readonly bits: Int32Array;
+  count = 1;
+
+  /** @param limit states at most */
+  constructor(limit: number) {
+    this.next = new Int32Array(limit << CLASS_BITS);
+    this.bits = new Int32Array(limit);
+  }
 
   add(classes: readonly number[], bit: number): void {
     let state = 0;
     for (const one of classes) {
-      if (this.next[state]![one] === 0) {
-        this.next[state]![one] = this.next.length;
-        this.next.push(new Array<number>(CLASS_COUNT).fill(0));
-        this.bits.push(0);
-      }
-      state = this.next[state]![one]!;
+      if (this.next[state + one] === 0) this.next[state + one] = this.count++ << CLASS_BITS;
+      state = this.next[state + one]!;
     }
-    this.bits[state]! |= bit;
+    this.bits[state >>> CLASS_BITS]! |= bit;
   }
 
   /** Fills in, breadth first, where each state goes when no keyword goes on: to the longest suffix that is a state. */
   link(): void {
-    const suffix = new Array<number>(this.next.length).fill(0);
-    const queue = this.next[0]!.filter((state) => state !== 0);
-    for (const state of queue) {
-      const row = this.next[state]!;
-      const other = suffix[state]!;
-      this.bits[state]! |= this.bits[other]!;
+    const { next, bits } = this;
+    const suffix = new Int32Array(this.count);
+    const queue = new Int32Array(this.count);
+    let queued = 0;
+    for (let one = 0; one < CLASS_COUNT; one++) if (next[one] !== 0) queue[queued++] = next[one]!;
+    for (let i = 0; i < queued; i++) {
+      const state = queue[i]!;
+      const other = suffix[state >>> CLASS_BITS]!;
+      bits[state >>> CLASS_BITS]! |= bits[other >>> CLASS_BITS]!;
       for (let one = 0; one < CLASS_COUNT; one++) {
-        const child = row[one]!;
-        if (child === 0) row[one] = this.next[other]![one]!;
+        const child = next[state + one]!;
+        if (child === 0) next[state + one] = next[other + one]!;
         else {
-          suffix[child] = this.next[other]![one]!;
-          queue.push(child);
+          suffix[child >>> CLASS_BITS] = next[other + one]!;
+          queue[queued++] = child;
         }
       }
     }
   }
+}
+
+function bytesOf(spellings: readonly (readonly number[])[]): number {
+  return spellings.reduce((sum, { length }) => sum + length, 0);
 }

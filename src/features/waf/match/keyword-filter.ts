@@ -1,4 +1,4 @@
-import { CLASS_BITS, CLASS_COUNT, spellingsOf } from "./byte-class.ts";
+import { CLASS_BITS, CLASS_COUNT } from "./byte-class.ts";
 
 /**
  * Says of bytes, at some nanosecond a byte, that no keyword of a set is in them, or that one may be.
@@ -17,19 +17,20 @@ export class KeywordFilter {
   /** The state where a value begins; the previous class is ByteClass.Boundary there. */
   readonly start: number;
 
-  /** @param keywords see `spellingsOf` for how they are written */
-  constructor(keywords: readonly string[]) {
-    const spellings = [...new Set(keywords)].sort().flatMap(spellingsOf);
+  /** @param spellings of all keywords; see `spellingsOf` */
+  constructor(spellings: readonly (readonly number[])[]) {
     spellings.forEach((classes, index) => {
       this.enter(classes, index);
     });
     let start = -1;
+    let anyPair = -1;
     for (let pairs = 1; pairs < STAGES; pairs++) {
       for (let stage = 0; stage < STAGES - pairs; stage++) {
-        this.forAllPairs(stage, pairs - 1);
+        anyPair &= ~bitOf(stage, pairs - 1);
         start &= ~bitOf(stage, pairs - 1);
       }
     }
+    for (let i = 0; i < this.masks.length; i++) this.masks[i]! &= anyPair;
     this.start = start;
   }
 
@@ -47,10 +48,6 @@ export class KeywordFilter {
 
   private allow(left: number, right: number, stage: number, bucket: number): void {
     this.masks[(left << CLASS_BITS) | right]! &= ~bitOf(stage, bucket);
-  }
-
-  private forAllPairs(stage: number, bucket: number): void {
-    for (let i = 0; i < this.masks.length; i++) this.masks[i]! &= ~bitOf(stage, bucket);
   }
 }
 

@@ -1,4 +1,4 @@
-import { CRITICAL_SCORE, ERROR_SCORE } from "../waf-rule.ts";
+import { CRITICAL_SCORE, WARNING_SCORE } from "../waf-rule.ts";
 import { Sign } from "./sign.ts";
 import type { ValueRule } from "./value-rule.ts";
 
@@ -7,7 +7,7 @@ export const FILE_RULES: readonly ValueRule[] = [
   {
     id: "LFI-001",
     category: "lfi",
-    score: ERROR_SCORE,
+    score: WARNING_SCORE,
     description: "a path that climbs three folders or more",
     sign: Sign.ClimbingPath,
     matches: ["../../../a", "x/../../../../b", "..\\..\\..\\c", "....//....//....//d", "..;/..;/..;/e", "%2e%2e%2f%2e%2e%2f%2e%2e%2f"],
@@ -50,8 +50,8 @@ export const FILE_RULES: readonly ValueRule[] = [
     score: CRITICAL_SCORE,
     description: "a wrapper that reads files",
     sign: Sign.StreamWrapper,
-    matches: ["php://filter/convert.base64-encode/resource=index.php", "file:///etc/hosts", "phar://a.jpg", "expect://id", "zip://a.zip#b"],
-    passes: ["php://input vs $_POST", "zip:12345", "[dl] file:///C:/Users/me/x.html", "https://a.test/", "file:report.pdf"],
+    matches: ["php://filter/convert.base64-encode/resource=index.php", "[url] file:///etc/hosts", "phar://a.jpg", "expect://id", "zip://a.zip#b"],
+    passes: ["php://input vs $_POST", "zip:12345", "[dl] file:///C:/Users/me/x.html", "https://a.test/", "file:report.pdf", "file:///C:/temp/a.html"],
   },
   {
     id: "LFI-004",

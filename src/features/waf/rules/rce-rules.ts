@@ -1,4 +1,4 @@
-import { CRITICAL_SCORE, ERROR_SCORE, WARNING_SCORE } from "../waf-rule.ts";
+import { CRITICAL_SCORE, ERROR_SCORE, NOTICE_SCORE } from "../waf-rule.ts";
 import { Sign } from "./sign.ts";
 import type { ValueRule } from "./value-rule.ts";
 
@@ -39,7 +39,7 @@ export const RCE_RULES: readonly ValueRule[] = [
   {
     id: "RCE-002",
     category: "rce",
-    score: WARNING_SCORE,
+    score: NOTICE_SCORE,
     description: "a command that may be a column of a list, or a line of a manual",
     sign: Sign.ShellWord,
     matches: ["name;id", "cat a.txt | sort -u", "docker run $(pwd)"],

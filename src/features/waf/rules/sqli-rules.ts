@@ -1,4 +1,4 @@
-import { CRITICAL_SCORE, ERROR_SCORE, WARNING_SCORE } from "../waf-rule.ts";
+import { CRITICAL_SCORE, ERROR_SCORE, NOTICE_SCORE } from "../waf-rule.ts";
 import { Sign } from "./sign.ts";
 import type { ValueRule } from "./value-rule.ts";
 
@@ -125,7 +125,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
   {
     id: "SQLI-007",
     category: "sqli",
-    score: WARNING_SCORE,
+    score: NOTICE_SCORE,
     description: "SELECT … FROM a table",
     sign: Sign.SqlSelect,
     matches: ["select * from users", "SELECT name, mail FROM users WHERE id=1", "select count(*) from (select 1)"],

@@ -1,4 +1,4 @@
-import { CRITICAL_SCORE, ERROR_SCORE } from "../waf-rule.ts";
+import { CRITICAL_SCORE, NOTICE_SCORE } from "../waf-rule.ts";
 import { Sign } from "./sign.ts";
 import type { ValueRule } from "./value-rule.ts";
 
@@ -86,7 +86,7 @@ export const XSS_RULES: readonly ValueRule[] = [
   {
     id: "XSS-005",
     category: "xss",
-    score: ERROR_SCORE,
+    score: NOTICE_SCORE,
     description: "such an element in a body, where an article may embed a video",
     sign: Sign.EmbeddedElement,
     matches: ['[json] {"a":"<iframe src=https://v.test/embed/1>"}', "[form] a=<embed src=x>"],

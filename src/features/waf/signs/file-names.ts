@@ -2,7 +2,7 @@ import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { FILE_WORDS, FileWord, SOURCES, SYSTEM_FILES, WRAPPERS } from "./file-words.ts";
-import { isFileParameter, isReferralParameter } from "./parameter-names.ts";
+import { isFetchParameter, isFileParameter } from "./parameter-names.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -24,12 +24,12 @@ export class FileNames {
     this.judgeValue(value);
     for (let at = 0; at < length; ) {
       const isStart = isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && (at === 0 || !isPathByte(bytes[at - 1]!)));
-      at = isStart ? this.readClimbs(at) : at + 1;
+      at = isStart ? this.readClimbs(value, at) : at + 1;
     }
   }
 
   /** Counts the climbs of the path at `from`, and looks where they lead. @returns the offset behind the path */
-  private readClimbs(from: number): number {
+  private readClimbs(value: ValueReading, from: number): number {
     const { bytes } = this;
     let climbs = 0;
     let leadsToSystem = false;
@@ -45,7 +45,9 @@ export class FileNames {
       segment = at + 1;
     }
     const isSource = SOURCES.valueOf(bytes, behindDot(bytes, segment, at), at) !== 0;
-    if (climbs >= MIN_CLIMBS_TO_SYSTEM && (leadsToSystem || isSource)) this.report(Sign.SensitiveFile, from);
+    const isNamed = climbs >= MIN_CLIMBS_TO_SYSTEM && (leadsToSystem || isSource);
+    const isAsked = climbs >= MIN_CLIMBS && isFileParameter(value);
+    if (isNamed || isAsked || climbs >= MANY_CLIMBS) this.report(Sign.SensitiveFile, from);
     if (climbs >= MIN_CLIMBS) this.report(Sign.ClimbingPath, from);
     return at + 1;
   }
@@ -75,7 +77,7 @@ export class FileNames {
       return from;
     const kind = WRAPPERS.valueOf(bytes, from, at);
     if (kind === 0) return from;
-    if (!(kind === LOCAL && isReferralParameter(value))) this.report(Sign.StreamWrapper, from);
+    if (kind !== LOCAL || isFileParameter(value) || isFetchParameter(value)) this.report(Sign.StreamWrapper, from);
     return at + 3;
   }
 
@@ -176,6 +178,7 @@ const LOCAL = 2;
 /** Program texts import from folders above; the root of a file system is rarely so near. */
 const MIN_CLIMBS_TO_SYSTEM = 2;
 const MIN_CLIMBS = 3;
+const MANY_CLIMBS = 6;
 const MIN_SCHEME = 3;
 const LOWER_Z = 0x7a;
 const TILDE = 0x7e;

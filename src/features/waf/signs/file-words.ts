@@ -38,7 +38,7 @@ export const SOURCES: WordSet = new WordSet([
   [1, "php php5 asp aspx jsp ini conf cnf env bak sql sqlite htpasswd pem key cfg inc cgi properties"],
 ]);
 
-/** Schemes that read files: 1 in every case, 2 for a local file, which browsers report as the page they are on. */
+/** Schemes that read files: 1 in every case, 2 for a local file, where a file or a URL is due. */
 export const WRAPPERS: WordSet = new WordSet([
   [1, "php phar expect zip compress.zlib compress.bzip2 glob ogg rar ssh2.exec ssh2.shell zlib"],
   [2, "file"],

@@ -11,11 +11,6 @@ export function isIncludeParameter(value: ValueReading): boolean {
   return isNamed(value, INCLUDE);
 }
 
-/** Whether a value's name says that a program is included: no URL has any business there. */
-export function isCodeParameter(value: ValueReading): boolean {
-  return isNamed(value, CODE);
-}
-
 /** Whether a value's name says that the server is to fetch something. */
 export function isFetchParameter(value: ValueReading): boolean {
   return isNamed(value, FETCH);
@@ -43,9 +38,6 @@ const FILE: WordSet = new WordSet([
 const INCLUDE: WordSet = new WordSet([
   [1, "file path inc include template tpl folder dir lang locale module mod layout theme root conf config filename pg"],
   [1, "basepath base_path absolute_path abs_path basedir root_path rootpath skin plugin lib library"],
-]);
-const CODE: WordSet = new WordSet([
-  [1, "inc include include_path basepath base_path absolute_path abs_path root_path rootpath basedir"],
 ]);
 const FETCH: WordSet = new WordSet([
   [

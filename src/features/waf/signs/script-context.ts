@@ -207,7 +207,8 @@ export class ScriptContext {
   private isProgram(from: number): boolean {
     const { bytes } = this;
     let at = from;
-    while (bytes[at] !== 0 && bytes[at]! <= Byte.Space) at++;
+    // In a URL within a URL a plus is a space.
+    while ((bytes[at] !== 0 && bytes[at]! <= Byte.Space) || bytes[at] === PLUS) at++;
     const first = at;
     while (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
     const next = bytes[at]!;

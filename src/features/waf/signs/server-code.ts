@@ -258,8 +258,8 @@ function isWordByte(byte: number): boolean {
   return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore;
 }
 
-/** What a call is glued to: ( ; @ { | & - ! ` + , and a line's end. */
-const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c, 0x0a];
+/** What a call is glued to: ( ; @ { | & - ! ` + , */
+const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];
 /** What a value that is one call ends in: ) ; # / } and quotes. */
 const ENDS: readonly number[] = [0x29, 0x3b, 0x23, 0x2f, 0x7d, 0x22, 0x27];
 const MAX_DIGITS = 8;

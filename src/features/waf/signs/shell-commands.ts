@@ -126,7 +126,7 @@ export class ShellCommands {
   /** Whether what stands at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
-    if (bytes[from] === DOLLAR || bytes[from] === LESS || bytes[from] === GREATER) return true;
+    if (bytes[from] === DOLLAR || this.isRedirection(from)) return true;
     if (!isBlank(bytes[from]!) || bytes[from] === Byte.Lf) return false;
     let at = from;
     while (isBlank(bytes[at]!)) at++;
@@ -139,6 +139,16 @@ export class ShellCommands {
     if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
     if (command === Command.Service) return this.isVerb(at);
     return this.isFileName(at) || (isBroken && command === Command.Echo);
+  }
+
+  /** cat</etc/passwd, id>/tmp/x, and not the tag that ends an element. */
+  private isRedirection(from: number): boolean {
+    const { bytes } = this;
+    if (bytes[from] === GREATER) return bytes[from + 1]! > Byte.Space && bytes[from + 1] !== LESS;
+    if (bytes[from] !== LESS || (bytes[from + 1] !== Byte.Slash && bytes[from + 1] !== Byte.Dot)) return false;
+    let to = from + 2;
+    while (isNameByte(bytes[to]!)) to++;
+    return bytes[to] === Byte.Slash;
   }
 
   private isVerb(from: number): boolean {

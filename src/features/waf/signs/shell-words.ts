@@ -41,9 +41,10 @@ export const COMMANDS: WordSet = new WordSet([
   ],
   [
     Command.Argument,
-    "type copy del net reg sc wmic certutil bitsadmin rundll32 regsvr32 mshta cscript wscript taskkill",
+    "type copy del certutil bitsadmin rundll32 regsvr32 mshta cscript wscript taskkill",
   ],
   [Command.Argument, "schtasks vssadmin attrib findstr timeout set who w last top history alias service systemctl"],
+  [Command.Service, "net reg sc wmic"],
   [Command.Echo, "echo printf"],
   [Command.Shell, "sh bash zsh ksh dash csh tcsh fish ash rbash powershell pwsh cmd eval exec source iex"],
   [

@@ -4,7 +4,7 @@ import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
 import { isSelectList, isSelectOfTable, isUnion } from "./sql-select.ts";
 import { isStatement } from "./sql-statement.ts";
-import { SqlTokens } from "./sql-tokens.ts";
+import { isDigit, SqlTokens } from "./sql-tokens.ts";
 import { Sql } from "./sql-words.ts";
 
 /** What kind of thing an operand is. */
@@ -124,7 +124,7 @@ export class SqlBreakout {
     if (left !== Operand.Literal || this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     if (kind === Sql.Comment) return true;
     if (this.anchor !== Anchor.OddQuote) return false;
-    return kind === Sql.Logic || (kind === Sql.End && this.isTruth(next - 1));
+    return kind === Sql.Logic ? this.isNumber(next - 1) : kind === Sql.End && this.isTruth(next - 1);
   }
 
   private isComparison(left: Operand, at: number): boolean {
@@ -291,12 +291,18 @@ export class SqlBreakout {
     return first;
   }
 
+  /** Whether token `at` is a number, true or a text that begins with a digit. */
+  private isNumber(at: number): boolean {
+    const { tokens } = this;
+    const kind = tokens.kind(at);
+    return kind === Sql.Number || kind === Sql.Constant || isDigit(this.byteAt(tokens.from(at) + 1));
+  }
+
   /** Whether token `at` is '1 and no more: the application's own quote comes behind it. */
   private isTruth(at: number): boolean {
     const { tokens } = this;
-    const digit = this.byteAt(tokens.from(at) + 1);
-    const isDigit = digit >= Byte.Zero && digit <= Byte.Nine;
-    return tokens.kind(at) === Sql.OpenText && isDigit && tokens.to(at) - tokens.from(at) === 2;
+    const isOneDigit = isDigit(this.byteAt(tokens.from(at) + 1)) && tokens.to(at) - tokens.from(at) === 2;
+    return tokens.kind(at) === Sql.OpenText && isOneDigit;
   }
 
   private isWordAt(at: number): boolean {

@@ -130,7 +130,10 @@ export class SqlPhrases {
   /** Whether nothing but digits and brackets stands from `at` on, up to a comment. */
   private isWholeCall(at: number): boolean {
     let end = at;
-    while (isDigit(this.bytes[end]!) || this.bytes[end] === CLOSE || this.bytes[end] === Byte.Dot) end++;
+    while (isDigit(this.bytes[end]!) || this.bytes[end] === Byte.Dot) end++;
+    // Programs sleep for milliseconds, databases for seconds.
+    if (end - at > MAX_SECONDS_DIGITS) return false;
+    while (this.bytes[end] === CLOSE) end++;
     return end === this.length || this.bytes[end] === Byte.Hash || this.bytes[end] === Byte.Dash;
   }
 
@@ -236,6 +239,7 @@ const VARIABLES: WordSet = new WordSet([
 ]);
 const MAX_WORD_BYTES = 12;
 const MAX_BLANKS = 32;
+const MAX_SECONDS_DIGITS = 2;
 const APOSTROPHE = 0x27;
 const OPEN = 0x28;
 const CLOSE = 0x29;

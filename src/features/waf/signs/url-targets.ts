@@ -3,7 +3,7 @@ import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { HostKind, HostReading } from "./network-address.ts";
-import { isCodeParameter, isFetchParameter, isFileParameter, isIncludeParameter, isReferralParameter } from "./parameter-names.ts";
+import { isFetchParameter, isFileParameter, isIncludeParameter, isReferralParameter } from "./parameter-names.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /** Finds URLs that make a server fetch what it should not: its own network, a cloud's credentials, a foreign program. */
@@ -100,7 +100,7 @@ export class UrlTargets {
     if (isProgram && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
     if ((isProgram && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
     const isForeign = extension === FOREIGN || scheme === Scheme.File;
-    if ((isProgram && isIncludeParameter(value)) || isCodeParameter(value)) this.report(Sign.IncludedUrl, at);
+    if (isProgram && isIncludeParameter(value)) this.report(Sign.IncludedUrl, at);
     else if (isForeign && isFileParameter(value)) this.report(Sign.IncludedUrl, at);
   }
 

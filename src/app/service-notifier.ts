@@ -2,7 +2,7 @@
  * Tells systemd how the service stands, where it asked to be told (`Type=notify`). The protocol wants a Unix datagram
  * socket, which the runtime does not offer, so the tool that comes with systemd sends the message. sd_notify(3).
  */
-export class ServiceManager {
+export class ServiceNotifier {
   private readonly isThere: boolean;
   private readonly watchdogMs: number;
 
