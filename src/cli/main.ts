@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, { readonly run: Command; readonly summar
   check: { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" },
   validate: { run: checkWithRules, summary: "the same as check" },
   init: { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" },
+  waf: { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" },
   version: { run: runVersion, summary: "print the version" },
   help: { run: runHelp, summary: "print this text, or with a command's name that command's help" },
 };
@@ -47,6 +48,11 @@ async function checkWithRules(args: readonly string[], io: CommandIo): Promise<n
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
   });
+}
+
+async function explainWaf(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runWaf } = await import("./waf.ts");
+  return runWaf(args, io);
 }
 
 function runVersion(_args: readonly string[], io: CommandIo): number {

@@ -235,12 +235,12 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   replyOver(request: H1Request): void {
     const { closeAfter } = request;
-    const { bodyDone, fault } = request.exchange;
+    const { bodyDone } = request.exchange;
     if (!bodyDone && !closeAfter) this.startDraining(request);
     else {
       this.release();
-      const maySend = !bodyDone || fault !== Fault.None || this.input.length > 0;
-      if (closeAfter) this.life.startClosing(maySend);
+      // The client may still be sending whatever we have seen: closing at once could destroy the answer.
+      if (closeAfter) this.life.startClosing(true);
     }
     this.pump();
   }

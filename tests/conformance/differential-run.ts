@@ -16,17 +16,21 @@ const seed = Number(values.seed);
 const count = Number(values.count ?? (values.long ? LONG : SHORT));
 
 console.log(`seed ${seed}, ${count} mutations`);
-const differential = await Differential.start();
-for (const line of differential.absent) console.log(`left out: ${line}`);
-const residentMb = () => differential.resident.map((bytes) => (bytes / 2 ** 20).toFixed(0)).join(", ");
-const before = residentMb();
 try {
+  await run();
+} catch (error) {
+  // Not thrown on: Bun would end without the exit handlers that end gateways and origins.
+  console.log(error instanceof DifferentialFailure ? error.message : error);
+  process.exit(1);
+}
+
+async function run(): Promise<void> {
+  const differential = await Differential.start();
+  for (const line of differential.absent) console.log(`left out: ${line}`);
+  const residentMb = () => differential.resident.map((bytes) => (bytes / 2 ** 20).toFixed(0)).join(", ");
+  const before = residentMb();
   const tally = await differential.run({ seed, count, seconds: Number.POSITIVE_INFINITY });
   console.log(`${differential.laneNames.join(", ")}: no difference`, tally);
-} catch (error) {
-  console.log(error instanceof DifferentialFailure ? error.message : error);
-  process.exitCode = 1;
-} finally {
   console.log(`resident memory of each gateway in MiB: ${before} before, ${residentMb()} after`);
   await differential.stop();
 }

@@ -122,7 +122,7 @@ function takeFromSeen(request: ReferenceRequest, reply: Reply, unseen: SeenReque
   const isSame = first !== undefined && first.method === request.method && first.body === request.body;
   if (request.goesTo === "gateway") return null;
   if (request.goesTo === "open" || request.isDoubtful) {
-    if (isSame && reply.status === 200) unseen.shift();
+    if (isSame && reply.status === 200 && reply.fields.get("server") !== "edge") unseen.shift();
     return null;
   }
   if (!isSame || first.target !== request.forwardedTarget) {

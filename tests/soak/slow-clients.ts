@@ -22,8 +22,13 @@ const seconds = Number(values.seconds);
 const origin = startSlowOrigin();
 const wrong: string[] = [];
 
-await runModes();
-await runUploads();
+try {
+  await runModes();
+  await runUploads();
+} catch (error) {
+  // Not thrown on: Bun would end without the exit handlers that end the gateway.
+  wrong.push(String(error));
+}
 origin.stop();
 for (const line of wrong) console.log(`wrong: ${line}`);
 process.exit(wrong.length === 0 ? 0 : 1);

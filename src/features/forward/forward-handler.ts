@@ -70,7 +70,11 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
       ex.sink.abort(ex, Fault.LoopDetected);
       return Verdict.Done;
     }
-    if (ex.request.upgrade && !isForwardableUpgrade(ex.request)) ex.request.upgrade = false;
+    if (ex.request.upgrade && !isForwardableUpgrade(ex.request)) {
+      ex.request.upgrade = false;
+      // The client may take the answer for consent; nothing of what follows is to be read as HTTP/1.1.
+      ex.reply.close = true;
+    }
     this.requestIds.assign(ex);
     if (this.keepsBody(ex)) {
       const body = new ReplayBody(ex, this, this.bodies);

@@ -25,7 +25,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held {
 
   /** The body is complete: the request is one with a Content-Length from here on. */
   onBodyEnd(ex: Exchange): void {
-    ex.request.framing = this.store.length > 0 ? Framing.Length : Framing.None;
+    ex.request.framing = Framing.Length;
     ex.request.contentLength = this.store.length;
     ex.flow = this;
     ex.body = NOBODY;

@@ -1,10 +1,11 @@
 import { Byte, LOWER } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
-import { COOKIE_ROLES, mayHoldKeyword, Role, URL_ROLES, VALUE_ROLES } from "./match/escaped-scan.ts";
-import type { InspectionTables } from "./match/inspection-tables.ts";
+import { COOKIE_BYTES, findFamilies, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
+import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { Place } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
+import { AGENT_FAMILIES, EXTENSION_FAMILIES } from "./rules/family.ts";
 import type { ValueInspector } from "./value-inspector.ts";
 
 /** How a header's value is read. */
@@ -22,13 +23,14 @@ const enum Reading {
  * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
  */
-export function mayHeadersMatch(tables: InspectionTables, headers: HeaderBlock): boolean {
+export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBlock): boolean {
   const { bytes, spans, count } = headers;
   for (let i = 0; i < count; i++) {
     const reading = readingOf(headers, i);
     if (reading === Reading.None) continue;
-    const filter = reading === Reading.Agent ? tables.agent : tables.header;
-    if (mayHoldKeyword(filter, ROLES[reading]!, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)) return true;
+    const families = reading === Reading.Agent ? AGENT_FAMILIES : EXTENSION_FAMILIES;
+    const found = findFamilies(automaton, KINDS[reading]!, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+    if ((found & families) !== 0) return true;
   }
   return count > 0 && hasLookup(headers);
 }
@@ -63,7 +65,7 @@ function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: numb
   for (let from = spans[index * 4 + 2]!; from < to; ) {
     let end = from;
     let valueFrom = from;
-    for (; end < to && URL_ROLES[bytes[end]!] !== Role.Separator; end++) {
+    for (; end < to && URL_BYTES[bytes[end]!] !== Role.Separator; end++) {
       if (valueFrom === from && bytes[end] === Byte.Equals) valueFrom = end + 1;
     }
     value.loadEscaped(bytes, valueFrom, end, true);
@@ -103,12 +105,12 @@ function isLookup(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 const READINGS: Uint8Array = readings();
-const ROLES: Readonly<Record<Reading, Uint8Array>> = {
-  [Reading.None]: VALUE_ROLES,
-  [Reading.Agent]: VALUE_ROLES,
-  [Reading.Url]: URL_ROLES,
-  [Reading.Cookie]: COOKIE_ROLES,
-  [Reading.Value]: VALUE_ROLES,
+const KINDS: Readonly<Record<Reading, Uint8Array>> = {
+  [Reading.None]: VALUE_BYTES,
+  [Reading.Agent]: VALUE_BYTES,
+  [Reading.Url]: URL_BYTES,
+  [Reading.Cookie]: COOKIE_BYTES,
+  [Reading.Value]: VALUE_BYTES,
 };
 const DOLLAR = 0x24;
 const LOWER_X = 0x78;

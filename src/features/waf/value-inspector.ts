@@ -1,10 +1,17 @@
 import { LOWER } from "../../core/ascii.ts";
 import { MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
 import type { Findings } from "./findings.ts";
-import { inspectionTables } from "./match/inspection-tables.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, Place, type ValueReading } from "./match/value-reading.ts";
-import { AGENT_FAMILIES, BODY_FAMILIES, EXTENSION_FAMILIES, Family, HEADER_FAMILIES, QUERY_FAMILIES } from "./rules/family.ts";
+import {
+  AGENT_FAMILIES,
+  BODY_FAMILIES,
+  EXTENSION_FAMILIES,
+  Family,
+  HEADER_FAMILIES,
+  QUERY_FAMILIES,
+} from "./rules/family.ts";
+import { keywordAutomaton } from "./rules/keyword-tables.ts";
 import { Sign } from "./rules/sign.ts";
 import { FileNames } from "./signs/file-names.ts";
 import { LookupExpressions } from "./signs/lookup-expressions.ts";
@@ -25,7 +32,7 @@ export class ValueInspector {
   /** The caller loads it; see `inspect`. */
   readonly value: ValueReading;
   private readonly findings: Findings;
-  private readonly automaton: KeywordAutomaton = inspectionTables().automaton;
+  private readonly automaton: KeywordAutomaton = keywordAutomaton();
   private readonly sqlBreakout: SqlBreakout = new SqlBreakout();
   private readonly sqlPhrases: SqlPhrases = new SqlPhrases();
   private readonly markup: MarkupScan = new MarkupScan();

@@ -3,11 +3,13 @@ import { inspectBody } from "./body/body-inspector.ts";
 import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
-import { mayHoldKeyword, PAIR_ROLES } from "./match/escaped-scan.ts";
-import { type InspectionTables, inspectionTables } from "./match/inspection-tables.ts";
+import { findFamilies, PAIR_BYTES } from "./match/escaped-scan.ts";
+import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { Place, ValueReading } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
+import { QUERY_FAMILIES } from "./rules/family.ts";
+import { keywordAutomaton } from "./rules/keyword-tables.ts";
 import { TRAVERSAL_RULES, TraversalSign } from "./traversal-rules.ts";
 import { maySpellDotDot, TraversalScan } from "./traversal-scan.ts";
 import { ValueInspector } from "./value-inspector.ts";
@@ -16,7 +18,7 @@ import { ValueInspector } from "./value-inspector.ts";
 export class WafInspector {
   readonly findings: Findings;
   private readonly routes: RouteFacts;
-  private readonly tables: InspectionTables = inspectionTables();
+  private readonly automaton: KeywordAutomaton = keywordAutomaton();
   private readonly traversal: TraversalScan = new TraversalScan();
   private readonly values: ValueInspector;
 
@@ -39,7 +41,7 @@ export class WafInspector {
   inspect(head: RequestHead): number {
     const mayClimb = maySpellDotDot(head);
     const mayQuery = head.queryTo > head.pathTo && this.mayQueryMatch(head);
-    const mayHeaders = mayHeadersMatch(this.tables, head.headers);
+    const mayHeaders = mayHeadersMatch(this.automaton, head.headers);
     if (this.findings.score > 0) this.findings.begin(head);
     if (!mayClimb && !mayQuery && !mayHeaders) return 0;
     this.findings.begin(head);
@@ -59,13 +61,14 @@ export class WafInspector {
   inspectBody(head: RequestHead, headScore: number, bytes: Uint8Array, from: number, to: number): number {
     if (headScore > 0) this.inspect(head);
     else this.findings.begin(head);
-    inspectBody(this.values, this.findings, this.tables.body, head.headers, bytes, from, to);
+    inspectBody(this.values, this.findings, this.automaton, head.headers, bytes, from, to);
     this.findings.end();
     return this.findings.score;
   }
 
   private mayQueryMatch(head: RequestHead): boolean {
-    return mayHoldKeyword(this.tables.query, PAIR_ROLES, head.bytes, head.pathTo + 1, head.queryTo);
+    const families = findFamilies(this.automaton, PAIR_BYTES, head.bytes, head.pathTo + 1, head.queryTo);
+    return (families & QUERY_FAMILIES) !== 0;
   }
 
   private inspectPath(head: RequestHead): void {

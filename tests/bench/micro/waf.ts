@@ -8,7 +8,9 @@ const NO_ROUTES = { exactId: () => -1, prefixId: () => -1 };
 const inspector = new WafInspector([], NO_ROUTES);
 
 function headOf(target: string, lines: readonly string[] = []): RequestHead {
-  const bytes = Buffer.from(["GET ", target, " HTTP/1.1\r\nHost: a.test\r\n", ...lines.map((line) => `${line}\r\n`), "\r\n"].join(""));
+  const bytes = Buffer.from(
+    ["GET ", target, " HTTP/1.1\r\nHost: a.test\r\n", ...lines.map((line) => `${line}\r\n`), "\r\n"].join(""),
+  );
   const head = new RequestHead();
   head.reset(bytes);
   const parser = new RequestParser(bytes.length);
@@ -37,7 +39,8 @@ const BROWSER = [
   "Referer: https://shop.example.test/women/shoes?page=2&sort=price_asc",
   "Cookie: _ga=GA1.2.1234567890.1700000000; session=hGq3kTz9vVbN2mXw8cRj5yLp; lang=en-US; theme=dark",
 ];
-const QUERY = "/search?q=red+running+shoes&category=footwear&page=2&sort=price_asc&utm_source=newsletter&utm_campaign=spring_2024";
+const QUERY =
+  "/search?q=red+running+shoes&category=footwear&page=2&sort=price_asc&utm_source=newsletter&utm_campaign=spring_2024";
 const OAUTH =
   "/authorize?client_id=web&redirect_uri=https%3A%2F%2Fapp.example.test%2Fauth%2Fcallback&response_type=code&scope=openid+profile&state=af0ifjsldkj";
 const ROWS = Array.from({ length: 27 }, (_, i) => ({
@@ -55,6 +58,10 @@ benchHead("query with O'Brien and a select", headOf("/search?q=O%27Brien+and+son
 benchHead("attack in the query", headOf("/item?id=1%27%20union%20select%201,2,3--"), true);
 benchHead("attack in the path", headOf("/static/%2e%2e/%2e%2e/etc/passwd"), true);
 benchBody(`JSON of ${JSON.stringify(ROWS).length} bytes`, "application/json", JSON.stringify(ROWS));
-benchBody("form of 1 KiB", "application/x-www-form-urlencoded", `text=${"The+quick+brown+fox%2C+then+rests. ".trim().repeat(29)}`);
+benchBody(
+  "form of 1 KiB",
+  "application/x-www-form-urlencoded",
+  `text=${"The+quick+brown+fox%2C+then+rests. ".trim().repeat(29)}`,
+);
 const prose = { text: "It's the players' room; 'select' a plan & drop by, isn't it? ".repeat(66) };
 benchBody("JSON of 4 KiB of prose with quotes", "application/json", JSON.stringify(prose));

@@ -65,7 +65,9 @@ describe("how a connection ends", () => {
     const session = new ClientSession(ECHO_TARGET);
     session.send(request);
     expect(repliesIn(session.got)[0]!.fields.get("connection")).toBe("close");
-    expect(session.endings).toEqual(["end"]);
+    expect(session.endings).toEqual(["shutdown"]);
+    session.end();
+    expect(session.endings).toEqual(["shutdown", "end"]);
     expect(session.closes).toBe(1);
   });
 
@@ -92,7 +94,7 @@ describe("how a connection ends", () => {
     });
     session.send(get("/a"));
     expect(repliesIn(session.got)[0]!.fields.get("connection")).toBe("close");
-    expect(session.endings).toEqual(["end"]);
+    expect(session.endings).toEqual(["shutdown"]);
   });
 
   test("a body of unknown length for HTTP/1.0 ends with the connection", () => {
@@ -104,7 +106,7 @@ describe("how a connection ends", () => {
     session.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     expect(session.got).toEndWith("Connection: close\r\n\r\nabc");
     expect(session.got).not.toContain("chunked");
-    expect(session.endings).toEqual(["end"]);
+    expect(session.endings).toEqual(["shutdown"]);
   });
 
   test("a shutdown ends an idle connection after a moment, and a busy one with its answer", () => {
@@ -121,7 +123,7 @@ describe("how a connection ends", () => {
     expect(busy.endings).toEqual([]);
     busy.inTurn(() => late.answer());
     expect(repliesIn(busy.got)[0]!.fields.get("connection")).toBe("close");
-    expect(busy.endings).toEqual(["end"]);
+    expect(busy.endings).toEqual(["shutdown"]);
   });
 
   test("a shutdown lets an answer that the client is still reading go out whole", () => {

@@ -181,7 +181,7 @@ describe("a tunnel to an origin", () => {
     session.client.send(UPGRADE);
     connect.last.open().send(OK);
     expect(repliesIn(session.client.got)[0]!.fields.get("connection")).toBe("close");
-    expect(session.client.endings).toEqual(["end"]);
+    expect(session.client.endings).toEqual(["shutdown"]);
     expect(session.kept).toBe(1);
   });
 

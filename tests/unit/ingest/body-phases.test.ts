@@ -73,7 +73,7 @@ describe("normalising", () => {
   });
 
   test.each([
-    ["", Framing.None],
+    ["", Framing.Length],
     ["hello", Framing.Length],
   ])("makes a request with the exact length of %j", (text, framing) => {
     const ex = chunkedExchange(bodyRoute());

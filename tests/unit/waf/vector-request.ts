@@ -28,7 +28,8 @@ export function inspectVector(vector: string): VectorResult {
 export function requestOf(vector: string): WafQuestion {
   const [, place = "q", text = ""] = /^(?:\[([^\]\s]+)\] )?(.*)$/s.exec(vector)!;
   const type = place === "type" ? text : TYPES[place];
-  if (type !== undefined) return { ...PLAIN, method: "POST", headers: [`Content-Type: ${type}`], body: bodyOf(place, text) };
+  if (type !== undefined)
+    return { ...PLAIN, method: "POST", headers: [`Content-Type: ${type}`], body: bodyOf(place, text) };
   if (place === "?") return { ...PLAIN, target: `/x?${escaped(text, KEPT_IN_QUERY)}` };
   if (place === "target") return { ...PLAIN, target: text };
   if (place === "cookie") return { ...PLAIN, headers: [`Cookie: ${text}`] };
@@ -46,7 +47,7 @@ function bodyOf(place: string, text: string): Uint8Array {
 /** Percent-encodes UTF-8 but for the kept bytes; an escape that is there stays one. */
 function escaped(text: string, kept: RegExp): string {
   const bytes = Buffer.from(text, "utf8").toString("latin1");
-  return bytes.replace(/%[0-9a-fA-F]{2}|[^]/g, (part) => {
+  return bytes.replace(/%[0-9a-fA-F]{2}|[\s\S]/g, (part) => {
     if (part.length === 3 || kept.test(part)) return part;
     return part === " " ? "+" : `%${part.charCodeAt(0).toString(16).padStart(2, "0")}`;
   });

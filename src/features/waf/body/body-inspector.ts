@@ -1,20 +1,21 @@
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import type { Findings } from "../findings.ts";
-import { mayHoldKeyword, PAIR_ROLES } from "../match/escaped-scan.ts";
-import type { KeywordFilter } from "../match/keyword-filter.ts";
+import { findFamilies, PAIR_BYTES } from "../match/escaped-scan.ts";
+import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { Place } from "../match/value-reading.ts";
 import { inspectPairs } from "../pair-inspector.ts";
+import { BODY_FAMILIES } from "../rules/family.ts";
 import { Sign } from "../rules/sign.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { BodyType, bodyTypeOf, typeParameter } from "./body-type.ts";
-import { inspectJson, mayJsonHoldKeyword } from "./json-strings.ts";
+import { findJsonFamilies, inspectJson } from "./json-strings.ts";
 import { inspectMultipart } from "./multipart-parts.ts";
 
 /** Inspects the beginning of a body as its Content-Type says. */
 export function inspectBody(
   inspector: ValueInspector,
   findings: Findings,
-  filter: KeywordFilter,
+  automaton: KeywordAutomaton,
   headers: HeaderBlock,
   bytes: Uint8Array,
   from: number,
@@ -27,11 +28,12 @@ export function inspectBody(
   if (HIDING_CHARSETS.some((one) => charset.startsWith(one))) findings.found(Sign.HiddenCharset, 0);
   switch (type) {
     case BodyType.Form:
-      if (!mayHoldKeyword(filter, PAIR_ROLES, bytes, from, to)) return;
+      if ((findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) === 0) return;
       inspectPairs(inspector, Place.Body, AMPERSAND, bytes, from, to);
       return;
     case BodyType.Json:
-      if (mayJsonHoldKeyword(filter, bytes, from, to)) inspectJson(inspector, bytes, from, to);
+      if ((findJsonFamilies(automaton, bytes, from, to) & BODY_FAMILIES) === 0) return;
+      inspectJson(inspector, bytes, from, to);
       return;
     case BodyType.Multipart:
       if (!inspectMultipart(inspector, findings, typeParameter(headers, "boundary"), bytes, from, to)) {

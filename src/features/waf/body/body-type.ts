@@ -1,4 +1,4 @@
-import { Byte, equalsLower, latin1, LOWER } from "../../../core/ascii.ts";
+import { Byte, equalsLower, LOWER, latin1 } from "../../../core/ascii.ts";
 import { sliceText } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-id.ts";

@@ -1,36 +1,33 @@
 import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
-import { ByteClass, CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
+import { CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
 import { isPlainName } from "../match/escaped-scan.ts";
-import { isSuspicious, type KeywordFilter } from "../match/keyword-filter.ts";
+import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 
 /**
- * Whether a keyword of the filter may be in one of the strings of a JSON text, or the text is none of JSON. One pass;
+ * The families of all keywords in the strings of a JSON text; all there are where the text is none of JSON. One pass;
  * the text may be cut off anywhere.
  */
-export function mayJsonHoldKeyword(filter: KeywordFilter, bytes: Uint8Array, from: number, to: number): boolean {
-  const { masks, start } = filter;
-  let all = -1;
+export function findJsonFamilies(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+  const { next, bits, start } = automaton;
+  let found = 0;
   for (let at = from; at < to; at++) {
     const outside = OUTSIDE[bytes[at]!]!;
     if (outside === 1) continue;
-    if (outside === 0) return true;
+    if (outside === 0) return ALL_FAMILIES;
     let state = start;
-    let previous: number = ByteClass.Boundary;
     for (at++; at < to && bytes[at] !== Byte.Quote; at++) {
       let byte = bytes[at]!;
       if (byte === Byte.Backslash) {
         byte = escaped(bytes, at + 1, to);
         at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
       }
-      const one = CLASS_OF[byte]!;
-      state = (state << 8) | masks[(previous << CLASS_BITS) | one]!;
-      all &= state;
-      previous = one;
+      state = next[(state << CLASS_BITS) | CLASS_OF[byte]!]!;
+      found |= bits[state]!;
     }
   }
-  return isSuspicious(all);
+  return found;
 }
 
 /** Inspects all names and strings of a JSON text, or the whole text as one value where it is no JSON. */
@@ -164,6 +161,7 @@ function stringEnd(bytes: Uint8Array, from: number, to: number): number {
   return Math.min(at, to);
 }
 
+const ALL_FAMILIES = -1;
 const MAX_DEPTH = 64;
 const QUOTE = 2;
 const LOWER_U = 0x75;

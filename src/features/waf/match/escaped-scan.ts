@@ -1,16 +1,11 @@
 import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
-import { ByteClass, CLASS_BITS, CLASS_OF } from "./byte-class.ts";
-import { isSuspicious, type KeywordFilter } from "./keyword-filter.ts";
+import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF } from "./byte-class.ts";
+import type { KeywordAutomaton } from "./keyword-automaton.ts";
 
-const AMPERSAND = 0x26;
-const PLUS = 0x2b;
-
-/** What a byte does between values. */
+/** What a byte is that is not simply part of a value; above all classes, so that one table tells both. */
 export const enum Role {
-  /** It is part of a value. */
-  None = 0,
   /** It begins an escape. */
-  Escape,
+  Escape = 64,
   /** It stands for a space. */
   Plus,
   /** It ends a value, and the next part begins. */
@@ -19,70 +14,67 @@ export const enum Role {
   Assign,
 }
 
-/** a=1&b=2, as in queries and forms. */
-export const PAIR_ROLES: Uint8Array = table((byte) => {
-  if (byte === Byte.Percent) return Role.Escape;
-  if (byte === PLUS) return Role.Plus;
-  if (byte === AMPERSAND) return Role.Separator;
-  return byte === Byte.Equals ? Role.Assign : Role.None;
+/** a=1&b=2, as in queries and forms: the class of each byte, or its role. */
+export const PAIR_BYTES: Uint8Array = bytesWith({
+  "%": Role.Escape,
+  "+": Role.Plus,
+  "&": Role.Separator,
+  "=": Role.Assign,
 });
-
 /** A URL with its query: /a/b?c=1&d=2. */
-export const URL_ROLES: Uint8Array = table((byte) => (byte === Byte.Question ? Role.Separator : PAIR_ROLES[byte]!));
-
-/** a=1; b=2 */
-export const COOKIE_ROLES: Uint8Array = table((byte) => {
-  if (byte === Byte.Semicolon) return Role.Separator;
-  if (byte === Byte.Percent) return Role.Escape;
-  return byte === Byte.Equals ? Role.Assign : Role.None;
+export const URL_BYTES: Uint8Array = bytesWith({
+  "%": Role.Escape,
+  "+": Role.Plus,
+  "?": Role.Separator,
+  "&": Role.Separator,
+  "=": Role.Assign,
 });
-
+/** a=1; b=2 */
+export const COOKIE_BYTES: Uint8Array = bytesWith({ "%": Role.Escape, ";": Role.Separator, "=": Role.Assign });
 /** One value, whatever is in it. */
-export const VALUE_ROLES: Uint8Array = table((byte) => (byte === Byte.Percent ? Role.Escape : Role.None));
+export const VALUE_BYTES: Uint8Array = bytesWith({ "%": Role.Escape });
 
 /**
- * Whether a keyword of the filter may be in one of the values in `bytes[from, to)`, escapes undone once. This is all
- * that a benign request costs: one pass, no call, nothing allocated.
+ * The families of all keywords in the values in `bytes[from, to)`, escapes undone once. This is all that a benign
+ * request costs: one pass, no call, nothing allocated.
+ * @param kinds one of the tables above
  */
-export function mayHoldKeyword(
-  filter: KeywordFilter,
-  roles: Uint8Array,
+export function findFamilies(
+  automaton: KeywordAutomaton,
+  kinds: Uint8Array,
   bytes: Uint8Array,
   from: number,
   to: number,
-): boolean {
-  const { masks, start } = filter;
+): number {
+  const { next, bits, start } = automaton;
   let state = start;
-  let all = -1;
-  let previous: number = ByteClass.Boundary;
+  let found = 0;
   let isAssigned = false;
   for (let at = from; at < to; at++) {
-    let byte = bytes[at]!;
-    const role = roles[byte]!;
-    if (role !== Role.None) {
-      if (role === Role.Escape) {
-        if (at + 2 < to) {
-          const high = HEX_VALUE[bytes[at + 1]!]!;
-          const low = HEX_VALUE[bytes[at + 2]!]!;
-          if ((high | low) < 16) {
-            byte = high * 16 + low;
-            at += 2;
-          }
+    let one = kinds[bytes[at]!]!;
+    if (one >= CLASS_COUNT) {
+      if (one >= Role.Separator) {
+        if (one === Role.Separator || !isAssigned) {
+          isAssigned = one === Role.Assign;
+          state = start;
+          continue;
         }
-      } else if (role === Role.Plus) byte = Byte.Space;
-      else if (role === Role.Separator || !isAssigned) {
-        isAssigned = role === Role.Assign;
-        state = start;
-        previous = ByteClass.Boundary;
-        continue;
+        one = EQUALS_CLASS;
+      } else if (one === Role.Plus) one = ByteClass.Space;
+      else {
+        const high = at + 2 < to ? HEX_VALUE[bytes[at + 1]!]! : NO_DIGIT;
+        const low = high === NO_DIGIT ? NO_DIGIT : HEX_VALUE[bytes[at + 2]!]!;
+        if (low === NO_DIGIT) one = PERCENT_CLASS;
+        else {
+          one = CLASS_OF[high * 16 + low]!;
+          at += 2;
+        }
       }
     }
-    const one = CLASS_OF[byte]!;
-    state = (state << 8) | masks[(previous << CLASS_BITS) | one]!;
-    all &= state;
-    previous = one;
+    state = next[(state << CLASS_BITS) | one]!;
+    found |= bits[state]!;
   }
-  return isSuspicious(all);
+  return found;
 }
 
 /**
@@ -104,3 +96,11 @@ const PLAIN: Uint8Array = table((byte) => {
   const isLetter = lower >= 0x61 && lower <= 0x7a;
   return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dash || byte === Byte.Underscore ? 1 : 0;
 });
+
+function bytesWith(roles: Readonly<Record<string, Role>>): Uint8Array {
+  return table((byte) => roles[String.fromCharCode(byte)] ?? CLASS_OF[byte]!);
+}
+
+const NO_DIGIT = 255;
+const EQUALS_CLASS: number = CLASS_OF[Byte.Equals]!;
+const PERCENT_CLASS: number = CLASS_OF[Byte.Percent]!;

@@ -6,16 +6,17 @@ export class WordSet {
   private readonly values: readonly number[];
   /** Index of a word plus 1, by hash; the next free place is taken where two words meet. */
   private readonly places: Uint16Array;
-  private readonly longest: number;
+  /** By first byte, a bit for each length that words have: most words that are asked for fail here. */
+  private readonly lengths: Int32Array = new Int32Array(256);
 
   /** @param groups words separated by blanks, by the number that stands for them; not 0 */
   constructor(groups: readonly (readonly [value: number, words: string])[]) {
     const all = groups.flatMap(([value, words]) => words.split(" ").map((word) => [value, latin1(word)] as const));
     this.values = all.map(([value]) => value);
     this.words = all.map(([, word]) => word);
-    this.longest = Math.max(...this.words.map((word) => word.length));
     this.places = new Uint16Array(2 ** Math.ceil(Math.log2(this.words.length * 2 + 1)));
     this.words.forEach((word, index) => {
+      this.lengths[word[0]!]! |= lengthBit(word.length);
       let place = hashOf(word, 0, word.length) & (this.places.length - 1);
       while (this.places[place] !== 0) place = (place + 1) & (this.places.length - 1);
       this.places[place] = index + 1;
@@ -24,7 +25,7 @@ export class WordSet {
 
   /** @returns the number of the word in `bytes[from, to)`, 0 where it is none */
   valueOf(bytes: Uint8Array, from: number, to: number): number {
-    if (to <= from || to - from > this.longest) return 0;
+    if (to <= from || (this.lengths[bytes[from]!]! & lengthBit(to - from)) === 0) return 0;
     const mask = this.places.length - 1;
     let place = hashOf(bytes, from, to) & mask;
     for (let index = this.places[place]!; index !== 0; index = this.places[place]!) {
@@ -33,6 +34,11 @@ export class WordSet {
     }
     return 0;
   }
+}
+
+/** Lengths from 31 on share a bit. */
+function lengthBit(length: number): number {
+  return 1 << Math.min(length, 31);
 }
 
 function equals(word: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {

@@ -17,7 +17,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "1 /*!50000union*/ /*!50000select*/ 1",
       'x") union distinct select version(),2#',
       "1%27 union(select(1),2)",
-      "[json] {\"id\":\"0 union select @@version\"}",
+      '[json] {"id":"0 union select @@version"}',
     ],
     passes: [
       "european union select committee",
@@ -83,7 +83,13 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "1;update users set admin=1",
       "1;shutdown--",
     ],
-    passes: ["I came; drop me a line", "10; select a plan", "1; update your profile", "red; green; blue", "5; create an account"],
+    passes: [
+      "I came; drop me a line",
+      "10; select a plan",
+      "1; update your profile",
+      "red; green; blue",
+      "5; create an account",
+    ],
   },
   {
     id: "SQLI-005",
@@ -119,7 +125,14 @@ export const SQLI_RULES: readonly ValueRule[] = [
     score: ERROR_SCORE,
     description: "catalogs and variables of a database, and strings put together from codes",
     sign: Sign.SqlCatalog,
-    matches: ["information_schema.tables", "x from sqlite_master", "@@version", "char(65,66,67)", "chr(65)||chr(66)", "concat(0x7e,1)"],
+    matches: [
+      "information_schema.tables",
+      "x from sqlite_master",
+      "@@version",
+      "char(65,66,67)",
+      "chr(65)||chr(66)",
+      "concat(0x7e,1)",
+    ],
     passes: ["information schema", "user@@example", "chart(65)", "varchar(255)", "char(10)"],
   },
   {
@@ -129,7 +142,13 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "SELECT … FROM a table",
     sign: Sign.SqlSelect,
     matches: ["select * from users", "SELECT name, mail FROM users WHERE id=1", "select count(*) from (select 1)"],
-    passes: ["select a plan from the list", "select", "please select one from the menu", "selection from 5", "select all"],
+    passes: [
+      "select a plan from the list",
+      "select",
+      "please select one from the menu",
+      "selection from 5",
+      "select all",
+    ],
   },
   {
     id: "SQLI-008",
@@ -137,7 +156,13 @@ export const SQLI_RULES: readonly ValueRule[] = [
     score: CRITICAL_SCORE,
     description: "ORDER BY, GROUP BY or LIMIT behind a value, to count columns",
     sign: Sign.SqlClause,
-    matches: ["1 order by 10", "1' order by 3-- -", "1) group by 1,2#", "x' group by name having 1=1--", "1' limit 1,1#"],
+    matches: [
+      "1 order by 10",
+      "1' order by 3-- -",
+      "1) group by 1,2#",
+      "x' group by name having 1=1--",
+      "1' limit 1,1#",
+    ],
     passes: ["order by 5 pm", "2 orders by mail", "5 order by mail", "sort order by name", "10 limit", "group by 2"],
   },
   {
@@ -146,7 +171,13 @@ export const SQLI_RULES: readonly ValueRule[] = [
     score: CRITICAL_SCORE,
     description: "a query or a call of SQL glued to a value with an operator",
     sign: Sign.SqlConcatenation,
-    matches: ["1-(select 1)", "'+(select top 1 name from users)+'", "x'-sleep(5)-'", "(select version from t)", "1*if(1=1,1,0)"],
+    matches: [
+      "1-(select 1)",
+      "'+(select top 1 name from users)+'",
+      "x'-sleep(5)-'",
+      "(select version from t)",
+      "1*if(1=1,1,0)",
+    ],
     passes: ["10 - length (cm)", "5 - (select one)", "'+name+'", "a-b", "(select one from the list)", "2+2"],
   },
   {

@@ -63,12 +63,13 @@ export const CODE_WORD_GROUPS: readonly (readonly [CodeWord, string])[] = [
 /** The words of programs that attacks bring to a server. */
 export const CODE_WORDS: WordSet = new WordSet(CODE_WORD_GROUPS);
 
-/** Packages and classes of known attacks on unpacking, as far as their dots allow to tell them. */
-export const GADGETS: WordSet = new WordSet([
-  [1, "com.sun.rowset com.sun.org javax.script javax.naming org.apache.commons.collections org.apache.xalan"],
-  [1, "org.springframework.context com.mchange.v2 org.codehaus.groovy java.lang.runtime java.lang.processbuilder"],
-  [1, "org.apache.tomcat.dbcp org.apache.ibatis java.net.inet4address java.net.urlclassloader javax.swing"],
-]);
+/** Packages and classes of known attacks on unpacking, as far as their dots allow to tell them; separated by blanks. */
+export const GADGET_CLASSES: string = [
+  "com.sun.rowset com.sun.org javax.script javax.naming org.apache.commons.collections org.apache.xalan",
+  "org.springframework.context com.mchange.v2 org.codehaus.groovy java.lang.runtime java.lang.processbuilder",
+  "org.apache.tomcat.dbcp org.apache.ibatis java.net.inet4address java.net.urlclassloader javax.swing",
+].join(" ");
+export const GADGETS: WordSet = new WordSet([[1, GADGET_CLASSES]]);
 
 /** Names of members that say of which class an object is to be. */
 export const TYPE_NAMES: WordSet = new WordSet([[1, "@type @class class type $type clazz classname"]]);

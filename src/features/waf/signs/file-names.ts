@@ -132,7 +132,8 @@ function isClimb(bytes: Uint8Array, from: number, to: number): boolean {
 
 /** `..././`: what is left of it when a filter takes out each `../`. */
 function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
-  const isThree = to - from === 3 && bytes[from] === Byte.Dot && bytes[from + 1] === Byte.Dot && bytes[from + 2] === Byte.Dot;
+  const isThree =
+    to - from === 3 && bytes[from] === Byte.Dot && bytes[from + 1] === Byte.Dot && bytes[from + 2] === Byte.Dot;
   return isThree && bytes[to + 1] === Byte.Dot && isSeparator(bytes[to + 2]!);
 }
 

@@ -19,7 +19,7 @@ export const FILE_WORDS: WordSet = new WordSet([
     ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf",
   ],
   [FileWord.Secret, "id_rsa id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc"],
-  [FileWord.Secret, "authorized_keys .git-credentials php.ini shadow passwd"],
+  [FileWord.Secret, "authorized_keys .git-credentials php.ini"],
 ]);
 
 /** What stands within the folders of the system. */

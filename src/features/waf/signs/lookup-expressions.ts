@@ -88,11 +88,14 @@ const JNDI = 1;
 const CASE = 2;
 const DATE = 3;
 const OTHER = 4;
+/** Lookups of that library, separated by blanks. */
+export const LOOKUP_NAMES =
+  "lower upper date env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web";
 const LOOKUPS: WordSet = new WordSet([
   [JNDI, "jndi"],
   [CASE, "lower upper"],
   [DATE, "date"],
-  [OTHER, "env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web hostname"],
+  [OTHER, "env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web"],
 ]);
 const MAX_DEPTH = 32;
 const MAX_RESOLVED_BYTES = 512;

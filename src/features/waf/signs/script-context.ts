@@ -3,6 +3,18 @@ import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
+import {
+  BEFORE_URL,
+  DATA,
+  DOCUMENTS,
+  OPENERS,
+  SCHEMES,
+  SCRIPT,
+  SCRIPT_FUNCTIONS,
+  SCRIPT_OBJECTS,
+  SECRETS,
+  VOID,
+} from "./script-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -315,17 +327,6 @@ function isQuote(byte: number): boolean {
   return byte === Byte.Quote || byte === APOSTROPHE;
 }
 
-/** Functions that attacks on a page call, separated by blanks. */
-export const SCRIPT_FUNCTIONS: readonly [sinks: string, evaluators: string, boxes: string] = [
-  "print fetch import write writeln open postmessage createelement getscript queuemicrotask sendbeacon xmlhttprequest setattribute insertadjacenthtml",
-  "eval settimeout setinterval setimmediate function execscript",
-  "alert prompt confirm msgbox",
-];
-/** What a program in a page starts from. */
-export const SCRIPT_OBJECTS: readonly [objects: string, frames: string] = [
-  "document window location localstorage sessionstorage navigator",
-  "self top parent frames globalthis this",
-];
 const WORDS: WordSet = new WordSet([
   [Word.Sink, SCRIPT_FUNCTIONS[0]],
   [Word.Evaluator, SCRIPT_FUNCTIONS[1]],
@@ -337,20 +338,7 @@ const WORDS: WordSet = new WordSet([
   [Word.Maker, "constructor __proto__ $on $eval getownpropertydescriptor"],
   [Word.Scheme, "javascript vbscript"],
 ]);
-const SECRETS: WordSet = new WordSet([[1, "cookie localstorage sessionstorage domain location"]]);
-const SCRIPT = 1;
-const DATA = 2;
-const SCHEMES: WordSet = new WordSet([
-  [SCRIPT, "javascript vbscript livescript jscript"],
-  [DATA, "data"],
-]);
-const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+xml image/svg+xml text/xml text/javascript"]]);
-const VOID: WordSet = new WordSet([[1, "void"]]);
 const schemeText: Uint8Array = new Uint8Array(16);
-/** ( = " ' */
-const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];
-/** What ends the expression, the block or the list that a value stands in: ) * + , - ; ] } */
-const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x5d, 0x7d];
 const MAX_NAMES = 3;
 const MAX_OPERATORS = 24;
 const MAX_HANDLER_BYTES = 64;

@@ -1,5 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
-import type { ValueReading } from "../match/value-reading.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-words.ts";
 import type { SignListener } from "./sign-listener.ts";
@@ -171,7 +171,8 @@ export class ServerCode {
   private isTyped(from: number): boolean {
     const { bytes } = this;
     const value = this.value!;
-    if (from === 0) return TYPE_NAMES.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
+    if (from === 0)
+      return value.place === Place.Body && TYPE_NAMES.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
     if (bytes[from - 1] === BANG) return true;
     let at = from - 1;
     while (

@@ -18,47 +18,38 @@ export const enum Command {
   Manual,
 }
 
-/** The commands that attacks run, and those that tell a manual. */
-export const COMMANDS: WordSet = new WordSet([
-  [
-    Command.Query,
-    "whoami uname ifconfig ipconfig netstat systeminfo tasklist printenv nslookup lsb_release getent arp",
-  ],
+const GROUPS: readonly (readonly [Command, string])[] = [
+  [Command.Query, "whoami uname ifconfig ipconfig netstat systeminfo tasklist printenv nslookup lsb_release"],
+  [Command.Query, "getent arp"],
   [Command.Short, "id ls ps pwd env dir ver hostname"],
-  [
-    Command.Argument,
-    "cat tac nl od xxd head tail more less strings rev sort find grep egrep awk sed cut wc stat du df file",
-  ],
-  [
-    Command.Argument,
-    "wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet nc ncat netcat socat nmap",
-  ],
-  [Command.Argument, "python python2 python3 perl ruby php node lua gcc rm cp mv chmod chown touch ln mknod mkfifo dd"],
-  [Command.Argument, "tar zip unzip gzip base64 openssl kill pkill killall sleep mail sendmail useradd"],
-  [
-    Command.Argument,
-    "adduser usermod passwd su crontab at nohup xargs tee busybox reboot halt poweroff mount umount iptables",
-  ],
-  [
-    Command.Argument,
-    "type copy del certutil bitsadmin rundll32 regsvr32 mshta cscript wscript taskkill",
-  ],
-  [Command.Argument, "schtasks vssadmin attrib findstr timeout set who w last top history alias service systemctl"],
+  [Command.Argument, "cat tac nl od xxd head tail more less strings rev sort find grep egrep awk sed cut wc stat"],
+  [Command.Argument, "du df file wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet nc"],
+  [Command.Argument, "ncat netcat socat nmap python python2 python3 perl ruby php node lua gcc rm cp mv chmod"],
+  [Command.Argument, "chown touch ln mknod mkfifo dd tar zip unzip gzip base64 openssl kill pkill killall sleep"],
+  [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab at nohup xargs tee busybox reboot"],
+  [Command.Argument, "halt poweroff mount umount iptables type copy del certutil bitsadmin rundll32 regsvr32"],
+  [Command.Argument, "mshta cscript wscript taskkill schtasks vssadmin attrib findstr timeout set who w last top"],
+  [Command.Argument, "history alias service systemctl"],
   [Command.Service, "net reg sc wmic"],
   [Command.Echo, "echo printf"],
   [Command.Shell, "sh bash zsh ksh dash csh tcsh fish ash rbash powershell pwsh cmd eval exec source iex"],
-  [
-    Command.Manual,
-    "git npm npx yarn pnpm docker docker-compose kubectl helm make cmake cargo go pip pip3 brew apt apt-get",
-  ],
-  [
-    Command.Manual,
-    "yum dnf apk cd mkdir export sudo ssh mvn gradle terraform aws gcloud heroku composer rake rails bundle gem",
-  ],
-  [Command.Manual, "run ansible vagrant journalctl screen tmux vim nano"],
-]);
+  [Command.Manual, "git npm npx yarn pnpm docker docker-compose kubectl helm make cmake cargo go pip pip3 brew"],
+  [Command.Manual, "apt apt-get yum dnf apk cd mkdir export sudo ssh mvn gradle terraform aws gcloud heroku"],
+  [Command.Manual, "composer rake rails bundle gem run ansible vagrant journalctl screen tmux vim nano"],
+];
+
+/** The commands that attacks run, separated by blanks. */
+export const SHELL_COMMANDS: string = GROUPS.flatMap(([kind, names]) => (kind === Command.Manual ? [] : [names])).join(
+  " ",
+);
+
+/** All of them, and those that tell a manual. */
+export const COMMANDS: WordSet = new WordSet(GROUPS);
 
 /** What the commands that take a verb are told to do. */
 export const SERVICE_VERBS: WordSet = new WordSet([
-  [1, "user users localgroup group share view use accounts session query add delete start stop config process os service"],
+  [
+    1,
+    "user users localgroup group share view use accounts session query add delete start stop config process os service",
+  ],
 ]);

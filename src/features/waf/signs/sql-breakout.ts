@@ -163,6 +163,9 @@ export class SqlBreakout {
   private isCutComparison(at: number): boolean {
     const { tokens } = this;
     if (this.isWordAt(at) && !this.isWordComparison(at)) return false;
+    // "> and "< end and begin tags.
+    const isOneMark = tokens.to(at) - tokens.from(at) === 1;
+    if (isOneMark && this.byteAt(tokens.from(at)) !== Byte.Equals) return false;
     const next = this.skipOperand(at + 1);
     if (this.operand === Operand.None || this.operand === Operand.Name) return false;
     const kind = tokens.kind(next);

@@ -65,7 +65,7 @@ export class SqlPhrases {
       case Phrase.Call:
         return bytes[open] === OPEN;
       case Phrase.Package:
-        return bytes[to] === Byte.Dot && isWordByte(bytes[to + 1]!);
+        return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === OPEN;
       case Phrase.Sleep:
         return (
           bytes[open] === OPEN && (isDigit(bytes[inside]!) || bytes[inside] === OPEN) && this.isInSql(from, inside)
@@ -83,6 +83,13 @@ export class SqlPhrases {
       default:
         return false;
     }
+  }
+
+  /** Passes over a name with dots in it, and white space. */
+  private skipName(from: number): number {
+    let at = from;
+    while (isWordByte(this.bytes[at]!) || this.bytes[at] === Byte.Dot) at++;
+    return this.skipBlanks(at);
   }
 
   /** waitfor delay '0:0:5' */
@@ -210,9 +217,9 @@ export const SQL_NAMES: string = [
   "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects syscolumns",
   "sysdatabases all_tables user_tables all_tab_columns msysobjects pg_sleep extractvalue updatexml gtid_subset",
   "pg_read_file lo_import openrowset opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec",
-  "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx waitfor outfile",
+  "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx outfile",
   "dumpfile load_file xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure",
-  "sp_password benchmark randomblob generate_series sleep",
+  "sp_password randomblob generate_series",
 ].join(" ");
 
 const PHRASES: WordSet = new WordSet([

@@ -36,6 +36,8 @@ export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
   for (let next = at; tokens.kind(next) !== Sql.End; next++) {
     const kind = tokens.kind(next);
     if (kind === Sql.From) return next > at && isTable(tokens, next + 1);
+    // Not in a list of columns; a query within is found on its own.
+    if (kind === Sql.Select || kind === Sql.Union || kind === Sql.Where || kind === Sql.Semicolon) return false;
     const isWord = kind === Sql.Name || kind === Sql.Other || kind === Sql.Statement;
     if (isWord && next > at && tokens.kind(next - 1) === Sql.Name) return false;
   }

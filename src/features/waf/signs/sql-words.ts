@@ -52,14 +52,12 @@ export const enum Sql {
 
 /** Functions that attacks call, separated by blanks. */
 export const SQL_FUNCTIONS: string = [
-  "sleep benchmark pg_sleep ascii ord substring substr mid length char_length len concat concat_ws group_concat",
-  "char chr hex unhex bin conv md5 sha1 load_file extractvalue updatexml user current_user session_user",
-  "system_user database schema version ifnull iif nullif coalesce count exp row elt left right make_set",
-  "find_in_set locate instr position strcmp lower upper trim cast convert json_keys rand json_extract xmltype",
-  "randomblob typeof sqlite_version row_count gtid_subset geometrycollection polygon multipoint linestring",
-  "st_latfromgeohash generate_series pg_read_file lo_import query_to_xml dbms_pipe.receive_message",
-  "dbms_lock.sleep utl_http.request utl_inaddr.get_host_address utl_inaddr.get_host_name dbms_xmlgen.getxml",
-  "ctxsys.drithsx.sn openrowset opendatasource",
+  "sleep benchmark pg_sleep ascii ord substring substr mid char_length concat concat_ws group_concat char chr",
+  "unhex load_file extractvalue updatexml user current_user session_user system_user database schema version",
+  "ifnull iif nullif exp row elt make_set cast convert json_keys randomblob sqlite_version row_count gtid_subset",
+  "st_latfromgeohash pg_read_file lo_import query_to_xml dbms_pipe.receive_message dbms_lock.sleep",
+  "utl_http.request utl_inaddr.get_host_address utl_inaddr.get_host_name dbms_xmlgen.getxml ctxsys.drithsx.sn",
+  "openrowset opendatasource",
 ].join(" ");
 
 /** The words that SQL knows, as far as attacks use them. */

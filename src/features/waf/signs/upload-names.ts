@@ -10,17 +10,27 @@ export function findScriptUpload(value: ValueReading, listener: SignListener): v
   if (NAMES.valueOf(bytes, 0, length) !== 0) listener.found(Sign.ScriptUpload, 0);
   for (let at = 0; at < length; at++) {
     const isSlash = bytes[at] === Byte.Slash || bytes[at] === Byte.Backslash;
-    if (isSlash && at > 1 && bytes[at - 1] === Byte.Dot && bytes[at - 2] === Byte.Dot) listener.found(Sign.ScriptUpload, at);
+    if (isSlash && at > 1 && bytes[at - 1] === Byte.Dot && bytes[at - 2] === Byte.Dot)
+      listener.found(Sign.ScriptUpload, at);
     if (bytes[at] !== Byte.Dot) continue;
     // The last extension, and any before it: x.php.jpg is run by careless servers.
     let end = at + 1;
-    while (bytes[end]! > Byte.Space && bytes[end] !== Byte.Dot && bytes[end] !== Byte.Semicolon && bytes[end] !== Byte.Colon) end++;
+    while (
+      bytes[end]! > Byte.Space &&
+      bytes[end] !== Byte.Dot &&
+      bytes[end] !== Byte.Semicolon &&
+      bytes[end] !== Byte.Colon
+    )
+      end++;
     if (EXTENSIONS.valueOf(bytes, at + 1, end) !== 0) listener.found(Sign.ScriptUpload, at);
   }
 }
 
 const EXTENSIONS: WordSet = new WordSet([
-  [1, "php php3 php4 php5 php7 php8 phps pht phtml phar pgif jsp jspx jspf jsw jsv asp aspx asa ashx asmx ascx cer cdx cfm"],
+  [
+    1,
+    "php php3 php4 php5 php7 php8 phps pht phtml phar pgif jsp jspx jspf jsw jsv asp aspx asa ashx asmx ascx cer cdx cfm",
+  ],
   [1, "cfml shtml stm vbs hta"],
 ]);
 const NAMES: WordSet = new WordSet([[1, ".htaccess .htpasswd web.config .user.ini php.ini"]]);

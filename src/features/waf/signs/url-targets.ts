@@ -178,14 +178,14 @@ function behindDot(bytes: Uint8Array, from: number, to: number): number {
 const SCHEMES: WordSet = new WordSet([
   [Scheme.Web, "http https ws wss"],
   [Scheme.File, "ftp ftps"],
-  [Scheme.Odd, "gopher dict ldap ldaps tftp sftp netdoc smb rmi dns telnet jndi unix redis memcached"],
+  [Scheme.Odd, "gopher dict ldap ldaps tftp sftp netdoc"],
   [Scheme.Nested, "jar url"],
 ]);
 /** What no site's own pages end in. */
 const FOREIGN = 2;
 const EXTENSIONS: WordSet = new WordSet([
   [1, "php php5 php7 asp aspx jsp jspx cgi cfm"],
-  [FOREIGN, "txt inc phtml php3 php4 pl py sh exe dll htaccess"],
+  [FOREIGN, "txt inc phtml php3 php4"],
 ]);
 const MAX_AUTHORITY = 256;
 const PLUS = 0x2b;

@@ -1,0 +1,165 @@
+import { routeLabels } from "../app/graph.ts";
+import { formatFault } from "../config/config-fault.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { Fault, faultRow } from "../core/fault.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import type { Router } from "../features/route/router.ts";
+import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation.ts";
+import { type Handler, Verdict } from "../message/pipeline.ts";
+import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { type CommandCall, startCommand } from "./flags.ts";
+
+/** The command as `edge help waf` shows it. */
+export const wafTestCommand = {
+  name: "edge waf test",
+  summary: "Says what the firewall thinks of a request, and why: what it looks at, rules, scores, verdict.",
+  operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
+  flags: [
+    {
+      name: "config",
+      alias: "c",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
+    },
+    {
+      name: "routes",
+      alias: "r",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "the routes (default routes.yaml beside the configuration)",
+    },
+    { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
+    { name: "body", type: "string", default: "", help: "the body" },
+    {
+      name: "content-type",
+      type: "string",
+      default: "application/x-www-form-urlencoded",
+      help: "what the body is",
+    },
+  ],
+  notes: [
+    "Examples:",
+    "  edge waf test 'GET /static/%2e%2e/secret'",
+    "  edge waf test 'GET /items?id=1%27%20or%201=1' --header 'User-Agent: curl/8.4.0'",
+    "  edge waf test 'POST /api' --body '{\"a\":\"<script>x()\"}' --content-type application/json",
+    "",
+    "Exit codes: 0 the request passes, 1 it is blocked, 2 wrong usage or a faulty configuration.",
+  ],
+} as const;
+
+type WafCall = CommandCall<(typeof wafTestCommand)["flags"]>;
+
+/** `edge waf test`: explains a verdict without a running gateway. Decisions §1 "Commands". */
+export function runWaf(args: readonly string[], io: CommandIo): number {
+  const [word = "", ...rest] = args;
+  const isHelp = word === "" || word.startsWith("-") || word === "help";
+  if (word !== "test" && !isHelp) {
+    io.err(`edge waf: no command "${word}"; there is edge waf test.\n`);
+    return ExitCode.Usage;
+  }
+  const { headers, others } = takeHeaders(isHelp ? ["--help"] : rest);
+  const call = startCommand(wafTestCommand, others, io);
+  if (typeof call === "number") return call;
+  const loaded = loadConfig({
+    configPath: call.values.config || null,
+    routesPath: call.values.routes || null,
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: WAF_RULES.map((rule) => rule.id),
+  });
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
+    return ExitCode.Usage;
+  }
+  return explain(call, headers, loaded.config, io);
+}
+
+function explain(call: WafCall, headers: readonly string[], config: RuntimeConfig, io: CommandIo): number {
+  const [method = "", target = "", ...more] = call.operands.join(" ").split(" ");
+  if (target === "" || more.length > 0) {
+    io.err(
+      `edge waf test: expected a method and a target such as 'GET /x?y=1', found ${JSON.stringify(call.operands.join(" "))}\n`,
+    );
+    return ExitCode.Usage;
+  }
+  const body = Buffer.from(call.values.body);
+  const hasType = headers.some((line) => line.toLowerCase().startsWith("content-type:"));
+  const lines = body.length === 0 || hasType ? headers : [...headers, `Content-Type: ${call.values["content-type"]}`];
+  const { waf } = config.server;
+  const found = explainWaf({ method, target, headers: lines, body }, waf, routesOf(config));
+  if (found.fault !== Fault.None) {
+    io.err(`edge waf test: that request does not get as far as the firewall: ${faultRow(found.fault).label}\n`);
+    return ExitCode.Usage;
+  }
+  io.out(report(found, config, body.length));
+  return waf.enabled && found.verdict === "block" ? ExitCode.Failure : ExitCode.Done;
+}
+
+function report(found: WafExplanation, { server: { waf } }: RuntimeConfig, bodyBytes: number): string {
+  const lines = [`path       raw      ${found.candidates.raw}`, `           decoded  ${found.candidates.decoded}`];
+  if (bodyBytes > 0) lines.push(`body       ${found.inspectedBodyBytes} of ${bodyBytes} bytes inspected`);
+  for (const rule of found.rules) {
+    const finding = found.findings.find((one) => one.rule === rule)!;
+    const place = finding.param === "" ? finding.location : `${finding.location} ${finding.param}`;
+    lines.push(
+      `rule       ${rule.id}  ${rule.score}  ${rule.description}`,
+      `           in ${place}: ${finding.snippet}`,
+    );
+  }
+  if (found.rules.length === 0) lines.push("rule       none matches");
+  lines.push(`score      ${found.score}, and ${waf.anomalyThreshold} blocks in mode enforce; the mode is ${waf.mode}`);
+  lines.push(`verdict    ${waf.enabled ? VERDICTS[found.verdict] : "passes: the firewall is off (server.waf)"}`);
+  return `${lines.join("\n")}\n`;
+}
+
+/** Takes the headers out of the arguments: flags are given once, these may be several. */
+function takeHeaders(args: readonly string[]): { headers: string[]; others: string[] } {
+  const headers: string[] = [];
+  const others: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const [, text] = /^--?(?:header|H)(?:=(.*))?$/s.exec(args[i]!) ?? [];
+    const isHeader = /^--?(?:header|H)(?:=|$)/.test(args[i]!);
+    if (!isHeader || (text === undefined && i + 1 === args.length)) others.push(args[i]!);
+    else headers.push(text ?? args[++i]!);
+  }
+  return { headers, others };
+}
+
+/** The routes that decide on relative paths, without anything that serves them. */
+function routesOf(config: RuntimeConfig): Router {
+  const builtIns = routeLabels(config).slice(0, routeLabels(config).length - config.routes.length);
+  const routes = config.routes.map((route) => ({
+    ...SHAPE,
+    kind: route.type === "static" ? RouteKind.Static : RouteKind.Upstream,
+    path: route.path === "" ? route.prefix : route.path,
+    exact: route.path !== "",
+    hosts: route.hosts,
+  }));
+  return buildRouter([...builtIns.map((path) => ({ ...SHAPE, path, exact: true })), ...routes]);
+}
+
+const NOBODY: Handler = { name: "nobody", handle: () => Verdict.Done };
+const SHAPE: RouteInit = {
+  kind: RouteKind.BuiltIn,
+  label: "",
+  path: "",
+  exact: false,
+  methods: [],
+  hosts: [],
+  stripPrefix: false,
+  chunkedMode: ChunkedMode.Normalize,
+  maxBodyBytes: 0,
+  handler: NOBODY,
+};
+const VERDICTS: Readonly<Record<WafExplanation["verdict"], string>> = {
+  refuse: "refused",
+  block: "blocked with 403",
+  log: "passes, and is logged",
+  pass: "passes",
+};
