@@ -80,7 +80,8 @@ export class ValueInspector {
     if (rounds > 0) this.analyse(this.automaton.find(value.bytes, 0, value.length) & allowed);
   }
 
-  private analyse(families: number): void {
+  /** Shows the value to the analysers of these families. */
+  analyse(families: number): void {
     const { value, findings } = this;
     if ((families & Family.Sql) !== 0) {
       this.sqlBreakout.analyse(value, findings);

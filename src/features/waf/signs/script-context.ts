@@ -1,20 +1,8 @@
 import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
-import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
-import {
-  BEFORE_URL,
-  DATA,
-  DOCUMENTS,
-  OPENERS,
-  SCHEMES,
-  SCRIPT,
-  SCRIPT_FUNCTIONS,
-  SCRIPT_OBJECTS,
-  SECRETS,
-  VOID,
-} from "./script-words.ts";
+import { BEFORE_URL, DATA, DOCUMENTS, OPENERS, SCHEMES, SCRIPT, SECRETS, VOID, WORDS, Word } from "./script-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -285,26 +273,6 @@ export class ScriptContext {
   }
 }
 
-const enum Word {
-  /** A function that attacks call, and others too. */
-  Sink = 1,
-  /** One that runs text. */
-  Evaluator,
-  /** One that shows that a program ran. */
-  Box,
-  /** What a program in a page starts from. */
-  Object,
-  /** A window: only its brackets tell it from a word of prose. */
-  Frame,
-  /** Turns numbers into a program. */
-  Codes,
-  /** Turns text into a program. */
-  Decoder,
-  /** Leads from any value to Function. */
-  Maker,
-  Scheme,
-}
-
 function isCallee(word: number): boolean {
   return word === Word.Sink || word === Word.Evaluator || word === Word.Box;
 }
@@ -327,17 +295,6 @@ function isQuote(byte: number): boolean {
   return byte === Byte.Quote || byte === APOSTROPHE;
 }
 
-const WORDS: WordSet = new WordSet([
-  [Word.Sink, SCRIPT_FUNCTIONS[0]],
-  [Word.Evaluator, SCRIPT_FUNCTIONS[1]],
-  [Word.Box, SCRIPT_FUNCTIONS[2]],
-  [Word.Object, SCRIPT_OBJECTS[0]],
-  [Word.Frame, SCRIPT_OBJECTS[1]],
-  [Word.Codes, "fromcharcode fromcodepoint"],
-  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string"],
-  [Word.Maker, "constructor __proto__ $on $eval getownpropertydescriptor"],
-  [Word.Scheme, "javascript vbscript"],
-]);
 const schemeText: Uint8Array = new Uint8Array(16);
 const MAX_NAMES = 3;
 const MAX_OPERATORS = 24;

@@ -109,10 +109,11 @@ export class ShellCommands {
     while (at < limit && (isBlank(bytes[at]!) || bytes[at] === OPEN || bytes[at] === OPEN_BRACE || bytes[at] === BANG))
       at++;
     let length = 0;
+    const isPath = bytes[at] === Byte.Slash || bytes[at] === Byte.Dot || bytes[at] === TILDE;
     for (; at < limit && length < word.length; at++) {
       const byte = bytes[at]!;
       if (isNameByte(byte)) word[length++] = byte;
-      else if (byte === Byte.Slash) length = 0;
+      else if (byte === Byte.Slash && isPath) length = 0;
       else if (byte === DOLLAR && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
       else if (byte !== Byte.Backslash && !isQuote(byte)) break;
     }

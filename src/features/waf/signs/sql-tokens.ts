@@ -109,7 +109,10 @@ export class SqlTokens {
       at += 2;
       while (isDigit(bytes[at]!) || (bytes[at]! >= Byte.LowerA && bytes[at]! <= Byte.LowerF)) at++;
     } else {
-      while (isDigit(bytes[at]!) || bytes[at] === Byte.Dot) at++;
+      while (isDigit(bytes[at]!)) at++;
+      // 1.2.3 is none.
+      if (bytes[at] === Byte.Dot) at++;
+      while (isDigit(bytes[at]!)) at++;
       if (bytes[at] === LOWER_E && isDigit(bytes[at + 1]!)) {
         at += 2;
         while (isDigit(bytes[at]!)) at++;
