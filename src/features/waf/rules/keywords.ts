@@ -67,6 +67,7 @@ function sqlKeywords(): string[] {
       "select( select* select/ select+ select- select@ select' select! select~ select` select. select% select\\",
     ),
     "select ",
+    "(select",
     ...[...statements, "replace"].flatMap((word) => [`;${word}`, `; ${word}`]),
     ...[";  ", ";/*", "; /*", "copy (", "copy("],
     ...words(SQL_FUNCTIONS).map((name) => `${name}(`),
@@ -81,7 +82,7 @@ function scriptKeywords(): string[] {
     ...words("<script :script <iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
     ...words("<!doctype <!entity srcdoc expression behavior -moz-b &# &colon &tab &newline &lpar"),
     ...words("data:text data:application data:image/svg ^javas ^'javas ^vbs ^data: [][ ^data:t"),
-    ...["^ javas", "^java s", "constructor", "$on.", "$eval"],
+    ...["^ javas", "^java s", "constructor", "$eval"],
     // Of the names of events the beginning, with what may stand before it.
     ...words(EVENT_STEMS).flatMap((stem) => ["^", " ", "'", "/"].map((before) => `${before}on${stem.slice(0, 2)}`)),
     ...SCRIPT_FUNCTIONS.flatMap(words).flatMap((name) => [`${name}(`, `${name}\``, `${name} (`]),
@@ -97,8 +98,10 @@ function shellKeywords(): string[] {
     // Of commands the beginning tells enough.
     ...separators.flatMap((before) => words(SHELL_COMMANDS).map((command) => before + command.slice(0, 3))),
     // A command with quotes or backslashes in it, or behind more blanks.
-    ...words("; | &").flatMap((mark) => [
+    ...[...words("; | &"), "\n"].flatMap((mark) => [
       `${mark}  `,
+      `${mark}(`,
+      `${mark} (`,
       `${mark}'`,
       `${mark}\\`,
       `${mark}$`,
@@ -106,7 +109,7 @@ function shellKeywords(): string[] {
       `${mark}/`,
       `${mark} /`,
     ]),
-    ...words("; | & `").flatMap((mark) =>
+    ...[...words("; | & `"), "\n"].flatMap((mark) =>
       [..."abcdefghijklmnopqrstuvwxyz"].flatMap((one) => [`${mark}${one}'`, `${mark}${one}\\`]),
     ),
     ...words("; |").flatMap((mark) =>
@@ -142,7 +145,7 @@ function fileKeywords(): string[] {
     ...words(
       "../ ..\\ ..; etc/ etc\\ proc/ proc\\ windows/ windows\\ winnt/ winnt\\ systemroot windir system32 inetpub",
     ),
-    ...words("var usr home root opt boot sys dev mnt srv users").flatMap((name) => [`^/${name}/`, `\\${name}\\`]),
+    ...words("/var/l /var/m /var/s /root/. /boot/g /home/. /users/."),
     ...words(
       ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf id_rsa",
     ),
@@ -153,9 +156,8 @@ function fileKeywords(): string[] {
 
 function urlKeywords(): string[] {
   return [
-    ...words(
-      "//0 //[ @0 @[ //localhost @localhost localdomain //ip6-localhost //metadata @metadata .internal //intranet",
-    ),
+    ...words("//0 //[ @0 @[ //local @localhost localdomain //ip6-localhost //metadata @metadata .internal //intranet"),
+    ...words("//internal //corp //lan //consul"),
     ...words(".intranet .corp .lan .local .consul \\\\ :\\\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me"),
     ...words("oastify.com burpcollaborator.net interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me"),
     ...words("dnslog.cn ceye.io bxss.me rbndr.us gopher: dict: ldap: ldaps: tftp: sftp: netdoc: jar: url: ftp:/"),

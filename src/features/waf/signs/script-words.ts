@@ -55,6 +55,6 @@ export const WORDS: WordSet = new WordSet([
   [Word.Frame, SCRIPT_OBJECTS[1]],
   [Word.Codes, "fromcharcode fromcodepoint"],
   [Word.Decoder, "atob unescape decodeuri decodeuricomponent string"],
-  [Word.Maker, "constructor __proto__ $on $eval getownpropertydescriptor"],
+  [Word.Maker, "constructor __proto__ $eval getownpropertydescriptor"],
   [Word.Scheme, "javascript vbscript"],
 ]);
