@@ -14,7 +14,9 @@ export class BodyStore {
   length = 0;
   private readonly budget: BodyBudget;
   private blocks: Buffer[] = [];
-  private lastEnd = BUDGET_BLOCK_BYTES;
+  /** Where the last block ends, and how much fits into it. */
+  private lastEnd = 0;
+  private lastRoom = 0;
   private takenBlocks = 0;
   private file: SpoolFile | null = null;
   private readAt = 0;
@@ -26,8 +28,10 @@ export class BodyStore {
   /** Stores `bytes[from, to)`. @returns false when there is no room: the budget or the disk is full */
   append(bytes: Uint8Array, from: number, to: number): boolean {
     for (let at = from; at < to; ) {
-      if (this.lastEnd === BUDGET_BLOCK_BYTES && !this.nextBlock()) return false;
-      const end = Math.min(to, at + BUDGET_BLOCK_BYTES - this.lastEnd);
+      if (this.length === this.takenBlocks * BUDGET_BLOCK_BYTES && !this.takeBudget()) return false;
+      if (this.lastEnd === this.lastRoom && !this.nextBlock(to - at)) return false;
+      const paid = this.takenBlocks * BUDGET_BLOCK_BYTES - this.length;
+      const end = Math.min(to, at + Math.min(paid, this.lastRoom - this.lastEnd));
       this.lastEnd = copyBytes(this.blocks[this.blocks.length - 1]!, this.lastEnd, bytes, at, end);
       this.length += end - at;
       at = end;
@@ -61,22 +65,37 @@ export class BodyStore {
     this.file = null;
   }
 
-  /** Room for more: a fresh block, or, in a body that is large already, the block that just went to the file. */
-  private nextBlock(): boolean {
+  private takeBudget(): boolean {
     if (!this.budget.take()) return false;
     this.takenBlocks++;
+    return true;
+  }
+
+  /**
+   * Room for more: a fresh block, or, in a body that is large already, the block that just went to the file. The first
+   * block is no larger than the first piece, since most bodies are one piece.
+   * @returns false when the disk is full
+   */
+  private nextBlock(wanted: number): boolean {
     this.lastEnd = 0;
     if (this.length < SPOOL_BYTES) {
-      this.blocks.push(Buffer.allocUnsafeSlow(BUDGET_BLOCK_BYTES));
+      this.lastRoom = this.length === 0 ? firstRoom(wanted) : BUDGET_BLOCK_BYTES;
+      this.blocks.push(Buffer.allocUnsafeSlow(this.lastRoom));
       return true;
     }
     try {
       this.file ??= new SpoolFile();
-      for (const block of this.blocks) this.file.append(block, BUDGET_BLOCK_BYTES);
+      for (const block of this.blocks) this.file.append(block, block.length);
     } catch {
       return false;
     }
-    this.blocks.length = 1;
+    this.blocks = this.blocks.slice(-1);
     return true;
   }
 }
+
+function firstRoom(wanted: number): number {
+  return Math.min(BUDGET_BLOCK_BYTES, Math.max(MIN_ROOM, wanted));
+}
+
+const MIN_ROOM = 512;
