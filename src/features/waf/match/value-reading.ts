@@ -107,8 +107,11 @@ export class ValueReading {
         }
         if (read + width > length) value = -1;
       }
-      if (value >= 0) read += width;
-      else {
+      if (value >= 0) {
+        read += width;
+        // The text \x00 is part of many a program.
+        if (value === 0 && byte === Byte.Backslash) value = BEYOND_ASCII;
+      } else {
         value = byte;
         read++;
       }

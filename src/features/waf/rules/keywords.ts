@@ -93,7 +93,7 @@ function scriptKeywords(): string[] {
 }
 
 function shellKeywords(): string[] {
-  const separators = [";", "; ", "|", "| ", "&", "& ", "\n", "`", "$(", "$( ", "<(", ">(", "{"];
+  const separators = [";", "; ", "|", "| ", "&", "& ", "\n", "\n ", "`", "$(", "$( ", "<(", ">(", "{"];
   return [
     // Of commands the beginning tells enough.
     ...separators.flatMap((before) => words(SHELL_COMMANDS).map((command) => before + command.slice(0, 3))),
@@ -127,7 +127,7 @@ function codeKeywords(): string[] {
     CODE_WORD_GROUPS.flatMap(([one, text]) => (one === kind ? words(text) : []));
   const opens = words("{{ ${ #{ %{ *{ @{ <% <%=");
   return [
-    ...words("<?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java"),
+    ...words("<?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#"),
     // An expression that multiplies.
     ...opens.flatMap((open) => ["0", " 0", "'", " '", "(", " ("].map((inside) => `${open}${inside}`)),
     ...[CodeWord.Php, CodeWord.Import, CodeWord.Require, CodeWord.System]

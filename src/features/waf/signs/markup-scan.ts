@@ -63,8 +63,13 @@ export class MarkupScan {
     this.isUnclosed = false;
     while (at < limit && !this.isUnclosed) {
       while (at < limit && IS_GAP[bytes[at]!] === 1) at++;
-      // Where another tag begins, this one is text.
-      if (at >= limit || bytes[at] === GREATER || bytes[at] === LESS) break;
+      if (at >= limit || bytes[at] === GREATER) break;
+      if (bytes[at] === LESS) {
+        // Where another tag begins, this one is text.
+        if (bytes[at + 1]! >= Byte.LowerA && bytes[at + 1]! <= LOWER_Z) break;
+        at++;
+        continue;
+      }
       const before = at;
       at = this.readAttribute(at, limit);
       if (isHandlerName(bytes, this.nameFrom, this.nameTo) && this.valueFrom >= 0) {
@@ -115,6 +120,9 @@ export class MarkupScan {
       case Attribute.Url:
         if (isScriptUrl(bytes, valueFrom, valueTo)) this.report(Sign.ScriptUrl, valueFrom);
         return valueTo > valueFrom;
+      case Attribute.Content:
+        if (isScriptUrl(bytes, valueFrom, valueTo)) this.report(Sign.ScriptUrl, valueFrom);
+        return false;
       case Attribute.Document:
         this.report(Sign.EventHandler, nameFrom);
         return true;
@@ -153,6 +161,7 @@ export class MarkupScan {
       if (byte === OPEN || byte === Byte.Equals || byte === BACKTICK || byte === OPEN_BRACE || byte === LESS)
         return true;
       if (byte === Byte.Semicolon || byte === Byte.LeftBracket) return true;
+      if (byte === Byte.Slash && (bytes[at + 1] === Byte.Slash || bytes[at + 1] === Byte.Star)) return true;
     }
     return false;
   }
@@ -168,12 +177,20 @@ export class MarkupScan {
       const word = SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length));
       if (word === PAGE) isPage = true;
       // Pages of the old days begin with <!DOCTYPE html PUBLIC …>.
-      if (word === SYSTEM || (word === PUBLIC && !isPage)) {
+      if (word === SYSTEM || (word === PUBLIC && !isPage && !this.isFormal(at + 1))) {
         this.report(Sign.ExternalEntity, open);
         return at;
       }
     }
     return open + 1;
+  }
+
+  /** PUBLIC "-//…": the name of a standard. */
+  private isFormal(from: number): boolean {
+    const { bytes } = this;
+    let at = wordEnd(bytes, from, this.length);
+    while (IS_SPACE[bytes[at]!] === 1) at++;
+    return bytes[at + 1] === Byte.Dash && bytes[at + 2] === Byte.Slash;
   }
 
   /** In a query nobody writes such elements; in a body they may be an article's. */
@@ -195,6 +212,8 @@ const enum Tag {
 
 const enum Attribute {
   Url = 1,
+  /** Of a meta element: a URL is one part of it. */
+  Content,
   /** A whole document. */
   Document,
   Style,
@@ -221,11 +240,9 @@ const TAGS: WordSet = new WordSet([
   [Tag.Base, "base"],
 ]);
 const ATTRIBUTES: WordSet = new WordSet([
-  [
-    Attribute.Url,
-    "href src action formaction data to from values background poster codebase code archive content dynsrc",
-  ],
+  [Attribute.Url, "href src action formaction data to from values background poster codebase code archive dynsrc"],
   [Attribute.Url, "lowsrc url manifest movie ping"],
+  [Attribute.Content, "content"],
   [Attribute.Document, "srcdoc"],
   [Attribute.Style, "style"],
   [Attribute.Equivalent, "http-equiv"],

@@ -13,7 +13,8 @@ export class ServerCode {
   /** Whether an expression of a template language has begun: ${ #{ %{ *{ {{ {% <% T( */
   private isExpression = false;
   private isPhp = false;
-  private dunders = 0;
+  /** Offset behind the last attribute of the kind __class__; 0 where there is none. */
+  private dunderTo = 0;
 
   /** Looks at every word and every bracket that begins an expression. */
   analyse(value: ValueReading, listener: SignListener): void {
@@ -24,7 +25,7 @@ export class ServerCode {
     this.listener = listener;
     this.isExpression = false;
     this.isPhp = false;
-    this.dunders = 0;
+    this.dunderTo = 0;
     this.judgeStart();
     for (let at = 0; at < length; ) {
       if (isWordByte(bytes[at]!)) {
@@ -47,19 +48,41 @@ export class ServerCode {
         if (next === Byte.Question && (bytes[at + 2] === LOWER_P || bytes[at + 2] === Byte.Equals)) {
           this.isPhp = true;
           this.report(Sign.PhpTag, at);
-        } else if (next === Byte.Percent) this.openExpression(at + 2);
+        } else if (next === Byte.Percent && !isWordByte(bytes[at + 2]!)) this.openExpression(at + 2);
+        else if (this.isInclude(at)) this.report(Sign.ScriptCode, at);
         break;
       case DOLLAR:
       case Byte.Hash:
       case Byte.Percent:
       case Byte.Star:
       case Byte.At:
-        if (next === OPEN_BRACE) this.openExpression(at + 2);
+        if (next === OPEN_BRACE) {
+          this.openExpression(at + 2);
+          if (bytes[at] === DOLLAR && this.isPhpExpression(at)) this.report(Sign.PhpCode, at);
+        }
         break;
       case OPEN_BRACE:
         if (next === OPEN_BRACE || next === Byte.Percent) this.openExpression(at + 2);
         break;
     }
+  }
+
+  /** {${sleep(20)}}, ${@print(1)}: calls within a text of PHP. */
+  private isPhpExpression(at: number): boolean {
+    const { bytes } = this;
+    const from = bytes[at + 2] === Byte.At ? at + 3 : at + 2;
+    if (from === at + 2 && bytes[at - 1] !== OPEN_BRACE) return false;
+    let to = from;
+    while (isWordByte(bytes[to]!)) to++;
+    // In JavaScript names stand in the brackets.
+    return to > from && bytes[to] === OPEN && (from > at + 2 || !isLetter(bytes[to + 1]!));
+  }
+
+  /** <!--#exec cmd="…"-->: a server that includes files runs it. */
+  private isInclude(at: number): boolean {
+    const { bytes } = this;
+    const isOpen = bytes[at + 1] === BANG && bytes[at + 2] === Byte.Dash && bytes[at + 3] === Byte.Dash;
+    return isOpen && bytes[at + 4] === Byte.Hash && isWordByte(bytes[at + 5]!);
   }
 
   /** {{7*7}}, ${7*7}, <%= 7*7 %>: the first thing that is tried of a template. */
@@ -101,7 +124,7 @@ export class ServerCode {
       case CodeWord.Import:
         return this.reportIf(isCall, Sign.ScriptCode, from);
       case CodeWord.Dunder:
-        return this.judgeDunder(from);
+        return this.judgeDunder(from, to);
       case CodeWord.Template:
         return this.reportIf(isIn, Sign.ScriptCode, from);
       case CodeWord.System:
@@ -115,12 +138,13 @@ export class ServerCode {
     }
   }
 
-  /** __class__.__mro__: two of them, or one within an expression. */
-  private judgeDunder(from: number): void {
+  /** __class__.__mro__: one behind the other, or one within an expression. */
+  private judgeDunder(from: number, to: number): void {
     const before = this.bytes[from - 1];
     if (before !== Byte.Dot && before !== APOSTROPHE && before !== Byte.Quote) return;
-    this.dunders++;
-    this.reportIf(this.dunders > 1 || this.isExpression, Sign.ScriptCode, from);
+    const isChain = this.dunderTo > 0 && from - this.dunderTo < MAX_BLANKS;
+    this.dunderTo = to;
+    this.reportIf(isChain || this.isExpression, Sign.ScriptCode, from);
   }
 
   /** A call of a function that runs programs: in PHP, with a superglobal, or where no formatted program has it. */
@@ -128,7 +152,7 @@ export class ServerCode {
     const { bytes } = this;
     if (this.isPhp || this.isSuperglobal(inside)) return true;
     const first = bytes[this.skipBlanks(inside)]!;
-    const isArgument = isQuote(first) || first === DOLLAR || first === CLOSE || isDigit(first);
+    const isArgument = isQuote(first) || first === DOLLAR || first === CLOSE || (isDigit(first) && from > 0);
     return isArgument && (this.isExpression || this.isDirect(from));
   }
 
@@ -144,7 +168,15 @@ export class ServerCode {
     if (from === 0) return ENDS.includes(bytes[this.length - 1]!);
     const before = bytes[from - 1]!;
     if (before === Byte.Dot) return isQuote(bytes[from - 2] ?? 0);
-    return DIRECT.includes(before);
+    return DIRECT.includes(before) || this.isFirst(from);
+  }
+
+  /** Whether nothing but operators stands before a call, as in "|| system('x')". */
+  private isFirst(from: number): boolean {
+    let at = from - 1;
+    while (at >= 0 && at > from - MAX_BLANKS && (this.bytes[at] === Byte.Space || DIRECT.includes(this.bytes[at]!)))
+      at--;
+    return at < 0 && DIRECT.includes(this.bytes[0]!);
   }
 
   /** T(java.lang.Runtime), @java.lang.Runtime@ */
@@ -253,6 +285,10 @@ function isQuote(byte: number): boolean {
 
 function isDigit(byte: number): boolean {
   return byte >= Byte.Zero && byte <= Byte.Nine;
+}
+
+function isLetter(byte: number): boolean {
+  return byte >= Byte.LowerA && byte <= LOWER_Z;
 }
 
 function isWordByte(byte: number): boolean {

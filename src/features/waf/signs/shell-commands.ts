@@ -1,5 +1,6 @@
 import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { COMMANDS, Command, SERVICE_VERBS } from "./shell-words.ts";
 import type { SignListener } from "./sign-listener.ts";
@@ -23,6 +24,8 @@ export class ShellCommands {
     const { bytes, length } = value;
     // The first line of a text has more than one word.
     let isOneToken = true;
+    // Whether a backtick has been opened.
+    let isOpen = false;
     for (let at = 0; at < length; at++) {
       switch (bytes[at]) {
         case Byte.Semicolon:
@@ -37,11 +40,11 @@ export class ShellCommands {
           isOneToken = false;
           break;
         case BACKTICK:
-          this.judgeBacktick(at);
+          isOpen = !isOpen;
+          if (isOpen) this.judgeBacktick(at);
           break;
         case OPEN:
-          if (bytes[at - 1] === DOLLAR || bytes[at - 1] === LESS || bytes[at - 1] === GREATER)
-            this.judgeSubstitution(at);
+          if (bytes[at - 1] === DOLLAR || this.isProcess(at - 1)) this.judgeSubstitution(at);
           break;
         case OPEN_BRACE:
           this.judgeBraces(at);
@@ -52,7 +55,7 @@ export class ShellCommands {
 
   private judgeSeparator(at: number): void {
     const { bytes } = this;
-    if (bytes[at + 1] === bytes[at]) return;
+    if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && this.isEntity(at))) return;
     const command = this.readCommand(at + 1);
     if (command === 0 || command === Command.Manual) return;
     const isBroken = this.isInjected(at);
@@ -60,6 +63,20 @@ export class ShellCommands {
     if (isFound) this.report(this.isManual(at) ? Sign.ShellWord : Sign.ShellCommand, at);
     else if (command === Command.Short && bytes[at] !== AMPERSAND && this.isOver(this.wordTo))
       this.report(Sign.ShellWord, at);
+  }
+
+  /** Whether a semicolon ends a character reference: &quot; &#39; */
+  private isEntity(end: number): boolean {
+    const { bytes } = this;
+    let at = end - 1;
+    while (at > end - MAX_ENTITY && (isNameByte(bytes[at]!) || bytes[at] === Byte.Hash)) at--;
+    return at < end - 1 && bytes[at] === AMPERSAND;
+  }
+
+  /** Whether <( or >( stands at `at` as shells have it, and no type of a program: a blank or nothing before it. */
+  private isProcess(at: number): boolean {
+    const isArrow = this.bytes[at] === LESS || this.bytes[at] === GREATER;
+    return isArrow && (at === 0 || isBlank(this.bytes[at - 1]!));
   }
 
   /** Whether a command that needs no argument ends the value. */
@@ -88,7 +105,8 @@ export class ShellCommands {
     while (close < limit && bytes[close] !== BACKTICK) close++;
     if (bytes[close] !== BACKTICK || (bytes[this.wordTo]! !== BACKTICK && bytes[this.wordTo] !== Byte.Space)) return;
     const before = bytes[open - 1]!;
-    const isGlued = open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before);
+    const isNested = before === OPEN && bytes[open - 2] === DOLLAR;
+    const isGlued = isNested || (open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before));
     const isAlone = open === 0 && close === this.length - 1;
     if (isGlued || isAlone) this.report(Sign.ShellSubstitution, open);
   }
@@ -120,8 +138,7 @@ export class ShellCommands {
     this.wordTo = at;
     // A closing quote is not the command's.
     while (this.wordTo > from && isQuote(bytes[this.wordTo - 1]!)) this.wordTo--;
-    if (length > EXE_BYTES && word[length - EXE_BYTES] === Byte.Dot) length -= EXE_BYTES;
-    return COMMANDS.valueOf(word, 0, length) as Command | 0;
+    return COMMANDS.valueOf(word, 0, programEnd(length)) as Command | 0;
   }
 
   /** Whether what stands at `from` is an argument that prose would not have there. */
@@ -135,7 +152,8 @@ export class ShellCommands {
     const next = bytes[at + 1]!;
     if (first === Byte.Dash) return next > Byte.Space && next !== Byte.Dash;
     if (first === Byte.Slash || first === TILDE || first === Byte.Backslash) return next > Byte.Space;
-    if (first === DOLLAR || first === GREATER) return true;
+    if (first === GREATER) return this.isTarget(at + 1);
+    if (first === DOLLAR) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
     if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
     if (command === Command.Service) return this.isVerb(at);
@@ -150,6 +168,13 @@ export class ShellCommands {
     let to = from + 2;
     while (isNameByte(bytes[to]!)) to++;
     return bytes[to] === Byte.Slash;
+  }
+
+  /** Whether output goes to a file, and nothing is just greater: > /tmp/x, > a.php, >&2. */
+  private isTarget(from: number): boolean {
+    let at = from;
+    while (isBlank(this.bytes[at]!)) at++;
+    return this.bytes[at] === Byte.Slash || this.bytes[at] === AMPERSAND || this.isFileName(at);
   }
 
   private isVerb(from: number): boolean {
@@ -187,7 +212,17 @@ export class ShellCommands {
     if (before < 0) return bytes[0] !== BAR || this.length < MAX_TABLE_BYTES;
     if (bytes[at] === AMPERSAND && this.isInUrl(before)) return false;
     const byte = bytes[before]!;
-    return isDigit(byte) || isQuote(byte) || byte === CLOSE || byte === Byte.RightBracket || byte === CLOSE_BRACE;
+    const isEnd = byte === CLOSE || byte === Byte.RightBracket || byte === CLOSE_BRACE || byte === Byte.Star;
+    return isEnd || isDigit(byte) || isQuote(byte) || this.isPlace(before);
+  }
+
+  /** Whether a host, a file or a path ends at `last`. */
+  private isPlace(last: number): boolean {
+    const limit = Math.max(0, last - MAX_NAME);
+    for (let at = last; at >= limit && this.bytes[at]! > Byte.Space; at--) {
+      if (at < last && (this.bytes[at] === Byte.Dot || this.bytes[at] === Byte.Slash)) return true;
+    }
+    return false;
   }
 
   /** Whether an ampersand behind `before` separates the parameters of a URL. */
@@ -222,6 +257,12 @@ export class ShellCommands {
   }
 }
 
+/** Where the name in `word` ends: an extension of Windows is none of it. */
+function programEnd(length: number): number {
+  const from = length - 4;
+  return from > 0 && EXTENSIONS.valueOf(word, from, length) !== 0 ? from : length;
+}
+
 function isBlank(byte: number): boolean {
   return byte === Byte.Space || byte === Byte.Tab || byte === Byte.Cr || byte === Byte.Lf;
 }
@@ -243,7 +284,7 @@ const MAX_NAME = 32;
 /** A longer value that begins with a bar is a table. */
 const MAX_TABLE_BYTES = 32;
 const MAX_CLOSERS = 4;
-const EXE_BYTES = 4;
+const MAX_ENTITY = 10;
 const BANG = 0x21;
 const DOLLAR = 0x24;
 const AMPERSAND = 0x26;
@@ -263,3 +304,4 @@ const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x
 /** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */
 const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a, 0x5f, 0x23, 0x3e, 0x22, 0x27, 0x7c];
 const word: Uint8Array = new Uint8Array(24);
+const EXTENSIONS: WordSet = new WordSet([[1, ".exe .com .bat .cmd .ps1"]]);

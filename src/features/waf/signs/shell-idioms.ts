@@ -59,9 +59,7 @@ function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boo
     case Idiom.Device:
       return bytes[from - 1] === Byte.Slash && bytes[to] === Byte.Slash && hasFolder(bytes, from - 1, DEV);
     case Idiom.Connection:
-      return (
-        (option === LOWER_E || option === LOWER_C) && bytes[next + 2] === Byte.Space && isFolderOrShell(bytes, next + 3)
-      );
+      return option !== 0 && hasProgram(bytes, next);
     case Idiom.Cmd: {
       const slash = bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next;
       const letter = bytes[slash + 1];
@@ -78,6 +76,16 @@ function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boo
     case Idiom.Pipe:
       return bytes[next] === Byte.Slash;
   }
+}
+
+/** nc -e /bin/sh, nc -lvp 4444 -e /bin/sh: a program at the other end of a connection. */
+function hasProgram(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < from + MAX_OPTIONS && bytes[at] !== 0; at++) {
+    const option = bytes[at] === Byte.Dash ? bytes[at + 1] : 0;
+    const isProgram = option === LOWER_E || option === LOWER_C;
+    if (isProgram && bytes[at + 2] === Byte.Space && isFolderOrShell(bytes, at + 3)) return true;
+  }
+  return false;
 }
 
 /** $IFS, ${IFS}: the shell's blank. */

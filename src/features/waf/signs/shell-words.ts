@@ -30,7 +30,7 @@ const GROUPS: readonly (readonly [Command, string])[] = [
   [Command.Argument, "halt poweroff mount umount iptables type copy del certutil bitsadmin rundll32 regsvr32"],
   [Command.Argument, "mshta cscript wscript taskkill schtasks vssadmin attrib findstr timeout set who w last top"],
   [Command.Argument, "history alias service systemctl"],
-  [Command.Service, "net reg sc wmic"],
+  [Command.Service, "net netsh reg sc wmic"],
   [Command.Echo, "echo printf"],
   [Command.Shell, "sh bash zsh ksh dash csh tcsh fish ash rbash powershell pwsh cmd eval exec source iex"],
   [Command.Manual, "git npm npx yarn pnpm docker docker-compose kubectl helm make cmake cargo go pip pip3 brew"],
@@ -50,6 +50,6 @@ export const COMMANDS: WordSet = new WordSet(GROUPS);
 export const SERVICE_VERBS: WordSet = new WordSet([
   [
     1,
-    "user users localgroup group share view use accounts session query add delete start stop config process os service",
+    "user users localgroup group share view use accounts session query add delete firewall advfirewall interface wlan start stop config process os service",
   ],
 ]);

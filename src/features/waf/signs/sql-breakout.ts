@@ -2,24 +2,18 @@ import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
-import { isSelectList, isSelectOfTable, isUnion } from "./sql-select.ts";
+import { isSign, Operand, SqlOperands } from "./sql-operands.ts";
+import { isUnion } from "./sql-select.ts";
 import { isStatement } from "./sql-statement.ts";
 import { isDigit, SqlTokens } from "./sql-tokens.ts";
 import { Sql } from "./sql-words.ts";
-
-/** What kind of thing an operand is. */
-const enum Operand {
-  None = 0,
-  Literal,
-  Name,
-  /** A call of one of SQL's functions, a query, a CASE. */
-  Call,
-}
 
 /** Where SQL may go on in a value that an application pastes into a statement. */
 const enum Anchor {
   /** Behind a number that the value begins with, or behind nothing. */
   Number = 0,
+  /** Behind nothing: the value goes on from one that the application has. */
+  Nothing,
   /** Behind a word that the value begins with: prose begins so, too. */
   Word,
   /** Behind a quote that closes one that the application opened: the first, third, … of its kind. */
@@ -35,10 +29,9 @@ const enum Anchor {
  */
 export class SqlBreakout {
   private readonly tokens: SqlTokens = new SqlTokens();
+  private readonly operands: SqlOperands = new SqlOperands(this.tokens);
   private listener: SignListener | null = null;
   private anchor: Anchor = Anchor.Number;
-  /** The kind of the operand that was read last. */
-  private operand: Operand = Operand.None;
 
   /** Tries the start of a value, and behind every quote in it. */
   analyse(value: ValueReading, listener: SignListener): void {
@@ -55,10 +48,15 @@ export class SqlBreakout {
     while (isSign(tokens.kind(at))) at++;
     const kind = tokens.kind(at);
     if (kind === Sql.Select && at > 0) {
-      if (this.isQuery(at)) this.found(Sign.SqlConcatenation, at);
+      if (this.operands.isQuery(at)) this.found(Sign.SqlConcatenation, at);
       return;
     }
+    // A formula of a spreadsheet begins with an equals sign.
+    const isCompared = kind === Sql.Compare && this.isWordAt(at);
+    const isLogic = kind === Sql.Logic && this.isWordAt(at);
+    const isNothing = at === 0 && (isLogic || kind === Sql.Order || isCompared);
     this.anchor = kind === Sql.Number || kind === Sql.Constant ? Anchor.Number : Anchor.Word;
+    if (isNothing) this.anchor = Anchor.Nothing;
     if (kind === Sql.Number || kind === Sql.Constant || kind === Sql.Name || kind === Sql.Variable) at++;
     else if (kind === Sql.Text || kind === Sql.Function) at++;
     this.tryContinuation(at);
@@ -70,7 +68,9 @@ export class SqlBreakout {
     for (let at = bytes.indexOf(quote); at >= 0 && at < length; at = bytes.indexOf(quote, at + 1)) {
       isOdd = !isOdd;
       this.tokens.begin(bytes, at + 1, length);
-      this.anchor = isOdd ? Anchor.OddQuote : Anchor.EvenQuote;
+      // A quote behind a blank or a bracket begins a text of the value's own.
+      const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);
+      this.anchor = isOdd && isBehindData ? Anchor.OddQuote : Anchor.EvenQuote;
       this.tryContinuation(0);
     }
   }
@@ -90,10 +90,10 @@ export class SqlBreakout {
         break;
       case Sql.Compare:
         if (this.anchor === Anchor.OddQuote && this.isCutComparison(at)) this.found(Sign.SqlComparison, at);
-        else if (this.anchor === Anchor.Number && this.isCallBehind(at)) this.found(Sign.SqlConcatenation, at);
+        else if (this.isQueryBehind(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Arithmetic:
-        if (this.isCallBehind(at)) this.found(Sign.SqlConcatenation, at);
+        if (this.isCallBehind(at) || this.isSum(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Union:
         if (isUnion(tokens, at, this.anchor !== Anchor.Word)) this.found(Sign.SqlUnion, at);
@@ -115,8 +115,8 @@ export class SqlBreakout {
   /** Whether a condition that an attacker would write stands at token `at`. */
   private isCondition(at: number): boolean {
     const { tokens } = this;
-    const next = this.skipOperand(at);
-    const left = this.operand;
+    const next = this.operands.skip(at);
+    const left = this.operands.last;
     if (left === Operand.None) return false;
     if (left === Operand.Call) return this.anchor !== Anchor.Word && this.anchor !== Anchor.EvenQuote;
     const kind = tokens.kind(next);
@@ -124,15 +124,35 @@ export class SqlBreakout {
     if (left !== Operand.Literal || this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     if (kind === Sql.Comment) return true;
     if (this.anchor !== Anchor.OddQuote) return false;
-    return kind === Sql.Logic ? this.isNumber(next - 1) : kind === Sql.End && this.isTruth(next - 1);
+    if (kind === Sql.Logic) return this.isNumber(next - 1) || this.isJoined(at - 1, next);
+    return kind === Sql.End && this.isTruth(next - 1);
+  }
+
+  /** '||'x'||': a text put together with the application's own. */
+  private isJoined(first: number, second: number): boolean {
+    const { tokens } = this;
+    const isBars = this.byteAt(tokens.from(first)) === BAR && this.byteAt(tokens.from(second)) === BAR;
+    const isOpen = tokens.kind(second + 1) === Sql.OpenText && tokens.to(second + 1) - tokens.from(second + 1) === 1;
+    return isBars && tokens.kind(second - 1) === Sql.Text && isOpen;
+  }
+
+  /** 2'-'1, 1'&'1'='1: a sum that is a number, where a text was due. */
+  private isSum(at: number): boolean {
+    const { tokens } = this;
+    if (this.anchor !== Anchor.OddQuote) return false;
+    let next = at + 1;
+    while (tokens.kind(next) === Sql.Open) next++;
+    const isText = tokens.kind(next) === Sql.Text || tokens.kind(next) === Sql.OpenText;
+    if (!isText || !this.isNumber(next)) return false;
+    return tokens.kind(next + 1) === Sql.End || tokens.kind(next + 1) === Sql.Compare;
   }
 
   private isComparison(left: Operand, at: number): boolean {
     const { tokens } = this;
     const isWord = tokens.to(at) - tokens.from(at) > 1 && this.isWordAt(at);
     if (isWord && !this.isWordComparison(at)) return false;
-    this.skipOperand(at + 1);
-    const right = this.operand;
+    this.operands.skip(at + 1);
+    const right = this.operands.last;
     if (right === Operand.None) return false;
     if (right === Operand.Call) return this.anchor !== Anchor.EvenQuote;
     if (left === Operand.Literal && right === Operand.Literal) return true;
@@ -162,12 +182,13 @@ export class SqlBreakout {
   /** '=' and the like right behind the quote: the other half of the comparison is cut off or goes on. */
   private isCutComparison(at: number): boolean {
     const { tokens } = this;
-    if (this.isWordAt(at) && !this.isWordComparison(at)) return false;
+    const isGlued = tokens.from(at + 1) === tokens.to(at);
+    if (this.isWordAt(at) && (isGlued || !this.isWordComparison(at))) return false;
     // "> and "< end and begin tags.
     const isOneMark = tokens.to(at) - tokens.from(at) === 1;
-    if (isOneMark && this.byteAt(tokens.from(at)) !== Byte.Equals) return false;
-    const next = this.skipOperand(at + 1);
-    if (this.operand === Operand.None || this.operand === Operand.Name) return false;
+    if (isOneMark && this.byteAt(tokens.from(at)) !== Byte.Equals && !this.isNumber(at + 1)) return false;
+    const next = this.operands.skip(at + 1);
+    if (this.operands.last === Operand.None || this.operands.last === Operand.Name) return false;
     const kind = tokens.kind(next);
     if (kind === Sql.Comment || kind === Sql.Logic) return true;
     const last = tokens.kind(next - 1);
@@ -176,11 +197,18 @@ export class SqlBreakout {
     return this.isWordAt(at) || tokens.to(next - 1) - tokens.from(next - 1) === 1;
   }
 
+  /** Whether a comparison has a query behind it, or one in words a call. */
+  private isQueryBehind(at: number): boolean {
+    let next = at + 1;
+    while (this.tokens.kind(next) === Sql.Open) next++;
+    return (this.isWordAt(at) || this.tokens.kind(next) === Sql.Select) && this.isCallBehind(at);
+  }
+
   /** Whether an operator has a call or a query behind it. */
   private isCallBehind(at: number): boolean {
     if (this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
-    this.skipOperand(at + 1);
-    return this.operand === Operand.Call;
+    this.operands.skip(at + 1);
+    return this.operands.last === Operand.Call;
   }
 
   /** Whether the value ends in a comment from `at` on that takes the rest of the statement away. */
@@ -213,85 +241,14 @@ export class SqlBreakout {
     if (this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     const isOrder = tokens.kind(at) === Sql.Order;
     if (isOrder && tokens.kind(at + 1) !== Sql.By) return false;
-    let next = this.skipOperand(at + (isOrder ? 2 : 1));
-    if (this.operand === Operand.None) return false;
-    while (tokens.kind(next) === Sql.Comma) next = this.skipOperand(next + 1);
+    let next = this.operands.skip(at + (isOrder ? 2 : 1));
+    if (this.operands.last === Operand.None) return false;
+    while (tokens.kind(next) === Sql.Comma) next = this.operands.skip(next + 1);
     const kind = tokens.kind(next);
     if (kind === Sql.Comment || kind === Sql.Having || kind === Sql.Into) return true;
-    if (this.operand === Operand.Call) return true;
-    return this.operand === Operand.Literal && isOrder && kind === Sql.End;
-  }
-
-  /**
-   * Passes over an operand with signs, brackets and arithmetic; its kind stands in `operand` then.
-   * @returns the index of the token behind it
-   */
-  private skipOperand(first: number): number {
-    const { tokens } = this;
-    let kind = Operand.None;
-    let at = first;
-    for (;;) {
-      while (isSign(tokens.kind(at))) at++;
-      const own = this.operandAt(at);
-      if (own === Operand.None) break;
-      if (own > kind) kind = own;
-      at++;
-      if (tokens.kind(at) === Sql.Open && kind !== Operand.Literal) at = this.skipBrackets(at);
-      while (tokens.kind(at) === Sql.Close) at++;
-      if (tokens.kind(at) !== Sql.Arithmetic) break;
-      at++;
-    }
-    this.operand = kind;
-    return at;
-  }
-
-  private operandAt(at: number): Operand {
-    const { tokens } = this;
-    switch (tokens.kind(at)) {
-      case Sql.Number:
-      case Sql.Text:
-      case Sql.OpenText:
-      case Sql.Constant:
-        return Operand.Literal;
-      case Sql.Variable:
-      case Sql.Name:
-        return Operand.Name;
-      case Sql.Function:
-        // "length (cm)" is prose.
-        return tokens.kind(at + 1) === Sql.Open && tokens.from(at + 1) === tokens.to(at) ? Operand.Call : Operand.Name;
-      case Sql.Select:
-        return this.isQuery(at) ? Operand.Call : Operand.None;
-      case Sql.Exists:
-        return tokens.kind(at + 1) === Sql.Open ? Operand.Call : Operand.None;
-      case Sql.Case:
-        return tokens.kind(at + 1) === Sql.When ? Operand.Call : Operand.None;
-      case Sql.Statement:
-        // if(…): the function of that name.
-        return tokens.kind(at + 1) === Sql.Open && tokens.to(at) - tokens.from(at) === 2 ? Operand.Call : Operand.None;
-      default:
-        return Operand.None;
-    }
-  }
-
-  /** Whether (SELECT … stands before and behind token `at`, and is none of prose. */
-  private isQuery(at: number): boolean {
-    const { tokens } = this;
-    if (tokens.kind(at - 1) !== Sql.Open) return false;
-    return isSelectList(tokens, at + 1) || isSelectOfTable(tokens, at + 1);
-  }
-
-  /** @returns the index behind the bracket that closes the one at `at`, or that of the last token that is read */
-  private skipBrackets(first: number): number {
-    const { tokens } = this;
-    let depth = 0;
-    for (let at = first; tokens.kind(at) !== Sql.End; at++) {
-      const kind = tokens.kind(at);
-      const width = tokens.to(at) - tokens.from(at);
-      if (kind === Sql.Open) depth += width;
-      else if (kind === Sql.Close) depth -= width;
-      if (depth <= 0) return at + 1;
-    }
-    return first;
+    if (this.anchor === Anchor.Nothing) return false;
+    if (this.operands.last === Operand.Call) return true;
+    return this.operands.last === Operand.Literal && isOrder && kind === Sql.End;
   }
 
   /** Whether token `at` is a number, true or a text that begins with a digit. */
@@ -322,14 +279,14 @@ export class SqlBreakout {
   }
 }
 
-/** What may stand before an operand. */
-function isSign(kind: Sql): boolean {
-  return kind === Sql.Prefix || kind === Sql.Open || kind === Sql.Arithmetic;
-}
-
 /** Bytes that sqlmap and its kind put behind a comment, so that two dashes are one in every database. */
 const MAX_TAIL = 12;
 const APOSTROPHE = 0x27;
+/** What stands before a text in a program: blanks, ( [ { = , : + | & < > */
+const BEFORE_TEXT: readonly number[] = [
+  0x20, 0x09, 0x0a, 0x0d, 0x28, 0x5b, 0x7b, 0x3d, 0x2c, 0x3a, 0x2b, 0x7c, 0x26, 0x3c, 0x3e,
+];
+const BAR = 0x7c;
 const PLUS = 0x2b;
 const LOWER_B = 0x62;
 const LOWER_I = 0x69;

@@ -14,7 +14,7 @@ export function isSelectList(tokens: SqlTokens, at: number): boolean {
     case Sql.Text:
     case Sql.OpenText:
     case Sql.Constant:
-      return second === Sql.Comma || second === Sql.From || isEnd(second) || second === Sql.Close;
+      return isBehindLiteral(second);
     case Sql.Variable:
     case Sql.Arithmetic:
       return true;
@@ -29,6 +29,11 @@ export function isSelectList(tokens: SqlTokens, at: number): boolean {
     default:
       return false;
   }
+}
+
+function isBehindLiteral(kind: Sql): boolean {
+  const goesOn = kind === Sql.Comma || kind === Sql.From || kind === Sql.Logic || kind === Sql.Arithmetic;
+  return goesOn || isEnd(kind) || kind === Sql.Close;
 }
 
 /** Whether SELECT list FROM table stands at token `at`, behind SELECT; the list may be one name, but not two in a row. */

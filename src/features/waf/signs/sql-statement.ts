@@ -23,6 +23,8 @@ export function isStatement(tokens: SqlTokens, at: number): boolean {
       return next === Sql.Variable;
     case Form.Delay:
       return tokens.kind(at + 2) === Sql.Text || tokens.kind(at + 2) === Sql.OpenText;
+    case Form.Block:
+      return isStatement(tokens, at + 1);
     case Form.Copy:
       return next === Sql.Open && tokens.kind(at + 2) === Sql.Select;
     default:
@@ -39,6 +41,8 @@ const enum Form {
   Variable,
   Delay,
   Copy,
+  /** Another statement. */
+  Block,
 }
 
 /** exec sp_who, exec master..xp_cmdshell: a procedure of the server's own. */
@@ -71,6 +75,7 @@ const STATEMENTS: WordSet = new WordSet([
   [Form.Variable, "declare set"],
   [Form.Delay, "waitfor"],
   [Form.Copy, "copy"],
+  [Form.Block, "begin"],
 ]);
 const OBJECTS: WordSet = new WordSet([
   [1, "table database schema view user users index procedure function trigger login role sequence temporary temp or"],
