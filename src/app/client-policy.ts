@@ -9,6 +9,8 @@ import { CorsTap } from "../features/cors/cors-tap.ts";
 import { PreflightPhase } from "../features/cors/preflight-phase.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
+import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
+import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import type { Phase, ReplyTap } from "../message/pipeline.ts";
 import type { NowMs } from "../message/ports.ts";
@@ -29,6 +31,7 @@ export interface ClientPolicyInputs {
 export interface ClientPolicy {
   readonly clientAddress: Phase | null;
   readonly serverAddressRules: Phase | null;
+  readonly httpsRedirect: Phase | null;
   readonly preflight: Phase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
@@ -36,25 +39,27 @@ export interface ClientPolicy {
   readonly headTaps: readonly ReplyTap[];
 }
 
-/** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `cors` and `security_headers` of a server and its routes. */
+/** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `tls.redirect_http`, `cors` and `security_headers` of a server and its routes. */
 export function buildClientPolicy(
   config: RuntimeConfig,
   routes: readonly Route[],
   inputs: ClientPolicyInputs,
 ): ClientPolicy {
-  const { trustedProxies, ipRules, cors, securityHeaders } = config.server;
+  const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
   const serverRules = addressRules(ipRules);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const headTaps: ReplyTap[] = [];
   if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
   if (securityHeaders.enabled) headTaps.push(new SecurityHeadersTap(securityHeaders));
+  if (config.server.http3.enabled) headTaps.push(new AltSvcTap(config.server.http3.port));
   return {
     clientAddress:
       trustedProxies.length === 0
         ? null
         : new ClientAddressPhase(new RememberedNetworks(new NetworkSet(trustedProxies))),
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
+    httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
     routeAddressRules: routeAddressRules(settings),
     rateLimit: rateLimit(config, routes, settings, inputs),

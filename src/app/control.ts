@@ -3,31 +3,40 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { type EventFields, eventLine } from "../features/telemetry/event-line.ts";
-import { EXPOSITION_TYPE, Exposition } from "../features/telemetry/exposition.ts";
+import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
-import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
-import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
+import { createChallengeTable } from "../shared/challenge-table.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { VERSION } from "../shared/version.ts";
+import { ListenerDesk } from "./acme-desk.ts";
+import { AcmeService } from "./acme-service.ts";
+import { CacheKeeper } from "./cache-keeper.ts";
+import { CertificateDesk } from "./certificate-desk.ts";
+import { controlExposition } from "./control-exposition.ts";
 import { routeLabels, upstreamLabels } from "./graph.ts";
-import { fdsOf, type Inheritance, startSuccessor, takeInheritance } from "./handover.ts";
+import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
+import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
+import { needsRestart } from "./needs-restart.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
-import { nodeMetrics } from "./node-metrics.ts";
-import { claimPort, listenError } from "./port-claim.ts";
+import { ConfigPacket, collectSource } from "./packed-config.ts";
+import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
+import { processState } from "./process-state.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
+import { listedSidecarRoutes } from "./sidecar-routes.ts";
+import { warnOfSidecar } from "./sidecar-warnings.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
-import { unservedBy } from "./unserved.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
+import { WorkerFence } from "./worker-fence.ts";
 import { type PoolListener, WorkerPool } from "./worker-pool.ts";
 
 /** What a reload gives: a new configuration, or why there is none. */
@@ -49,7 +58,8 @@ const LOG_DRAIN_MS = 500;
 /** The control thread: workers, signals, logs, the answers to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
-  private readonly options: ControlOptions;
+  private readonly packet: ConfigPacket = new ConfigPacket();
+  private readonly options: Omit<ControlOptions, "config">;
   private readonly startedAtMs: number = Date.now() - performance.now();
   private readonly labels: TelemetryLabels = new TelemetryLabels();
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
@@ -57,18 +67,25 @@ export class Control implements PoolListener {
   private readonly pool: WorkerPool;
   private readonly bodyBudget: SharedArrayBuffer;
   private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
+  private readonly challenges: SharedArrayBuffer = createChallengeTable();
   private readonly totals: CounterTotals;
   private readonly nodes: NodeKeeper;
+  private readonly cache: CacheKeeper;
   private readonly desk: ControlDesk;
-  private port = 0;
+  private readonly certificates: CertificateDesk;
+  private readonly fence: WorkerFence;
+  private readonly acme: AcmeService;
+  private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
   /** The listening sockets of each worker. */
-  private readonly listening: Map<number, readonly number[]> = new Map();
+  private readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
   /** Workers that were started again: an inherited socket went with the first. */
   private readonly restarted: Set<number> = new Set();
+  private readonly handover: Handover;
+  private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
-  private successor = 0;
+  private keywords: SharedArrayBuffer | null = null;
   private drained = 0;
   private draining = false;
   private lastReloadOk = true;
@@ -77,13 +94,35 @@ export class Control implements PoolListener {
   private fail: (error: Error) => void = () => {};
 
   constructor(options: ControlOptions) {
-    this.options = options;
-    this.config = options.config;
-    const { workers } = options.config.server;
+    const { config, ...others } = options;
+    this.options = others; // A reload replaces the configuration: the first must not stay here.
+    this.config = config;
+    const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
     this.bodyBudget = createBodyBudget(this.pool.size);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
+    this.cache = new CacheKeeper(this.config.server.cache, this.pool.size);
     this.nodes = new NodeKeeper(this.config, (event, fields) => this.event(event, fields));
+    this.certificates = new CertificateDesk(
+      (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
+      (event, fields) => this.event(event, fields),
+    );
+    this.handover = new Handover(
+      () => this.allSockets(),
+      (fields) => {
+        if (!this.draining) this.event("upgrade", fields);
+      },
+    );
+    this.fence = new WorkerFence(
+      (id) => this.pool.broadcast({ kind: "fence", id }),
+      () => this.listening.keys(),
+    );
+    this.acme = new AcmeService({
+      challenges: this.challenges,
+      certificates: new ListenerDesk(this.certificates.sink, () => this.fence.settled()),
+      serving: this.serving.promise,
+      event: (event, fields) => this.event(event, fields),
+    });
     this.desk = new ControlDesk(this.answers(), (error, what) =>
       this.event("exception", { what, error: String(error) }),
     );
@@ -95,9 +134,12 @@ export class Control implements PoolListener {
    * @throws when the port cannot be had
    */
   run(): Promise<number> {
-    const { host, port } = this.config.server;
-    this.port = this.inherited.fds.length > 0 ? port : claimPort(host, port);
+    this.pool.start();
+    this.ports = claimPorts(listenersOf(this.config), this.inherited.sockets);
+    this.certificates.use(this.config);
+    warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     for (const note of this.options.notes) this.event("start", note);
+    if (this.config.server.waf.enabled) this.keywords = sharedKeywords();
     return new Promise((resolve, reject) => {
       this.fail = (error) => {
         this.pool.stop();
@@ -105,32 +147,46 @@ export class Control implements PoolListener {
       };
       this.finish = (code) => {
         this.nodes.stop();
+        this.acme.stop();
+        this.certificates.stop();
         this.pool.stop();
         void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
       };
       process.on("SIGTERM", () => this.shutDown());
       process.on("SIGINT", () => this.shutDown());
       process.on("SIGHUP", () => this.reload());
-      process.on("SIGUSR2", () => this.upgrade());
+      process.on("SIGUSR2", () => {
+        if (!this.draining) this.handover.want();
+      });
       this.nodes.start();
-      this.pool.start();
+      void this.acme.use(this.config).then(() => this.startWorkers());
     });
   }
 
+  private startWorkers(): void {
+    if (this.draining) this.finish(0);
+    else this.pool.release();
+  }
+
   startMessage(index: number, counters: CounterBuffers): ToWorker {
-    const { server } = this.config;
     return {
       kind: "start",
       index,
-      config: { ...this.config, server: { ...server, port: this.port } },
+      workers: this.pool.size,
+      config: this.packet.of(this.config, (config) => withPorts(config, this.ports)),
       labels: this.configurationLabels(),
       counters,
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
       buckets: this.buckets,
+      challenges: this.challenges,
       clock: readClock(),
       nodes: this.nodes.buffer,
-      fds: this.restarted.has(index) ? [] : fdsOf(index, this.pool.size, this.inherited.fds),
+      sockets: this.restarted.has(index) ? [] : socketsOf(index, this.pool.size, this.inherited.sockets),
+      waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
+      certificates: this.certificates.sets,
+      cache: this.cache.buffers,
+      keywords: this.keywords,
       startedAtMs: this.startedAtMs,
       testHooks: process.env[TEST_HOOKS_VARIABLE] === "1",
     };
@@ -139,14 +195,15 @@ export class Control implements PoolListener {
   onMessage(index: number, message: FromWorker): void {
     switch (message.kind) {
       case "listening":
-        this.listening.set(index, message.fds);
+        this.listening.set(index, message.sockets);
         // The signal may have come while this worker was starting.
         if (this.draining) this.pool.send(index, { kind: "drain" });
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
+        if (!this.draining) this.handover.goOn();
         break;
       case "failed":
         this.event("worker_failed", { worker: index, error: message.message });
-        this.fail(message.code === "" ? new Error(message.message) : this.listenError(message.code));
+        this.fail(workerFailure(withPorts(this.config, this.ports), message));
         break;
       case "log":
         this.totals.logTaken(index, message.batch.length);
@@ -159,6 +216,9 @@ export class Control implements PoolListener {
         void this.desk.answer(message.question.what, message.question.body).then((answer) => {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
+        break;
+      case "fenced":
+        this.fence.onFenced(index, message.id);
         break;
       case "breaker":
         this.nodes.onBreaker(message.key, message.change);
@@ -173,22 +233,22 @@ export class Control implements PoolListener {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
     this.nodes.workerDied(index);
+    void this.cache.workerDied(index);
     this.restarted.add(index);
     this.listening.delete(index);
+    this.fence.onDeath(index);
     this.event("worker_died", { worker: index, reason, restarted: true });
     if (this.draining && ++this.drained === this.pool.size) this.finish(0);
   }
 
-  private listenError(code: string): Error {
-    return listenError(this.config.server.host, this.port, code);
-  }
-
   private announce(): void {
-    const { host } = this.config.server;
     this.announced = true;
+    this.serving.resolve();
+    this.packet.forget(this.config);
     this.services.ready();
-    if (this.inherited.predecessor > 0) signal(this.inherited.predecessor, "SIGTERM");
-    this.event("listening", { host, port: this.port, workers: this.pool.size, version: VERSION, pid: process.pid });
+    endPredecessor(this.inherited);
+    const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
+    this.event("listening", { host: this.config.server.host, ...portFields(this.ports), ...facts });
   }
 
   /** The first signal drains, the second ends at once. Decisions, "Signals". */
@@ -206,37 +266,43 @@ export class Control implements PoolListener {
     if (this.draining) return;
     this.services.reloading();
     const result = this.options.reload();
-    const unserved = result.ok ? unservedBy(result.config).faults : [];
-    const faults = result.ok ? unserved.map((name) => `${name} is not part of this version`) : result.faults;
+    const faults = result.ok ? this.faultsOf(result.config) : result.faults;
     this.lastReloadOk = faults.length === 0;
     if (!result.ok || faults.length > 0) {
       this.event("config_reload", { ok: false, faults });
       this.services.reloaded();
       return;
     }
+    collectSource(result.config);
     const restart = needsRestart(this.config, result.config);
     this.config = result.config;
     this.lastReloadMs = Date.now();
     this.nodes.use(this.config);
+    this.cache.use(this.config.server.cache);
+    this.certificates.use(this.config);
+    warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
+    void this.acme.use(this.config);
+    const config = this.packet.of(this.config, (own) => withPorts(own, this.ports));
     const labels = this.configurationLabels();
-    this.pool.broadcast({ kind: "reload", config: this.config, labels, nodes: this.nodes.buffer });
+    this.pool.broadcast({ kind: "reload", config, labels, nodes: this.nodes.buffer, cache: this.cache.buffers });
+    this.packet.forget(this.config);
     this.event("config_reload", { ok: true, routes: this.config.routes.length, needs_restart: restart });
     this.services.reloaded();
   }
 
-  /** SIGUSR2: the new binary takes the listening sockets, and asks us to drain when it serves. */
-  private upgrade(): void {
-    if (this.draining || this.successor !== 0) return;
-    const fds = [...this.listening.values()].flat();
+  /** What keeps a configuration from being used; where there is nothing, the ports are its own from now on. */
+  private faultsOf(config: RuntimeConfig): readonly string[] {
     try {
-      this.successor = startSuccessor(fds, (code) => {
-        this.successor = 0;
-        if (!this.draining) this.event("upgrade", { ok: false, exit_code: code });
-      });
-      this.event("upgrade", { ok: true, successor: this.successor });
+      this.ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
+      return [];
     } catch (error) {
-      this.event("upgrade", { ok: false, error: String(error) });
+      return [(error as Error).message];
     }
+  }
+
+  /** The listening sockets of all workers; null while one of them is starting. */
+  private allSockets(): readonly ListeningSocket[] | null {
+    return this.listening.size === this.pool.size ? [...this.listening.values()].flat() : null;
   }
 
   private configurationLabels() {
@@ -244,24 +310,30 @@ export class Control implements PoolListener {
   }
 
   private answers() {
-    const exposition = new Exposition([
-      ...gatewayMetrics(this.totals),
-      ...nodeMetrics(
-        () => this.nodes.standings(),
-        (originKey) => this.labels.upstreams.labelOf(this.labels.upstreams.idOf(originKey)),
-      ),
-      ...processFactMetrics({
-        version: VERSION,
-        lastReloadSuccessful: () => this.lastReloadOk,
-        lastReloadSeconds: () => this.lastReloadMs / 1000,
-        droppedLogLines: () => this.log.droppedLines,
-      }),
-    ]);
+    const { totals, nodes, labels, acme, certificates, cache } = this;
+    const exposition = controlExposition({
+      totals,
+      nodes,
+      labels,
+      acme,
+      certificates,
+      cache,
+      lastReloadSuccessful: () => this.lastReloadOk,
+      lastReloadSeconds: () => this.lastReloadMs / 1000,
+      droppedLogLines: () => this.log.droppedLines,
+    });
     const survey = new UpstreamSurvey(this.nodes);
     return internalAnswers({
       config: () => this.config,
-      state: () => this.processState(),
+      state: () =>
+        processState(this.config, {
+          startedAtMs: this.startedAtMs,
+          draining: this.draining,
+          port: this.ports.get("http") ?? 0,
+          workers: this.pool.size,
+        }),
       targetStatus: (originKey, route) => (route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey))),
+      sidecarRoutes: () => listedSidecarRoutes(this.config),
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
@@ -269,38 +341,7 @@ export class Control implements PoolListener {
     });
   }
 
-  private processState() {
-    const { rss, heapUsed, heapTotal } = process.memoryUsage();
-    const disabled = new Set(this.config.server.waf.disabledRules);
-    return {
-      startedAtMs: this.startedAtMs,
-      nowMs: Date.now(),
-      draining: this.draining,
-      pid: process.pid,
-      port: this.port,
-      workers: this.pool.size,
-      wafRules: WAF_RULES.filter((rule) => !disabled.has(rule.id)).length,
-      cpus: availableParallelism(),
-      memory: { rss, heapUsed, heapTotal },
-    };
-  }
-
   private event(event: string, fields: EventFields): void {
     this.log.write(eventLine(Date.now(), event, fields));
-  }
-}
-
-/** Settings that differ and that only a restart takes up. */
-function needsRestart(old: RuntimeConfig, now: RuntimeConfig): readonly string[] {
-  const keys = ["host", "port", "workers"] as const;
-  return keys.filter((key) => old.server[key] !== now.server[key]).map((key) => `server.${key}`);
-}
-
-/** Sends a signal to a process that may be gone. */
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // Nobody is left to be told.
   }
 }

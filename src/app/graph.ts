@@ -1,32 +1,49 @@
-import type { RouteConfig, StaticRouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { ConnectionSettings } from "../edge/edge-context.ts";
+import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { speaksHttp2 } from "../config/origin.ts";
+import type { RouteConfig, StaticRouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { Http2Config, RuntimeConfig } from "../config/runtime-config.ts";
+import { MANY_ROUTES } from "../core/limits.ts";
+import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
+import { CHALLENGE_PREFIX, type ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
-import { builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
+import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
 import type { ControlPort } from "../features/admin/control-handler.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
+import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
+import type { Purge, PurgeCall } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
+import { ResponseCache } from "../features/cache/response-cache.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { FileHandler } from "../features/files/file-handler.ts";
 import { EditedHandler } from "../features/forward/edited-handler.ts";
-import { responseEdits } from "../features/forward/header-edits.ts";
+import { ForwardEnd } from "../features/forward/forward-end.ts";
+import { namesChanged, responseEdits } from "../features/forward/header-edits.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
 import { buildRouter } from "../features/route/build-router.ts";
+import type { GuardListener } from "../features/route/prefix-guard-phase.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
+import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Handler, Pipeline } from "../message/pipeline.ts";
-import type { RequestHead } from "../message/request-head.ts";
-import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
+import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import { cachePolicies } from "./cache-policies.ts";
+import { CHUNKED_MODES } from "./chunked-modes.ts";
 import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
-import type { NodeSet } from "./node-set.ts";
+import { LateHandler } from "./late-handler.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
-import { buildPipeline } from "./pipeline.ts";
+import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import { isProbed } from "./probed-routes.ts";
+import type { SidecarIdentity } from "./sidecar-identity.ts";
+import { type SidecarPipelines, sidecarPipelines } from "./sidecar-pipelines.ts";
+import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
 import { upstreamHandler } from "./upstream-route.ts";
 import { IDLE_PORTS, type WorkerServices } from "./worker-services.ts";
 
@@ -36,10 +53,18 @@ export interface GraphInputs {
   readonly counters: CountersTap;
   readonly log: LogBatch;
   readonly incidents: IncidentListener;
+  readonly guarded: GuardListener;
   readonly control: ControlPort;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;
-  readonly nodes: NodeSet;
+  readonly challenges: ChallengeAnswers;
+  /** Counts the answers of upstreams that are no nodes. */
+  readonly tally: TranscodeServices["tally"];
+  /** The store of the response cache; null where it is off. */
+  readonly cacheStore: CacheStore | null;
+  /** What a sidecar shows to upstreams. */
+  readonly sidecar: SidecarIdentity;
+  readonly nodes: ConfiguredNodes;
   /** Shared by all workers; see BodyBudget. */
   readonly bodyBudget: SharedArrayBuffer;
   readonly workerIndex: number;
@@ -54,8 +79,12 @@ export interface Graph {
   readonly config: RuntimeConfig;
   readonly router: Router;
   readonly pipeline: Pipeline;
+  /** Of the listener of `internal_api.listen`. */
+  readonly internalPipeline: Pipeline;
   readonly settings: ConnectionSettings;
   readonly pools: OriginPools;
+  /** null where there is no sidecar. */
+  readonly sidecar: SidecarPipelines | null;
 }
 
 /** Wires a configuration: this is the list of the gateway's features. */
@@ -65,40 +94,113 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const files = new FileCache();
   const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
   const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files, budget));
-  const probed = (path: string, head: RequestHead): boolean => isProbed(router, path, head);
-  const router: Router = buildRouter([...builtIns(config, inputs, probed), ...inputs.extraRoutes, ...routes]);
+  const transcoded = config.transcoder.routes.length > 0 ? transcodedInits(config, inputs, pools, budget) : [];
+  const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => cache!.purge(call);
+  const endpoints = builtIns(
+    config,
+    inputs,
+    { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => pipeline },
+    purge,
+  );
+  const hasOwnListener = config.internalApi.listenPort >= 0;
+  const inPublic = endpoints.filter(({ isInternal }) => !isInternal || !hasOwnListener).map(({ init }) => init);
+  const router: Router = buildRouter([...inPublic, ...inputs.extraRoutes, ...transcoded, ...routes]);
+  const cache = responseCache(config, router.routes, inputs);
   const accessLog = server.accessLog.enabled
     ? new AccessLog(inputs.log, server.accessLog.sample, {
         clock: inputs.services.clock,
         random: Math.random,
-        protocolOf: (ex) => (ex.request.minor === 0 ? "HTTP/1.0" : "HTTP/1.1"),
-        cacheOf: () => "",
+        protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
+        cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
       })
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);
-  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client });
-  return { config, router, pipeline, settings: connectionSettings(config), pools };
+  const pipeline: Pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
+  const internalPipeline = hasOwnListener
+    ? buildInternalPipeline(config, buildRouter(endpoints.map(({ init }) => init)), { inputs, accessLog, budget })
+    : pipeline;
+  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
+  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
+}
+
+function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: GraphInputs): ResponseCache | null {
+  const { services, cacheStore, counters, requestIds } = inputs;
+  if (cacheStore === null || !config.server.cache.enabled) return null;
+  return new ResponseCache(cacheStore, cachePolicies(config, routes), {
+    clock: services.clock,
+    time: {
+      now: () => services.turn.nowMs,
+      inTurn: (work) => services.inTurn(work),
+      onException: (error) => services.upstream.onException(error),
+    },
+    idle: IDLE_PORTS,
+    counter: counters,
+    nameRequest: (ex) => requestIds.assign(ex),
+    endTaps: [new ForwardEnd()],
+  });
 }
 
 /** The labels that the counters know routes by. */
 export function routeLabels(config: RuntimeConfig): readonly string[] {
-  return [...BUILT_IN_LABELS, ...config.routes.map(labelOf)];
+  const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
+  return [
+    ...BUILT_IN_LABELS,
+    ...config.routes.map(labelOf),
+    ...transcoded(config).map((route) => route.httpPath),
+    ...sidecar,
+    ...sidecarRoutes(config).map(labelOf),
+  ];
 }
 
 /** The labels that the counters know upstreams by. */
 export function upstreamLabels(config: RuntimeConfig): readonly string[] {
-  return config.routes.flatMap((route) => (route.type === "upstream" ? route.targets.map((t) => t.originKey) : []));
+  const targets = [...config.routes, ...sidecarRoutes(config)].flatMap((route) =>
+    route.type === "upstream" ? route.targets : [],
+  );
+  return [...targets, ...transcoded(config).map((route) => route.upstream)].map((origin) => origin.originKey);
+}
+
+function transcoded({ transcoder }: RuntimeConfig): readonly TranscodedRouteConfig[] {
+  return transcoder.enabled ? transcoder.routes : [];
+}
+
+/** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
+function transcodedInits(
+  config: RuntimeConfig,
+  inputs: GraphInputs,
+  pools: OriginPools,
+  bodies: BodyBudget,
+): RouteInit[] {
+  if (!config.transcoder.enabled) return [];
+  const { transcodedRoutes } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
+  const { wheel, turn, upstream } = inputs.services;
+  const services: TranscodeServices = { wheel, turn, bodies, requestIds: inputs.requestIds, tally: inputs.tally };
+  return transcodedRoutes(config, pools, upstream, services);
 }
 
 function builtIns(
   config: RuntimeConfig,
   inputs: GraphInputs,
-  probed: (path: string, head: RequestHead) => boolean,
-): RouteInit[] {
+  probed: Pick<ProbePorts, "isProbed" | "pipeline">,
+  purge: Purge | null,
+): BuiltIn[] {
   const status = new StatusHandler(inputs.startedAtMs, inputs.services.clock);
   const guard = new AccessGuard(config.internalApi);
-  const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, isProbed: probed };
-  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes).map(({ path, methods, handler }) => ({
+  const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
+  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes, purge).map((endpoint) => ({
+    isInternal: endpoint.internal,
+    init: builtInRoute(endpoint, config),
+  }));
+}
+
+/** A built-in endpoint as a route. */
+interface BuiltIn {
+  readonly isInternal: boolean;
+  readonly init: RouteInit;
+}
+
+function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: RuntimeConfig): RouteInit {
+  return {
     kind: RouteKind.BuiltIn,
     label: path,
     path,
@@ -110,7 +212,7 @@ function builtIns(
     // Those that take a body have a limit of their own.
     maxBodyBytes: methods.includes("POST") ? 0 : config.server.maxBodyBytes,
     handler,
-  }));
+  };
 }
 
 function routeInit(
@@ -124,12 +226,14 @@ function routeInit(
   const isStatic = route.type === "static";
   const handler = isStatic
     ? fileHandler(route, inputs.services, files)
-    : upstreamHandler(route, config, pools, inputs.nodes, {
-        requestIds: inputs.requestIds,
-        wheel: inputs.services.wheel,
-        turn: inputs.services.turn,
-        bodies: budget,
-      });
+    : handlerNowOrLate(route, config, () =>
+        upstreamHandler(route, config, pools, inputs.nodes, {
+          requestIds: inputs.requestIds,
+          wheel: inputs.services.wheel,
+          turn: inputs.services.turn,
+          bodies: budget,
+        }),
+      );
   return {
     kind: isStatic ? RouteKind.Static : RouteKind.Upstream,
     label: labelOf(route),
@@ -141,7 +245,15 @@ function routeInit(
     chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
     maxBodyBytes: route.maxBodyBytes,
     handler,
+    streamsHttp2: !isStatic && route.targets.every(({ scheme }) => speaksHttp2(scheme)),
+    ownFields: isStatic ? [] : namesChanged(route.headers.request),
   };
+}
+
+/** Where there are thousands of routes, the objects of each wait for its first request; files are read at once. */
+function handlerNowOrLate({ tls }: UpstreamRouteConfig, { routes }: RuntimeConfig, make: () => Handler): Handler {
+  const readsFiles = tls.caFile !== "" || tls.clientCertificate.certFile !== "";
+  return routes.length < MANY_ROUTES || readsFiles ? make() : new LateHandler(make);
 }
 
 function fileHandler(route: StaticRouteConfig, services: WorkerServices, cache: FileCache): Handler {
@@ -163,15 +275,20 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     writeTimeoutMs: server.writeTimeoutMs,
     idleTimeoutMs: server.idleTimeoutMs,
     maxHeadBytes: server.maxHeaderBytes,
+    http2: http2Settings(server.http2),
     proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };
 }
 
-const CHUNKED_MODES = {
-  normalize: ChunkedMode.Normalize,
-  passthrough: ChunkedMode.Passthrough,
-  reject: ChunkedMode.Reject,
-} as const;
+function http2Settings(http2: Http2Config): Http2Settings | null {
+  if (!http2.enabled) return null;
+  return {
+    maxConcurrentStreams: http2.maxConcurrentStreams,
+    maxListBytes: http2.maxHeaderListBytes,
+    refusesUnknownPseudo: http2.unknownPseudoHeaders === "reject",
+    allowsConnectProtocol: http2.extendedConnect,
+  };
+}
 
 const BUILT_IN_LABELS: readonly string[] = [
   "/health",
@@ -183,4 +300,6 @@ const BUILT_IN_LABELS: readonly string[] = [
   "/internal/api/security/incidents",
   "/internal/api/upstreams/health",
   "/internal/api/proxy-test",
+  "/internal/api/cache/purge",
+  CHALLENGE_PREFIX,
 ];

@@ -16,6 +16,10 @@ export class IncidentReporter implements IncidentListener {
     this.log = log;
   }
 
+  onInspected(): void {
+    this.counters.wafInspected();
+  }
+
   onIncident(incident: WafIncident): void {
     const blocked = incident.action === "blocked";
     if (blocked) this.counters.wafBlocked(incident.category);

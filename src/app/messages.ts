@@ -1,7 +1,10 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
+import type { CertificateSet } from "../message/server-certificate.ts";
+import type { CacheBuffers } from "../shared/cache-memory.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
+import type { ListenerName, ListeningSocket } from "./listeners.ts";
+import type { PackedConfig } from "./packed-config.ts";
 import type { ClockReading } from "./shared-clock.ts";
 
 /** What the control thread tells a worker. */
@@ -9,19 +12,31 @@ export type ToWorker =
   | {
       readonly kind: "start";
       readonly index: number;
-      readonly config: RuntimeConfig;
+      /** How many workers there are. */
+      readonly workers: number;
+      readonly config: PackedConfig;
       readonly labels: CounterLabels;
       readonly counters: CounterBuffers;
       readonly incidents: SharedArrayBuffer;
       readonly bodyBudget: SharedArrayBuffer;
       /** Token buckets of the rate limits; see TokenBuckets. */
       readonly buckets: SharedArrayBuffer;
+      /** Answers to HTTP-01 challenges; see createChallengeTable. */
+      readonly challenges: SharedArrayBuffer;
       /** The control thread's clock at this moment. */
       readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
+      /** The memory of the response cache; null where it is off. */
+      readonly cache: CacheBuffers | null;
+      /** The WAF's tables of keywords; null where it is off. */
+      readonly keywords: SharedArrayBuffer | null;
       /** Sockets that listen already, for this worker; where there are none it opens its own. */
-      readonly fds: readonly number[];
+      readonly sockets: readonly ListeningSocket[];
+      /** Whether a predecessor or a dead worker may still have the UDP port, which cannot be shared or handed over. */
+      readonly waitsForQuic: boolean;
+      /** What the TLS listeners show. */
+      readonly certificates: ListenerCertificates;
       /** When the process started, in milliseconds since the epoch. */
       readonly startedAtMs: number;
       /** Whether the endpoints that only tests use are there. */
@@ -30,18 +45,32 @@ export type ToWorker =
   | { readonly kind: "answer"; readonly reply: ControlReply }
   | {
       readonly kind: "reload";
-      readonly config: RuntimeConfig;
+      readonly config: PackedConfig;
       readonly labels: CounterLabels;
       readonly nodes: SharedArrayBuffer;
+      readonly cache: CacheBuffers | null;
     }
+  | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
+  /** To be answered with `fenced`: see WorkerFence. */
+  | { readonly kind: "fence"; readonly id: number }
   | { readonly kind: "drain" };
+
+/** The certificates of the TLS listeners, by name. */
+export type ListenerCertificates = { readonly [Name in ListenerName]?: CertificateSet };
 
 /** What a worker tells the control thread. */
 export type FromWorker =
   | { readonly kind: "ready" }
-  | { readonly kind: "listening"; readonly fds: readonly number[] }
-  | { readonly kind: "failed"; readonly code: string; readonly message: string }
+  | { readonly kind: "listening"; readonly sockets: readonly ListeningSocket[] }
+  | {
+      readonly kind: "failed";
+      readonly code: string;
+      readonly message: string;
+      /** Whose address could not be had, where `code` says so. */
+      readonly listener: ListenerName | "http3";
+    }
   | { readonly kind: "question"; readonly question: ControlQuestion }
+  | { readonly kind: "fenced"; readonly id: number }
   | { readonly kind: "log"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }

@@ -1,3 +1,4 @@
+import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { EventFields } from "../features/telemetry/event-line.ts";
@@ -137,12 +138,12 @@ export class NodeKeeper {
  * @throws when a file of its TLS settings cannot be read
  */
 export function probeOrigin({ route, target }: Pick<NodeInit, "route" | "target">): ProbeOrigin {
-  const isSecure = target.scheme === "https" || target.scheme === "h2";
   return {
     hostname: target.hostname,
     port: target.port,
     authority: target.authority,
-    tls: isSecure ? readUpstreamTls(route.tls, target.hostname) : null,
+    tls: usesTls(target.scheme) ? readUpstreamTls(route.tls, target.hostname) : null,
+    isHttp2: speaksHttp2(target.scheme),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { sidecarRoutes } from "./sidecar-routes.ts";
 
 /** A target as one route sees it, and the settings that make it a node of its own. */
 export interface NodeInit {
@@ -19,7 +20,7 @@ export class NodeList {
 
   constructor(config: RuntimeConfig) {
     const nodes: NodeInit[] = [];
-    for (const route of config.proxy.enabled ? config.routes : []) {
+    for (const route of [...(config.proxy.enabled ? config.routes : []), ...sidecarRoutes(config)]) {
       if (route.type !== "upstream") continue;
       nodeKeys(route).forEach((key, i) => {
         if (this.slots.has(key)) return;
@@ -52,8 +53,10 @@ export function failureThreshold({ circuitBreaker }: UpstreamRouteConfig): numbe
   return circuitBreaker.enabled ? circuitBreaker.failureThreshold : 0;
 }
 
+/** A digest: there may be a hundred thousand keys, and their settings are mostly the same. */
 function nodeSettings(route: UpstreamRouteConfig): string {
   const { circuitBreaker, healthCheck, tls } = route;
   const breaker = [failureThreshold(route), circuitBreaker.openDurationMs];
-  return JSON.stringify([breaker, healthCheck.enabled ? healthCheck : null, tls]);
+  const settings = JSON.stringify([breaker, healthCheck.enabled ? healthCheck : null, tls]);
+  return Bun.hash(settings).toString(36);
 }

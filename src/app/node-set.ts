@@ -4,34 +4,45 @@ import { type NodeSurroundings, UpstreamNode } from "../features/balance/upstrea
 import { NodeTable } from "../shared/node-table.ts";
 import { failureThreshold, NodeList, nodeKeys } from "./node-list.ts";
 
-/** The upstream nodes of one worker. A node that a new configuration has too goes on, with what is under way to it. */
+/** The upstream nodes of one configuration. */
+export interface ConfiguredNodes {
+  /** The nodes of the targets of one of its routes, in their order. */
+  nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
+}
+
+/**
+ * The upstream nodes of one worker, made when a route first asks for them. A node that a new configuration has too goes on,
+ * with what is under way to it.
+ */
 export class NodeSet {
   private readonly surroundings: NodeSurroundings;
-  private nodes: Map<string, UpstreamNode> = new Map();
+  private readonly nodes: Map<string, UpstreamNode> = new Map();
+  private current: ConfiguredNodes | null = null;
 
   constructor(surroundings: NodeSurroundings) {
     this.surroundings = surroundings;
   }
 
   /** Takes a configuration and the table that belongs to it, before the graph is made. */
-  use(config: RuntimeConfig, buffer: SharedArrayBuffer): void {
+  use(config: RuntimeConfig, buffer: SharedArrayBuffer): ConfiguredNodes {
+    const list = new NodeList(config);
     const table = new NodeTable(buffer);
-    const before = this.nodes;
-    const now = new Map<string, UpstreamNode>();
-    new NodeList(config).nodes.forEach(({ key, route, target }, slot) => {
-      const known = before.get(key);
-      known?.moveTo(table, slot);
-      const { surroundings } = this;
-      now.set(
-        key,
-        known ?? new UpstreamNode(key, target.originKey, failureThreshold(route), surroundings, table, slot),
-      );
-    });
-    this.nodes = now;
-  }
-
-  /** The nodes of a route's targets, in their order. */
-  nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[] {
-    return nodeKeys(route).map((key) => this.nodes.get(key)!);
+    for (const [key, node] of this.nodes) {
+      const slot = list.slotOf(key);
+      if (slot < 0) this.nodes.delete(key);
+      else node.moveTo(table, slot);
+    }
+    const nodesOf = (route: UpstreamRouteConfig): readonly UpstreamNode[] =>
+      nodeKeys(route).map((key, i) => this.nodes.get(key) ?? make(key, route, i));
+    const make = (key: string, route: UpstreamRouteConfig, target: number): UpstreamNode => {
+      const label = route.targets[target]!.originKey;
+      const node = new UpstreamNode(key, label, failureThreshold(route), this.surroundings, table, list.slotOf(key));
+      // A request may come to a route of the configuration before this one, after this one is there.
+      if (this.current === configured) this.nodes.set(key, node);
+      return node;
+    };
+    const configured: ConfiguredNodes = { nodesOf };
+    this.current = configured;
+    return configured;
   }
 }

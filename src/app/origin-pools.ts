@@ -1,14 +1,27 @@
-import type { TargetConfig, UpstreamTlsConfig } from "../config/route-config.ts";
+import { speaksHttp2, usesTls } from "../config/origin.ts";
+import type { OriginConfig, TargetConfig, UpstreamTlsConfig } from "../config/route-config.ts";
 import type { TransportConfig } from "../config/runtime-config.ts";
-import { OriginPool } from "../upstream/origin-pool.ts";
+import type { Upstream } from "../message/upstream.ts";
+import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
+import { OriginPool, type UpstreamTls } from "../upstream/origin-pool.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { UpstreamContext } from "../upstream/upstream-context.ts";
+import type { SidecarIdentity } from "./sidecar-identity.ts";
+
+type Pool = OriginPool | H2OriginPool;
+
+/** Connections of another kind. */
+interface Closable {
+  close(): void;
+}
 
 /** One pool an origin and way of trusting it, whatever the number of routes that lead there. */
 export class OriginPools {
   private readonly transport: TransportConfig;
   private readonly context: UpstreamContext;
-  private readonly pools: Map<string, OriginPool> = new Map();
+  private isClosed = false;
+  private readonly pools: Map<string, Pool> = new Map();
+  private readonly others: Closable[] = [];
 
   constructor(transport: TransportConfig, context: UpstreamContext) {
     this.transport = transport;
@@ -16,29 +29,57 @@ export class OriginPools {
   }
 
   /** The pool of a target, made now if it is new. */
-  poolOf(target: TargetConfig, tls: UpstreamTlsConfig): OriginPool {
-    const secure = target.scheme === "https";
-    const key = secure ? `${target.originKey} ${JSON.stringify(tls)}` : target.originKey;
+  poolOf(target: TargetConfig, tls: UpstreamTlsConfig): Pool {
+    return this.pool(target, JSON.stringify(tls), () => readUpstreamTls(tls, target.hostname));
+  }
+
+  /** The pool of an origin that a sidecar speaks to. Spec, "Sidecar mode": one instance an origin key. */
+  poolWith(origin: OriginConfig, identity: SidecarIdentity): Pool {
+    return this.pool(origin, "sidecar", () => identity.tlsFor(origin.hostname));
+  }
+
+  /** Closes the kept connections to an origin and forgets it. */
+  drop(upstream: Upstream): void {
+    for (const [key, pool] of this.pools) {
+      if (pool !== upstream) continue;
+      this.pools.delete(key);
+      pool.close();
+    }
+  }
+
+  private pool(origin: OriginConfig, tlsKey: string, tls: () => UpstreamTls): Pool {
+    const isHttp2 = speaksHttp2(origin.scheme);
+    const secure = usesTls(origin.scheme);
+    const key = secure ? `${origin.originKey} ${tlsKey}` : origin.originKey;
     const known = this.pools.get(key);
     if (known !== undefined) return known;
-    const pool = new OriginPool(
-      {
-        originKey: target.originKey,
-        hostname: target.hostname,
-        port: target.port,
-        authority: target.authority,
-        tls: secure ? readUpstreamTls(tls, target.hostname) : null,
-        maxIdleConnections: this.transport.maxIdleConns,
-        idleTimeoutMs: this.transport.idleConnTimeoutMs,
-      },
-      this.context,
-    );
+    const settings = {
+      originKey: origin.originKey,
+      hostname: origin.hostname,
+      port: origin.port,
+      authority: origin.authority,
+      isHttp2,
+      tls: secure ? tls() : null,
+      maxIdleConnections: this.transport.maxIdleConns,
+      idleTimeoutMs: this.transport.idleConnTimeoutMs,
+    };
+    const pool = isHttp2 ? new H2OriginPool(settings, this.context) : new OriginPool(settings, this.context);
     this.pools.set(key, pool);
+    // For a request that was on its way when the configuration changed: its connection is not kept.
+    if (this.isClosed) pool.close();
     return pool;
   }
 
-  /** Closes every kept connection. */
+  /** Closes something else together with the pools. */
+  closeWith(other: Closable): void {
+    this.others.push(other);
+  }
+
+  /** Closes every kept connection, and forgets all origins. */
   close(): void {
+    for (const other of this.others) other.close();
+    this.isClosed = true;
     for (const pool of this.pools.values()) pool.close();
+    this.pools.clear();
   }
 }

@@ -1,16 +1,24 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { SegmentKind } from "../core/path-pattern.ts";
+import { CHALLENGE_PREFIX, Http01Phase } from "../features/acme/http01-phase.ts";
+import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-end.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { PathEscapesPhase } from "../features/route/path-escapes-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import { PrefixGuardPhase } from "../features/route/prefix-guard-phase.ts";
 import { RouteExactPhase } from "../features/route/route-exact.ts";
+import { exactRoutePath, prefixRoutePath } from "../features/route/route-path.ts";
 import { RoutePrefixPhase } from "../features/route/route-prefix.ts";
 import type { Router } from "../features/route/router.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
+import { Waf } from "../features/waf/waf.ts";
 import { WafBodyPhase } from "../features/waf/waf-body-phase.ts";
 import { WafPhase } from "../features/waf/waf-phase.ts";
+import { WafTrailerPhase } from "../features/waf/waf-trailer-phase.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
+import type { RouteInit } from "../message/route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
@@ -24,58 +32,92 @@ export interface PipelineParts {
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
   readonly client: ClientPolicy;
+  /** Null where the cache is off. */
+  readonly cache: ResponseCache | null;
 }
 
 /**
  * THE order of a request's way down and of its reply's way up. Spec, "Request processing order".
  *
- *   counters → clientAddress → serverAddressRules → waf → routeExact → corsPreflight → prefixGuard → routePrefix
- *     → routeAddressRules → rateLimit → bodyLimit → wafBody → ingest → dispatch
- *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the reply) ← securityHeaders ← cors
+ *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
+ *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody → cacheLookup
+ *     → ingest → wafTrailers → dispatch
+ *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the reply) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
  */
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
-  const { router, inputs, accessLog, budget, client } = parts;
+  const { router, inputs, accessLog, budget, client, cache } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
+  const waf = wafOf(config, router, inputs);
   const phases: (Phase | null)[] = [
     inputs.counters,
+    answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
     client.serverAddressRules,
-    config.server.waf.enabled ? wafPhase(config, router, inputs) : null,
-    new RouteExactPhase(router),
+    waf === null ? null : new WafPhase(waf),
+    new RouteExactPhase(router, config.server.maxBodyBytes),
+    client.httpsRedirect,
     client.preflight,
-    new PrefixGuardPhase(guard),
-    new RoutePrefixPhase(router),
+    new PrefixGuardPhase(guard, inputs.guarded),
+    new PathEscapesPhase(),
+    new RoutePrefixPhase(router, config.server.maxBodyBytes),
     client.routeAddressRules,
     client.rateLimit,
     new BodyLimitPhase(),
-    wafBodyPhase(config, router, inputs, budget),
+    waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
+    cache === null ? null : cache.phase,
     new NormalizePhase(budget),
+    waf === null ? null : new WafTrailerPhase(waf),
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
+  if (cache !== null) taps.push(cache.tap);
   if (accessLog !== null) taps.push(accessLog);
   return new Pipeline(
     phases.filter((phase) => phase !== null),
-    client.headTaps,
+    cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
     taps,
   );
 }
 
-function wafPhase(config: RuntimeConfig, router: Router, inputs: GraphInputs): WafPhase {
-  const { waf } = config.server;
-  return new WafPhase(waf, new NetworkSet(waf.allowedIps), router, inputs.incidents, inputs.services.clock);
+/**
+ * Spec, "Built-in endpoints": challenges have an endpoint of their own. Where certificates are none of the gateway's
+ * business, it leaves the path to a route that takes it: a server behind the gateway may obtain its own.
+ */
+function answersChallenges({ server }: RuntimeConfig, { routes }: Router): boolean {
+  return server.acme.enabled || !routes.some(({ init }) => mayHoldChallenges(init));
 }
 
-function wafBodyPhase(
+function mayHoldChallenges({ path, exact, pattern }: RouteInit): boolean {
+  const first = pattern?.segments[0];
+  if (first !== undefined) return first.kind !== SegmentKind.Literal || first.text === CHALLENGE_PREFIX.split("/")[1];
+  if (exact) return exactRoutePath(path).startsWith(CHALLENGE_PREFIX);
+  const prefix = `${prefixRoutePath(path)}/`;
+  return CHALLENGE_PREFIX.startsWith(prefix) || prefix.startsWith(CHALLENGE_PREFIX);
+}
+
+/** The way down and up of the listener of `internal_api.listen`, where only the built-in endpoints are. */
+export function buildInternalPipeline(
   config: RuntimeConfig,
   router: Router,
-  inputs: GraphInputs,
-  budget: BodyBudget,
-): WafBodyPhase | null {
+  { inputs, accessLog, budget }: Pick<PipelineParts, "inputs" | "accessLog" | "budget">,
+): Pipeline {
+  const { maxBodyBytes } = config.server;
+  const phases: Phase[] = [
+    inputs.counters,
+    new RouteExactPhase(router, maxBodyBytes),
+    new PathEscapesPhase(),
+    new RoutePrefixPhase(router, maxBodyBytes),
+    new BodyLimitPhase(),
+    new NormalizePhase(budget),
+    new DispatchPhase(),
+  ];
+  return new Pipeline(phases, [], accessLog === null ? [inputs.counters] : [inputs.counters, accessLog]);
+}
+
+function wafOf(config: RuntimeConfig, router: Router, inputs: GraphInputs): Waf | null {
   const { waf } = config.server;
-  if (!waf.enabled || waf.maxInspectBodyBytes === 0) return null;
-  const allowed = new NetworkSet(waf.allowedIps);
-  return new WafBodyPhase(waf, allowed, router, inputs.incidents, inputs.services.clock, budget);
+  if (!waf.enabled) return null;
+  return new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.incidents, inputs.services.clock);
 }

@@ -1,5 +1,8 @@
-import { readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { isIP } from "node:net";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket, listenersOf } from "./listeners.ts";
+import type { FromWorker } from "./messages.ts";
 
 /**
  * Makes sure that nobody else listens: the workers share the port among themselves (SO_REUSEPORT), and would share it
@@ -15,6 +18,52 @@ export function claimPort(host: string, port: number): number {
   if (sockets.some((one) => one.port === port && overlaps(one.address, host)))
     throw listenError(host, port, "EADDRINUSE");
   return port;
+}
+
+/**
+ * Claims the port of every listener that has no socket yet.
+ * @returns the ports, those of listeners with sockets as they were asked for
+ * @throws as claimPort
+ */
+export function claimPorts(
+  places: readonly ListenerPlace[],
+  inherited: readonly ListeningSocket[],
+): Map<ListenerName, number> {
+  const isInherited = (name: ListenerName) => inherited.some((socket) => socket.name === name);
+  return new Map(places.map(({ name, host, port }) => [name, isInherited(name) ? port : claimPort(host, port)]));
+}
+
+/**
+ * The ports of a new configuration: listeners that stay where they are keep theirs, and a port of our own may go from one to
+ * another.
+ * @param before where the listeners are, as the configuration wrote it
+ * @param ports what came of that
+ * @throws as claimPort
+ */
+export function moveClaims(
+  places: readonly ListenerPlace[],
+  before: readonly ListenerPlace[],
+  ports: ReadonlyMap<ListenerName, number>,
+): Map<ListenerName, number> {
+  const own = [...ports.values()];
+  return new Map(
+    places.map((place) => {
+      const stays = before.some((one) => isSamePlace(one, place));
+      if (stays) return [place.name, ports.get(place.name)!];
+      return [place.name, own.includes(place.port) ? place.port : claimPort(place.host, place.port)];
+    }),
+  );
+}
+
+/** What to tell an operator where a worker cannot start. @param config with the ports that the system has chosen */
+export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { kind: "failed" }>): Error {
+  const { host, http3 } = config.server;
+  const place = listenersOf(config).find(({ name }) => name === why.listener) ?? { host, port: http3.port };
+  // Bun has no code for a name that cannot be looked up.
+  const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && isIP(place.host) === 0;
+  if (isUnknown) return listenError(place.host, place.port, "ENOTFOUND");
+  if (why.code === "") return new Error(why.message);
+  return listenError(place.host, place.port, why.code);
 }
 
 /** What to tell an operator whose address cannot be had. */
@@ -33,27 +82,44 @@ function claimByListening(host: string, port: number): number {
   }
 }
 
-interface ListeningSocket {
+interface OpenPort {
   /** Hexadecimal, as the kernel writes it. */
   readonly address: string;
   readonly port: number;
 }
 
 /** All listening TCP sockets, proc(5); null where the kernel does not tell. */
-function listeningSockets(): ListeningSocket[] | null {
+function listeningSockets(): OpenPort[] | null {
   try {
-    return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((path) =>
-      readFileSync(path, "latin1")
-        .split("\n")
-        .map((line) => line.trim().split(/\s+/))
-        .filter((fields) => fields[3] === LISTENING)
-        .map((fields) => {
-          const [address = "", port = "0"] = fields[1]!.split(":");
-          return { address, port: Number.parseInt(port, 16) };
-        }),
-    );
+    // Without IPv6 the second is not there.
+    return ["/proc/net/tcp", "/proc/net/tcp6"].filter((path, i) => i === 0 || existsSync(path)).flatMap(listeningIn);
   } catch {
     return null;
+  }
+}
+
+/** The kernel lists those that listen before all others, which may be a hundred thousand and take it long. */
+function listeningIn(path: string): OpenPort[] {
+  const file = openSync(path, "r");
+  try {
+    const chunk = Buffer.allocUnsafe(PROC_READ_BYTES);
+    const found: OpenPort[] = [];
+    let rest = "";
+    for (;;) {
+      const length = readSync(file, chunk);
+      const lines = (rest + chunk.latin1Slice(0, length)).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) {
+        const [number, local = "", , state] = line.trim().split(/\s+/);
+        if (number === "sl") continue;
+        if (state !== LISTENING) return found;
+        const [address = "", port = "0"] = local.split(":");
+        found.push({ address, port: Number.parseInt(port, 16) });
+      }
+      if (length === 0) return found;
+    }
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -69,12 +135,14 @@ function overlaps(address: string, host: string): boolean {
   return address.length === IPV4_DIGITS ? address === wanted : address.endsWith(wanted);
 }
 
+const PROC_READ_BYTES = 65_536;
 /** TCP_LISTEN. */
 const LISTENING = "0A";
 const IPV4_DIGITS = 8;
 
 const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: " (another process listens there; stop it or choose another server.port)",
-  EACCES: " (ports below 1024 need a privilege; choose another server.port or grant CAP_NET_BIND_SERVICE)",
-  EADDRNOTAVAIL: " (this machine has no such address; see server.host)",
+  EADDRINUSE: " (another process listens there; stop it or choose another port)",
+  EACCES: " (ports below 1024 need a privilege; choose another port or grant CAP_NET_BIND_SERVICE)",
+  ENOTFOUND: " (no such host name; an address such as 0.0.0.0 needs no looking up)",
+  EADDRNOTAVAIL: " (this machine has no such address)",
 };

@@ -9,6 +9,6 @@ const PROBED_BUILT_INS: readonly string[] = ["/health", "/api/status"];
 export function isProbed(router: Router, canonicalPath: string, head: RequestHead): boolean {
   if (PROBED_BUILT_INS.includes(canonicalPath)) return true;
   if (router.prefixId(canonicalPath, head) >= 0) return true;
-  const exact = router.findExactCanonical(canonicalPath, head);
+  const exact = router.findExactCanonical(canonicalPath, head) ?? router.findPattern(canonicalPath, head);
   return exact !== null && exact.kind !== RouteKind.BuiltIn;
 }

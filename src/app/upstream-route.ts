@@ -1,11 +1,13 @@
-import type { UpstreamRouteConfig } from "../config/route-config.ts";
+import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TargetInit } from "../features/balance/balanced-target.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
 import { ForwardHandler, type ForwardServices } from "../features/forward/forward-handler.ts";
 import { requestEdits, responseEdits } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/pipeline.ts";
-import type { NodeSet } from "./node-set.ts";
+import type { TargetChoice } from "../message/target.ts";
+import type { Upstream } from "../message/upstream.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
 /** Makes the handler of an upstream route. Decisions, "Routing and upstreams". */
@@ -13,9 +15,15 @@ export function upstreamHandler(
   route: UpstreamRouteConfig,
   config: RuntimeConfig,
   pools: OriginPools,
-  nodes: NodeSet,
+  nodes: ConfiguredNodes,
   services: ForwardServices,
 ): Handler {
+  const targets = config.proxy.enabled ? targetsOf(route, (target) => pools.poolOf(target, route.tls), nodes) : [];
+  return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
+}
+
+/** The same with a choice of targets that is made already. */
+export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {
   const { connectMs, responseHeaderMs, idleMs, totalMs } = route.timeouts;
   return new ForwardHandler(
     {
@@ -26,12 +34,17 @@ export function upstreamHandler(
       requestEdits: requestEdits(route.headers.request),
       responseEdits: responseEdits(route.headers.response),
     },
-    targetChoice(route.loadBalancing, config.proxy.enabled ? targetsOf(route, pools, nodes) : [], Math.random),
+    choice,
     services,
   );
 }
 
-function targetsOf(route: UpstreamRouteConfig, pools: OriginPools, nodes: NodeSet): TargetInit[] {
+/** The targets of a route that may get requests. @param poolOf gives the connections to one */
+export function targetsOf(
+  route: UpstreamRouteConfig,
+  poolOf: (target: TargetConfig) => Upstream,
+  nodes: ConfiguredNodes,
+): TargetInit[] {
   const routeNodes = nodes.nodesOf(route);
   return route.targets.flatMap((target, i) => {
     if (target.weight === 0) return [];
@@ -39,7 +52,7 @@ function targetsOf(route: UpstreamRouteConfig, pools: OriginPools, nodes: NodeSe
     const earlier = route.targets.slice(0, i).filter((one) => one.url === target.url).length;
     return [
       {
-        upstream: pools.poolOf(target, route.tls),
+        upstream: poolOf(target),
         node: routeNodes[i]!,
         weight: target.weight,
         backup: target.backup,

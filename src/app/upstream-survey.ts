@@ -1,9 +1,14 @@
-import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { usesTls } from "../config/origin.ts";
+import type { UpstreamRouteConfig, UpstreamTlsConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { type NodeKeeper, probeOrigin } from "./node-keeper.ts";
 import { nodeKeys } from "./node-list.ts";
+import { systemRoots } from "./sidecar-identity.ts";
+import { INGRESS_LABEL, listedSidecarRoutes } from "./sidecar-routes.ts";
 
 /** Longest wait for the answer to one probe. Decisions, "upstreams/health". */
 const PROBE_LIMIT_MS = 2000;
@@ -13,7 +18,7 @@ const SURVEY_LIMIT_MS = 5000;
 const MAX_RUNNING = 128;
 
 /**
- * Probes every target of every route at once, for `/internal/api/upstreams/health`. Each origin and path is asked once,
+ * Probes every target of every route, of a sidecar and of the transcoder at once, for `/internal/api/upstreams/health`. Each origin and path is asked once,
  * however many routes lead there; who asks while a survey runs gets its result. It changes no state: reading is free.
  */
 export class UpstreamSurvey {
@@ -33,7 +38,7 @@ export class UpstreamSurvey {
   }
 
   private async probeAll(config: RuntimeConfig): Promise<readonly ProbedTarget[]> {
-    const entries = config.routes.flatMap((route) => (route.type === "upstream" ? entriesOf(route) : []));
+    const entries = entriesOf(config);
     const probes = new Map(entries.map((entry) => [entry.probeKey, entry]));
     const outcomes = new Map<string, ProbeOutcome>();
     const untilMs = performance.now() + SURVEY_LIMIT_MS;
@@ -47,19 +52,15 @@ export class UpstreamSurvey {
     return entries.map((entry) => this.judge(entry, outcomes.get(entry.probeKey)!));
   }
 
-  private judge({ route, target, key }: Entry, outcome: ProbeOutcome): ProbedTarget {
-    const state = this.nodes.stateOf(key);
+  private judge({ label, url, nodeKey, isExpected }: Entry, outcome: ProbeOutcome): ProbedTarget {
+    const state = nodeKey === "" ? null : this.nodes.stateOf(nodeKey);
     const { statusCode, latencyMs, error } = outcome;
     const isOpen = state?.isOpen ?? false;
-    const { healthCheck } = route;
-    const isExpected = healthCheck.enabled
-      ? statusCode >= healthCheck.expectStatusFrom && statusCode <= healthCheck.expectStatusTo
-      : statusCode > 0 && statusCode < 500;
     return {
-      route: route.path === "" ? route.prefix : route.path,
-      target: target.url,
+      route: label,
+      target: url,
       status: isOpen ? "OPEN" : error === "" ? "CLOSED" : "UNREACHABLE",
-      healthy: !isOpen && isExpected && (state?.healthy ?? true),
+      healthy: !isOpen && isExpected(statusCode) && (state?.healthy ?? true),
       statusCode,
       latencyMs,
       consecutiveFailures: state?.failures ?? 0,
@@ -68,32 +69,94 @@ export class UpstreamSurvey {
   }
 }
 
+/** A target of a route, and how it is asked. */
 interface Entry {
-  readonly route: UpstreamRouteConfig;
-  readonly target: TargetConfig;
-  readonly key: string;
+  /** What the route is called. */
+  readonly label: string;
+  readonly url: string;
+  /** Of its node; "" where it is none. */
+  readonly nodeKey: string;
   readonly path: string;
   /** What is asked once only. */
   readonly probeKey: string;
+  /** @throws when a file of its TLS settings cannot be read */
+  readonly origin: () => ProbeOrigin;
+  readonly isExpected: (statusCode: number) => boolean;
 }
 
-function entriesOf(route: UpstreamRouteConfig): Entry[] {
+/** Those of routes, of a sidecar and of the transcoder. */
+function entriesOf(config: RuntimeConfig): Entry[] {
+  const { transcoder } = config;
+  return [
+    ...config.routes.flatMap((route) => (route.type === "upstream" ? routeEntries(route, labelOf(route)) : [])),
+    ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
+      const isInbound = listener === INGRESS_LABEL;
+      return routeEntries(route, isInbound ? listener : `${listener} ${labelOf(route)}`, systemRoots);
+    }),
+    ...(transcoder.enabled ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls)) : []),
+  ];
+}
+
+/** @param roots who is trusted where the settings name nobody; without it, the library's own list */
+function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => readonly string[] | undefined): Entry[] {
   const keys = nodeKeys(route);
   const tls = JSON.stringify(route.tls);
+  const { healthCheck } = route;
   return route.targets.map((target, i) => {
-    const path = route.healthCheck.enabled ? route.healthCheck.path : `${target.basePath}/`;
-    return { route, target, key: keys[i]!, path, probeKey: `${target.originKey} ${path} ${tls}` };
+    const path = healthCheck.enabled ? healthCheck.path : `${target.basePath}/`;
+    return {
+      label,
+      url: target.url,
+      nodeKey: keys[i]!,
+      path,
+      probeKey: `${target.originKey} ${path} ${tls}`,
+      origin: () => {
+        const origin = probeOrigin({ route, target });
+        if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;
+        return { ...origin, tls: { ...origin.tls, ca: roots() } };
+      },
+      isExpected: healthCheck.enabled
+        ? (status) => status >= healthCheck.expectStatusFrom && status <= healthCheck.expectStatusTo
+        : isAnswer,
+    };
   });
+}
+
+function grpcEntry({ httpPath, upstream }: TranscodedRouteConfig, tls: UpstreamTlsConfig): Entry {
+  const path = upstream.basePath + GRPC_HEALTH_PATH;
+  const { hostname, port, authority, originKey } = upstream;
+  return {
+    label: httpPath,
+    url: originKey + upstream.basePath,
+    nodeKey: "",
+    path,
+    probeKey: `${originKey} ${path} grpc`,
+    origin: () => {
+      const secure = usesTls(upstream.scheme) ? readUpstreamTls(tls, hostname) : null;
+      return { hostname, port, authority, tls: secure, isHttp2: true, isGrpc: true };
+    },
+    isExpected: isAnswer,
+  };
+}
+
+function labelOf(route: UpstreamRouteConfig): string {
+  return route.path === "" ? route.prefix : route.path;
 }
 
 async function probe(entry: Entry): Promise<ProbeOutcome> {
   let origin: ProbeOrigin;
   try {
-    origin = probeOrigin(entry);
+    origin = entry.origin();
   } catch {
     return { statusCode: 0, latencyMs: 0, error: "TLS: a file of the route's settings cannot be read" };
   }
   return probeHttp(origin, entry.path, PROBE_LIMIT_MS);
 }
 
+function isAnswer(statusCode: number): boolean {
+  return statusCode > 0 && statusCode < 500;
+}
+
 const NOT_ASKED: ProbeOutcome = { statusCode: 0, latencyMs: 0, error: "not asked: too many targets" };
+/** The call by which gRPC servers are asked for their health; one that does not know it says so, with status 200. */
+const GRPC_HEALTH_PATH = "/grpc.health.v1.Health/Check";

@@ -18,13 +18,26 @@ export function runWorker(): void {
       return;
     }
     if (data.kind !== "start") return;
+    const failed = (error: unknown): void => {
+      const { code = "", message = String(error) } = error as { code?: string; message?: string };
+      post({ kind: "failed", code, message, listener: worker?.opening ?? "http" });
+    };
     try {
       worker = new Worker(data, post);
-      worker.listen();
+      worker.listen().catch(failed);
     } catch (error) {
-      const { code = "", message = String(error) } = error as { code?: string; message?: string };
-      post({ kind: "failed", code, message });
+      failed(error);
     }
   };
+  process.on("uncaughtException", (error: Error & { readonly code?: string }) => {
+    if (error.code?.startsWith(HTTP2_ERROR) !== true) throw error;
+  });
   post({ kind: "ready" });
 }
+
+/**
+ * node:http2 (Bun 1.4.4) makes a stream for headers that an upstream sends unasked, tells nobody of it, and lets its error
+ * escape when the connection breaks. The connection is gone then, and its calls have been told; any other error
+ * ends the worker.
+ */
+const HTTP2_ERROR = "ERR_HTTP2_";

@@ -18,6 +18,9 @@ export class WorkerPool {
   readonly buffers: readonly CounterBuffers[];
   private readonly threads: (globalThis.Worker | null)[];
   private readonly listener: PoolListener;
+  /** Threads that wait for their first message. */
+  private readonly ready: Set<number> = new Set();
+  private released = false;
   private stopping = false;
 
   /** @param size number of data workers, 1 and up */
@@ -31,9 +34,16 @@ export class WorkerPool {
     return this.buffers.length;
   }
 
-  /** Starts all workers. */
+  /** Starts the threads of all workers; they load while their first message is being made. */
   start(): void {
     for (let index = 0; index < this.size; index++) this.spawn(index);
+  }
+
+  /** The first messages may be asked for. */
+  release(): void {
+    this.released = true;
+    for (const index of this.ready) this.startWorker(index);
+    this.ready.clear();
   }
 
   /** Tells every worker. */
@@ -51,14 +61,20 @@ export class WorkerPool {
     this.stopping = true;
   }
 
+  private startWorker(index: number): void {
+    this.send(index, this.listener.startMessage(index, this.buffers[index]!));
+  }
+
   private spawn(index: number): void {
     // The path is resolved against the entry point, in the source tree as in the compiled binary.
     const thread = new globalThis.Worker("./worker.ts");
     this.threads[index] = thread;
     let reason = "";
     thread.onmessage = (event: MessageEvent<FromWorker>) => {
-      if (event.data.kind === "ready") thread.postMessage(this.listener.startMessage(index, this.buffers[index]!));
-      else this.listener.onMessage(index, event.data);
+      if (event.data.kind === "ready") {
+        if (this.released) this.startWorker(index);
+        else this.ready.add(index);
+      } else this.listener.onMessage(index, event.data);
     };
     thread.onerror = (event: ErrorEvent) => {
       reason = event.message;
@@ -66,6 +82,7 @@ export class WorkerPool {
     thread.addEventListener("close", () => {
       if (this.threads[index] !== thread) return;
       this.threads[index] = null;
+      this.ready.delete(index);
       if (this.stopping) return;
       this.listener.onDeath(index, reason);
       setTimeout(() => {

@@ -1,7 +1,7 @@
 import { Clock } from "../core/clock.ts";
 import { TimerWheel } from "../core/timer-wheel.ts";
 import type { Exchange, IdleExchangePorts } from "../message/exchange.ts";
-import { Pipeline } from "../message/pipeline.ts";
+import { IDLE_PIPELINE } from "../message/pipeline.ts";
 import { SlabPool } from "../net/slab-pool.ts";
 import { WriterGroup } from "../net/socket-writer.ts";
 import { Turn } from "../net/turn.ts";
@@ -15,8 +15,11 @@ export class WorkerServices {
   readonly wheel: TimerWheel;
   readonly upstream: UpstreamContext;
 
-  /** @param onException hears of every exception that escaped from the data plane */
-  constructor(onException: (error: unknown) => void) {
+  /**
+   * @param onException hears of every exception that escaped from the data plane
+   * @param onConnectFailed hears of every connection to an origin that could not be made
+   */
+  constructor(onException: (error: unknown) => void, onConnectFailed: UpstreamContext["onConnectFailed"]) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
     const { turn, writers, wheel } = this;
     this.upstream = {
@@ -26,6 +29,7 @@ export class WorkerServices {
       idlePorts: IDLE_PORTS,
       beginTurn: () => turn.begin(),
       endTurn: () => writers.flushAll(),
+      onConnectFailed,
       onException,
     };
   }
@@ -63,5 +67,5 @@ export const IDLE_PORTS: IdleExchangePorts = {
   flow: { pauseBody: nothing, resumeBody: nothing },
   body: { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing },
   source: { onWritable: nothing, onCancelled: nothing },
-  pipeline: new Pipeline([], [], []),
+  pipeline: IDLE_PIPELINE,
 };

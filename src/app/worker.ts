@@ -1,22 +1,40 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { TICK_MS } from "../core/limits.ts";
-import { EdgeContext } from "../edge/edge-context.ts";
-import { ConnectionSet, type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
+import { CertificateStore } from "../edge/certificate-store.ts";
+import { ConnectionSet } from "../edge/connection-events.ts";
+import { type ConnectionSettings, EdgeContext } from "../edge/edge-context.ts";
+import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
+import { TlsEndpoint } from "../edge/tls-endpoint.ts";
+import { listenTls } from "../edge/tls-listener.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { RequestIds } from "../features/forward/request-id.ts";
+import { ConnectFailures } from "../features/telemetry/connect-failures.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { FramingRejects } from "../features/telemetry/framing-rejects.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
+import { adoptKeywords } from "../features/waf/rules/keyword-tables.ts";
+import { IDLE_PIPELINE, type Pipeline } from "../message/pipeline.ts";
+import { NO_CERTIFICATES } from "../message/server-certificate.ts";
+import { BodyBudget } from "../shared/body-budget.ts";
+import { ChallengeReader } from "../shared/challenge-table.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
+import { CacheHolder } from "./cache-holder.ts";
 import { buildGraph, type Graph } from "./graph.ts";
+import { GuardReporter } from "./guard-reporter.ts";
 import { IncidentReporter } from "./incident-reporter.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
+import { type ListenerName, listenersOf } from "./listeners.ts";
+import type { FromWorker, ListenerCertificates, ToWorker } from "./messages.ts";
 import { NodeSet } from "./node-set.ts";
+import { collectLeftovers, unpackConfig } from "./packed-config.ts";
+import { QuicPort } from "./quic-port.ts";
 import { RateLimitReporter } from "./rate-limit-reporter.ts";
 import { SharedClock } from "./shared-clock.ts";
+import { SidecarIdentity } from "./sidecar-identity.ts";
 import { testRoutes } from "./test-hooks.ts";
+import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
+import { WorkerListeners } from "./worker-listeners.ts";
 import { IDLE_PORTS, WorkerServices } from "./worker-services.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
@@ -35,77 +53,189 @@ export class Worker {
   private readonly health: HealthHandler = new HealthHandler();
   private readonly connections: ConnectionSet = new ConnectionSet();
   private readonly edge: EdgeContext;
-  private readonly start: Start;
+  /** What the listeners of a sidecar share; they are there even where there is no sidecar, and nobody uses them. */
+  private readonly ingress: EdgeContext;
+  private readonly egress: EdgeContext;
+  private readonly sidecar: SidecarIdentity = new SidecarIdentity();
+  /** For the listener of `internal_api.listen`, likewise. */
+  private readonly internalEdge: EdgeContext;
+  /** The packet itself is not kept. */
+  private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
+  private readonly connectFailures: ConnectFailures;
   private readonly rejects: FramingRejects;
   private readonly countersTap: CountersTap;
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
+  private readonly cache: CacheHolder = new CacheHolder();
+  private readonly challenges: ChallengeReader;
   private graph: Graph;
-  private listeners: readonly Listener[] = [];
+  private readonly https: TlsEndpoint;
+  private readonly mtls: TlsEndpoint;
+  private certificates: ListenerCertificates;
+  private readonly listeners: WorkerListeners;
+  /** In the first worker, where HTTP/3 is on. */
+  private quic: QuicPort | null = null;
 
   constructor(start: Start, post: (message: FromWorker) => void) {
-    this.start = start;
+    const { config: packed, ...others } = start;
+    this.start = others;
     this.post = post;
-    this.services = new WorkerServices((error) => post({ kind: "exception", message: textOf(error) }));
+    this.services = new WorkerServices(
+      (error) => post({ kind: "exception", message: textOf(error) }),
+      (originKey, reason) => this.connectFailures.failed(originKey, reason),
+    );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);
     const { clock } = this.services;
     this.counters = new WorkerCounters(start.counters, start.labels);
+    this.services.writers.unsent.onAbandoned = () => this.counters.connectionAbandoned();
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), clock);
+    this.connectFailures = new ConnectFailures(this.log, clock);
     this.rejects = new FramingRejects(this.counters, this.log, clock);
     this.countersTap = new CountersTap(this.counters, this.rejects);
     this.requestIds = new RequestIds(() => clock.nowMs);
+    this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
-    this.nodes.use(start.config, start.nodes);
-    this.graph = this.wire(start.config);
-    this.edge = this.makeEdge();
+    this.cache.use(start.cache, start.index);
+    if (start.keywords !== null) adoptKeywords(start.keywords);
+    const config = unpackConfig(packed);
+    this.graph = this.wire(config, start.nodes);
+    this.edge = this.makeEdge(this.graph.pipeline);
+    this.ingress = this.makeEdge(this.graph.sidecar?.ingress ?? IDLE_PIPELINE);
+    this.egress = this.makeEdge(this.graph.sidecar?.egress ?? IDLE_PIPELINE);
+    this.internalEdge = this.makeEdge(this.graph.internalPipeline);
+    this.limitUnsent(config);
+    this.certificates = start.certificates;
+    this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
+    this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
+    this.useCertificates(config);
+    this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
 
-  /** Begins to serve. */
-  listen(): void {
-    const { host, port } = this.start.config.server;
-    setInterval(() => this.services.tick(), TICK_MS);
+  /** The listener that is being opened. */
+  get opening(): ListenerName | "http3" {
+    return this.listeners.opening;
+  }
+
+  /**
+   * Begins to serve.
+   * @throws when an address cannot be had
+   */
+  async listen(): Promise<void> {
+    setInterval(() => {
+      this.services.tick();
+      this.counters.noteUnsent(this.services.writers.unsent.total);
+    }, TICK_MS);
     setInterval(() => {
       this.log.flush();
+      this.cache.store?.tidy();
       this.services.inTurn(() => this.control.expire());
     }, LOG_FLUSH_MS);
-    const places: ListenAt[] = this.start.fds.map((fd) => ({ fd }));
-    if (places.length === 0) places.push({ hostname: host, port });
-    this.listeners = places.map((place) => listenPlain(this.edge, this.connections, place));
-    this.post({ kind: "listening", fds: this.listeners.map((listener) => listener.fd) });
+    const sockets = this.listeners.use(listenersOf(this.graph.config));
+    await this.openQuic();
+    this.post({ kind: "listening", sockets });
   }
 
   /** Takes what the control thread says. */
   receive(message: ToWorker): void {
     if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
     else if (message.kind === "drain") this.drain();
-    else if (message.kind === "reload") this.reload(message.config, message.labels, message.nodes);
+    else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
+    else if (message.kind === "certificates") {
+      this.certificates = { ...this.certificates, ...message.certificates };
+      this.useCertificates(this.graph.config);
+    } else if (message.kind === "reload") this.reload(message);
+  }
+
+  /** Where somebody else still has the UDP port, he lets go of it in a moment: TCP need not wait for that. */
+  private async openQuic(): Promise<void> {
+    const { index, waitsForQuic, bodyBudget } = this.start;
+    const { config } = this.graph;
+    if (!config.server.http3.enabled || index > 0) return;
+    const { counters } = this;
+    this.listeners.opening = "http3";
+    const observer = {
+      onStreamOpen: () => counters.quicStreamOpened(),
+      onStreamClose: () => counters.quicStreamClosed(),
+    };
+    const bodies = new BodyBudget(bodyBudget, index, config.proxy.transport.maxBufferedBytes);
+    this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer, bodies);
+    const opened = this.quic.open(waitsForQuic);
+    if (!waitsForQuic) await opened;
+    else opened.catch((error) => this.post({ kind: "exception", message: textOf(error) }));
+  }
+
+  /** Handshakes that begin from now on take these certificates, and the policy of this configuration. */
+  private useCertificates(config: RuntimeConfig): void {
+    const set = this.certificates.https ?? NO_CERTIFICATES;
+    this.https.certificates.use(set, tlsPolicyOf(config));
+    this.quic?.useCertificates(set);
+    if (!config.sidecar.enabled) return;
+    const mutual = this.certificates["sidecar-ingress"] ?? NO_CERTIFICATES;
+    this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
+    this.sidecar.use(config.sidecar, mutual);
   }
 
   /** New requests take the new configuration; those in flight end on the old one. */
-  private reload(config: RuntimeConfig, labels: Start["labels"], nodes: SharedArrayBuffer): void {
+  private reload({ config: packed, labels, nodes, cache }: Extract<ToWorker, { kind: "reload" }>): void {
+    const config = unpackConfig(packed);
     this.counters.useLabels(labels);
-    this.nodes.use(config, nodes);
+    this.cache.use(cache, this.start.index);
     const old = this.graph;
     try {
-      this.graph = this.wire(config);
+      this.graph = this.wire(config, nodes);
     } catch (error) {
       this.post({ kind: "exception", message: textOf(error) });
       return;
     }
-    this.edge.reconfigure(this.graph.settings, this.graph.pipeline);
+    const { settings, pipeline, sidecar, internalPipeline } = this.graph;
+    this.edge.reconfigure(settings, pipeline);
+    this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
+    // Connections to listeners that a configuration no longer asks for go on as they were.
+    if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
+    if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
+    this.limitUnsent(config);
+    this.useCertificates(config);
+    if (!this.edge.draining) this.listenAgain();
     this.services.inTurn(() => old.pools.close());
+    collectLeftovers(config);
+  }
+
+  /** The control thread has made sure of the ports; where one is gone since, the listeners stay as they were. */
+  private listenAgain(): void {
+    try {
+      this.post({ kind: "listening", sockets: this.listeners.use(listenersOf(this.graph.config)) });
+    } catch (error) {
+      this.post({ kind: "exception", message: textOf(error) });
+    }
+  }
+
+  private openListener(name: ListenerName, where: ListenAt): Listener {
+    const { connections } = this;
+    if (name === "https") return listenTls(this.edge, connections, this.https, where);
+    if (name === "internal") return listenPlain(this.internalEdge, connections, where);
+    if (name === "sidecar-egress") return listenPlain(this.egress, connections, where);
+    if (name === "http") return listenPlain(this.edge, connections, where);
+    const isSecure = this.graph.config.sidecar.certificate.certFile !== "";
+    return isSecure
+      ? listenTls(this.ingress, connections, this.mtls, where)
+      : listenPlain(this.ingress, connections, where);
+  }
+
+  private limitUnsent(config: RuntimeConfig): void {
+    this.services.writers.unsent.limit = config.server.maxUnsentBytes / this.start.workers;
   }
 
   private drain(): void {
     this.health.draining = true;
-    this.edge.draining = true;
-    for (const listener of this.listeners) listener.stop();
+    for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
+    this.listeners.stop();
     this.services.inTurn(() => this.connections.drain());
+    this.quic?.drain();
     const poll = setInterval(() => {
-      if (this.connections.size > 0) return;
+      if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
       clearInterval(poll);
       this.log.flush();
       this.graph.pools.close();
@@ -113,7 +243,7 @@ export class Worker {
     }, DRAIN_POLL_MS);
   }
 
-  private wire(config: RuntimeConfig): Graph {
+  private wire(config: RuntimeConfig, nodes: SharedArrayBuffer): Graph {
     return buildGraph(config, {
       services: this.services,
       counters: this.countersTap,
@@ -123,10 +253,20 @@ export class Worker {
         this.counters,
         this.log,
       ),
+      guarded: new GuardReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
       control: this.control,
       health: this.health,
       requestIds: this.requestIds,
-      nodes: this.nodes,
+      challenges: this.challenges,
+      tally: {
+        upstreamAnswered: (label, status, durationMs) => {
+          const id = this.counters.upstreamId(label);
+          this.counters.upstreamEnded(id, this.counters.upstreamSlot(id, status), durationMs);
+        },
+      },
+      cacheStore: this.cache.store,
+      sidecar: this.sidecar,
+      nodes: this.nodes.use(config, nodes),
       bodyBudget: this.start.bodyBudget,
       workerIndex: this.start.index,
       client: {
@@ -149,7 +289,7 @@ export class Worker {
     });
   }
 
-  private makeEdge(): EdgeContext {
+  private makeEdge(pipeline: Pipeline): EdgeContext {
     const { services, counters } = this;
     return new EdgeContext({
       writers: services.writers,
@@ -157,16 +297,22 @@ export class Worker {
       clock: services.clock,
       turn: services.turn,
       idlePorts: IDLE_PORTS,
-      settings: this.graph.settings,
-      pipeline: this.graph.pipeline,
+      settings: pipeline === this.graph.pipeline ? this.graph.settings : unproxied(this.graph.settings),
+      pipeline,
       observer: {
         onOpen: () => counters.connectionOpened(),
         onClose: () => counters.connectionClosed(),
+        onSecured: (isResumed) => counters.handshakeDone(isResumed),
         onRefused: (fault, address) => this.rejects.refused(fault, address),
         onException: (error) => this.post({ kind: "exception", message: textOf(error) }),
       },
     });
   }
+}
+
+/** No load balancer stands before a sidecar. */
+function unproxied(settings: ConnectionSettings): ConnectionSettings {
+  return { ...settings, proxies: null };
 }
 
 function textOf(error: unknown): string {

@@ -4,6 +4,7 @@ import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 
 /** What `edge check` looks at beside its arguments. */
@@ -38,22 +39,7 @@ export const checkCommand = {
   name: "edge check",
   summary: "Reads config.yaml and routes.yaml, and says where they are wrong. Nothing is started.",
   flags: [
-    {
-      name: "config",
-      alias: "c",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
-    },
-    {
-      name: "routes",
-      alias: "r",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the routes (default routes.yaml beside the configuration)",
-    },
+    ...CONFIG_FLAGS,
     {
       name: "print",
       type: "bool",
@@ -82,12 +68,25 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
   return `${from}\n${routes}\n${listening(config)}\n`;
 }
 
-function listening({ server }: RuntimeConfig): string {
-  const host = server.host.includes(":") ? `[${server.host}]` : server.host;
-  const places = [`http://${host}:${server.port}`];
-  if (server.tls.enabled) places.push(`https://${host}:${server.tls.port}`);
+function listening({ server, sidecar, internalApi }: RuntimeConfig): string {
+  const places = [`http://${place(server.host, server.port)}`];
+  if (server.tls.enabled) places.push(`https://${place(server.host, server.tls.port)}`);
+  if (server.http3.enabled) places.push(`UDP port ${server.http3.port} (HTTP/3)`);
+  if (sidecar.enabled && sidecar.mode !== "egress")
+    places.push(`${place(sidecar.ingressHost, sidecar.ingressPort)} (sidecar, in)`);
+  if (sidecar.enabled && sidecar.mode !== "ingress")
+    places.push(`${place(sidecar.egressHost, sidecar.egressPort)} (sidecar, out)`);
+  if (internalApi.listenPort >= 0) places.push(`${place(internalApi.listenHost, internalApi.listenPort)} (internal)`);
   const waf = server.waf.enabled ? `on (${server.waf.mode})` : "off";
-  return `Listens on ${places.join(" and ")}, firewall ${waf}.`;
+  return `Listens on ${list(places)}, firewall ${waf}.`;
+}
+
+function place(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function list(places: readonly string[]): string {
+  return places.length < 2 ? places.join("") : `${places.slice(0, -1).join(", ")} and ${places.at(-1)}`;
 }
 
 function count(number: number, noun: string): string {

@@ -3,12 +3,13 @@ import { runCheck } from "./check.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { runInit } from "./init.ts";
 import { runServe } from "./serve.ts";
+import { writeAll } from "./write-all.ts";
 
 type Command = (args: readonly string[], io: CommandIo) => number | Promise<number>;
 
 const IO: CommandIo = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => writeAll(1, text),
+  err: (text) => writeAll(2, text),
 };
 
 const COMMANDS: Readonly<Record<string, { readonly run: Command; readonly summary: string }>> = {
@@ -17,6 +18,9 @@ const COMMANDS: Readonly<Record<string, { readonly run: Command; readonly summar
   validate: { run: checkWithRules, summary: "the same as check" },
   init: { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" },
   waf: { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" },
+  multihop: { run: attackGateway, summary: "attack a gateway with framing vectors and look at the origins behind it" },
+  certs: { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" },
+  loadgen: { run: loadTest, summary: "load a gateway with benign and hostile requests and judge it" },
   version: { run: runVersion, summary: "print the version" },
   help: { run: runHelp, summary: "print this text, or with a command's name that command's help" },
 };
@@ -55,6 +59,21 @@ async function explainWaf(args: readonly string[], io: CommandIo): Promise<numbe
   return runWaf(args, io);
 }
 
+async function attackGateway(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runMultihop } = await import("./multihop.ts");
+  return runMultihop(args, io);
+}
+
+async function listCerts(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runCerts } = await import("./certs.ts");
+  return runCerts(args, io);
+}
+
+async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runLoadgen } = await import("./loadgen.ts");
+  return runLoadgen(args, io);
+}
+
 function runVersion(_args: readonly string[], io: CommandIo): number {
   io.out(`edge ${VERSION}\n`);
   return ExitCode.Done;
@@ -65,12 +84,25 @@ async function runHelp(args: readonly string[], io: CommandIo): Promise<number> 
   if (name === undefined || name === "help") {
     const width = Math.max(...Object.keys(COMMANDS).map((one) => one.length));
     const lines = Object.entries(COMMANDS).map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
-    io.out(`edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n`);
+    io.out(
+      `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
+        "edge help config and edge help routes show every key of the two files, edge help log what the log says.\n",
+    );
+    return ExitCode.Done;
+  }
+  if (name === "log") {
+    const { logReference } = await import("./log-reference.ts");
+    io.out(logReference());
+    return ExitCode.Done;
+  }
+  if (name === "config" || name === "routes") {
+    const { CONFIG_REFERENCE, ROUTES_REFERENCE } = await import("./settings-reference.ts");
+    io.out(name === "config" ? CONFIG_REFERENCE : ROUTES_REFERENCE);
     return ExitCode.Done;
   }
   const command = COMMANDS[name];
   if (command === undefined) {
-    io.err(`edge: no command "${name}"\n`);
+    io.err(`edge: no command "${name}"; "edge help" lists them\n`);
     return ExitCode.Usage;
   }
   return command.run === runVersion ? runVersion([], io) : command.run(["--help"], io);

@@ -1,10 +1,11 @@
 import { Control, type ReloadResult } from "../app/control.ts";
-import { unservedBy } from "../app/unserved.ts";
+import { startNotes } from "../app/start-notes.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
-import { startDemoOrigins } from "../demo/origin.ts";
+import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 
 /** The command as `edge help serve` shows it. */
@@ -12,22 +13,7 @@ export const serveCommand = {
   name: "edge serve",
   summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reads the files again.",
   flags: [
-    {
-      name: "config",
-      alias: "c",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
-    },
-    {
-      name: "routes",
-      alias: "r",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the routes (default routes.yaml beside the configuration)",
-    },
+    ...CONFIG_FLAGS,
     {
       name: "demo",
       type: "bool",
@@ -57,16 +43,17 @@ export async function runServe(args: readonly string[], io: CommandIo): Promise<
     for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
     return ExitCode.Failure;
   }
-  const unserved = unservedBy(loaded.config);
-  for (const name of unserved.faults) io.err(`edge serve: ${name} is not part of this version; take it out to start\n`);
-  if (unserved.faults.length > 0) return ExitCode.Failure;
-  for (const name of unserved.warnings) io.err(`edge serve: ${name} is not part of this version and has no effect\n`);
   const control = new Control({
     config: loaded.config,
-    notes: loaded.usingDefaults ? [{ note: "no config.yaml found: embedded defaults, loopback only" }] : [],
+    notes: startNotes(loaded.config, loaded.usingDefaults),
     reload: () => reloadResult(load()),
   });
-  if (demo) startDemoOrigins();
+  if (demo) {
+    const own = startDemoOrigins();
+    for (const port of DEMO_PORTS.filter((each) => !own.includes(each))) {
+      io.err(`edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo\n`);
+    }
+  }
   try {
     return await control.run();
   } catch (error) {

@@ -24,6 +24,7 @@ const CONFIG = `# edge: the gateway itself. Where requests go stands in routes.y
 #
 #   edge check    finds mistakes in both files and says where they are
 #   edge serve    starts the gateway; "kill -HUP" makes a running one read both files again
+#   edge help config    shows every key with its default; here are the ones that most people want
 #
 # Everything here may be left out: the value shown is then the default, unless a comment says otherwise.
 # Durations: 500ms, 60s, 1m30s, 2h. Sizes: 65536, 512KiB, 4MiB. \${NAME} and \${NAME:-default} read the environment.
@@ -32,37 +33,57 @@ server:
   host: 0.0.0.0            # 127.0.0.1 would serve this machine only
   port: 8080
   max_body_bytes: 4MiB     # larger requests get 413
+  max_unsent_bytes: 128MiB # memory for clients and servers that read slowly; beyond it the slowest are cut
   idle_timeout: 120s       # how long an unused connection stays open
+  # http2: { extended_connect: true } # WebSockets over HTTP/2
 
   # Web application firewall. Without this section it is off.
   waf:
     enabled: true
     mode: enforce          # "detection" only writes to the log
     anomaly_threshold: 5   # a request is blocked from this score on
+    # exclusions: [{rule: SQLI-001, path: /search, param: q}]   # a rule that is wrong here; waf_block lines name it
 
-  # Keep answers in memory. Off by default.
+  # Keep answers in memory, shared by all workers. Off by default; "cache: false" at a route keeps its answers out.
   cache:
     enabled: false
-    default_ttl: 60s       # for answers that do not say how long they stay fresh
-    max_entries: 1000
+    default_ttl: 60s       # for answers that do not say how long they stay fresh; 0s stores only those that do
+    max_entries: 1000      # beyond it the answers go that were not asked for longest
+    max_payload_size: 1MiB # larger answers are not stored
+    max_bytes: 256MiB      # memory of all stored answers together, at most 4095MiB
+    # Stale answers are given where the server behind allows it: Cache-Control: max-age=60, stale-while-revalidate=30.
 
-  # HTTPS, HTTP/2 over TLS and, if you like, HTTP/3: name your certificate and remove the "#" signs.
+  # HTTPS: name your certificate and remove the "#" signs of three lines. Files that are replaced are taken up by themselves.
   # tls:
-  #   port: 8443
-  #   cert_file: ./cert.pem
+  #   cert_file: ./cert.pem    # with the chain behind it
   #   key_file: ./key.pem
-  # http3:
+  #   port: 8443
+  #   min_version: "1.2"       # or "1.3"
+  #   redirect_http: false     # true sends cleartext requests to https://
+  #   redirect_port: 0         # the port in that address, where clients reach TLS at another than "port"
+  # More of them, chosen by the name that a client asks for, stand in "certificates", a list of cert_file and key_file; the one
+  # above is the default. Certificates of clients: client_auth "request" or "require", with client_ca_file.
+  # http3:                 # the same port over UDP, told to browsers by Alt-Svc; open it in the firewall
   #   enabled: true
 
-  # Or let the gateway obtain the certificate (also give tls: a "port: 443" and leave its files out).
+  # Or let the gateway obtain the certificate and renew it (also give tls: a "port: 443" and leave its files out). Until
+  # the first one is there, a self-signed one is served. "edge certs" lists what has been obtained.
   # acme:
   #   enabled: true
   #   email: admin@example.com
-  #   domains: [example.com]
-  #   cache_dir: ./certs
+  #   domains: [example.com, www.example.com]   # all on one certificate
+  #   cache_dir: ./certs             # account, keys and certificates: keep it
+  #   challenge_type: http-01        # the CA asks on port 80; "tls-alpn-01" is asked on port 443
+  #   directory_url: https://acme-v02.api.letsencrypt.org/directory
+  # (Also ca_file, the roots to trust for a private directory; eab with kid and hmac_key, for CAs that ask for it.)
 
   # Load balancers in front of this gateway, whose X-Forwarded-For may be believed. Nobody by default.
   # trusted_proxies: [10.0.0.0/8]
+
+  # rate_limit: { requests: 100, window: 1s }   # for each client; beyond it 429. Also at a route
+  # cors: { allowed_origins: ["https://app.example.com"] }
+  # security_headers: { enabled: true }         # X-Frame-Options, Referrer-Policy and, over TLS, HSTS
+  # access_log: { enabled: false }              # or "sample: 0.1" for a tenth of the requests
 
 # How the gateway speaks to the servers behind it.
 proxy:
@@ -70,13 +91,39 @@ proxy:
     profile: default       # or low_latency, high_throughput
     max_idle_conns: 100    # unused connections kept for each server
 
-# /internal/* and /metrics answer this machine only. More networks may be named here, or a token asked for.
+# Beside an application, in a service mesh. What goes out passes egress_port; with mode: dual, what comes in to ingress_port is
+# handed to app_port, over mTLS once cert_file, key_file and ca_file are named (strict_mtls: true refuses everybody else).
+# sidecar:
+#   enabled: true
+#   mode: egress
+#   egress_port: 15001       # loopback only
+#   traffic_splits:
+#     - prefix: /checkout
+#       backends: [{target: "http://10.0.0.5:8000", weight: 9}, {target: "h2c://10.0.0.6:8000", weight: 1}]   # or https, h2
+
+# REST in front of gRPC services: path parameters, query and JSON body become the request message. The schema is asked for by
+# server reflection, or comes from a file of "protoc --include_imports --descriptor_set_out" that descriptor_set names.
+# transcoder:
+#   enabled: true
+#   timeout: 30s
+#   routes:
+#     - http_method: GET
+#       http_path: /v1/users/:id
+#       grpc_method: /shop.Users/GetUser
+#       upstream_url: http://127.0.0.1:50051
+#       field_mappings: {id: user_id}   # parameter: request field
+
+# /internal/* and /metrics answer this machine only, by its address, localhost or another name without a dot: a web page
+# cannot have those. Other names and more networks may be named here, or a token asked for.
 # internal_api:
 #   allow: [10.0.0.0/8]
+#   hosts: [edge.example.net]   # not needed with a token
 #   token: \${EDGE_TOKEN}
+#   listen: 127.0.0.1:9090   # a port of their own: then they are not on the public one
 `;
 
 const ROUTES = `# Where requests go. The longest prefix that fits a path wins; a path that fits none gets 404.
+# "edge help routes" shows every key with its default.
 
 routes:
   # Files from a folder. Paths count from the folder of this file.
@@ -84,9 +131,10 @@ routes:
     prefix: /static
     dir: SITE_DIR
     cache_control: max-age=60
+    # spa: true                  # paths without a file get index.html, for single-page applications
 
   # Other servers. The prefix is removed: /node/health asks the server for /health.
-  # "edge serve --demo" starts three small servers on these ports to play with.
+  # WebSockets pass by themselves. "edge serve --demo" starts three small servers on these ports to play with.
   - type: upstream
     prefix: /node
     target: http://127.0.0.1:9001
@@ -105,7 +153,7 @@ routes:
   #   prefix: /api
   #   targets:
   #     - url: http://10.0.0.5:8000
-  #       weight: 3
+  #       weight: 3                # three of four requests
   #     - url: http://10.0.0.6:8000
   #   load_balancing:
   #     policy: least_conn       # or round_robin, random, p2c, ip_hash, uri_hash, header, cookie
@@ -115,5 +163,5 @@ routes:
   #     response_header: 10s
   #   headers:
   #     request:
-  #       set: { X-Team: shop }
+  #       set: { X-Team: shop }    # sent as it stands; X-Forwarded-For and X-Real-IP are set already
 `;

@@ -10,6 +10,7 @@ import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation
 import { type Handler, Verdict } from "../message/pipeline.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
 
 /** The command as `edge help waf` shows it. */
@@ -18,22 +19,7 @@ export const wafTestCommand = {
   summary: "Says what the firewall thinks of a request, and why: what it looks at, rules, scores, verdict.",
   operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
   flags: [
-    {
-      name: "config",
-      alias: "c",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the configuration (default ./config.yaml, then /etc/edge/config.yaml)",
-    },
-    {
-      name: "routes",
-      alias: "r",
-      type: "string",
-      default: "",
-      placeholder: "FILE",
-      help: "the routes (default routes.yaml beside the configuration)",
-    },
+    ...CONFIG_FLAGS,
     { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
     { name: "body", type: "string", default: "", help: "the body" },
     {

@@ -47,6 +47,8 @@ export function resolveTls(
     certificates,
     minVersion: values.min_version,
     clientAuth: values.client_auth,
+    redirectHttp: values.redirect_http,
+    redirectPort: values.redirect_port,
     clientCaFile: usesClientCa ? files.bundle([...path, "client_ca_file"], values.client_ca_file) : "",
   };
 }

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { formatDuration } from "./duration.ts";
 import type { SidecarConfig, TranscoderConfig } from "./mesh-config.ts";
-import { listNetworks, listRateLimit, listRoute } from "./route-listing.ts";
+import { listNetworks, listRateLimit, listRoute, listUpstreamTls } from "./route-listing.ts";
 import type { RuntimeConfig, ServerConfig } from "./runtime-config.ts";
 import { formatSize } from "./size.ts";
 
@@ -31,6 +31,7 @@ export function listConfig(config: RuntimeConfig): string {
     internal_api: {
       // The first two are loopback, which is always allowed.
       allow: listNetworks(internalApi.allow).slice(2),
+      hosts: internalApi.hosts,
       token: masked(internalApi.token),
       listen: internalApi.listenPort < 0 ? "" : listenText(internalApi.listenHost, internalApi.listenPort),
       max_proxy_test_response_bytes: formatSize(internalApi.maxProxyTestResponseBytes),
@@ -53,6 +54,7 @@ function listServer(server: ServerConfig): object {
     max_header_bytes: formatSize(server.maxHeaderBytes),
     max_header_line: formatSize(server.maxHeaderLineBytes),
     max_body_bytes: formatSize(server.maxBodyBytes),
+    max_unsent_bytes: formatSize(server.maxUnsentBytes),
     inbound_chunked_mode: server.inboundChunkedMode,
     trusted_proxies: listNetworks(server.trustedProxies),
     ip_rules: { allow: listNetworks(server.ipRules.allow), deny: listNetworks(server.ipRules.deny) },
@@ -62,6 +64,7 @@ function listServer(server: ServerConfig): object {
       max_concurrent_streams: server.http2.maxConcurrentStreams,
       max_header_list_bytes: formatSize(server.http2.maxHeaderListBytes),
       unknown_pseudo_headers: server.http2.unknownPseudoHeaders,
+      extended_connect: server.http2.extendedConnect,
     },
     proxy_protocol: { enabled: server.proxyProtocol.enabled, trusted: listNetworks(server.proxyProtocol.trusted) },
     ...listPolicies(server),
@@ -78,6 +81,8 @@ function listTransportSecurity({ tls, http3, acme }: ServerConfig): object {
       min_version: tls.minVersion,
       client_auth: tls.clientAuth,
       client_ca_file: tls.clientCaFile,
+      redirect_http: tls.redirectHttp,
+      redirect_port: tls.redirectPort,
     },
     http3,
     acme: {
@@ -159,15 +164,22 @@ function listTranscoder(transcoder: TranscoderConfig): object {
   return {
     enabled: transcoder.enabled,
     max_body_bytes: formatSize(transcoder.maxBodyBytes),
-    routes: transcoder.routes.map((route) => ({
-      http_method: route.httpMethod,
-      http_path: route.httpPath,
-      grpc_method: route.grpcMethod,
-      upstream_url: route.upstream.originKey + route.upstream.basePath,
-      field_mappings: Object.fromEntries(route.fieldMappings.map(({ param, field }) => [param, field])),
-      descriptor_set: route.descriptorSet,
-      timeout: formatDuration(route.timeoutMs),
-    })),
+    descriptor_set: transcoder.descriptorSet,
+    auto: transcoder.auto,
+    upstream_url: transcoder.upstreamUrl,
+    tls: listUpstreamTls(transcoder.tls),
+    // The file is written as it would be read: routes that the descriptor set asks for come of themselves.
+    routes: transcoder.routes
+      .filter((route) => !route.isAuto)
+      .map((route) => ({
+        http_method: route.httpMethod,
+        http_path: route.httpPath,
+        grpc_method: route.grpcMethod,
+        upstream_url: route.upstream.originKey + route.upstream.basePath,
+        field_mappings: Object.fromEntries(route.fieldMappings.map(({ param, field }) => [param, field])),
+        descriptor_set: route.descriptorSet,
+        timeout: formatDuration(route.timeoutMs),
+      })),
   };
 }
 

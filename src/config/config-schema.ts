@@ -1,6 +1,8 @@
 import type * as v from "valibot";
+import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { exactPath, method, pathPrefix } from "./http-syntax.ts";
 import { type Entries, list, must, or, orElse, pairs, section } from "./piece.ts";
+import { upstreamTls } from "./route-schema.ts";
 import {
   cidr,
   duration,
@@ -76,7 +78,10 @@ const transcoderEntries = {
   enabled: or(flag(), false),
   max_body_bytes: or(sizeOrDefault(TRANSCODER_BODY_BYTES), TRANSCODER_BODY_BYTES),
   descriptor_set: or(text("a file name"), ""),
+  upstream_url: or(text("a server address"), ""),
+  auto: or(flag(), false),
   timeout: or(duration(1), "30s"),
+  tls: upstreamTls,
   routes: list(
     section({
       http_method: must(method(), "the HTTP method, such as GET"),
@@ -96,6 +101,7 @@ const transcoderEntries = {
 
 const internalApiEntries = {
   allow: list(cidr(), "networks"),
+  hosts: list(text("a host name"), "host names", true),
   token: or(text("the token", true), ""),
   listen: or(textOrNumber("host:port"), ""),
   max_proxy_test_response_bytes: or(sizeOrDefault(PROXY_TEST_RESPONSE_BYTES), PROXY_TEST_RESPONSE_BYTES),
@@ -106,7 +112,11 @@ const topNames = ["server", "proxy", "sidecar", "transcoder", "internal_api"];
 /** config.yaml as a whole. Decisions §1 "Places". */
 export const configSchema = section(
   {
-    server: section(serverEntries, {}, pointer(topNames, "belongs at the top of the file, beside server")),
+    server: section(
+      serverEntries,
+      {},
+      new Map([...FOREIGN_SERVER_KEYS, ...pointer(topNames, "belongs at the top of the file, beside server")]),
+    ),
     proxy: section(
       proxyEntries,
       {},

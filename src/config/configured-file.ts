@@ -48,6 +48,10 @@ export class ConfiguredFiles {
     const keyFile = this.file(keyKey, keyPath);
     if (certFile === "" || keyFile === "" || this.log.isFaulty(certKey) || this.log.isFaulty(keyKey))
       return { certFile, keyFile };
+    if (isSwapped(certFile, keyFile)) {
+      this.log.fault(certKey, "this is the private key, and key_file the certificate: swap the two");
+      return { certFile, keyFile };
+    }
     const certificate = this.certificate(certKey, certFile);
     if (certificate === null) return { certFile, keyFile };
     this.checkExpiry(certKey, certificate);
@@ -77,6 +81,12 @@ export class ConfiguredFiles {
     else if (Date.parse(certificate.validFrom) > now)
       this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
   }
+}
+
+/** Whether the one file has nothing but a private key, and the other a certificate. */
+function isSwapped(certFile: string, keyFile: string): boolean {
+  const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)];
+  return !cert.includes("BEGIN CERTIFICATE") && cert.includes("PRIVATE KEY-----") && key.includes("BEGIN CERTIFICATE");
 }
 
 /** Why a path cannot be read as a file or a folder, or "". */

@@ -25,11 +25,21 @@ export function formatDuration(ms: number): string {
   return text === "" ? "0s" : text;
 }
 
+/** What was meant by a duration with a space in it or a unit in full, such as `60 sec`; "" where that is not clear. */
+export function meantDuration(text: string): string {
+  const parts = /^(\d+)\s*([a-z]+)$/i.exec(text.trim());
+  const unit = UNIT_WORDS.exec(parts?.[2] ?? "");
+  if (parts === null || unit === null) return "";
+  return `${parts[1]}${unit[1] === undefined ? unit[0].charAt(0).toLowerCase() : "ms"}`;
+}
+
 function inRange(ms: number): number {
   return Number.isSafeInteger(ms) && ms >= 0 ? ms : -1;
 }
 
 const DURATION = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/;
+
+const UNIT_WORDS = /^(?:(ms|msecs?|millis|milliseconds?)|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)$/i;
 
 const UNITS = [
   { name: "d", ms: 86_400_000 },

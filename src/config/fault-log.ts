@@ -50,7 +50,7 @@ export class FaultLog {
 
   /** True when a fault was noted at the path or anywhere below it. */
   isFaulty(path: KeyPath): boolean {
-    return this.faulty.has(formatKeyPath(path));
+    return this.faulty.size > 0 && this.faulty.has(formatKeyPath(path));
   }
 
   private mend(value: unknown, whenAbsent: unknown, path: KeyPath, depth: number): unknown {

@@ -35,6 +35,9 @@ function resolveEdits(values: EditValues, path: KeyPath, isRequest: boolean, log
 function resolvePairs(values: EditValues["set"], path: KeyPath, isRequest: boolean, log: FaultLog): HeaderValue[] {
   return values.flatMap(([name, list]) => {
     checkName(name, [...path, name], isRequest, true, log);
+    for (const value of list) {
+      if (VARIABLE.test(value)) log.warn([...path, name], "is sent as it stands: there are no variables in values");
+    }
     return list.map((value) => ({ name, value }));
   });
 }
@@ -46,9 +49,15 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
     log.fault(path, "belongs to one connection: the gateway sets it itself; remove it", onKey);
   else if (lower === "content-length")
     log.fault(path, "follows from the body: the gateway sets it itself; remove it", onKey);
+  // Decisions, "Sent upstream on every route": echoed on the answer, from which it may be left out.
+  else if (lower === "x-request-id" && !isRequest && onKey)
+    log.fault(path, "echoes the id that the access log has: remove it here, or list it under response.remove", onKey);
   else if (lower === "host" && isRequest)
     log.fault(path, "follows preserve_host: set that to false to send the target's own name", onKey);
 }
+
+/** `$remote_addr` of nginx, `{http.request.host}` of Caddy, `%[src]` of HAProxy. */
+const VARIABLE = /(?<!\w)\$[a-z]\w+|\{[a-z_]+(\.[\w-]+)*\}|%\[/i;
 
 /** RFC 9110 §7.6.1, and what decisions §3 adds. */
 const HOP_BY_HOP = new Set([

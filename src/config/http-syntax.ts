@@ -1,3 +1,4 @@
+import { didYouMean } from "./nearest-name.ts";
 import { describe, type Piece, piece, Wrong } from "./piece.ts";
 
 /** The name of a header field, as written. */
@@ -25,12 +26,23 @@ export function headerValue(): Piece<string> {
   });
 }
 
+/** A method that a route can be bound to: one that the gateway tells apart. */
+export function routeMethod(): Piece<string> {
+  return method((name) => {
+    if (ROUTE_METHODS.includes(name)) return "";
+    const found = `${describe(name)}${didYouMean(name, ROUTE_METHODS)}`;
+    return `expected ${ROUTE_METHODS.slice(0, -1).join(", ")} or ${ROUTE_METHODS.at(-1)}, found ${found}; leave methods out to let others through`;
+  });
+}
+
 /** A request method, made upper-case. CONNECT and TRACE are never served. Decisions §3. */
-export function method(): Piece<string> {
+export function method(faultOf: (name: string) => string = () => ""): Piece<string> {
   return piece((value) => {
     const name = typeof value === "string" ? value.trim().toUpperCase() : "";
     if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
-    return REFUSED_METHODS.has(name) ? new Wrong(`the gateway answers ${name} with 405 always; remove it`) : name;
+    if (REFUSED_METHODS.has(name)) return new Wrong(`the gateway answers ${name} with 405 always; remove it`);
+    const fault = faultOf(name);
+    return fault === "" ? name : new Wrong(fault);
   });
 }
 
@@ -75,4 +87,5 @@ function pathFault(path: string, found: unknown): string {
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const ROUTE_METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);

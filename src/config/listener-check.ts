@@ -21,7 +21,12 @@ export function checkListeners(config: Omit<RuntimeConfig, "routes">, log: Fault
     }
   }
   const { sidecar, server } = config;
-  if (sidecar.enabled && sidecar.appPort === server.port && overlaps(server.host, "127.0.0.1")) {
+  if (
+    sidecar.enabled &&
+    sidecar.mode !== "egress" &&
+    sidecar.appPort === server.port &&
+    overlaps(server.host, "127.0.0.1")
+  ) {
     log.warn(["sidecar", "app_port"], "is the gateway's own server.port: it would forward requests to itself");
   }
 }

@@ -6,7 +6,7 @@ import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import { FaultLog } from "./fault-log.ts";
 import { checkListeners } from "./listener-check.ts";
-import { resolveSidecar, resolveTranscoder } from "./mesh-resolution.ts";
+import { resolveSidecar } from "./mesh-resolution.ts";
 import { unknownKey } from "./piece.ts";
 import { resolveInternalApi, resolveProxy } from "./proxy-resolution.ts";
 import type { RouteConfig } from "./route-config.ts";
@@ -14,6 +14,7 @@ import { resolveRoutes } from "./route-resolution.ts";
 import { routeKeys } from "./route-schema.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 import { resolveServer } from "./server-resolution.ts";
+import { resolveTranscoder } from "./transcoder-section.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -62,6 +63,8 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = resolveMain(values, configLog, new ConfiguredFiles(configLog, baseDir), request.knownWafRules);
   const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main);
+  noteForgottenSwitch(config.value, configLog);
+  notePublished(list, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
@@ -125,7 +128,7 @@ function readRoutes(
   const isRoute = odd.some((key) => routeKeys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
-  else for (const key of odd) log.fault([key], unknownKey(key, ["routes"], new Map()), true);
+  else for (const key of odd) log.fault([key], unknownKey(key, ["routes"]), true);
   if (routes === null) return [];
   if (Array.isArray(routes)) return resolveRoutes(routes, ["routes"], around);
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
@@ -146,12 +149,34 @@ function noteUnserved(
   hasRoutesFile: boolean,
   log: FaultLog,
 ): void {
-  if (configFile !== null && !hasRoutesFile) {
+  // A sidecar and a transcoder have their routes in config.yaml.
+  if (configFile !== null && !hasRoutesFile && !main.sidecar.enabled && !main.transcoder.enabled) {
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints answer");
   }
   if (!main.proxy.enabled && routes.some((route) => route.type === "upstream")) {
     log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
   }
+}
+
+/** Warns of a cache that is described, though nobody says whether it is on. */
+function noteForgottenSwitch(root: unknown, log: FaultLog): void {
+  const cache = (root as { server?: { cache?: unknown } | null } | null)?.server?.cache;
+  if (typeof cache === "object" && cache !== null && !("enabled" in cache))
+    log.warn(["server", "cache"], "the section is there, but enabled is not said: nothing is cached");
+}
+
+/** Warns where the configuration itself can be fetched. */
+function notePublished(routes: readonly RouteConfig[], configFile: FoundFile | null, log: FaultLog): void {
+  if (configFile === null) return;
+  const mount = routes.find(
+    (route) => route.type === "static" && route.dir !== "" && isBelow(route.dir, configFile.path),
+  );
+  if (mount !== undefined)
+    log.warn([], `this file lies in the folder behind ${mount.prefix}, where everybody can read it`);
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
 /** Safe on any machine: loopback only, the WAF on. Decisions §1 "Files". */

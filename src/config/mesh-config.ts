@@ -1,4 +1,5 @@
-import type { OriginConfig, TargetConfig } from "./route-config.ts";
+import type { PathPattern } from "../core/path-pattern.ts";
+import type { OriginConfig, TargetConfig, UpstreamTlsConfig } from "./route-config.ts";
 import type { CertificateFiles, ConfigPosition } from "./runtime-config.ts";
 
 /** `sidecar:`. Spec, "`sidecar`" and "Sidecar mode"; decisions §10. */
@@ -40,7 +41,23 @@ export interface TranscoderConfig {
   readonly enabled: boolean;
   /** Always above 0. */
   readonly maxBodyBytes: number;
+  /** Whether routes are taken from the `google.api.http` options of the descriptor set; they stand in `routes`. */
+  readonly auto: boolean;
+  /** As they stand in the section, for listings: the shared descriptor set, and where routes of `auto` go. */
+  readonly descriptorSet: string;
+  readonly upstreamUrl: string;
+  /** How `https` and `h2` upstreams are spoken to. */
+  readonly tls: UpstreamTlsConfig;
   readonly routes: readonly TranscodedRouteConfig[];
+  /** The contents of the descriptor sets that routes name. */
+  readonly descriptorSets: readonly DescriptorSetConfig[];
+}
+
+export interface DescriptorSetConfig {
+  /** Absolute. */
+  readonly file: string;
+  /** Read with the configuration, so that all workers have the same. */
+  readonly base64: string;
 }
 
 export interface TranscodedRouteConfig {
@@ -49,8 +66,7 @@ export interface TranscodedRouteConfig {
   readonly httpMethod: string;
   /** As written, such as `/v1/users/:id`. */
   readonly httpPath: string;
-  /** `httpPath` cut at `/`; a parameter keeps its colon. */
-  readonly segments: readonly string[];
+  readonly pattern: PathPattern;
   /** `/package.Service/Method`. */
   readonly grpcMethod: string;
   readonly upstream: OriginConfig;
@@ -59,6 +75,12 @@ export interface TranscodedRouteConfig {
   /** FileDescriptorSet: the route's own, else the section's; "" asks the upstream by reflection. */
   readonly descriptorSet: string;
   readonly timeoutMs: number;
+  /** `*`: the request's body is the message; else the field that it is, or "" where it is not looked at. */
+  readonly body: string;
+  /** The field of the reply that the answer is; "" for the whole of it. */
+  readonly responseBody: string;
+  /** Whether a `google.api.http` option asked for it. */
+  readonly isAuto: boolean;
 }
 
 export interface FieldMapping {

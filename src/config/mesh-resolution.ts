@@ -1,17 +1,9 @@
 import { checkBothOrNeither } from "./certificate-resolution.ts";
-import type { KeyPath } from "./config-fault.ts";
-import { quote } from "./config-fault.ts";
-import type { SidecarValues, TranscoderValues } from "./config-schema.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { SidecarValues } from "./config-schema.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type {
-  FieldMapping,
-  SidecarConfig,
-  TrafficSplit,
-  TranscodedRouteConfig,
-  TranscoderConfig,
-} from "./mesh-config.ts";
-import { didYouMean } from "./nearest-name.ts";
+import type { SidecarConfig, TrafficSplit } from "./mesh-config.ts";
 import { originOf, parseOrigin } from "./origin.ts";
 import type { OriginConfig } from "./route-config.ts";
 import { resolveHost } from "./server-resolution.ts";
@@ -43,42 +35,6 @@ export function resolveSidecar(values: SidecarValues, log: FaultLog, files: Conf
   };
 }
 
-/** `transcoder:`. Decisions §11. */
-export function resolveTranscoder(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles): TranscoderConfig {
-  if (!values.enabled && values.routes.length > 0) {
-    log.warn(["transcoder"], "the section is there, but enabled is not true: it has no effect");
-  }
-  const schemaFile = (path: KeyPath, name: string) => (values.enabled ? files.file(path, name) : files.absolute(name));
-  const shared = schemaFile(["transcoder", "descriptor_set"], values.descriptor_set);
-  const shapes = new Map<string, number>();
-  const routes = values.routes.map((route, i): TranscodedRouteConfig => {
-    const path = ["transcoder", "routes", i];
-    const segments = route.http_path.split("/").slice(1);
-    checkParameters(segments, route.http_path, [...path, "http_path"], log);
-    const shape = `${route.http_method} /${segments.map((part) => (part.startsWith(":") ? ":" : part)).join("/")}`;
-    const earlier = shapes.get(shape);
-    if (earlier === undefined) shapes.set(shape, i);
-    else
-      log.fault(
-        [...path, "http_path"],
-        `the same method and path shape as routes[${earlier}]: only one of them can answer`,
-      );
-    return {
-      position: log.position(path),
-      httpMethod: route.http_method,
-      httpPath: route.http_path,
-      segments,
-      grpcMethod: route.grpc_method,
-      upstream: origin(route.upstream_url, [...path, "upstream_url"], log),
-      fieldMappings: mappings(route.field_mappings, segments, [...path, "field_mappings"], log),
-      descriptorSet:
-        route.descriptor_set === "" ? shared : schemaFile([...path, "descriptor_set"], route.descriptor_set),
-      timeoutMs: route.timeout ?? values.timeout,
-    };
-  });
-  return { enabled: values.enabled, maxBodyBytes: values.max_body_bytes, routes };
-}
-
 function checkSidecar(values: SidecarValues, log: FaultLog): void {
   checkBothOrNeither(values.cert_file, values.key_file, ["sidecar"], log);
   const isMeant = log.isFaulty(["sidecar", "cert_file"]) || log.isFaulty(["sidecar", "key_file"]);
@@ -104,8 +60,8 @@ function resolveSplits(values: SidecarValues, log: FaultLog): TrafficSplit[] {
     if (split.backends.length === 0)
       log.fault([...path, "backends"], "expected at least one backend, found an empty list");
     const backends = split.backends.map((backend, j) => {
-      const at = origin(backend.target, [...path, "backends", j, "target"], log);
-      return { ...at, url: at.originKey + at.basePath, weight: backend.weight, backup: false };
+      const at = backendOrigin(backend.target, [...path, "backends", j, "target"], log);
+      return { ...at, url: at.originKey, weight: backend.weight, backup: false };
     });
     if (backends.length > 0 && backends.every((backend) => backend.weight === 0)) {
       log.warn([...path, "backends"], "every weight is 0: requests below this prefix get 503");
@@ -115,33 +71,20 @@ function resolveSplits(values: SidecarValues, log: FaultLog): TrafficSplit[] {
   return splits.sort((a, b) => b.prefix.length - a.prefix.length);
 }
 
-function origin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
+/** Spec, "Sidecar mode": of a backend's URL scheme, host and port count; path, query and fragment are dropped. */
+function backendOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
+  const kept = /^([a-z][a-z0-9+.-]*:\/\/)?[^/?#]*/i.exec(url)![0];
+  const dropped = url.slice(kept.length);
+  if (dropped !== "" && dropped !== "/") {
+    log.warn(path, `${quote(dropped)} is dropped: paths pass through a sidecar unchanged`);
+  }
+  return meshOrigin(kept, path, log);
+}
+
+/** The parts of an origin, or of nothing where a fault has been noted. */
+export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
   const parsed = parseOrigin(url);
   if (typeof parsed !== "string") return parsed;
   log.fault(path, parsed);
   return originOf("http", "", 0, "");
-}
-
-function checkParameters(segments: readonly string[], path: string, at: KeyPath, log: FaultLog): void {
-  const names = segments.filter((part) => part.startsWith(":"));
-  const odd = names.find((part) => !/^:[A-Za-z_]\w*$/.test(part));
-  if (odd !== undefined) log.fault(at, `expected parameters such as :id, found ${quote(odd)} in ${quote(path)}`);
-  const twice = names.find((part, i) => names.indexOf(part) !== i);
-  if (twice !== undefined) log.fault(at, `the parameter ${twice} stands twice in ${quote(path)}`);
-}
-
-function mappings(
-  found: readonly [string, string][],
-  segments: readonly string[],
-  path: KeyPath,
-  log: FaultLog,
-): FieldMapping[] {
-  const params = segments.filter((part) => part.startsWith(":")).map((part) => part.slice(1));
-  return found.map(([param, field]) => {
-    if (!params.includes(param)) {
-      const message = `expected a parameter of http_path, found ${quote(param)}${didYouMean(param, params)}`;
-      log.fault([...path, param], message, true);
-    }
-    return { param, field };
-  });
 }

@@ -17,10 +17,10 @@ export function parseOrigin(url: string): OriginConfig | string {
   }
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
     return `expected a URL without spaces or special letters, found ${quote(url)}`;
+  if (/^unix:/i.test(url)) return `expected a URL ${example}, found ${quote(url)}: edge connects by TCP only`;
   const [scheme, rest] = splitScheme(url);
   const port = SCHEME_PORTS.get(scheme as OriginScheme);
-  if (port === undefined)
-    return `expected a URL with http, https, h2c or h2, found ${quote(url)}${didYouMean(scheme, [...SCHEME_PORTS.keys()])}`;
+  if (port === undefined) return `expected a URL with http, https, h2c or h2, found ${quote(url)}${schemeCure(scheme)}`;
   if (rest.includes("#")) return `expected a URL without a fragment, found ${quote(url)}; remove the part from "#"`;
   if (rest.includes("?")) return `expected a URL without a query, found ${quote(url)}; remove the part from "?"`;
   const slash = rest.indexOf("/");
@@ -43,6 +43,11 @@ export function originOf(scheme: OriginScheme, hostname: string, port: number, b
 /** True for schemes that speak TLS. */
 export function usesTls(scheme: OriginScheme): boolean {
   return scheme === "https" || scheme === "h2";
+}
+
+/** True for schemes that speak HTTP/2. */
+export function speaksHttp2(scheme: OriginScheme): boolean {
+  return scheme === "h2" || scheme === "h2c";
 }
 
 /** True for a DNS name, in any letter case: labels of letters, digits, `-` and `_` (which container networks use). */
@@ -69,6 +74,16 @@ export function parseAuthority(authority: string): { hostname: string; port: num
 function isDottedOrName(hostname: string): boolean {
   // Four numbers, or digits alone, are an IPv4 address or a slip, never a name: `10.0.0.256`, `10.0.1`.
   return /^[\d.]+$/.test(hostname) ? isIP(hostname) === 4 : isHostName(hostname);
+}
+
+function schemeCure(scheme: string): string {
+  const web = new Map([
+    ["ws", "http"],
+    ["wss", "https"],
+    ["grpc", "h2c"],
+    ["grpcs", "h2"],
+  ]).get(scheme);
+  return web === undefined ? didYouMean(scheme, [...SCHEME_PORTS.keys()]) : ` (write ${web}://)`;
 }
 
 function splitScheme(url: string): [string, string] {

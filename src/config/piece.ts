@@ -51,28 +51,31 @@ export type Section<E extends Entries> = { [K in keyof E]: v.InferOutput<E[K]> }
 /**
  * A section: a map with exactly these keys. An empty section (`tls:` and nothing below) is there, with every default;
  * an absent one is read as `whenAbsent`, which is how a section can be off when absent and on when present.
- * `misplaced` gives the cure for keys that belong somewhere else.
+ * `misplaced` gives the cure for keys that belong somewhere else. `shorthand` is the key whose value people write in
+ * place of the section; `manual` is the command that shows the keys of a section with many.
  */
 export function section<E extends Entries>(
   entries: E,
   whenAbsent: unknown = {},
   misplaced: ReadonlyMap<string, string> = new Map(),
+  { shorthand = "", manual = "edge help config" }: { readonly shorthand?: string; readonly manual?: string } = {},
 ): Piece<Section<E>> {
   const known = Object.keys(entries);
   const map = piece((value) => {
     if (value === null || value === undefined) return {};
     if (typeof value === "object" && !Array.isArray(value)) return value;
-    const cure = typeof value === "string" && /^\w+:\S/.test(value) ? "; put a space after the colon" : "";
-    return new Wrong(`expected a section with indented "key: value" lines below, found ${describe(value)}${cure}`);
+    return new Wrong(
+      `expected a section with indented "key: value" lines below, found ${describe(value)}${sectionCure(value, known, shorthand)}`,
+    );
   });
   // The check stands after the entries: valibot runs checks after faults too, but no further schema.
   const strict = v.rawCheck<Record<string, unknown>>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
-    for (const key of Object.keys(input)) {
-      if (known.includes(key)) continue;
+    const unknown = Object.keys(input).filter((key) => !known.includes(key));
+    for (const key of unknown.slice(0, MAX_UNKNOWN)) {
       const note = (name: string, message: string) =>
         addIssue({ message, path: [{ type: "object", origin: "key", input, key: name, value: input[key] }] });
-      note(key, unknownKey(key, known, misplaced));
+      note(key, unknownKey(key, known, misplaced, manual));
       // What was meant is not missing, so nobody shall complain that it is.
       const meant = nearestName(key, known);
       if (meant !== "") note(meant, "");
@@ -83,12 +86,26 @@ export function section<E extends Entries>(
 }
 
 /** The fault text for a key that a section does not have. */
-export function unknownKey(name: string, known: readonly string[], misplaced: ReadonlyMap<string, string>): string {
+export function unknownKey(
+  name: string,
+  known: readonly string[],
+  misplaced: ReadonlyMap<string, string> = new Map(),
+  manual = "",
+): string {
   const cure = misplaced.get(name);
   if (cure !== undefined) return cure;
   const meant = didYouMean(name, known);
   if (meant !== "") return `unknown key${meant}`;
-  return known.length <= MAX_LISTED ? `unknown key: expected ${oneOf(known)}` : "unknown key";
+  return `unknown key: ${known.length <= MAX_LISTED ? `expected ${oneOf(known)}` : `"${manual}" shows all`}`;
+}
+
+/** What somebody meant who wrote a single value where a section belongs. */
+function sectionCure(value: unknown, known: readonly string[], shorthand: string): string {
+  if (typeof value === "string" && /^\w+:(?!\/\/)\S/.test(value)) return "; put a space after the colon";
+  const isOn = value === true || value === "on" || value === "yes";
+  const isSwitch = isOn || value === false || value === "off" || value === "no";
+  if (isSwitch && known.includes("enabled")) return `; write {enabled: ${isOn}}`;
+  return typeof value === "string" && shorthand !== "" ? `; write {${shorthand}: ${quote(value)}}` : "";
 }
 
 /** A list; an absent or empty one is `[]`. With `orOne`, a single value stands for a list of one. */
@@ -96,7 +113,9 @@ export function list<T>(item: Piece<T>, what: string, orOne = false): Piece<T[]>
   const array = piece((value) => {
     if (Array.isArray(value)) return value;
     if (orOne && typeof value !== "object") return [value];
-    return new Wrong(`expected a list of ${what}, such as [a, b], found ${describe(value)}`);
+    const isOne = typeof value === "string" || typeof value === "number";
+    const example = isOne ? `[${String(value).slice(0, MAX_ECHOED)}]` : "[a, b]";
+    return new Wrong(`expected a list of ${what}, such as ${example}, found ${describe(value)}`);
   });
   return or(v.pipe(array, v.array(item)) as unknown as Piece<T[]>, []);
 }
@@ -126,6 +145,9 @@ export function oneOf(choices: readonly string[]): string {
 
 const ABSENT = Symbol("absent");
 const MAX_LISTED = 12;
+/** More of them is another file, and looking for what each was meant to be takes its time. */
+const MAX_UNKNOWN = 200;
+const MAX_ECHOED = 40;
 
 /** A section that may also be written as a mere `true` or `false`, which is its `enabled`. */
 export function switchOr<E extends Entries>(entries: E): Piece<Section<E>> {

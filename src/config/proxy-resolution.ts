@@ -2,6 +2,7 @@ import { parseCidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
 import type { InternalApiValues, ProxyValues } from "./config-schema.ts";
 import type { FaultLog } from "./fault-log.ts";
+import { resolveHostPattern } from "./host-pattern.ts";
 import { parseAuthority } from "./origin.ts";
 import type {
   ChunkedMode,
@@ -49,6 +50,7 @@ export function resolveInternalApi(values: InternalApiValues, log: FaultLog): In
   }
   return {
     allow: [...LOOPBACK, ...values.allow],
+    hosts: values.hosts.map((host, i) => resolveHostPattern(host, ["internal_api", "hosts", i], log)),
     token: values.token,
     listenHost: listen.host,
     listenPort: listen.port,

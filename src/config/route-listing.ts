@@ -1,5 +1,5 @@
 import { formatDuration } from "./duration.ts";
-import type { HeaderEdits, RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
+import type { HeaderEdits, RouteConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "./route-config.ts";
 import type { Cidr, RateLimitConfig } from "./runtime-config.ts";
 import { formatSize } from "./size.ts";
 
@@ -77,13 +77,18 @@ function listUpstream(route: UpstreamRouteConfig): object {
     },
     preserve_host: route.preserveHost,
     strip_prefix: route.stripPrefix,
-    tls: {
-      ca_file: tls.caFile,
-      cert_file: tls.clientCertificate.certFile,
-      key_file: tls.clientCertificate.keyFile,
-      server_name: tls.serverName,
-      insecure_skip_verify: tls.insecureSkipVerify,
-    },
+    tls: listUpstreamTls(tls),
+  };
+}
+
+/** A `tls:` section towards upstreams. */
+export function listUpstreamTls(tls: UpstreamTlsConfig): object {
+  return {
+    ca_file: tls.caFile,
+    cert_file: tls.clientCertificate.certFile,
+    key_file: tls.clientCertificate.keyFile,
+    server_name: tls.serverName,
+    insecure_skip_verify: tls.insecureSkipVerify,
   };
 }
 

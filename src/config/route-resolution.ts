@@ -2,9 +2,10 @@ import type { KeyPath } from "./config-fault.ts";
 import { quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
+import { FOREIGN_TYPES } from "./foreign-names.ts";
 import { resolveHeaders } from "./header-resolution.ts";
+import { resolveHostPattern } from "./host-pattern.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { isHostName } from "./origin.ts";
 import { describe } from "./piece.ts";
 import type { RouteBase, RouteConfig, StaticRouteConfig } from "./route-config.ts";
 import {
@@ -16,6 +17,7 @@ import {
 } from "./route-schema.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
 import { resolveRateLimit } from "./server-resolution.ts";
+import { SharedParts } from "./shared-parts.ts";
 import { resolveUpstream } from "./upstream-resolution.ts";
 
 /** What a route inherits, and how its files are found. */
@@ -29,10 +31,14 @@ export interface RouteSurroundings {
 /** Resolves the list of routes.yaml, and notes routes that no request could reach. `base` is the list's own path. */
 export function resolveRoutes(entries: readonly unknown[], base: KeyPath, around: RouteSurroundings): RouteConfig[] {
   const routes = entries.map((entry, i) => resolveRoute(entry, [...base, i], around));
-  const resolved = routes.filter((route) => route !== null);
+  const parts = new SharedParts();
+  const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
   noteDuplicates(routes, base, around.log);
   return resolved;
 }
+
+/** Each route has its own. */
+const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets"]);
 
 function resolveRoute(raw: unknown, path: KeyPath, around: RouteSurroundings): RouteConfig | null {
   const { log } = around;
@@ -54,7 +60,8 @@ function routeType(raw: Record<string, unknown>, path: KeyPath, log: FaultLog): 
   const { type } = raw;
   if (type === "static" || type === "upstream") return type;
   if (type !== undefined && type !== null) {
-    const meant = typeof type === "string" ? didYouMean(type, ["static", "upstream"]) : "";
+    const own = typeof type === "string" ? FOREIGN_TYPES.get(type.toLowerCase()) : undefined;
+    const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), ["static", "upstream"]);
     if (typeof type !== "symbol")
       log.fault([...path, "type"], `expected static or upstream, found ${describe(type)}${meant}`);
     return "";
@@ -88,7 +95,7 @@ function resolveBase<T extends RouteBase["type"]>(
     prefix: values.prefix,
     path: values.path,
     methods,
-    hosts: values.host.map((host, i) => routeHost(host, [...path, "host", i], log)),
+    hosts: values.host.map((host, i) => resolveHostPattern(host, [...path, "host", i], log)),
     inboundChunkedMode: values.inbound_chunked_mode || proxy.transport.inboundChunkedMode,
     maxBodyBytes: values.max_body_bytes || server.maxBodyBytes,
     cache: {
@@ -143,17 +150,6 @@ function resolveStatic(
     fallback: fallback === "" && values.spa ? "index.html" : fallback,
     cacheControl: values.cache_control,
   };
-}
-
-function routeHost(host: string, path: KeyPath, log: FaultLog): string {
-  const lower = host.toLowerCase().replace(/\.$/, "");
-  const name = lower.replace(/^\*\./, "");
-  // IPv6 literals come in brackets, as they stand in a Host field.
-  if (!isHostName(name) && !/^\[[0-9a-f:.]+\]$/.test(name)) {
-    const cure = /^.*:\d+$/.test(host) ? "; leave the port out" : "";
-    log.fault(path, `expected a host name such as www.example.com or *.example.com, found ${quote(host)}${cure}`);
-  }
-  return lower;
 }
 
 /** Two routes for the same place, host and method: the second could never answer. */

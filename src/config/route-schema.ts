@@ -1,4 +1,5 @@
-import { exactPath, headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
+import { FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
+import { exactPath, headerName, headerValue, pathPrefix, routeMethod } from "./http-syntax.ts";
 import {
   type Entries,
   list,
@@ -55,11 +56,20 @@ const target = {
   backup: or(flag(), false),
 } satisfies Entries;
 
+/** How an upstream is spoken to over TLS. */
+export const upstreamTls = section({
+  ca_file: or(text("a file name"), ""),
+  cert_file: or(text("a file name"), ""),
+  key_file: or(text("a file name"), ""),
+  server_name: or(text("a host name"), ""),
+  insecure_skip_verify: or(flag(), false),
+});
+
 const upstreamEntries = {
   ...shared,
-  methods: list(method(), "methods", true),
+  methods: list(routeMethod(), "methods", true),
   target: orElse(text("a server address"), ""),
-  targets: list(section(target), "targets"),
+  targets: list(section(target, {}, new Map(), { shorthand: "url" }), "targets"),
   load_balancing: section({
     policy: or(
       word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie"),
@@ -79,6 +89,8 @@ const upstreamEntries = {
       expect_status: or(statusRange(), "200-399"),
     },
     { enabled: false },
+    new Map(),
+    { shorthand: "path" },
   ),
   circuit_breaker: section({
     enabled: or(flag(), true),
@@ -94,15 +106,10 @@ const upstreamEntries = {
   }),
   preserve_host: or(flag(), true),
   strip_prefix: or(flag(), true),
-  tls: section({
-    ca_file: or(text("a file name"), ""),
-    cert_file: or(text("a file name"), ""),
-    key_file: or(text("a file name"), ""),
-    server_name: or(text("a host name"), ""),
-    insecure_skip_verify: or(flag(), false),
-  }),
+  tls: upstreamTls,
 } satisfies Entries;
 
+const ROUTE_MANUAL = { manual: "edge help routes" };
 const staticOnly = Object.keys(staticEntries).filter((key) => !(key in upstreamEntries));
 const upstreamOnly = Object.keys(upstreamEntries).filter((key) => !(key in staticEntries));
 
@@ -110,14 +117,22 @@ const upstreamOnly = Object.keys(upstreamEntries).filter((key) => !(key in stati
 export const staticRouteSchema = section(
   staticEntries,
   {},
-  new Map(upstreamOnly.map((key) => [key, 'is for type: upstream; a static route serves files from "dir"'])),
+  new Map([
+    ...FOREIGN_ROUTE_KEYS,
+    ...upstreamOnly.map((key) => [key, 'is for type: upstream; a static route serves files from "dir"'] as const),
+  ]),
+  ROUTE_MANUAL,
 );
 
 /** `type: upstream`. Decisions §3. */
 export const upstreamRouteSchema = section(
   upstreamEntries,
   {},
-  new Map(staticOnly.map((key) => [key, 'is for type: static; an upstream route sends requests to "target"'])),
+  new Map([
+    ...FOREIGN_ROUTE_KEYS,
+    ...staticOnly.map((key) => [key, 'is for type: static; an upstream route sends requests to "target"'] as const),
+  ]),
+  ROUTE_MANUAL,
 );
 
 /** All keys that a route of any type may have, for telling a slip from a misplaced key. */

@@ -55,6 +55,8 @@ export interface ServerConfig {
   readonly maxHeaderLineBytes: number;
   /** Request body limit; 0 means unconstrained. Each route carries its own effective value. */
   readonly maxBodyBytes: number;
+  /** Memory that may wait for peers that do not read, all workers together; the connections that stand still are cut. */
+  readonly maxUnsentBytes: number;
   /** The server-wide value; each route carries its own effective value. */
   readonly inboundChunkedMode: ChunkedMode;
   /** Peers whose `X-Forwarded-For` and PROXY headers are believed. */
@@ -97,6 +99,10 @@ export interface TlsConfig {
   readonly clientAuth: ClientAuth;
   /** CA bundle that client certificates must chain to; "" unless `clientAuth` asks for one. */
   readonly clientCaFile: string;
+  /** Whether cleartext requests are sent to `https://`. */
+  readonly redirectHttp: boolean;
+  /** The port that they are sent to, where clients reach TLS at another than `port`; 0 is `port`. */
+  readonly redirectPort: number;
 }
 
 /** Absolute paths of one certificate chain and its private key, both PEM. */
@@ -113,6 +119,8 @@ export interface Http2Config {
   readonly maxHeaderListBytes: number;
   /** `drop` forwards the request without them (VECTOR-08), `reject` is RFC 9113 §8.3. */
   readonly unknownPseudoHeaders: "drop" | "reject";
+  /** RFC 8441: WebSockets over HTTP/2, tunnelled to upgrades of HTTP/1.1. */
+  readonly extendedConnect: boolean;
 }
 
 /** `server.http3`. The port is UDP. */
@@ -248,6 +256,8 @@ export interface TransportConfig {
 export interface InternalApiConfig {
   /** Loopback, and the networks that the configuration adds. */
   readonly allow: readonly Cidr[];
+  /** Names by which this machine may call it beside addresses and local names: lower case, `*.` patterns allowed. */
+  readonly hosts: readonly string[];
   /** Bearer token; "" asks for none. */
   readonly token: string;
   /** Own listener; `listenPort` -1 keeps the endpoints on the public port. */

@@ -1,9 +1,9 @@
 import { parseCidr } from "./cidr.ts";
-import { parseDuration } from "./duration.ts";
+import { meantDuration, parseDuration } from "./duration.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, oneOf, type Piece, piece, Wrong } from "./piece.ts";
 import type { Cidr } from "./runtime-config.ts";
-import { parseSize } from "./size.ts";
+import { meantSize, parseSize } from "./size.ts";
 
 /** A text, trimmed. `what` names it in the fault: "a file name". The value itself is never shown when `secret`. */
 export function text(what: string, secret = false): Piece<string> {
@@ -110,7 +110,9 @@ export function wordOrEmpty<const W extends string>(...choices: W[]): Piece<W | 
 export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Piece<number> {
   return piece((value) => {
     const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
-    if (ms < 0) return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}`);
+    const meant = typeof value === "string" ? meantDuration(value) : "";
+    if (ms < 0)
+      return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
     if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
     return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
   });
@@ -122,8 +124,7 @@ export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : -1;
     if (bytes >= min && bytes <= max) return bytes;
     const negative = typeof value === "number" && value < 0;
-    if (bytes < 0 && !negative)
-      return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}`);
+    if (bytes < 0 && !negative) return noSize(value);
     return new Wrong(`expected a size ${range(min, max)} bytes, found ${describe(value)}`);
   });
 }
@@ -135,7 +136,7 @@ export function sizeOrDefault(whenNotPositive: number): Piece<number> {
     if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return whenNotPositive;
     if (typeof value === "string" && /^-\d+$/.test(value)) return whenNotPositive;
     if (bytes >= 0) return bytes === 0 ? whenNotPositive : bytes;
-    return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}`);
+    return noSize(value);
   });
 }
 
@@ -147,6 +148,15 @@ export function cidr(): Piece<Cidr> {
     const network = parseCidr(value.trim());
     return typeof network === "string" ? new Wrong(network) : network;
   });
+}
+
+function noSize(value: unknown): Wrong {
+  const meant = typeof value === "string" ? meantSize(value) : "";
+  return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}${orMeant(meant)}`);
+}
+
+function orMeant(meant: string): string {
+  return meant === "" ? "" : ` (did you mean ${meant}?)`;
 }
 
 function numberOf(value: unknown): number {

@@ -1,4 +1,5 @@
 import { MAX_HEADER_LINE_BYTES } from "../core/limits.ts";
+import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { describe, type Entries, list, must, or, orElse, piece, section, Wrong } from "./piece.ts";
 import { cidr, decimal, duration, flag, integer, port, size, text, textLike, word, wordOrEmpty } from "./scalars.ts";
@@ -49,6 +50,8 @@ const tls = section(
     min_version: or(word("1.2", "1.3"), "1.2"),
     client_auth: or(word("none", "request", "require"), "none"),
     client_ca_file: or(text("a file name"), ""),
+    redirect_http: or(flag(), false),
+    redirect_port: or(port(0), 0),
   },
   OFF,
 );
@@ -58,6 +61,7 @@ const http2 = section({
   max_concurrent_streams: or(integer(1, 65_535), 128),
   max_header_list_bytes: or(size(1024), 65_536),
   unknown_pseudo_headers: or(word("drop", "reject"), "drop"),
+  extended_connect: or(flag(), false),
 });
 
 const http3 = section({ enabled: or(flag(), true), port: orElse(port(0), -1) }, OFF);
@@ -86,13 +90,17 @@ const waf = section(
 );
 
 /** Off unless `enabled` is true. Spec, "Response cache". */
-const cache = section({
-  enabled: or(flag(), false),
-  default_ttl: or(duration(0, TEN_YEARS_MS), "60s"),
-  max_entries: or(integer(1, 100_000_000), 1000),
-  max_payload_size: or(size(1, 1_073_741_824), 1_048_576),
-  max_bytes: or(size(1), "256MiB"),
-});
+const cache = section(
+  {
+    enabled: or(flag(), false),
+    default_ttl: or(duration(0, TEN_YEARS_MS), "60s"),
+    max_entries: or(integer(1, 100_000_000), 1000),
+    max_payload_size: or(size(1, 1_073_741_824), 1_048_576),
+    max_bytes: or(size(1, 4_293_918_720), "256MiB"),
+  },
+  {},
+  new Map(FOREIGN_CACHE_KEYS),
+);
 
 /** Off unless `enabled` is true: it talks to a certificate authority. */
 const acme = section({
@@ -171,6 +179,7 @@ export const serverEntries = {
   max_header_bytes: or(size(1024, 16_777_216), 65_536),
   max_header_line: or(size(256, 1_048_576), MAX_HEADER_LINE_BYTES),
   max_body_bytes: or(size(0), 4_194_304),
+  max_unsent_bytes: or(size(1_048_576), "128MiB"),
   inbound_chunked_mode: chunkedMode,
   trusted_proxies: list(cidr(), "networks"),
   ip_rules: ipRules,

@@ -1,5 +1,7 @@
 import { checkBothOrNeither } from "./certificate-resolution.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
+import type { ConfiguredFiles } from "./configured-file.ts";
+import type { FaultLog } from "./fault-log.ts";
 import { isHostName, originOf, parseOrigin, usesTls } from "./origin.ts";
 import type {
   HealthCheckConfig,
@@ -121,13 +123,24 @@ function resolveTls(
 ): UpstreamTlsConfig {
   const { tls } = values;
   const at = [...path, "tls"];
-  checkBothOrNeither(tls.cert_file, tls.key_file, at, log);
   const isUsed = tls.ca_file !== "" || tls.cert_file !== "" || tls.server_name !== "" || tls.insecure_skip_verify;
   if (isUsed && targets.length > 0 && !targets.some((target) => usesTls(target.scheme))) {
     log.warn(at, "has no effect: no target speaks TLS (https:// or h2://)");
   }
+  return resolveUpstreamTls(tls, at, "this route", log, files);
+}
+
+/** A `tls:` section towards upstreams. @param user what it is for, in a warning */
+export function resolveUpstreamTls(
+  tls: UpstreamEntry["tls"],
+  at: KeyPath,
+  user: string,
+  log: FaultLog,
+  files: ConfiguredFiles,
+): UpstreamTlsConfig {
+  checkBothOrNeither(tls.cert_file, tls.key_file, at, log);
   if (tls.insecure_skip_verify)
-    log.warn([...at, "insecure_skip_verify"], "certificate verification is disabled for this route");
+    log.warn([...at, "insecure_skip_verify"], `certificate verification is disabled for ${user}`);
   if (tls.server_name !== "" && !isHostName(tls.server_name)) {
     log.fault([...at, "server_name"], `expected a host name, found ${quote(tls.server_name)}`);
   }

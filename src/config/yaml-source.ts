@@ -10,6 +10,7 @@ import {
   Scalar,
 } from "yaml";
 import { type ConfigFault, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
+import { type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
 import type { ConfigPosition } from "./runtime-config.ts";
 import { type Environment, expandVariables } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
@@ -32,9 +33,43 @@ export interface YamlSource {
  * `file` is only a name for messages. Decisions §1 "Files", "Scalars".
  */
 export function readYaml(file: string, text: string, environment: Environment): YamlSource {
+  const plain = text.length < PLAIN_FROM ? null : readPlainYaml(text);
+  if (plain !== null) return new PlainSource(file, text, plain);
+  return readWhole(file, text, environment);
+}
+
+function readWhole(file: string, text: string, environment: Environment): YamlSource {
   const reader = new YamlReader(file, environment);
   reader.read(text);
   return reader;
+}
+
+/** A large file that was read the short way: all that is ever asked of most is where their routes stand. */
+class PlainSource implements YamlSource {
+  readonly value: unknown;
+  readonly readable = true;
+  readonly faults: readonly ConfigFault[] = [];
+  private whole: YamlSource | null = null;
+
+  constructor(
+    readonly file: string,
+    private readonly text: string,
+    private readonly plain: PlainYaml,
+  ) {
+    this.value = plain.value;
+  }
+
+  position(path: KeyPath, onKey: boolean): ConfigPosition {
+    const index = path.at(-1);
+    const name = path.length === 1 ? TOP : path[0];
+    if (path.length <= 2 && typeof index === "number" && typeof name === "string") {
+      const place = this.plain.entries.get(name)?.[index];
+      if (place !== undefined) return { file: this.file, ...place };
+    }
+    // No variables are in it, or it would not be plain.
+    this.whole ??= readWhole(this.file, this.text, {});
+    return this.whole.position(path, onKey);
+  }
 }
 
 class YamlReader implements YamlSource {
@@ -77,11 +112,18 @@ class YamlReader implements YamlSource {
   }
 
   private takeSyntaxErrors(document: Document, text: string): void {
-    for (const error of [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_FAULTS)) {
+    const errors = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_FAULTS);
+    for (const error of errors) {
       // A duplicate key leaves the rest of the file readable; the walk reports it where the key path is known.
       if (error.code === "DUPLICATE_KEY") continue;
       this.readable = false;
-      this.faultAt(Math.min(error.pos[0], text.length), [], explainSyntaxError(error.code, error.message));
+      const isDeeperLine = errors.some(
+        (other) => other.code === "MULTILINE_IMPLICIT_KEY" && other.pos[0] === error.pos[0],
+      );
+      const deeperAt = isDeeperLine ? deeperLineAt(text, error.pos[0]) : -1;
+      if (deeperAt < 0)
+        this.faultAt(Math.min(error.pos[0], text.length), [], explainSyntaxError(error.code, error.message));
+      else if (error.code === "MULTILINE_IMPLICIT_KEY") this.faultAt(deeperAt, [], TOO_DEEP);
     }
   }
 
@@ -205,6 +247,17 @@ class TooMuch extends Error {
   }
 }
 
+/** Where the line below begins, when it is indented deeper than the one that has a value at `valueAt`; else -1. */
+function deeperLineAt(text: string, valueAt: number): number {
+  const above = text.slice(text.lastIndexOf("\n", valueAt) + 1, valueAt);
+  const next = text.indexOf("\n", valueAt);
+  if (next < 0 || !/^[\s-]*[^\s#]+: *$/.test(above)) return -1;
+  const indent = /^ */.exec(text.slice(next + 1))![0].length;
+  return indent > /^[ -]*/.exec(above)![0].length ? next + 1 + indent : -1;
+}
+
+const TOO_DEEP = "indented deeper than the line above, which has its value already: begin both in the same column";
+
 function placeName(path: KeyPath): string {
   return path.join("\u0000");
 }
@@ -212,6 +265,8 @@ function placeName(path: KeyPath): string {
 /** Assigning to these on a plain object would reach the prototype. */
 const RESERVED_KEYS = new Set(["__proto__", "constructor", "prototype"]);
 const MAX_DEPTH = 32;
+/** Characters from which on a file is worth a look whether it is plain. */
+const PLAIN_FROM = 65_536;
 /** Far above any real file: a thousand routes are some fifty thousand values. */
 const MAX_NODES = 500_000;
 const MAX_SYNTAX_FAULTS = 20;

@@ -7,6 +7,14 @@ export const enum Fault {
   None = 0,
   // What a load balancer puts before the first request.
   BadProxyHeader,
+  // TLS, before the first request.
+  PlainHttpOnTls,
+  BadClientHello,
+  NoCertificate,
+  HandshakeFailed,
+  HandshakeTimeout,
+  TooManyHandshakes,
+  ClientCertificateRefused,
   // The request line.
   BadRequestLine,
   BadMethod,
@@ -38,6 +46,12 @@ export const enum Fault {
   EncodingInHttp10,
   BadExpectation,
   TooManyOptions,
+  // HTTP/2's own points of framing.
+  BadPseudoHeader,
+  ConnectionField,
+  LengthMismatch,
+  BadHttp2,
+  Http2Flood,
   // The chunked body.
   BadChunkSize,
   ChunkSizeTooLarge,
@@ -59,6 +73,7 @@ export const enum Fault {
   PrefixEscape,
   SymlinkEscape,
   AccessDenied,
+  IdentityDenied,
   NotFound,
   MethodNotAllowed,
   LoopDetected,
@@ -89,6 +104,13 @@ export interface FaultRow {
 export const FAULTS: readonly FaultRow[] = [
   row("none", 0, "", false, false),
   row("bad_proxy_header", 400, "malformed PROXY header", true, true),
+  row("plain_http_on_tls", 400, "this port speaks TLS: use https://", true, false),
+  row("bad_client_hello", 0, "", true, false),
+  row("no_certificate", 0, "", true, false),
+  row("handshake_failed", 0, "", true, false),
+  row("handshake_timeout", 0, "", true, false),
+  row("too_many_handshakes", 0, "", true, false),
+  row("client_certificate_refused", 0, "", true, false),
   row("bad_request_line", 400, "malformed request line", true, true),
   row("bad_method", 400, "malformed method", true, true),
   row("bad_target", 400, "malformed request target", true, true),
@@ -116,6 +138,11 @@ export const FAULTS: readonly FaultRow[] = [
   row("encoding_in_http10", 400, "Transfer-Encoding in HTTP/1.0", true, true),
   row("bad_expectation", 417, "only 100-continue can be expected", true, true),
   row("too_many_options", 400, "more than 100 options in Connection", true, true),
+  row("bad_pseudo_header", 400, "pseudo-headers are missing, repeated or misplaced", true, true),
+  row("connection_field", 400, "a field about the connection in HTTP/2", true, true),
+  row("length_mismatch", 400, "the body is not as long as Content-Length says", true, true),
+  row("bad_http2", 0, "", true, true),
+  row("http2_flood", 0, "", true, true),
   row("bad_chunk_size", 400, "malformed chunk size", true, true),
   row("chunk_size_too_large", 400, "chunk size above 64 bits", true, true),
   row("chunk_extension_too_long", 400, "chunk extension exceeds 256 bytes", true, true),
@@ -134,6 +161,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("prefix_escape", 403, "", true, false),
   row("symlink_escape", 403, "", true, false),
   row("access_denied", 403, "not allowed from this address", false, false),
+  row("identity_denied", 403, "not allowed for this identity", false, false),
   row("not_found", 404, "", false, false),
   row("method_not_allowed", 405, "", false, false),
   row("loop_detected", 508, "the request came through this gateway too often", false, false),
@@ -144,6 +172,11 @@ export const FAULTS: readonly FaultRow[] = [
   row("internal_error", 500, "internal error", true, false),
   row("cancelled", 0, "", true, false),
 ];
+
+/** Whether a connection to a TLS port came to nothing because of it. */
+export function isTlsFault(fault: Fault): boolean {
+  return fault >= Fault.PlainHttpOnTls && fault <= Fault.ClientCertificateRefused;
+}
 
 /** The row of a fault. */
 export function faultRow(fault: Fault): FaultRow {

@@ -20,6 +20,8 @@ export const MAX_CHUNK_EXTENSION_BYTES = 256;
 /** Bytes of the trailer section of a chunked body. Spec, "Limits": chunk trailers. */
 export const MAX_TRAILER_BYTES = 4096;
 
+/** Bytes of a chunked request body that are handed on at a time in `passthrough`. Spec, "Limits": passthrough memory. */
+export const PASSTHROUGH_BYTES = 32768;
 /** Bytes of an unread request body that are drained so that the connection can be kept. Spec, "Drainage". */
 export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
@@ -36,6 +38,62 @@ export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Interim (1xx) answers before the final one; more is a malformed answer. */
 export const MAX_INTERIM_RESPONSES = 8;
 
+/** Most memory of a cache: what one array can hold. */
+export const MAX_CACHE_BYTES = 4_294_901_760;
+/** Size of the blocks of which stored answers consist; see CacheMemory. */
+export const CACHE_BLOCK_MIN_BYTES = 256;
+export const CACHE_BLOCK_MAX_BYTES = 16_384;
+/** Fetches for the cache under way at a time, all workers together; beyond it nobody waits for another's fetch. */
+export const MAX_CACHE_FILLS = 1024;
+/** Answers of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
+export const MAX_CACHE_VARIANTS = 32;
+/** Tenths of a millisecond that a thread waits for the lock of the cache before it does without. */
+export const CACHE_LOCK_WAITS = 20;
+/** Milliseconds that a request waits for another's fetch of the same answer before it is forwarded itself. */
+export const CACHE_WAIT_MS = 10_000;
+/** Milliseconds between two looks at fetches of other workers that somebody waits for. */
+export const CACHE_POLL_MS = 4;
+/** Answers that a worker fetches anew in the background at a time. */
+export const MAX_BACKGROUND_FETCHES = 64;
+/** Body bytes of a failing origin's answer that are read and thrown away when a stale answer is sent instead. */
+export const MAX_STALE_DRAIN_BYTES = 65_536;
+/** Bytes of the body of a purge call. */
+export const MAX_PURGE_CALL_BYTES = 16_384;
+
+// HTTP/2. What a peer may do how often before its connection ends with ENHANCE_YOUR_CALM; beside each what nghttp2
+// and Envoy do by default. Those of window updates and control frames grow with the frames that we send.
+
+/** Bytes that a client may send ahead on one stream. nghttp2 65535; Envoy 16 MiB, older ones 256. */
+export const H2_STREAM_WINDOW_BYTES = 262_144;
+/** The same on one connection, whatever its streams: held bodies are bounded by it. Envoy 24 MiB, older ones 256. */
+export const H2_CONNECTION_WINDOW_BYTES = 1_048_576;
+/** Streams given up by the client, or for its fault (MadeYouReset). nghttp2 1000, then 33/s; Envoy 500 in all. */
+export const H2_RESET_BURST = 500;
+export const H2_RESETS_PER_SECOND = 50;
+/** PING, SETTINGS, PRIORITY, GOAWAY, unknown frames. nghttp2: 1000 unsent answers; Envoy likewise, 100 PRIORITY a stream. */
+export const H2_CONTROL_BURST = 1000;
+export const H2_CONTROL_PER_SECOND = 100;
+/** WINDOW_UPDATE. nghttp2: none; Envoy: 5, 10 a DATA frame sent, and more a stream. */
+export const H2_WINDOW_UPDATE_BURST = 4000;
+export const H2_WINDOW_UPDATES_PER_SECOND = 1000;
+/** DATA without a byte that does not end its stream. nghttp2: none; Envoy: 1 in a row. */
+export const H2_EMPTY_DATA_BURST = 100;
+export const H2_EMPTY_DATA_PER_SECOND = 10;
+/** CONTINUATION frames of one header block. nghttp2 8; Envoy (by way of nghttp2) 8. */
+export const H2_MAX_CONTINUATIONS = 8;
+/** Bytes of our dynamic tables, the peer's announced to it. nghttp2 and Envoy 4096. */
+export const H2_HEADER_TABLE_BYTES = 4096;
+/** Streams that we have reset and whose late frames are passed over. */
+export const H2_REMEMBERED_RESETS = 64;
+/** An answer whose client opens the window by less than this within `write_timeout` is given up: a slow read. */
+export const H2_MIN_PROGRESS_BYTES = 1024;
+/** Bytes of DATA frames that are put together for one write. */
+export const H2_BLOCK_BYTES = 65_536;
+/** Streams on one connection to an origin at most, fewer where it allows fewer; further requests make another one. */
+export const H2_ORIGIN_STREAMS = 100;
+/** Memory that waits for a client that does not read, beyond which no more is read of what it sends. */
+export const H2_UNREAD_BYTES = 262_144;
+
 /** Milliseconds that an idle connection stays open after the gateway began to shut down. */
 export const DRAIN_IDLE_MS = 1000;
 
@@ -51,6 +109,12 @@ export const MAX_VIA_HOPS = 10;
 
 /** Bytes of one output slab: reply heads and small bodies leave in one write from it. */
 export const SLAB_BYTES = 16384;
+/** Bytes that may wait in one worker for peers that do not read, where no configuration says otherwise. */
+export const DEFAULT_UNSENT_BYTES = 64 * 1024 * 1024;
+/** What is left of a larger chunk up to this is copied where it must wait, so that the chunk can go. */
+export const KEPT_COPY_BYTES = 32768;
+/** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
+export const MANY_ROUTES = 1000;
 /** Free output slabs a worker keeps. */
 export const MAX_FREE_SLABS = 256;
 /** Exchanges a worker keeps for reuse. */
@@ -63,12 +127,94 @@ export const WHEEL_SLOTS = 512;
 
 /** Milliseconds that a tunnel (WebSocket) may stay without a byte in either direction. */
 export const TUNNEL_IDLE_MS = 3_600_000;
+/** Milliseconds that a connection to an origin is kept beyond `max_idle_conns`. */
+export const SPARE_CONNECTION_MS = 1000;
 /** Milliseconds that a connection to an origin is used; then a new one is made, and the origin's name resolved again. */
 export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
 /** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
 
+/** Requests a second that one run of the load generator makes at most. */
+export const MAX_LOAD_RATE = 1_000_000;
+/** Connections that the benign stream of the load generator keeps at most. */
+export const MAX_LOAD_CONNECTIONS = 10_000;
+/** Milliseconds of one run of the load generator at most. */
+export const MAX_LOAD_MS = 24 * 3_600_000;
+/** Milliseconds from the time at which a request of the load generator was due until it has failed. */
+export const LOAD_REQUEST_LIMIT_MS = 5000;
+/** Connections of the adversarial stream that one thread holds open at once; more attacks wait for their turn. */
+export const MAX_OPEN_ATTACKS = 1000;
+/** Bytes of the header line of ADV-07, and the length that ADV-08 declares. */
+export const LOAD_ATTACK_LINE_BYTES = 9000;
+export const LOAD_ATTACK_BODY_BYTES = 100 * 1024 * 1024;
+
 /** Bytes of the body of a proxy-test call. Spec, "Limits". */
 export const MAX_PROBE_CALL_BYTES = 65536;
 /** Bytes of a probe's answer that are read and thrown away beyond what is kept. Spec, "Limits". */
 export const PROBE_DRAIN_BYTES = 65536;
+
+/** Characters of an HTTP-01 token. Spec, "Limits": ACME token. */
+export const MAX_CHALLENGE_TOKEN_CHARS = 128;
+/** Bytes of all HTTP-01 answers that are expected at once: some 370 names. */
+export const MAX_CHALLENGE_BYTES = 65536;
+
+/** Bytes of a ClientHello; real ones have 200 to 2,000. OpenSSL takes 131 KiB, BoringSSL 16 KiB. */
+export const MAX_CLIENT_HELLO_BYTES = 16384;
+/** Bytes of the records that hold it. Some clients cut it into many, and each has a header of five bytes. */
+export const MAX_CLIENT_HELLO_WIRE_BYTES = 32768;
+/** Names of application protocols of one client that are looked at. */
+export const MAX_ALPN_NAMES = 32;
+/** Signature schemes of a ClientHello that are looked at; there are some thirty. */
+export const MAX_SIGNATURE_SCHEMES = 64;
+/** TLS handshakes that one listener of one worker has under way; a new one beyond that ends the oldest. */
+export const MAX_HANDSHAKES = 1024;
+/** Bytes of one answer of a certificate authority. */
+export const MAX_ACME_REPLY_BYTES = 1_048_576;
+
+/** Origins that requests to the outbound listener of a sidecar have named and that are remembered, a worker. */
+export const MAX_EGRESS_ORIGINS = 1024;
+/** Characters of what a client's certificate says that go on in X-Forwarded-Client-Cert. */
+export const MAX_CLIENT_CERT_CHARS = 4096;
+
+/** Bytes of a FileDescriptorSet, and of the descriptors that one upstream tells of itself. */
+export const MAX_DESCRIPTOR_BYTES = 16 * 1024 * 1024;
+/** Files that are asked for, one after the other, to complete what reflection told. */
+export const MAX_REFLECTED_FILES = 1000;
+/** Milliseconds that reflection may take; then the call goes on without a schema. */
+export const REFLECTION_TIMEOUT_MS = 2000;
+/** Milliseconds that "this upstream has no reflection" is believed. */
+export const NO_SCHEMA_MS = 60_000;
+/** Milliseconds before reflection is tried again after it failed in any other way. */
+export const SCHEMA_RETRY_MS = 1000;
+/** Requests that wait for the schema of one service; more get 503. */
+export const MAX_SCHEMA_WAITERS = 1000;
+/** Bytes of one gRPC message of an answer; a longer one is a malformed answer. gRPC's own default is a quarter of it. */
+export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Connections of one worker to one gRPC upstream; calls beyond what they take get 503. */
+export const MAX_GRPC_CONNECTIONS = 16;
+/** Bytes of an answer that a gRPC upstream may send ahead of a slow client, a call. */
+export const GRPC_WINDOW_BYTES = 256 * 1024;
+/** Calls at one time on a gRPC connection, where the upstream does not allow fewer. */
+export const MAX_GRPC_STREAMS = 128;
+/** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
+export const MAX_JSON_DEPTH = 100;
+
+/** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
+export const H3_HEAD_ALONE_MS = 50;
+/** Bytes that go to an HTTP/3 stream in one call: what it holds beyond what it has been asked to. */
+export const H3_WRITE_BYTES = 65_536;
+/** Requests that one HTTP/3 client may have open; Caddy and nginx allow 100 and 128. */
+export const H3_MAX_STREAMS = 100;
+/** HTTP/3 connections, all together and from one address. */
+export const H3_MAX_SESSIONS = 16_384;
+export const H3_MAX_SESSIONS_PER_HOST = 4096;
+/** The windows that an HTTP/3 client begins with, a request and a connection; the runtime opens them as bytes come. */
+export const H3_STREAM_WINDOW_BYTES = 262_144;
+export const H3_SESSION_WINDOW_BYTES = 1_048_576;
+/** How often a new process asks for the UDP port that its predecessor still has. */
+export const H3_PORT_POLL_MS = 100;
+
+/** For how long failures to connect to one origin, for one reason, stay at one line of a worker's log. */
+export const CONNECT_FAILURE_LOG_MS = 10_000;
+/** Origins and reasons of which a worker remembers that. */
+export const MAX_LOGGED_ORIGINS = 256;

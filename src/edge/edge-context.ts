@@ -6,7 +6,10 @@ import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { Pipeline } from "../message/pipeline.ts";
 import type { WriterGroup } from "../net/socket-writer.ts";
 import type { Turn } from "../net/turn.ts";
+import { FrameBlock } from "../proto/h2/outflow.ts";
+import type { HeadRules } from "../proto/h2/request-head-reader.ts";
 import { H1Request } from "./h1-request.ts";
+import { H2Stream } from "./h2-stream.ts";
 
 /** Times and sizes of client connections, in milliseconds and bytes. */
 export interface ConnectionSettings {
@@ -17,12 +20,21 @@ export interface ConnectionSettings {
   readonly maxHeadBytes: number;
   /** Peers whose connections begin with a PROXY header; null where nobody's do. */
   readonly proxies: { has(address: string): boolean } | null;
+  /** Null where HTTP/2 is switched off. */
+  readonly http2: Http2Settings | null;
+}
+
+/** What a server says of itself in HTTP/2, and what it refuses. */
+export interface Http2Settings extends HeadRules {
+  readonly maxConcurrentStreams: number;
 }
 
 /** Who counts what the connections see. */
 export interface ConnectionObserver {
   onOpen(): void;
   onClose(): void;
+  /** A TLS handshake is done. */
+  onSecured(isResumed: boolean): void;
   /** A connection is cut before it has become an exchange. */
   onRefused(fault: Fault, address: string): void;
   /** An exception escaped: one connection is lost, and somebody should know. */
@@ -41,7 +53,10 @@ export class EdgeContext {
   pipeline: Pipeline;
   /** Whether the gateway is shutting down: connections close after their current answer. */
   draining = false;
+  /** Room for the frames that HTTP/2 connections put together. */
+  readonly frameBlock: FrameBlock = new FrameBlock();
   private readonly free: H1Request[] = [];
+  private readonly freeStreams: H2Stream[] = [];
 
   constructor(init: {
     writers: WriterGroup;
@@ -77,10 +92,25 @@ export class EdgeContext {
     if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(request);
   }
 
+  /** A stream object, fresh or used before. */
+  takeStream(): H2Stream {
+    const free = this.freeStreams.pop();
+    if (free === undefined) return new H2Stream(this.idlePorts);
+    free.exchange.reset(this.idlePorts);
+    return free;
+  }
+
+  /** Takes a stream object back whose stream is closed. */
+  giveStream(stream: H2Stream): void {
+    stream.exchange.release();
+    if (this.freeStreams.length < MAX_FREE_EXCHANGES) this.freeStreams.push(stream);
+  }
+
   /** Takes new settings and a new pipeline; exchanges in flight keep the ones they began with. */
   reconfigure(settings: ConnectionSettings, pipeline: Pipeline): void {
     this.settings = settings;
     this.pipeline = pipeline;
+    // Their parsers have the old limits.
     this.free.length = 0;
   }
 }

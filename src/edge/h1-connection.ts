@@ -32,10 +32,11 @@ const enum Stage {
 export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOwner {
   current: H1Request | null = null;
   private readonly ctx: EdgeContext;
-  private readonly life: SocketLife;
+  protected readonly life: SocketLife;
   private readonly sink: H1ReplySink;
-  private readonly input: InputBuffer = new InputBuffer();
-  private readonly peer: ClientPeer;
+  protected readonly input: InputBuffer = new InputBuffer();
+  protected readonly peer: ClientPeer;
+  protected hasServed = false;
   private stage: Stage = Stage.Idle;
   private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;
@@ -176,6 +177,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   private startExchange(request: H1Request): void {
     const ex = request.exchange;
+    this.hasServed = true;
     this.stage = Stage.Exchange;
     this.bodyPaused = false;
     // CONNECT is never served, and what follows it is not HTTP.
@@ -224,7 +226,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   }
 
   /** Refuses a request that never became an exchange. */
-  private refuse(fault: Fault): void {
+  protected refuse(fault: Fault): void {
     const request = this.current!;
     request.begin(true, false);
     request.exchange.open(this.sink, this, this.peer, this.ctx.pipeline);
@@ -238,9 +240,9 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     const { bodyDone } = request.exchange;
     if (!bodyDone && !closeAfter) this.startDraining(request);
     else {
+      const mayStillSend = this.input.length > 0 || !request.isLast();
       this.release();
-      // The client may still be sending whatever we have seen: closing at once could destroy the answer.
-      if (closeAfter) this.life.startClosing(true);
+      if (closeAfter) this.life.startClosing(mayStillSend);
     }
     this.pump();
   }
@@ -311,10 +313,11 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (!complete) this.life.startClosing(true);
   }
 
-  private release(): void {
+  protected release(): void {
     const request = this.current;
     this.current = null;
     this.stage = Stage.Idle;
+    this.bodyPaused = false;
     if (request !== null) this.ctx.giveRequest(request);
   }
 
@@ -339,7 +342,9 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   private balanceFlow(): void {
     if (this.life.state !== LifeState.Open || this.tunnel !== null) return;
     const held = this.input.length > 0 && this.stage !== Stage.Head;
-    if (held || this.bodyPaused) this.life.pause();
-    else this.life.resume();
+    if (held || this.bodyPaused) {
+      this.input.compact();
+      this.life.pause(this.input.keptBytes);
+    } else this.life.resume();
   }
 }

@@ -1,4 +1,4 @@
-import { Fault, faultRow } from "../core/fault.ts";
+import { type Fault, faultRow } from "../core/fault.ts";
 import { COPY_BODY_BYTES, DRAIN_BYTES } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
@@ -8,6 +8,7 @@ import type { ReplySink, TunnelEnd } from "../message/ports.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { CONTINUE_LINE } from "../proto/h1/reply-encoder.ts";
 import type { EdgeContext } from "./edge-context.ts";
+import { cancelExchange, finishExchange } from "./exchange-end.ts";
 import { endChunks, writeChunk, writeFixed, writeHead, writeInterim } from "./h1-reply.ts";
 import type { H1Request } from "./h1-request.ts";
 import { replyForFault } from "./refusal.ts";
@@ -29,6 +30,8 @@ export interface ReplyOwner {
 
 /** Writes replies as HTTP/1.1. One a connection; it answers one request at a time, in order. */
 export class H1ReplySink implements ReplySink {
+  /** What the kernel has not taken when `body` returns true was copied; `onWritable` follows when it has taken the rest. */
+  readonly returnsBytes = true;
   private readonly owner: ReplyOwner;
   private readonly life: SocketLife;
   private readonly input: InputBuffer;
@@ -92,6 +95,7 @@ export class H1ReplySink implements ReplySink {
     const request = this.owner.current!;
     const row = faultRow(fault);
     ex.fault = fault;
+    if (ex.state === ExchangeState.Replying && row.status !== 0) this.takeBack(ex, request);
     if (ex.state === ExchangeState.Replying || row.status === 0) {
       this.finish(ex);
       this.owner.replyCut(request);
@@ -104,6 +108,16 @@ export class H1ReplySink implements ReplySink {
       this.input.clear();
     }
     this.fixed(ex, replyForFault(ex, fault));
+  }
+
+  /** Where nothing of the reply has left, as of an answer that came whole and malformed, another can be given. */
+  private takeBack(ex: Exchange, request: H1Request): void {
+    if (!this.life.writer.revoke()) return;
+    ex.state = ExchangeState.Open;
+    ex.sentBytes = 0;
+    ex.reply.extra = null;
+    ex.reply.trailers = null;
+    request.chunkedReply = false;
   }
 
   wantBody(_ex: Exchange): void {
@@ -123,18 +137,12 @@ export class H1ReplySink implements ReplySink {
 
   /** The client is gone: whoever works on the exchange stops. */
   cancel(ex: Exchange): void {
-    if (ex.state !== ExchangeState.Open && ex.state !== ExchangeState.Replying) return;
-    ex.fault = Fault.Cancelled;
-    ex.body.onBodyFault(ex, Fault.Cancelled);
-    ex.source.onCancelled(ex);
-    this.finish(ex);
+    cancelExchange(ex, this.ctx.turn.nowMs);
   }
 
   /** The exchange is over: the taps hear of it. */
   finish(ex: Exchange): void {
-    ex.state = ExchangeState.Finished;
-    ex.endedMs = this.ctx.turn.nowMs;
-    ex.pipeline.onEnd(ex);
+    finishExchange(ex, this.ctx.turn.nowMs);
   }
 
   /** RFC 9112 §9.3; a body that will not be read to its end cannot be followed by another request. */

@@ -4,7 +4,6 @@ import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import type { SocketWriter } from "../net/socket-writer.ts";
-import { fieldsBound } from "../proto/h1/field-copy.ts";
 import {
   CRLF,
   encodeChunkSize,
@@ -45,12 +44,13 @@ export function writeHead(writer: SocketWriter, request: H1Request, date: Uint8A
   if (unknown && head.minor === 0) request.closeAfter = true;
   const persistence = reply.status === 101 ? Persistence.Upgrade : persistenceOf(request);
   const out = writer.reserve(replyHeadBound(reply));
+  writer.markRevocable();
   writer.commit(encodeReplyHead(out, writer.offset, reply, request.chunkedReply, persistence, date));
 }
 
 /** Writes an interim answer. RFC 9110 §15.2. */
 export function writeInterim(writer: SocketWriter, status: number, headers: HeaderBlock): void {
-  const out = writer.reserve(INTERIM_BOUND + fieldsBound(headers));
+  const out = writer.reserve(INTERIM_BOUND + headers.lineBytes);
   writer.commit(encodeInterim(out, writer.offset, status, headers));
 }
 
@@ -70,7 +70,7 @@ export function endChunks(writer: SocketWriter, trailers: HeaderBlock | null): v
     writer.copy(LAST_CHUNK, 0, LAST_CHUNK.length);
     return;
   }
-  const out = writer.reserve(CHUNK_LINE_BOUND + fieldsBound(trailers));
+  const out = writer.reserve(CHUNK_LINE_BOUND + trailers.lineBytes);
   writer.commit(encodeTrailers(out, writer.offset, trailers));
 }
 

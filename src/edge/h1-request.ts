@@ -1,3 +1,4 @@
+import { Fault } from "../core/fault.ts";
 import { Exchange, type IdleExchangePorts } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
@@ -21,6 +22,16 @@ export class H1Request {
     this.exchange = new Exchange(idle);
     this.parser = new RequestParser(maxHeadBytes);
     this.body = new RequestBody();
+  }
+
+  /**
+   * Whether the client sends nothing behind this request, so that nothing can destroy the answer when the connection is
+   * closed at once: it asked for the close itself (RFC 9112 §9.6). Any other may still be sending, whatever we have
+   * seen. Saves a system call and an event, 3 of 21 µs a connection.
+   */
+  isLast(): boolean {
+    const { request, bodyDone, fault } = this.exchange;
+    return !request.keepAlive && bodyDone && fault === Fault.None;
   }
 
   /** Makes ready for the answer. */

@@ -1,10 +1,8 @@
 import { ClientPeer } from "../message/client.ts";
-import type { ByteSocket } from "../net/byte-socket.ts";
+import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import { ConnectionStarter } from "./connection-starter.ts";
 import type { EdgeContext } from "./edge-context.ts";
-import { H1Connection } from "./h1-connection.ts";
-import { type ClientConnection, type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
-
-type ClientSocket = ByteSocket & { data: ClientConnection };
+import { type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
 
 /** Where to listen: at an address, or on a socket that listens already. */
 export type ListenAt = { readonly hostname: string; readonly port: number } | { readonly fd: number };
@@ -16,86 +14,47 @@ export interface Listener {
   stop(): void;
 }
 
-/** All client connections of one worker. */
-export class ConnectionSet {
-  private readonly connections: Set<ClientConnection> = new Set();
-
-  add(connection: ClientConnection): void {
-    this.connections.add(connection);
-  }
-
-  delete(connection: ClientConnection): void {
-    this.connections.delete(connection);
-  }
-
-  /** Tells every connection to close once it has nothing more to answer. */
-  drain(): void {
-    for (const connection of this.connections) connection.drain();
-  }
-
-  get size(): number {
-    return this.connections.size;
-  }
+/** What a listener does with its sockets. */
+export interface ListenerEvents {
+  open(socket: ClientSocket): void;
+  data(socket: ClientSocket, chunk: Buffer): void;
+  drain(socket: ClientSocket): void;
+  end(socket: ClientSocket): void;
+  close(socket: ClientSocket): void;
+  error(socket: ClientSocket, error: unknown): void;
 }
 
 /**
- * Listens for cleartext HTTP/1.1.
+ * Listens for cleartext HTTP/1.1 and HTTP/2.
  * @throws when the address cannot be had
  */
 export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
-  const { turn, writers } = ctx;
+  const starter = new ConnectionStarter(ctx, connections);
   const heir: ConnectionHeir = {
     proxied(socket: ClientSocket, peer, rest): void {
-      connections.delete(socket.data);
-      socket.data = new H1Connection(socket, ctx, peer);
-      connections.add(socket.data);
+      starter.start(socket, peer, "");
       if (rest.length > 0) socket.data.onData(rest);
     },
   };
-  const options = {
-    ...where,
-    reusePort: !("fd" in where),
-    allowHalfOpen: true,
-    socket: {
-      open(socket: ClientSocket): void {
-        turn.begin();
-        const peer = new ClientPeer(socket.remoteAddress ?? "", false, 0);
-        const isProxy = ctx.settings.proxies?.has(peer.address) === true;
-        socket.data = isProxy ? new ProxiedConnection(socket, ctx, heir) : new H1Connection(socket, ctx, peer);
-        connections.add(socket.data);
-        ctx.observer.onOpen();
-      },
-      data(socket: ClientSocket, chunk: Buffer): void {
-        turn.begin();
-        socket.data.onData(chunk);
-        writers.flushAll();
-      },
-      drain(socket: ClientSocket): void {
-        turn.begin();
-        socket.data.onDrain();
-        writers.flushAll();
-      },
-      end(socket: ClientSocket): void {
-        turn.begin();
-        socket.data.onEnd();
-        writers.flushAll();
-      },
-      close(socket: ClientSocket): void {
-        turn.begin();
-        connections.delete(socket.data);
-        if (socket.data !== undefined) socket.data.onClose();
-        writers.flushAll();
-      },
-      error(socket: ClientSocket, error: unknown): void {
-        turn.begin();
-        // Without `data` it was `open` that failed.
-        if (socket.data === undefined) ctx.observer.onException(error);
-        else socket.data.onException(error);
-        socket.terminate();
-        writers.flushAll();
-      },
+  return listen(where, {
+    ...connectionEvents(ctx, connections),
+    open(socket: ClientSocket): void {
+      ctx.turn.begin();
+      const peer = new ClientPeer(socket.remoteAddress ?? "", false, 0);
+      if (ctx.settings.proxies?.has(peer.address) === true) {
+        connections.replace(socket, new ProxiedConnection(socket, ctx, heir));
+      } else starter.start(socket, peer, "");
+      ctx.observer.onOpen();
     },
-  };
+  });
+}
+
+/**
+ * Listens for TCP connections; several workers may listen at one address.
+ * @throws when the address cannot be had
+ */
+export function listen(where: ListenAt, events: ListenerEvents): Listener {
+  const options = { ...where, reusePort: !("fd" in where), allowHalfOpen: true, socket: events };
   const server = Bun.listen(options as never) as unknown as { fd: number; stop(closeAll?: boolean): void };
   return { fd: "fd" in where ? where.fd : server.fd, stop: () => server.stop(false) };
 }

@@ -1,7 +1,9 @@
+import type { Clock } from "../core/clock.ts";
 import { FAULTS, Fault, faultRow } from "../core/fault.ts";
 import { reasonOf } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { FixedReply } from "../message/fixed-reply.ts";
+import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
 
 const JSON_TYPE = ["Content-Type", "application/json"] as const;
 const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
@@ -35,6 +37,22 @@ export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
     default:
       return json(row.status, ex.detail);
   }
+}
+
+/** The whole HTTP/1.1 answer to a refusal that needs no exchange: the connection closes behind it. */
+export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
+  const reply = FIXED[fault]!;
+  reply.date(clock.dateBytes, clock.second);
+  const out = Buffer.alloc(fixedReplyBound(reply, null));
+  return out.subarray(0, encodeFixedReply(out, 0, reply, null, true, Persistence.Close));
+}
+
+/**
+ * Whether no further request is taken behind this refusal where many share a connection, which then closes. Spec,
+ * "Transport teardown on security rejections".
+ */
+export function endsConnection(fault: Fault): boolean {
+  return fault === Fault.WafBlocked || fault === Fault.PrefixEscape || fault === Fault.SymlinkEscape;
 }
 
 /** The body of a JSON error. */

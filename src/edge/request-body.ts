@@ -1,12 +1,14 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_FIELDS } from "../core/limits.ts";
+import { MAX_FIELDS, PASSTHROUGH_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+import { markClaims } from "../proto/h1/claimed-fields.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
+import { followAsTrailers } from "./request-trailers.ts";
 
 /** Cuts a request's body out of a connection's input and hands it to whoever takes it. RFC 9112 §6. */
 export class RequestBody {
@@ -16,6 +18,8 @@ export class RequestBody {
   private drainFrom = -1;
   private readonly decoder: ChunkedDecoder = new ChunkedDecoder();
   private decoding = false;
+  /** Bytes that the decoder sees at a time. */
+  private windowBytes = 0;
 
   /** Makes ready for the body of this request. */
   begin(ex: Exchange): void {
@@ -59,9 +63,12 @@ export class RequestBody {
   private readChunked(input: InputBuffer, ex: Exchange, from: number): Fault {
     const decoder = this.decoder;
     // The limit is known only when the route is: the decoder begins with the first byte.
-    if (!this.decoding) decoder.begin(ex.maxBodyBytes);
+    if (!this.decoding) {
+      decoder.begin(ex.maxBodyBytes);
+      this.windowBytes = isPassthrough(ex) ? PASSTHROUGH_BYTES : Number.POSITIVE_INFINITY;
+    }
     this.decoding = true;
-    const event = decoder.next(input.bytes, from, input.to);
+    const event = decoder.next(input.bytes, from, Math.min(input.to, from + this.windowBytes));
     if (event === ChunkEvent.Failed) return decoder.fault;
     input.from = decoder.consumed;
     this.wireBytes += decoder.consumed - from;
@@ -83,14 +90,20 @@ export class RequestBody {
   private keepTrailers(ex: Exchange): void {
     const { trailers } = this.decoder;
     const { headers } = ex.request;
-    if (ex.route === null || ex.route.chunkedMode !== ChunkedMode.Passthrough) {
+    if (!isPassthrough(ex)) {
+      const first = headers.count;
       trailers.appendTo(headers);
+      markClaims(headers, first);
       markNamedIn(headers, headers);
       return;
     }
-    ex.request.trailers = new HeaderBlock();
-    ex.request.trailers.resetOwn();
-    trailers.appendTo(ex.request.trailers);
-    markNamedIn(ex.request.trailers, headers);
+    const block = new HeaderBlock();
+    block.resetOwn();
+    trailers.appendTo(block);
+    followAsTrailers(ex, block);
   }
+}
+
+function isPassthrough(ex: Exchange): boolean {
+  return ex.route !== null && ex.route.chunkedMode === ChunkedMode.Passthrough;
 }

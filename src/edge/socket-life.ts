@@ -2,6 +2,7 @@ import { LINGER_BYTES, LINGER_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
+import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { EdgeContext } from "./edge-context.ts";
 
 /**
@@ -15,16 +16,18 @@ export const enum LifeState {
 }
 
 /** The socket of one client connection from accept to close: its way out, its one timer, its flow, its end. */
-export class SocketLife implements WriterOwner {
+export class SocketLife implements WriterOwner, UnsentHolder {
+  readonly socket: ByteSocket;
   readonly writer: SocketWriter;
   state: LifeState = LifeState.Open;
   /** The client has ended its direction. */
   clientEnded = false;
-  private readonly socket: ByteSocket;
   private readonly ctx: EdgeContext;
   private readonly timer: TimerNode;
   private paused = false;
   private lingerBytes = 0;
+  /** Memory that received bytes keep while reading is stopped. */
+  private kept = 0;
 
   /** @param holder hears of the timer while the connection is open; `onTimer` here takes over after that */
   constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder) {
@@ -55,16 +58,22 @@ export class SocketLife implements WriterOwner {
     if (this.state !== LifeState.Closed && (deadlineMs === 0 || deadlineMs > stallMs)) this.armWriteStall();
   }
 
-  /** Stops reading: the kernel's buffer holds what comes. */
-  pause(): void {
+  /**
+   * Stops reading: the kernel's buffer holds what comes.
+   * @param keptBytes memory that what has come already keeps
+   */
+  pause(keptBytes = 0): void {
     if (this.paused || this.state === LifeState.Closed) return;
     this.paused = true;
     this.socket.pause();
+    this.kept = keptBytes;
+    if (keptBytes > 0) this.ctx.writers.unsent.add(this, keptBytes);
   }
 
   resume(): void {
     if (!this.paused || this.state === LifeState.Closed) return;
     this.paused = false;
+    this.keepNothing();
     this.socket.resume();
   }
 
@@ -121,13 +130,32 @@ export class SocketLife implements WriterOwner {
     this.socket.terminate();
   }
 
+  /** Somebody else goes on with the socket: nothing has been written. */
+  handOver(): void {
+    this.state = LifeState.Closed;
+    this.writer.close();
+    this.ctx.wheel.remove(this.timer);
+  }
+
   /** The socket is gone. */
   markClosed(): void {
     if (this.state === LifeState.Closed) return;
     this.state = LifeState.Closed;
     this.writer.close();
+    this.keepNothing();
     this.ctx.wheel.remove(this.timer);
     this.ctx.observer.onClose();
+  }
+
+  /** Too much waits: the socket's end is told to the connection like any other. */
+  abandon(): void {
+    this.reset();
+  }
+
+  private keepNothing(): void {
+    if (this.kept === 0) return;
+    this.ctx.writers.unsent.remove(this, this.kept);
+    this.kept = 0;
   }
 
   private endWriting(): void {

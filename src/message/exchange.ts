@@ -1,7 +1,8 @@
 import { EMPTY_BYTES } from "../core/ascii.ts";
 import { Fault } from "../core/fault.ts";
+import { CacheResult } from "./cache-result.ts";
 import { type ClientPeer, NO_CLIENT } from "./client.ts";
-import type { Phase, Pipeline } from "./pipeline.ts";
+import { IDLE_PIPELINE, type Phase, type Pipeline } from "./pipeline.ts";
 import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
 import { ReplyHead } from "./reply-head.ts";
 import { RequestHead } from "./request-head.ts";
@@ -36,7 +37,7 @@ export class Exchange {
   forwardedIp = "";
   route: Route | null = null;
   /** The way down: chosen when it begins. */
-  phases: readonly Phase[] = [];
+  phases: readonly Phase[] = NO_PHASES;
   /** The phase that comes next. */
   step = 0;
   state: ExchangeState = ExchangeState.Head;
@@ -82,6 +83,12 @@ export class Exchange {
   replay: RepeatableBody | null = null;
   /** What must be given back when the exchange is over; null when there is nothing. */
   held: Held | null = null;
+  /** What the cache did for the exchange. */
+  cacheResult: CacheResult = CacheResult.None;
+  /** Whether the answer goes into the cache. */
+  cacheStored = false;
+  /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
+  cacheUse: Held | null = null;
 
   constructor(idle: IdleExchangePorts) {
     this.sink = idle.sink;
@@ -108,11 +115,17 @@ export class Exchange {
     return this.forwardedIp === "" ? this.client.address : this.forwardedIp;
   }
 
-  /** Lets go of everything: held resources are given back, and received chunks do not outlive their request. */
+  /**
+   * Lets go of everything: held resources are given back, received chunks do not outlive their request, and an exchange that
+   * waits to be used again does not keep a configuration that has been replaced meanwhile.
+   */
   release(): void {
     if (this.held !== null) this.held.release();
     this.held = null;
     this.target = null;
+    this.pipeline = IDLE_PIPELINE;
+    this.phases = NO_PHASES;
+    this.route = null;
     this.request.bytes = EMPTY_BYTES;
     this.request.headers.reset(EMPTY_BYTES);
     this.reply.headers.reset(EMPTY_BYTES);
@@ -154,8 +167,13 @@ export class Exchange {
     this.isTrial = false;
     this.deadline = null;
     this.replay = null;
+    this.cacheResult = CacheResult.None;
+    this.cacheStored = false;
+    this.cacheUse = null;
   }
 }
+
+const NO_PHASES: readonly Phase[] = [];
 
 /** What an exchange points at while nobody uses it. */
 export interface IdleExchangePorts {

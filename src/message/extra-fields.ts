@@ -1,3 +1,5 @@
+import { HeaderBlock } from "./header-block.ts";
+
 /**
  * Fields that a reply gets beside its own: those of the gateway's policies. Made once for a configuration, so that
  * writing them is one copy; other protocols than HTTP/1.1 take the parts.
@@ -6,12 +8,20 @@ export class ExtraFields {
   readonly fields: readonly (readonly [name: string, value: string])[];
   /** The fields as lines. */
   readonly lines: Buffer;
-  private readonly joined: Map<ExtraFields, ExtraFields> = new Map();
+  private ownBlock: HeaderBlock | null = null;
+  /** By what stands behind; weakly, since that may be of a configuration that a reload replaces. */
+  private readonly joined: WeakMap<ExtraFields, ExtraFields> = new WeakMap();
 
   /** @param fields names and values without CR, LF and NUL, of characters below 0x100 */
   constructor(fields: readonly (readonly [string, string])[]) {
     this.fields = fields;
     this.lines = Buffer.from(fields.map(([name, value]) => `${name}: ${value}\r\n`).join(""), "latin1");
+  }
+
+  /** The fields as a block, for protocols that do not take the lines. Made when it is first asked for. */
+  get block(): HeaderBlock {
+    this.ownBlock ??= blockOf(this.fields);
+    return this.ownBlock;
   }
 
   /** These fields and those behind them, made once for each pair: there are as many as policies have answers. */
@@ -23,4 +33,12 @@ export class ExtraFields {
     }
     return both;
   }
+}
+
+/** A block of these fields. */
+export function blockOf(fields: readonly (readonly [name: string, value: string])[]): HeaderBlock {
+  const block = new HeaderBlock();
+  block.resetOwn();
+  for (const [name, value] of fields) block.add(name, value);
+  return block;
 }

@@ -1,4 +1,6 @@
 import { reasonOf } from "../core/status.ts";
+import { blockOf } from "./extra-fields.ts";
+import type { HeaderBlock } from "./header-block.ts";
 
 /**
  * A reply that is the same every time: its HTTP/1.1 image is made once, and only the date in it changes, so that sending
@@ -16,6 +18,7 @@ export class FixedReply {
   marks = -1;
   private readonly dateAt: number;
   private second = -1;
+  private ownBlock: HeaderBlock | null = null;
 
   /**
    * @param status 200 to 599
@@ -33,6 +36,12 @@ export class FixedReply {
     const head = `${start}${" ".repeat(DATE_BYTES)}\r\nServer: edge\r\n${lines}${length}`;
     this.fieldsTo = head.length;
     this.image = Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), this.body]);
+  }
+
+  /** `fields` as a block, for protocols that do not take the image. Made when it is first asked for. */
+  get block(): HeaderBlock {
+    this.ownBlock ??= blockOf(this.fields);
+    return this.ownBlock;
   }
 
   /**

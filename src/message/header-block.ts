@@ -7,8 +7,25 @@ import { type HeaderId, headerIdFromName, headerIdOf } from "./header-id.ts";
 const OWN_FIELDS = 32;
 const CAPACITY = MAX_FIELDS + OWN_FIELDS;
 const OWN_BYTES = 1024;
+/** Bytes of a line beside name and value: colon, space, CR and LF. */
+const LINE_EXTRA = 4;
 /** Larger buffers are let go when the block is used again. */
 const KEPT_OWN_BYTES = 8192;
+
+/** Field names to be asked for together. */
+export class HeaderIdSet {
+  readonly bits0: number;
+  readonly bits1: number;
+  readonly bits2: number;
+
+  constructor(ids: readonly HeaderId[]) {
+    const bits = (word: number): number =>
+      ids.filter((id) => id >>> 5 === word).reduce((sum, id) => sum | (1 << (id & 31)), 0);
+    this.bits0 = bits(0);
+    this.bits1 = bits(1);
+    this.bits2 = bits(2);
+  }
+}
 
 /**
  * Header fields as offsets into bytes that somebody else owns (a parsed head), or into own bytes (a head being made).
@@ -17,6 +34,8 @@ const KEPT_OWN_BYTES = 8192;
 export class HeaderBlock {
   bytes: Uint8Array = EMPTY_BYTES;
   count = 0;
+  /** Bytes of all fields as lines at most: a field that was taken out may still count. */
+  lineBytes = 0;
   /** Which ids stand in the block, one bit each: most questions for a field are answered with no. */
   private present0 = 0;
   private present1 = 0;
@@ -43,6 +62,31 @@ export class HeaderBlock {
     this.end = 0;
   }
 
+  /**
+   * Forgets all fields and gives room for bytes that the caller writes from offset 0 on and describes by `push`; `add` goes
+   * behind them.
+   */
+  lend(length: number): Buffer {
+    this.resetOwn();
+    if (length > this.own!.length) this.own = Buffer.allocUnsafe(length + OWN_BYTES);
+    this.bytes = this.own!;
+    this.end = length;
+    return this.own!;
+  }
+
+  /** Takes over the fields of another block, by copying them; their identities stay, those of hop-by-hop fields too. */
+  copyFrom(other: HeaderBlock): void {
+    this.resetOwn();
+    for (let i = 0; i < other.count; i++) {
+      const at = i * 4;
+      const { bytes, spans } = other;
+      this.addBytes(bytes, spans[at]!, spans[at + 1]!, spans[at + 2]!, spans[at + 3]!);
+      if (other.ids[i] === this.ids[i]) continue;
+      this.count--;
+      this.push(other.ids[i]!, ...spansOf(this.spans, at));
+    }
+  }
+
   /** Records a parsed field. The caller has checked that there is room (MAX_FIELDS). */
   push(id: HeaderId, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
     const at = this.count * 4;
@@ -51,6 +95,7 @@ export class HeaderBlock {
     this.spans[at + 2] = valueFrom;
     this.spans[at + 3] = valueTo;
     this.ids[this.count++] = id;
+    this.lineBytes += nameTo - nameFrom + valueTo - valueFrom + LINE_EXTRA;
     if (id < 32) this.present0 |= 1 << id;
     else if (id < 64) this.present1 |= 1 << (id - 32);
     else this.present2 |= 1 << (id - 64);
@@ -99,6 +144,11 @@ export class HeaderBlock {
     return -1;
   }
 
+  /** Whether any of these fields may stand in the block: false is certain. */
+  mayHave(ids: HeaderIdSet): boolean {
+    return ((this.present0 & ids.bits0) | (this.present1 & ids.bits1) | (this.present2 & ids.bits2)) !== 0;
+  }
+
   /** Whether the value of field `index` is `lower`, without regard to case. */
   valueEquals(index: number, lower: Uint8Array): boolean {
     return equalsLower(this.bytes, this.spans[index * 4 + 2]!, this.spans[index * 4 + 3]!, lower);
@@ -122,6 +172,7 @@ export class HeaderBlock {
 
   private forgetFields(): void {
     this.count = 0;
+    this.lineBytes = 0;
     this.present0 = 0;
     this.present1 = 0;
     this.present2 = 0;
@@ -153,4 +204,8 @@ export class HeaderBlock {
     this.own = own;
     this.bytes = own;
   }
+}
+
+function spansOf(spans: Int32Array, at: number): [number, number, number, number] {
+  return [spans[at]!, spans[at + 1]!, spans[at + 2]!, spans[at + 3]!];
 }

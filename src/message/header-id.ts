@@ -66,6 +66,9 @@ export const enum HeaderId {
   AccessControlAllowHeaders,
   AccessControlExposeHeaders,
   AccessControlMaxAge,
+  XCache,
+  CacheStatus,
+  ContentLocation,
   /** A field that this message's own Connection field names: hop-by-hop, never forwarded (RFC 9110 §7.6.1). */
   NamedByConnection,
 }
@@ -135,6 +138,9 @@ const NAMES: readonly string[] = [
   "Access-Control-Allow-Headers",
   "Access-Control-Expose-Headers",
   "Access-Control-Max-Age",
+  "X-Cache",
+  "Cache-Status",
+  "Content-Location",
 ];
 
 /** Number of header identities, for tables with one entry each. */

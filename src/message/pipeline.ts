@@ -86,3 +86,6 @@ export class Pipeline {
     for (let i = 0; i < this.endTaps.length; i++) this.endTaps[i]!.onEnd(ex);
   }
 }
+
+/** The pipeline of nobody, where there are no requests. */
+export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);

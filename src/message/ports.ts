@@ -8,6 +8,11 @@ import type { HeaderBlock } from "./header-block.ts";
  * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.reply.extra` with it.
  */
 export interface ReplySink {
+  /**
+   * Whether bytes that were given to `body` may be overwritten once it has returned true, or once `onWritable` was called
+   * after it had returned false. For a sink that does not say so, bytes that are lent are copied.
+   */
+  readonly returnsBytes?: boolean;
   /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
   fixed(ex: Exchange, reply: FixedReply): void;
   /** Writes an interim answer (103) with these fields. */
@@ -65,6 +70,7 @@ export interface RepeatableBody extends Held {
 
 /** Who takes the request body. */
 export interface BodySink {
+  /** The bytes must stay unchanged: they may be kept until somebody takes them. */
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;
   onBodyEnd(ex: Exchange): void;
   /** The body will not be completed; the reply is the business of whoever calls. */

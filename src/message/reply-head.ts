@@ -19,7 +19,7 @@ export class ReplyHead {
   /** Whether the connection must be closed after this reply. */
   close = false;
   /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
-  readonly requestIdLine: Buffer = Buffer.allocUnsafeSlow(MAX_REQUEST_ID_BYTES + 32);
+  readonly requestIdLine: Buffer = newRequestIdLine();
   requestIdEnd = 0;
   /** Trailer fields that follow a body of unknown length; null where there are none. */
   trailers: HeaderBlock | null = null;
@@ -38,6 +38,18 @@ export class ReplyHead {
     this.extra = this.extra === null ? fields : this.extra.with(fields);
   }
 
+  /** Takes over what another head says of status, fields and body; what belongs to this exchange stays. */
+  takeOver(other: ReplyHead): void {
+    this.status = other.status;
+    this.headers.copyFrom(other.headers);
+    this.framing = other.framing;
+    this.contentLength = other.contentLength;
+    this.lengthWithoutBody = other.lengthWithoutBody;
+    this.withoutBody = other.withoutBody;
+    this.fromUpstream = other.fromUpstream;
+    this.trailers = null;
+  }
+
   /** Makes the head ready for the next reply. */
   reset(): void {
     this.status = 0;
@@ -54,4 +66,12 @@ export class ReplyHead {
   }
 }
 
-const REQUEST_ID_FROM = "X-Request-Id: ".length;
+const REQUEST_ID_NAME = "X-Request-Id: ";
+/** Where the id begins in `requestIdLine`, whose name stands there from the start. */
+export const REQUEST_ID_FROM: number = REQUEST_ID_NAME.length;
+
+function newRequestIdLine(): Buffer {
+  const line = Buffer.allocUnsafeSlow(MAX_REQUEST_ID_BYTES + 32);
+  line.latin1Write(REQUEST_ID_NAME);
+  return line;
+}

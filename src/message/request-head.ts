@@ -20,8 +20,8 @@ export const enum TargetFlag {
   Slash = 8,
   Question = 16,
   Hash = 32,
-  /** A backslash or a semicolon: bytes that other decoders take for separators. */
-  Separator = 64,
+  /** One of `$ < {`: what expressions and markup begin with. */
+  Opener = 64,
   /** Set when two slashes stand side by side in the path. */
   DoubleSlash = 128,
 }
@@ -49,7 +49,9 @@ export class RequestHead {
   authorityTo = 0;
   /** TargetFlag bits of the whole target. */
   targetFlags = 0;
-  /** Minor version: 0 or 1. */
+  /** Major version: 1, 2 or 3. */
+  major = 1;
+  /** Minor version: 0 or 1; a head of HTTP/2 or HTTP/3 is written as one of HTTP/1.1. */
   minor = 1;
   framing: Framing = Framing.None;
   /** Body length in bytes where framing is Length, else 0. */
@@ -104,6 +106,7 @@ export class RequestHead {
     this.authorityFrom = 0;
     this.authorityTo = 0;
     this.targetFlags = 0;
+    this.major = 1;
     this.minor = 1;
     this.framing = Framing.None;
     this.contentLength = 0;
@@ -114,7 +117,36 @@ export class RequestHead {
     this.trailers = null;
   }
 
-  private text(from: number, to: number): string {
+  /** Text of the target's bytes, one character a byte. */
+  text(from: number, to: number): string {
     return sliceText(this.bytes, from, to);
+  }
+
+  /** Takes over another head, by copying it: for an exchange that outlives the other. */
+  copyFrom(other: RequestHead): void {
+    const from = Math.min(other.methodFrom, other.targetFrom);
+    const to = Math.max(other.methodTo, other.targetTo);
+    this.bytes = Buffer.from(other.bytes.subarray(from, to));
+    this.headers.copyFrom(other.headers);
+    this.method = other.method;
+    this.methodFrom = other.methodFrom - from;
+    this.methodTo = other.methodTo - from;
+    this.targetFrom = other.targetFrom - from;
+    this.targetTo = other.targetTo - from;
+    this.pathFrom = other.pathFrom - from;
+    this.pathTo = other.pathTo - from;
+    this.queryTo = other.queryTo - from;
+    // A target without an authority has none that could be moved.
+    this.authorityFrom = Math.max(0, other.authorityFrom - from);
+    this.authorityTo = Math.max(0, other.authorityTo - from);
+    this.targetFlags = other.targetFlags;
+    this.minor = other.minor;
+    this.framing = other.framing;
+    this.contentLength = other.contentLength;
+    this.keepAlive = other.keepAlive;
+    this.expectContinue = other.expectContinue;
+    this.upgrade = other.upgrade;
+    this.hostIndex = other.hostIndex;
+    this.trailers = null;
   }
 }

@@ -1,3 +1,5 @@
+import { latin1 } from "../core/ascii.ts";
+import type { PathPattern } from "../core/path-pattern.ts";
 import type { Exchange } from "./exchange.ts";
 import { METHOD_COUNT } from "./method.ts";
 import type { Handler } from "./pipeline.ts";
@@ -13,7 +15,20 @@ export const enum RouteKind {
   BuiltIn = 0,
   Static,
   Upstream,
+  /** REST in front of gRPC: it owns its paths as the built-in endpoints do. */
+  Transcoded,
 }
+
+/** Columns of `counterSlots`: statuses 100 to 599. */
+export const COUNTED_STATUSES = 500;
+
+/** A table for `counterSlots` with nothing assigned. */
+export function emptyCounterSlots(): Int32Array {
+  return new Int32Array(METHOD_COUNT * COUNTED_STATUSES).fill(-1);
+}
+
+/** Never written to. */
+const NO_COUNTER_SLOTS: Int32Array = emptyCounterSlots();
 
 /** One row of the routing table with everything effective; made by wiring, never changed. */
 export interface RouteInit {
@@ -23,6 +38,8 @@ export interface RouteInit {
   /** The prefix ("/node", "/"), or the whole path of an exact route. */
   readonly path: string;
   readonly exact: boolean;
+  /** The shape of the path where it has variable parts; `exact` is true then. */
+  readonly pattern?: PathPattern;
   /** Allowed methods; empty means all (CONNECT and TRACE never). HEAD is allowed wherever GET is. */
   readonly methods: readonly string[];
   /** Host patterns, lower case ("a.test", "*.a.test"); empty means any. */
@@ -32,7 +49,13 @@ export interface RouteInit {
   /** Largest request body in bytes; 0 means no limit. */
   readonly maxBodyBytes: number;
   readonly handler: Handler;
+  /** Whether bodies that come by HTTP/2 go on as they come, whatever `chunkedMode`: the origins speak HTTP/2. */
+  readonly streamsHttp2?: boolean;
+  /** Names of the fields, in lower case, that the route itself sets or removes on the way up. */
+  readonly ownFields?: readonly string[];
 }
+
+const NO_FIELDS: readonly Uint8Array[] = [];
 
 export class Route {
   readonly init: RouteInit;
@@ -43,12 +66,17 @@ export class Route {
   readonly stripPrefix: boolean;
   readonly chunkedMode: ChunkedMode;
   readonly maxBodyBytes: number;
+  readonly streamsHttp2: boolean;
+  readonly ownFields: readonly Uint8Array[];
   /** 1 where the method (by Method) is allowed. */
   readonly allowedMethods: Uint8Array;
   /** The value of Allow in a 405. */
   readonly allow: string;
-  /** Slots of the counters of this route by method and status, filled by telemetry; -1 is not assigned yet. */
-  readonly counterSlots: Int32Array;
+  /**
+   * Slots of the counters of this route by method and status, filled by telemetry; -1 is not assigned yet. Before the
+   * first, the table that all routes share: 20 KB a route would be much for thousands that nobody asks for.
+   */
+  counterSlots: Int32Array = NO_COUNTER_SLOTS;
   /** Index in the routing table, for tables with one row a route. */
   readonly index: number;
 
@@ -61,10 +89,22 @@ export class Route {
     this.stripPrefix = init.stripPrefix;
     this.chunkedMode = init.chunkedMode;
     this.maxBodyBytes = init.maxBodyBytes;
+    this.streamsHttp2 = init.streamsHttp2 === true;
+    this.ownFields = init.ownFields?.length ? init.ownFields.map(latin1) : NO_FIELDS;
     this.allowedMethods = allowedMethods;
     this.allow = allow;
-    this.counterSlots = new Int32Array(METHOD_COUNT * COUNTED_STATUSES).fill(-1);
     this.index = index;
+  }
+
+  /** Whether the gateway itself answers on the path, so that a wrong method does not fall through to a prefix. */
+  get ownsPath(): boolean {
+    return this.kind === RouteKind.BuiltIn || this.kind === RouteKind.Transcoded;
+  }
+
+  /** The table of the counters' slots, to be written to. */
+  ownCounterSlots(): Int32Array {
+    if (this.counterSlots === NO_COUNTER_SLOTS) this.counterSlots = emptyCounterSlots();
+    return this.counterSlots;
   }
 
   /** Whether a request with this method may take the route. */
@@ -72,6 +112,3 @@ export class Route {
     return this.allowedMethods[ex.request.method] === 1;
   }
 }
-
-/** Columns of `counterSlots`: statuses 100 to 599. */
-export const COUNTED_STATUSES = 500;

@@ -2,6 +2,8 @@ import { EMPTY_BYTES } from "../core/ascii.ts";
 import { copyBytes } from "../core/bytes.ts";
 
 const MIN_CAPACITY = 1024;
+/** How many times larger than what is left of it a chunk must be, so that a copy is worth its while. */
+const COMPACT_SHARE = 2;
 
 /**
  * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only where a
@@ -16,6 +18,21 @@ export class InputBuffer {
 
   get length(): number {
     return this.to - this.from;
+  }
+
+  /** The memory that unconsumed bytes keep. */
+  get keptBytes(): number {
+    return this.from === this.to ? 0 : this.bytes.buffer.byteLength;
+  }
+
+  /** The bytes will wait: what is left of a much larger chunk moves out of it, so that the chunk can go. */
+  compact(): void {
+    if (this.from === this.to || this.keptBytes < COMPACT_SHARE * this.length) return;
+    const smaller = Buffer.allocUnsafeSlow(this.length);
+    this.to = copyBytes(smaller, 0, this.bytes, this.from, this.to);
+    this.from = 0;
+    this.bytes = smaller;
+    this.owned = null;
   }
 
   /**

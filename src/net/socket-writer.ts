@@ -1,15 +1,29 @@
 import { copyBytes } from "../core/bytes.ts";
-import { SLAB_BYTES } from "../core/limits.ts";
+import { KEPT_COPY_BYTES, SLAB_BYTES } from "../core/limits.ts";
 import type { ByteSocket } from "./byte-socket.ts";
 import type { SlabPool } from "./slab-pool.ts";
+import { UnsentBytes, type UnsentHolder } from "./unsent-bytes.ts";
 
 /** What the writers of one worker share. */
 export class WriterGroup {
   readonly slabs: SlabPool;
+  readonly unsent: UnsentBytes = new UnsentBytes();
   private readonly dirty: SocketWriter[] = [];
+  /** Writers that are flushed when all sockets that are ready have been served. */
+  private readonly late: SocketWriter[] = [];
+  private readonly flushLate = (): void => {
+    const { late } = this;
+    for (let i = 0; i < late.length; i++) late[i]!.flushTurn();
+    late.length = 0;
+  };
 
   constructor(slabs: SlabPool) {
     this.slabs = slabs;
+  }
+
+  /** Remembers a writer whose connection many sockets write to: what they bring in one turn of the loop leaves at once. */
+  markLate(writer: SocketWriter): void {
+    if (this.late.push(writer) === 1) setImmediate(this.flushLate);
   }
 
   /** Remembers a writer that holds bytes for `flushAll`. */
@@ -22,6 +36,8 @@ export class WriterGroup {
     const dirty = this.dirty;
     for (let i = 0; i < dirty.length; i++) dirty[i]!.flushTurn();
     dirty.length = 0;
+    // Now and not while they write, so that nobody is cut in the middle of his own work.
+    if (this.unsent.total > this.unsent.limit) this.unsent.enforce();
   }
 }
 
@@ -38,18 +54,42 @@ interface Segment {
   isSlab: boolean;
 }
 
+/** Bytes that must wait; a small rest of a large chunk as a copy, so that the chunk can go. */
+function remainder(bytes: Uint8Array, from: number, to: number): Segment {
+  const length = to - from;
+  const segment = { bytes, from, to, isSlab: false };
+  if (length > KEPT_COPY_BYTES || keptBytes(segment) < 2 * length) return segment;
+  const copy = Buffer.allocUnsafeSlow(length);
+  copyBytes(copy, 0, bytes, from, to);
+  return { bytes: copy, from: 0, to: length, isSlab: false };
+}
+
+/**
+ * The memory that a segment keeps: a view keeps all of the chunk that it shows a part of. What stands in shared memory
+ * is there anyway.
+ */
+function keptBytes({ bytes: { buffer } }: Segment): number {
+  return buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
+}
+
 /**
  * The way out of one socket. Small writes are gathered in a slab and leave in one system call at the end of the turn;
  * large ones go out without a copy. What the kernel refuses waits, and `blocked` tells the source to hold.
  */
-export class SocketWriter {
+export class SocketWriter implements UnsentHolder {
   private readonly socket: ByteSocket;
   private readonly group: WriterGroup;
   private readonly owner: WriterOwner;
   private slab: Buffer | null = null;
   private slabEnd = 0;
+  /** Where in the slab the bytes begin that can be taken back; -1 where some of them may have left. */
+  private revocableFrom = -1;
   private waiting: Segment[] | null = null;
   private isDirty = false;
+  /** Bytes of memory that the waiting segments keep. */
+  private kept = 0;
+  /** Whether many sockets' events write here, so that one write for all of them is worth a wait for the last. */
+  isShared = false;
   /** Whether the kernel has refused bytes; sources hold until the drain event. */
   blocked = false;
   closed = false;
@@ -63,6 +103,11 @@ export class SocketWriter {
   /** Whether nothing waits to be sent. */
   isEmpty(): boolean {
     return this.slabEnd === 0 && this.waiting === null;
+  }
+
+  /** Bytes of memory that wait for the kernel to take them. */
+  get keptBytes(): number {
+    return this.kept;
   }
 
   /**
@@ -80,12 +125,26 @@ export class SocketWriter {
     return this.slabEnd;
   }
 
+  /** What is put in from here on can be taken back until the first of it leaves. To be called behind `reserve`. */
+  markRevocable(): void {
+    this.revocableFrom = this.slabEnd;
+  }
+
+  /** Takes back what was put in since the mark. @returns false where some of it may have left */
+  revoke(): boolean {
+    if (this.revocableFrom < 0) return false;
+    this.slabEnd = this.revocableFrom;
+    this.revocableFrom = -1;
+    return true;
+  }
+
   /** Takes what has been encoded up to `end`. */
   commit(end: number): void {
     this.slabEnd = end;
     if (!this.isDirty) {
       this.isDirty = true;
-      this.group.markDirty(this);
+      if (this.isShared) this.group.markLate(this);
+      else this.group.markDirty(this);
     }
   }
 
@@ -109,12 +168,12 @@ export class SocketWriter {
     }
     this.sealSlab();
     if (this.waiting !== null) {
-      this.waiting.push({ bytes, from, to, isSlab: false });
+      this.keep(remainder(bytes, from, to));
       return false;
     }
     const sent = this.send(bytes, from, length);
     if (sent < length && !this.closed) {
-      this.waiting = [{ bytes, from: from + sent, to, isSlab: false }];
+      this.keep(remainder(bytes, from + sent, to));
       this.block();
     }
     return !this.blocked;
@@ -137,6 +196,7 @@ export class SocketWriter {
       const length = segment.to - segment.from;
       const sent = this.send(segment.bytes, segment.from, length);
       if (this.closed) return true;
+      if (sent > 0) this.group.unsent.progressed(this);
       if (sent < length) {
         segment.from += sent;
         this.blocked = true;
@@ -144,7 +204,8 @@ export class SocketWriter {
       }
       if (segment.isSlab) this.group.slabs.give(segment.bytes as Buffer);
       this.waiting.shift();
-      if (this.waiting.length === 0) this.waiting = null;
+      if (this.waiting.length > 0) this.letGo(keptBytes(segment));
+      else this.keepNothing();
     }
     this.sealSlab();
     return !this.blocked;
@@ -157,8 +218,16 @@ export class SocketWriter {
     if (this.slab !== null) this.group.slabs.give(this.slab);
     this.slab = null;
     this.slabEnd = 0;
+    this.revocableFrom = -1;
     for (const segment of this.waiting ?? []) if (segment.isSlab) this.group.slabs.give(segment.bytes as Buffer);
-    this.waiting = null;
+    this.keepNothing();
+  }
+
+  /** Too much waits for too many peers, and this one has taken nothing for longest. */
+  abandon(): void {
+    this.close();
+    // The socket's owner hears of its end, as of any other.
+    this.socket.terminate();
   }
 
   /** Sends the slab, or lines it up behind what waits. */
@@ -168,15 +237,35 @@ export class SocketWriter {
     const end = this.slabEnd;
     this.slab = null;
     this.slabEnd = 0;
+    this.revocableFrom = -1;
     let sent = 0;
     if (end > 0 && this.waiting === null && !this.closed) sent = this.send(slab, 0, end);
     if (sent === end || this.closed) {
       this.group.slabs.give(slab);
       return;
     }
-    this.waiting ??= [];
-    this.waiting.push({ bytes: slab, from: sent, to: end, isSlab: true });
+    this.keep({ bytes: slab, from: sent, to: end, isSlab: true });
     if (!this.blocked) this.block();
+  }
+
+  private keep(segment: Segment): void {
+    this.waiting ??= [];
+    this.waiting.push(segment);
+    const bytes = keptBytes(segment);
+    this.kept += bytes;
+    this.group.unsent.add(this, bytes);
+  }
+
+  private letGo(bytes: number): void {
+    this.kept -= bytes;
+    this.group.unsent.add(this, -bytes);
+  }
+
+  private keepNothing(): void {
+    if (this.waiting === null) return;
+    this.waiting = null;
+    this.group.unsent.remove(this, this.kept);
+    this.kept = 0;
   }
 
   private block(): void {

@@ -3,15 +3,24 @@ import { FAULTS } from "../core/fault.ts";
 /**
  * Where each number stands in a worker's row of counters: one Float64 a place, in this order
  *
- *     Row members | a count a Fault | blocked a WAF category | detected a WAF category | latency | a block an upstream
+ *     Row members | a count a Fault of framing or TLS | blocked a WAF category | detected a WAF category | a count a cache
+ *     result | latency | a block an upstream
  */
 export const enum Row {
   // Gauges: they fall back to 0 when their worker dies.
   RequestsInFlight = 0,
   ActiveConnections,
   ActiveQuicStreams,
+  /** Memory that waits for peers that do not read, in bytes. */
+  UnsentBytes,
   // Counters: they never fall.
   AcceptedConnections,
+  /** TLS handshakes that were completed in full. */
+  FullHandshakes,
+  /** TLS handshakes that resumed an earlier session. */
+  ResumedHandshakes,
+  /** Connections cut because too much waited for their peers. */
+  ConnectionsAbandoned,
   WafInspected,
   BodyBytesIn,
   BodyBytesOut,
@@ -24,7 +33,7 @@ export const enum Row {
 }
 
 /** Rows from 0 to this one are gauges. */
-export const LAST_GAUGE = Row.ActiveQuicStreams;
+export const LAST_GAUGE = Row.UnsentBytes;
 
 /** Labels of the WAF's categories; what has another name is counted as the last. Spec, "WAF"; decisions on the WAF. */
 export const WAF_CATEGORIES: readonly string[] = [
@@ -59,7 +68,10 @@ export const MAX_ROUTE_LABELS = 8192;
 export const FRAMING_AT: number = Row.Count;
 export const WAF_BLOCKED_AT: number = FRAMING_AT + FAULTS.length;
 export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_CATEGORIES.length;
-export const LATENCY_AT: number = WAF_DETECTED_AT + WAF_CATEGORIES.length;
+/** A count for each thing that the cache may do for a request. */
+export const CACHE_AT: number = WAF_DETECTED_AT + WAF_CATEGORIES.length;
+export const CACHE_PLACES = 16;
+export const LATENCY_AT: number = CACHE_AT + CACHE_PLACES;
 /** A block an upstream: its latency, then its breaker trips. */
 export const UPSTREAMS_AT: number = LATENCY_AT + LATENCY_PLACES;
 export const UPSTREAM_PLACES: number = LATENCY_PLACES + 1;

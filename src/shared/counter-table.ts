@@ -1,5 +1,6 @@
 import type { Fault } from "../core/fault.ts";
 import {
+  CACHE_AT,
   FRAMING_AT,
   LAST_GAUGE,
   LATENCY_AT,
@@ -115,6 +116,21 @@ export class WorkerCounters {
     this.rows[Row.ActiveConnections]!--;
   }
 
+  /** A connection was cut because too much waited for its peer. */
+  connectionAbandoned(): void {
+    this.rows[Row.ConnectionsAbandoned]!++;
+  }
+
+  /** Notes the memory that waits for peers that do not read, in bytes. */
+  noteUnsent(bytes: number): void {
+    this.rows[Row.UnsentBytes] = bytes;
+  }
+
+  /** Counts a TLS handshake that is done. */
+  handshakeDone(isResumed: boolean): void {
+    this.rows[isResumed ? Row.ResumedHandshakes : Row.FullHandshakes]!++;
+  }
+
   quicStreamOpened(): void {
     this.rows[Row.ActiveQuicStreams]!++;
   }
@@ -123,7 +139,7 @@ export class WorkerCounters {
     this.rows[Row.ActiveQuicStreams]!--;
   }
 
-  /** Counts a refusal of a request's framing. */
+  /** Counts a refusal of a request's framing, or of a TLS handshake. */
   framingRejected(fault: Fault): void {
     this.rows[FRAMING_AT + fault]!++;
   }
@@ -132,6 +148,11 @@ export class WorkerCounters {
   rateLimited(route: string): void {
     const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
     this.rateLimits.increment(this.rateLimits.slotOf(requestKey(id, 0, 0)));
+  }
+
+  /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */
+  cachePassed(result: number): void {
+    this.rows[CACHE_AT + result]!++;
   }
 
   wafInspected(): void {

@@ -1,5 +1,6 @@
-import { FAULTS } from "../core/fault.ts";
+import { FAULTS, isTlsFault } from "../core/fault.ts";
 import {
+  CACHE_AT,
   FRAMING_AT,
   LATENCY_AT,
   LATENCY_BOUNDS_MS,
@@ -91,6 +92,13 @@ export class CounterTotals {
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 
+  /** Every fault of a TLS handshake with its count, be it 0. */
+  tlsFailures(): readonly LabelledCount[] {
+    return FAULTS.map((row, fault) => ({ row, fault }))
+      .filter(({ fault }) => isTlsFault(fault))
+      .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
+  }
+
   /** Every WAF category with the number of requests that were refused for it, be it 0. */
   wafBlocked(): readonly LabelledCount[] {
     return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_BLOCKED_AT + i) }));
@@ -99,6 +107,11 @@ export class CounterTotals {
   /** The same for requests that detection mode let through. */
   wafDetected(): readonly LabelledCount[] {
     return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_DETECTED_AT + i) }));
+  }
+
+  /** The requests for which the cache did what has this number. */
+  cachePassed(result: number): number {
+    return this.at(CACHE_AT + result);
   }
 
   requestLatency(): LatencyTotals {

@@ -1,24 +1,46 @@
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { H1UpstreamConnection } from "./h1-upstream-connection.ts";
-import type { OriginSettings } from "./origin-pool.ts";
+import { isTlsError } from "../net/tls-error.ts";
+import type { OriginSettings, UpstreamTls } from "./origin-pool.ts";
+import { type HandshakeError, isUsable } from "./tls-verdict.ts";
+import type { UpstreamContext } from "./upstream-context.ts";
 
-type UpstreamSocket = ByteSocket & { data: H1UpstreamConnection };
+/** Who hears of a connection to an origin. */
+export interface UpstreamSocketOwner {
+  readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamContext };
+  /** The connection can be written to. */
+  onOpen(socket: ByteSocket): void;
+  onConnectFailed(): void;
+  onData(chunk: Uint8Array): void;
+  onEnd(): void;
+  onDrain(): void;
+  onClose(): void;
+  onException(error: unknown): void;
+}
+
+type UpstreamSocket = ByteSocket & { data: UpstreamSocketOwner; readonly alpnProtocol?: string | false | null };
 
 /** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
-export function connectSocket(settings: OriginSettings, connection: H1UpstreamConnection): void {
+export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
   const options = {
     hostname: settings.hostname,
     port: settings.port,
     allowHalfOpen: true,
     data: connection,
     socket: settings.tls === null ? PLAIN : SECURE,
-    ...(settings.tls === null ? {} : { tls: settings.tls }),
+    ...(settings.tls === null ? {} : { tls: tlsOptions(settings.tls, settings.isHttp2 === true) }),
   };
-  Bun.connect(options as never).catch(() => {
-    connection.pool.context.beginTurn();
+  Bun.connect(options as never).catch((error: unknown) => {
+    const { context } = connection.pool;
+    context.beginTurn();
+    context.onConnectFailed(settings.originKey, failureCode(error));
     connection.onConnectFailed();
-    connection.pool.context.endTurn();
+    context.endTurn();
   });
+}
+
+/** A word for the log: what the system or the TLS library calls a failure. */
+export function failureCode(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code ?? "failed");
 }
 
 const COMMON = {
@@ -47,6 +69,7 @@ const COMMON = {
     connection.pool.context.endTurn();
   },
   error(socket: UpstreamSocket, error: unknown): void {
+    if (isTlsError(error)) return;
     const connection = socket.data;
     connection.pool.context.beginTurn();
     connection.onException(error);
@@ -71,13 +94,15 @@ const PLAIN = {
 const SECURE = {
   ...COMMON,
   open(): void {},
-  handshake(socket: UpstreamSocket, ok: boolean, error: TlsError | null): void {
+  handshake(socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): void {
     const connection = socket.data;
     const { context, settings } = connection.pool;
     context.beginTurn();
-    const strict = settings.tls?.rejectUnauthorized !== false;
-    if (strict ? ok && !error : !isBroken(error)) connection.onOpen(socket);
+    const isTrusted = isUsable(settings.tls?.rejectUnauthorized !== false, ok, error);
+    // RFC 9113 §3.2: an origin that does not choose `h2` does not speak it.
+    if (isTrusted && (settings.isHttp2 !== true || socket.alpnProtocol === "h2")) connection.onOpen(socket);
     else {
+      context.onConnectFailed(settings.originKey, isTrusted ? "no_http2" : failureCode(error));
       connection.onConnectFailed();
       socket.terminate();
     }
@@ -85,14 +110,10 @@ const SECURE = {
   },
 };
 
-interface TlsError {
-  readonly code?: string;
+/** What the library is told of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
+export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
+  return isHttp2 ? { ...tls, ALPNProtocols: ALPN_H2 } : tls;
 }
 
-/**
- * Whether the handshake failed, rather than the check of the certificate. Bun says `ok: false` for either (seen with a
- * self-signed certificate and verification off); only system errors look like EPROTO or ECONNRESET.
- */
-function isBroken(error: TlsError | null): boolean {
-  return error?.code !== undefined && /^E[A-Z]+$/.test(error.code);
-}
+/** Length and name. RFC 7301 §3.1. */
+const ALPN_H2: Buffer = Buffer.from("\x02h2");

@@ -151,6 +151,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   onTimer(): void {
+    if (this.stage === Stage.Connecting) this.pool.context.onConnectFailed(this.pool.label, "timeout");
     if (this.stage === Stage.Idle) this.shut(false);
     else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamTimeout);
   }
@@ -228,6 +229,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     if (outcome < 0) return this.refuseAnswer();
     this.input.from = outcome;
     if (this.parser.status < 200) return this.readInterim(ex);
+    const ahead = ex.request.major > 1 ? this.input : null;
+    if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead)) return this.refuseAnswer();
     this.takeHead(ex);
     return true;
   }
@@ -244,14 +247,12 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   private takeHead(ex: Exchange): void {
-    const { parser } = this;
-    parser.describe(ex.reply, ex.request.method);
+    this.parser.describe(ex.reply, ex.request.method);
     ex.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
     this.stage = Stage.ReadingBody;
-    this.replyBody.begin(parser.framing, parser.contentLength);
     this.link.arm(this.caller!.times.idleMs);
     this.caller!.onReplyHead(ex);
-    if (this.ex === ex && parser.framing === Framing.None) this.finishReply();
+    if (this.ex === ex && this.parser.framing === Framing.None) this.finishReply();
   }
 
   private readBody(ex: Exchange): boolean {
@@ -262,10 +263,10 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
       const { from, to } = this.replyBody;
       const taken = ex.sink.body(ex, this.input.bytes, from, to);
       if (this.ex !== ex) return false;
-      if (!taken) this.link.hold();
+      if (!taken) this.link.hold(this.input.keptBytes);
     }
     if (!this.replyBody.done) return true;
-    ex.reply.trailers = this.replyBody.trailers();
+    ex.reply.trailers = this.replyBody.trailers(this.parser);
     this.finishReply();
     return false;
   }
@@ -283,8 +284,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   private enterIdle(): void {
     this.stage = Stage.Idle;
     this.link.release();
-    this.link.arm(this.pool.settings.idleTimeoutMs);
-    if (!this.pool.keep(this)) this.shut(false);
+    const keptMs = this.pool.keep(this);
+    if (keptMs > 0) this.link.arm(keptMs);
+    else this.shut(false);
   }
 
   onWritable(ex: Exchange): void {
@@ -298,10 +300,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   private startTunnel(ex: Exchange): void {
-    if (!ex.request.upgrade || !this.requestDone) {
-      this.refuseAnswer();
-      return;
-    }
+    if (!ex.request.upgrade || !this.requestDone) return void this.refuseAnswer();
     const { caller } = this;
     this.parser.describe(ex.reply, ex.request.method);
     this.stage = Stage.Tunnel;
@@ -323,10 +322,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     const sent = this.stage !== Stage.Connecting;
     const begun = this.stage === Stage.ReadingBody;
     if (ex !== null) this.detach(ex);
+    const isOver = ex === null || caller === null || ex.state === ExchangeState.Finished;
+    // Before the connection closes, whose end flushes: what has not left yet can be taken back.
+    if (!isOver && begun) ex.sink.abort(ex, fault);
     this.shut(true);
-    if (ex === null || caller === null || ex.state === ExchangeState.Finished) return;
-    if (begun) ex.sink.abort(ex, fault);
-    else caller.onFailure(ex, { fault, sent, answered, reused });
+    if (!isOver && !begun) caller.onFailure(ex, { fault, sent, answered, reused });
   }
 
   private detach(ex: Exchange): void {

@@ -3,7 +3,10 @@ import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/method.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
+import { tlsOptions } from "./connect.ts";
+import { H2ProbeDialog } from "./h2-probe-dialog.ts";
 import type { UpstreamTls } from "./origin-pool.ts";
+import { type HandshakeError, isUsable } from "./tls-verdict.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {
@@ -13,6 +16,17 @@ export interface ProbeOrigin {
   readonly authority: string;
   /** Null for cleartext. */
   readonly tls: UpstreamTls | null;
+  /** Whether the origin speaks HTTP/2. */
+  readonly isHttp2?: boolean;
+  /** Whether it is a gRPC server: then it is asked for a call without a message, for which every such server has a status. */
+  readonly isGrpc?: boolean;
+}
+
+/** How a probe asks and understands. */
+export interface ProbeDialog {
+  readonly request: Buffer;
+  /** Takes what has come. @returns the status of the final answer; 0 before it is there; -1 where it is malformed */
+  take(chunk: Buffer): number;
 }
 
 /** What came of a probe. */
@@ -38,12 +52,9 @@ type ProbeSocket = { write(bytes: Uint8Array): number; terminate(): void };
 
 class HttpProbe {
   private readonly origin: ProbeOrigin;
-  private readonly request: Buffer;
+  private readonly dialog: ProbeDialog;
   private readonly resolve: (outcome: ProbeOutcome) => void;
   private readonly startedMs = performance.now();
-  private readonly parser = new ResponseParser();
-  private readonly headers = new HeaderBlock();
-  private received: Buffer = Buffer.alloc(0);
   private socket: ProbeSocket | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private isOver = false;
@@ -51,24 +62,29 @@ class HttpProbe {
   constructor(origin: ProbeOrigin, path: string, resolve: (outcome: ProbeOutcome) => void) {
     this.origin = origin;
     this.resolve = resolve;
-    const lines = [`GET ${path} HTTP/1.1`, `Host: ${origin.authority}`, "User-Agent: edge-health-check", "Accept: */*"];
-    this.request = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
-    this.beginHead(0);
+    const isGrpc = origin.isGrpc === true;
+    const lines = [
+      `${isGrpc ? "POST" : "GET"} ${path} HTTP/1.1`,
+      `Host: ${origin.authority}`,
+      "User-Agent: edge-health-check",
+      ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
+    ];
+    const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
+    this.dialog = origin.isHttp2 === true ? new H2ProbeDialog(head, origin.tls !== null) : new H1ProbeDialog(head);
   }
 
   start(timeoutMs: number): void {
     this.timer = setTimeout(() => this.end(0, `no answer within ${timeoutMs} ms`), timeoutMs);
-    const { hostname, port, tls } = this.origin;
+    const { hostname, port, tls, isHttp2 } = this.origin;
     const socket = {
       open: (opened: ProbeSocket) => {
         this.socket = opened;
         if (this.isOver) opened.terminate();
         else if (tls === null) this.send(opened);
       },
-      handshake: (opened: ProbeSocket, ok: boolean, error: Error | null | undefined) => {
+      handshake: (opened: ProbeSocket, ok: boolean, error: HandshakeError | null | undefined) => {
         if (tls === null) return;
-        const isTrusted = ok && (!tls.rejectUnauthorized || error === null || error === undefined);
-        if (isTrusted) this.send(opened);
+        if (isUsable(tls.rejectUnauthorized, ok, error)) this.send(opened);
         else this.end(0, `TLS: ${codeOf(error)}`);
       },
       data: (_opened: ProbeSocket, chunk: Buffer) => this.onData(chunk),
@@ -77,36 +93,19 @@ class HttpProbe {
       error: (_opened: ProbeSocket, error: unknown) => this.end(0, codeOf(error)),
       connectError: () => {},
     };
-    const options = { hostname, port, socket, ...(tls === null ? {} : { tls }) };
+    const options = { hostname, port, socket, ...(tls === null ? {} : { tls: tlsOptions(tls, isHttp2 === true) }) };
     Bun.connect(options as never).catch((error: unknown) => this.end(0, connectFailure(error)));
   }
 
   private send(socket: ProbeSocket): void {
-    if (!this.isOver) socket.write(this.request);
+    if (!this.isOver) socket.write(this.dialog.request);
   }
 
   private onData(chunk: Buffer): void {
     if (this.isOver) return;
-    this.received = Buffer.concat([this.received, chunk]);
-    while (!this.isOver) {
-      const outcome = this.parser.parse(this.received, this.received.length, this.headers, Method.Get);
-      if (outcome === NEED_MORE) return;
-      if (outcome < 0) {
-        this.end(0, "a malformed answer");
-        return;
-      }
-      if (this.parser.status >= 200) {
-        this.end(this.parser.status, "");
-        return;
-      }
-      this.beginHead(outcome);
-      if (this.received.length > MAX_RESPONSE_HEAD_BYTES) this.end(0, "a malformed answer");
-    }
-  }
-
-  private beginHead(from: number): void {
-    this.parser.begin(from);
-    this.headers.reset(this.received);
+    const status = this.dialog.take(chunk);
+    if (status < 0) this.end(0, "a malformed answer");
+    else if (status > 0) this.end(status, "");
   }
 
   private end(statusCode: number, error: string): void {
@@ -117,6 +116,39 @@ class HttpProbe {
     this.resolve({ statusCode, latencyMs: performance.now() - this.startedMs, error });
   }
 }
+
+/** A probe's question and answer by HTTP/1.1. */
+class H1ProbeDialog implements ProbeDialog {
+  readonly request: Buffer;
+  private readonly parser = new ResponseParser();
+  private readonly headers = new HeaderBlock();
+  private received: Buffer = Buffer.alloc(0);
+
+  constructor(head: Buffer) {
+    this.request = head;
+    this.beginHead(0);
+  }
+
+  take(chunk: Buffer): number {
+    this.received = Buffer.concat([this.received, chunk]);
+    for (;;) {
+      const outcome = this.parser.parse(this.received, this.received.length, this.headers, Method.Get);
+      if (outcome === NEED_MORE) return 0;
+      if (outcome < 0) return -1;
+      if (this.parser.status >= 200) return this.parser.status;
+      this.beginHead(outcome);
+      if (this.received.length > MAX_RESPONSE_HEAD_BYTES) return -1;
+    }
+  }
+
+  private beginHead(from: number): void {
+    this.parser.begin(from);
+    this.headers.reset(this.received);
+  }
+}
+
+/** gRPC over HTTP/2, "Requests". */
+const GRPC_LINES: readonly string[] = ["Content-Type: application/grpc", "TE: trailers"];
 
 function connectFailure(error: unknown): string {
   const code = codeOf(error);

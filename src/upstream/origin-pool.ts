@@ -1,4 +1,4 @@
-import { MAX_UPSTREAM_CONNECTION_MS } from "../core/limits.ts";
+import { MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import { H1UpstreamConnection } from "./h1-upstream-connection.ts";
@@ -12,6 +12,8 @@ export interface OriginSettings {
   readonly port: number;
   /** Host field where the client's is not kept. */
   readonly authority: string;
+  /** Whether the origin speaks HTTP/2. */
+  readonly isHttp2?: boolean;
   /** TLS options for the connection, or null for cleartext. */
   readonly tls: UpstreamTls | null;
   readonly maxIdleConnections: number;
@@ -20,6 +22,7 @@ export interface OriginSettings {
 
 /** Contents, not paths: files are read when the configuration is. */
 export interface UpstreamTls {
+  /** Name that is asked for and checked; "" asks for none, and checks the address that is connected to. */
   readonly serverName: string;
   readonly ca: string | readonly string[] | undefined;
   readonly cert: string | undefined;
@@ -51,6 +54,8 @@ export class OriginPool implements Upstream {
   readonly label: string;
   readonly authority: string;
   private readonly idle: PooledConnection[] = [];
+  /** Those beyond `maxIdleConnections`, which a burst has left and the next one may take. */
+  private readonly spare: PooledConnection[] = [];
   private closed = false;
 
   constructor(settings: OriginSettings, context: UpstreamContext) {
@@ -62,7 +67,7 @@ export class OriginPool implements Upstream {
 
   /** Starts the exchange on a kept connection, or on a new one. */
   send(ex: Exchange, caller: UpstreamCaller): void {
-    const kept = this.idle.pop();
+    const kept = this.idle.pop() ?? this.spare.pop();
     const connection = kept ?? new PooledConnection(this);
     connection.start(ex, caller);
   }
@@ -72,25 +77,32 @@ export class OriginPool implements Upstream {
     new PooledConnection(this).start(ex, caller);
   }
 
-  /** Takes a connection that is ready for another exchange. @returns false when it should close */
-  keep(connection: H1UpstreamConnection): boolean {
-    if (this.closed || this.idle.length >= this.settings.maxIdleConnections) return false;
+  /**
+   * Takes a connection that is ready for another exchange. Beyond the configured number it is kept for a moment only:
+   * answers come in bursts, and to connect anew for each costs more than the exchange itself.
+   * @returns for how many milliseconds; 0 when it should close
+   */
+  keep(connection: H1UpstreamConnection): number {
+    const { maxIdleConnections, idleTimeoutMs } = this.settings;
     const pooled = connection as PooledConnection;
-    if (this.context.turn.nowMs >= pooled.keptUntilMs) return false;
-    this.idle.push(pooled);
-    return true;
+    if (this.closed || maxIdleConnections === 0 || this.context.turn.nowMs >= pooled.keptUntilMs) return 0;
+    const isSpare = this.idle.length >= maxIdleConnections;
+    (isSpare ? this.spare : this.idle).push(pooled);
+    return isSpare ? SPARE_CONNECTION_MS : idleTimeoutMs;
   }
 
   /** Forgets a kept connection that is gone. */
   forget(connection: H1UpstreamConnection): void {
-    const index = this.idle.indexOf(connection as PooledConnection);
-    if (index >= 0) this.idle.splice(index, 1);
+    for (const list of [this.idle, this.spare]) {
+      const index = list.indexOf(connection as PooledConnection);
+      if (index >= 0) list.splice(index, 1);
+    }
   }
 
   /** Closes the kept connections; those in use close when their exchange is over. */
   close(): void {
     this.closed = true;
-    for (const connection of this.idle.splice(0)) connection.closeIdle();
+    for (const connection of [...this.idle.splice(0), ...this.spare.splice(0)]) connection.closeIdle();
   }
 
   /** Kept connections. */

@@ -2,6 +2,7 @@ import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+import type { ResponseParser } from "../proto/h1/response-parser.ts";
 
 /** Cuts an answer's body out of an upstream connection's input. RFC 9112 §6.3. */
 export class ReplyBody {
@@ -16,16 +17,25 @@ export class ReplyBody {
   private remaining = 0;
   private decoder: ChunkedDecoder | null = null;
 
-  /** Makes ready for a body. */
-  begin(framing: Framing, contentLength: number): void {
+  /**
+   * Makes ready for a body.
+   * @param ahead what has come of it, where that is to be judged before the head goes on, since the client's protocol cannot
+   * take back what has not left yet, as HTTP/1.1 can; else null
+   * @returns false where it is malformed
+   */
+  begin(framing: Framing, contentLength: number, ahead: InputBuffer | null = null): boolean {
     this.framing = framing;
     this.remaining = contentLength;
     this.done = false;
     this.failed = false;
     this.ended = false;
-    if (framing !== Framing.Chunked) return;
+    if (framing !== Framing.Chunked) return true;
     this.decoder ??= new ChunkedDecoder();
     this.decoder.begin(0);
+    if (ahead === null) return true;
+    const isGood = readAhead(this.decoder, ahead);
+    this.decoder.begin(0);
+    return isGood;
   }
 
   /**
@@ -45,12 +55,13 @@ export class ReplyBody {
     return this.to - this.from;
   }
 
-  /** The trailer fields behind a chunked body, or null. */
-  trailers(): HeaderBlock | null {
+  /** The trailer fields behind a chunked body, or null. @param head knows which of them are not passed on */
+  trailers(head: ResponseParser): HeaderBlock | null {
     if (this.framing !== Framing.Chunked || this.decoder!.trailers.count === 0) return null;
     const block = new HeaderBlock();
     block.resetOwn();
     this.decoder!.trailers.appendTo(block);
+    head.markTrailers(block);
     return block;
   }
 
@@ -68,4 +79,11 @@ export class ReplyBody {
     this.to = decoder.dataTo;
     return this.to - this.from;
   }
+}
+
+/** @returns whether what has come of a chunked body is well formed so far */
+function readAhead(decoder: ChunkedDecoder, { bytes, from, to }: InputBuffer): boolean {
+  let event = ChunkEvent.Data;
+  for (let at = from; event === ChunkEvent.Data; at = decoder.consumed) event = decoder.next(bytes, at, to);
+  return event !== ChunkEvent.Failed;
 }

@@ -1,7 +1,6 @@
 import { copyBytes } from "../core/bytes.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import type { SocketWriter } from "../net/socket-writer.ts";
-import { fieldsBound } from "../proto/h1/field-copy.ts";
 import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
 
 const CHUNK_LINE_BOUND = 16;
@@ -28,7 +27,7 @@ export function writeRequestBody(
 export function endRequestBody(writer: SocketWriter, request: RequestHead): void {
   if (request.framing !== Framing.Chunked) return;
   const trailers = request.trailers;
-  const out = writer.reserve(CHUNK_LINE_BOUND + (trailers === null ? 0 : fieldsBound(trailers)));
+  const out = writer.reserve(CHUNK_LINE_BOUND + (trailers === null ? 0 : trailers.lineBytes));
   const at = writer.offset;
   writer.commit(
     trailers === null ? copyBytes(out, at, LAST_CHUNK, 0, LAST_CHUNK.length) : encodeTrailers(out, at, trailers),

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import type { UpstreamTls } from "./origin-pool.ts";
 
 /** The files and switches of a route's `tls:` section. */
@@ -17,7 +18,8 @@ export interface UpstreamTlsFiles {
 export function readUpstreamTls(files: UpstreamTlsFiles, hostname: string): UpstreamTls {
   const { certFile, keyFile } = files.clientCertificate;
   return {
-    serverName: files.serverName === "" ? hostname : files.serverName,
+    // RFC 6066 §3: an address is not sent as a name. Without one it is the address that the certificate must have.
+    serverName: files.serverName === "" && isIP(hostname) === 0 ? hostname : files.serverName,
     ca: read(files.caFile),
     cert: read(certFile),
     key: read(keyFile),

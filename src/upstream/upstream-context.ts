@@ -12,6 +12,8 @@ export interface UpstreamContext {
   /** What every socket event begins and ends with: the time is read, the gathered output is sent. */
   beginTurn(): void;
   endTurn(): void;
+  /** No connection to an origin could be made: why, as the system or the TLS library puts it. */
+  onConnectFailed(originKey: string, reason: string): void;
   /** An exception escaped from the handling of an upstream connection. */
   onException(error: unknown): void;
 }

@@ -1,10 +1,11 @@
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
+import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
 /** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
-export class UpstreamLink implements WriterOwner {
+export class UpstreamLink implements WriterOwner, UnsentHolder {
   /** Null until the connection is open. */
   writer: SocketWriter | null = null;
   /** Whether reading has been stopped, since the client does not take what comes. */
@@ -13,6 +14,8 @@ export class UpstreamLink implements WriterOwner {
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;
   private ending = false;
+  /** Memory that received bytes keep while reading is stopped. */
+  private kept = 0;
 
   constructor(context: UpstreamContext, holder: TimerHolder) {
     this.context = context;
@@ -36,10 +39,15 @@ export class UpstreamLink implements WriterOwner {
     else wheel.disarm(this.timer);
   }
 
-  /** Stops reading; the timer stops too, for it is the client who keeps us waiting. */
-  hold(): void {
+  /**
+   * Stops reading; the timer stops too, for it is the client who keeps us waiting.
+   * @param keptBytes memory that what has come already keeps
+   */
+  hold(keptBytes = 0): void {
     if (this.held) return;
     this.held = true;
+    this.kept = keptBytes;
+    if (keptBytes > 0) this.context.writers.unsent.add(this, keptBytes);
     this.arm(0);
     this.socket?.pause();
   }
@@ -48,6 +56,7 @@ export class UpstreamLink implements WriterOwner {
   release(): boolean {
     if (!this.held) return false;
     this.held = false;
+    this.keepNothing();
     this.socket?.resume();
     return true;
   }
@@ -69,6 +78,7 @@ export class UpstreamLink implements WriterOwner {
   /** @param abruptly cuts, so that the origin does not take a broken-off request for complete */
   close(abruptly: boolean): void {
     this.context.wheel.remove(this.timer);
+    this.keepNothing();
     const { socket, writer } = this;
     this.socket = null;
     if (socket === null || writer === null) return;
@@ -78,5 +88,16 @@ export class UpstreamLink implements WriterOwner {
       socket.end();
     }
     writer.close();
+  }
+  /** Too much waits: the socket's end is told to the connection like any other. */
+  abandon(): void {
+    this.keepNothing();
+    this.socket?.terminate();
+  }
+
+  private keepNothing(): void {
+    if (this.kept === 0) return;
+    this.context.writers.unsent.remove(this, this.kept);
+    this.kept = 0;
   }
 }

@@ -1,6 +1,7 @@
 // The entry of scripts/bench: runs the parts, prints their tables, writes the files.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { measureHttp3 } from "./http3.ts";
 import { measureIdle } from "./idle.ts";
 import { type Lab, openLab } from "./lab.ts";
 import { describeRun } from "./machine.ts";
@@ -21,6 +22,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   start: measureStartTime,
   workers: measureTwoWorkers,
   attack: measureUnderAttack,
+  http3: measureHttp3,
 };
 const RESULTS = join(import.meta.dir, "results.md");
 

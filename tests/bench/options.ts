@@ -20,16 +20,17 @@ export interface Options {
 }
 
 /** The parts that can be run by name. */
-export const SECTIONS = ["all", "peers", "idle", "start", "workers", "attack", "soak", "micro"];
+export const SECTIONS = ["all", "peers", "idle", "start", "workers", "attack", "http3", "soak", "micro"];
 
 const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
 
-  all       (default) peers, idle, start, workers, attack; written to tests/bench/results.md
+  all       (default) peers, idle, start, workers, attack, http3; written to tests/bench/results.md
   peers     CPU time per request beside nginx, HAProxy, Caddy and Varnish
   idle      resident memory of idle keep-alive connections
   start     time from spawn to the first answer
   workers   throughput with two workers
   attack    latency of the others while half of the requests are malformed, and the cost of a refused one
+  http3     CPU time per request over HTTP/3 beside Caddy
   soak      mixed load with vanishing clients: errors, and the slope of the memory
   micro     nanoseconds per operation of the parts
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "cache";
+export type Setting = "plain" | "tls" | "http3" | "cache";
 
 /** The ports of one server. */
 export interface Ports {
@@ -106,12 +106,12 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
   admin off
   auto_https off
   servers {
-    protocols h1 h2 h2c
+    protocols h1 h2 h2c${setting === "http3" ? " h3" : ""}
   }
 }
 http://127.0.0.1:${ports.http} {${routes}
 }
-${setting === "tls" ? tls : ""}`;
+${setting === "tls" || setting === "http3" ? tls : ""}`;
 }
 
 /** Varnish, for the cache alone. */
@@ -128,7 +128,9 @@ sub vcl_recv {
 /** The gateway's own config.yaml. */
 export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const files = `cert_file: ${join(lab.dir, "cert.pem")}, key_file: ${join(lab.dir, "key.pem")}`;
-  const tls = setting === "tls" ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
+  const isSecure = setting === "tls" || setting === "http3";
+  const tls = isSecure ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
+  const http3 = setting === "http3" ? "  http3: {enabled: true}\n" : "";
   const cache = setting === "cache" ? "  cache: {enabled: true}\n" : "";
   return `server:
   host: 127.0.0.1
@@ -137,7 +139,9 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   max_body_bytes: 67108864
   access_log: {enabled: false}
   waf: {enabled: true, mode: enforce}
-${tls}${cache}`;
+${tls}${http3}${cache}proxy:
+  transport: {max_idle_conns: 256}
+`;
 }
 
 /** The gateway's own routes.yaml. */

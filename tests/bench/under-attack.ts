@@ -1,10 +1,12 @@
 // Under attack: half of the requests are malformed, each on a connection of its own. What the others notice of it, and
 // what a refused request costs.
-import { attacksOn, REFUSALS } from "./attack-catalogue.ts";
-import { fixed, median, percentile, table } from "./figures.ts";
+import { AttackTier, outcomeName } from "../../src/tools/loadgen/attack-tier.ts";
+import type { LoadTally } from "../../src/tools/loadgen/load-tally.ts";
+import { percentOf } from "../../src/tools/loadgen/verdict.ts";
+import { fixed, median, table } from "./figures.ts";
 import type { Lab } from "./lab.ts";
 import type { Options } from "./options.ts";
-import { AttackStream, type BenignLoad, BenignStream, pace } from "./paced-load.ts";
+import { runPaced } from "./paced-run.ts";
 import { cpuSeconds } from "./process-stats.ts";
 import { progress, type Section } from "./section.ts";
 import { edgeServer, installedPeers, type RunningServer, type ServerSpec, startServer } from "./servers.ts";
@@ -37,7 +39,7 @@ export async function measureUnderAttack(options: Options, lab: Lab): Promise<Se
   const samples = new Map<string, Sample[]>();
   for (let round = 1; round <= options.rounds; round++) {
     for (const server of [edgeServer(options.edge), ...peers]) {
-      const sample = await measureServer(server, lab, options, round);
+      const sample = await measureServer(server, lab, options);
       if (sample === null) continue;
       samples.set(server.name, [...(samples.get(server.name) ?? []), sample]);
       const { p99Ms, cpuMicrosPerAttack, refusedPercent } = sample;
@@ -53,49 +55,45 @@ export async function measureUnderAttack(options: Options, lab: Lab): Promise<Se
   };
 }
 
-async function measureServer(server: ServerSpec, lab: Lab, options: Options, round: number): Promise<Sample | null> {
+async function measureServer(server: ServerSpec, lab: Lab, options: Options): Promise<Sample | null> {
   const running = await startServer(server, lab, "plain");
   if (running === null) return null;
   try {
-    await benignFor(running, WARM_UP_SECONDS, options, round);
+    await loadFor(running, WARM_UP_SECONDS, 0, options);
     const calmFrom = cpuSeconds(running.process.pids);
-    const calm = await benignFor(running, options.seconds, options, round);
+    const calm = await loadFor(running, options.seconds, 0, options);
     const attackFrom = cpuSeconds(running.process.pids);
-    const attack = new AttackStream(
-      running.ports.http,
-      attacksOn(PATH).map((each) => each.bytes),
-    );
-    const attacking = pace(ATTACKS_PER_SECOND, options.seconds, round + 1000, () => attack.send());
-    const benign = await benignFor(running, options.seconds, options, round);
-    await attacking;
-    await attack.close();
+    const attacked = await loadFor(running, options.seconds, ATTACKS_PER_SECOND, options);
     const spent = cpuSeconds(running.process.pids) - attackFrom;
-    const perBenign = (attackFrom - calmFrom) / calm.sent;
-    return sampleOf(calm, benign, attack, spent - perBenign * benign.sent);
+    const perBenign = (attackFrom - calmFrom) / calm.benignTotal;
+    return sampleOf(calm, attacked, spent - perBenign * attacked.benignTotal);
   } finally {
     await running.process.stop();
   }
 }
 
-async function benignFor(running: RunningServer, seconds: number, options: Options, seed: number): Promise<BenignLoad> {
-  const stream = new BenignStream(running.ports.http, PATH);
-  await stream.open(options.connections);
-  await pace(BENIGN_PER_SECOND, seconds, seed, (dueMs) => stream.send(dueMs));
-  return stream.close();
+function loadFor(running: RunningServer, seconds: number, attacksPerSecond: number, { connections }: Options) {
+  const rates = { benignPerSecond: BENIGN_PER_SECOND, attacksPerSecond };
+  return runPaced({ port: running.ports.http, path: PATH, connections, seconds, ...rates });
 }
 
-function sampleOf(calm: BenignLoad, benign: BenignLoad, attack: AttackStream, attackCpuSeconds: number): Sample {
-  const refused = [...attack.outcomes].filter(([outcome]) => outcome === "reset" || REFUSALS.includes(Number(outcome)));
+function sampleOf(calm: LoadTally, attacked: LoadTally, attackCpuSeconds: number): Sample {
+  const outcomes: Record<string, number> = {};
+  for (const vector of attacked.vectors) {
+    for (const [outcome, count] of vector.outcomes) {
+      outcomes[outcomeName(outcome)] = (outcomes[outcomeName(outcome)] ?? 0) + count;
+    }
+  }
   return {
-    p50Ms: percentile(benign.latenciesMs, 50),
-    p99Ms: percentile(benign.latenciesMs, 99),
-    serviceP99Ms: percentile(benign.serviceMs, 99),
-    calmP99Ms: percentile(calm.latenciesMs, 99),
-    successPercent: (100 * benign.good) / benign.sent,
-    refusedPercent: (100 * refused.reduce((sum, [, count]) => sum + count, 0)) / attack.sent,
-    outcomes: Object.fromEntries([...attack.outcomes].sort()),
-    cpuMicrosPerAttack: (attackCpuSeconds / attack.sent) * 1e6,
-    lateP99Ms: percentile(benign.latenessMs, 99),
+    p50Ms: attacked.latency.percentileMs(50),
+    p99Ms: attacked.latency.percentileMs(99),
+    serviceP99Ms: attacked.service.percentileMs(99),
+    calmP99Ms: calm.latency.percentileMs(99),
+    successPercent: (100 * attacked.benignGood) / attacked.benignTotal,
+    refusedPercent: percentOf(attacked.tiers[AttackTier.ActiveDefense], attacked.attackTotal),
+    outcomes,
+    cpuMicrosPerAttack: (attackCpuSeconds / attacked.attackTotal) * 1e6,
+    lateP99Ms: attacked.lateness.percentileMs(99),
   };
 }
 

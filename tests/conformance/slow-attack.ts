@@ -14,6 +14,7 @@ export interface SlowMode {
 export interface SlowSize {
   readonly connections: number;
   readonly perSecond: number;
+  /** After which it ends, if the gateway has not cut it long before. */
   readonly seconds: number;
 }
 
@@ -67,7 +68,7 @@ export async function attackSlowly(gateway: Gateway, mode: SlowMode, size: SlowS
   const benign = new BenignClient(gateway.port, "/node/canary");
   const watch = new ConnectionWatch(gateway, benign.connections + OWN_CONNECTIONS);
   const watching = watch.begin();
-  const output = await runTool(gateway.port, mode, size);
+  const output = await runTool(gateway.port, mode, size, watch.cut.promise);
   const toolMs = performance.now() - started;
   watch.isOver = true;
   await watching;
@@ -86,6 +87,7 @@ export async function attackSlowly(gateway: Gateway, mode: SlowMode, size: SlowS
 /** Counts the gateway's connections until only those of the benign clients are left. */
 class ConnectionWatch {
   allCutMs: number | null = null;
+  readonly cut: PromiseWithResolvers<void> = Promise.withResolvers();
   mostOpen = 0;
   isOver = false;
 
@@ -104,6 +106,7 @@ class ConnectionWatch {
       const isCut = this.mostOpen > this.expected * 2 && open <= this.expected;
       if (isCut) this.allCutMs = performance.now() - started;
     }
+    this.cut.resolve();
   }
 }
 
@@ -121,8 +124,8 @@ export function peakMbOf(gateway: Gateway): number | null {
   return memory === null ? null : memory.peak / 2 ** 20;
 }
 
-// Its colours and its clearing of the screen are taken out.
-async function runTool(port: number, mode: SlowMode, size: SlowSize): Promise<string> {
+// Its colours and its clearing of the screen are taken out. Once all is cut it has a moment to notice.
+async function runTool(port: number, mode: SlowMode, size: SlowSize, cut: Promise<void>): Promise<string> {
   const { connections, perSecond, seconds } = size;
   const numbers = Object.entries({ "-c": connections, "-r": perSecond, "-l": seconds, "-p": 3, "-v": 1 });
   const url = `http://127.0.0.1:${port}${mode.path}`;
@@ -132,6 +135,7 @@ async function runTool(port: number, mode: SlowMode, size: SlowSize): Promise<st
     stderr: "pipe",
     timeout: (seconds + GRACE_S) * 1000,
   });
+  void cut.then(() => Bun.sleep(NOTICE_MS)).then(() => child.kill("SIGINT"));
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   return (stdout + stderr).replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
 }
@@ -139,6 +143,7 @@ async function runTool(port: number, mode: SlowMode, size: SlowSize): Promise<st
 const BIG_BYTES = 6 * 1024 * 1024;
 const SAMPLE_MS = 200;
 const PATIENCE_MS = 20_000;
+const NOTICE_MS = 2000;
 /** The tool needs a moment to open everything and to notice that it is over. */
 const GRACE_S = 10;
 /** The question itself, and the probe of slowhttptest. */

@@ -4,7 +4,7 @@ import type { Socket, SocketHandler } from "bun";
 export type Ending = "open" | "fin" | "reset";
 
 /** Longest wait of a test for something that must happen; it only decides when a hang is called a failure. */
-export const PATIENCE_MS = 4000;
+export const PATIENCE_MS = 15_000;
 
 /** One TCP connection seen as bytes, from either side: a send queue, what came in, and how it ended. */
 export class ByteSocket {

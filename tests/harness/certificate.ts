@@ -1,36 +1,104 @@
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
-import { cryptoProvider, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
+import {
+  BasicConstraintsExtension,
+  cryptoProvider,
+  type JsonGeneralName,
+  SubjectAlternativeNameExtension,
+  type X509Certificate,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
 
-/** A self-signed server certificate with its key, both PEM. */
+/** A certificate with its key, both PEM. */
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-const DAY_MS = 86_400_000;
+/** What a certificate says. */
+export interface CertificateParts {
+  readonly names?: readonly JsonGeneralName[];
+  /** The common name. */
+  readonly subject?: string;
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+}
 
-/** Makes a certificate for these DNS names and addresses, good from yesterday until tomorrow. */
-export async function makeCertificate(
-  names: readonly { readonly type: "dns" | "ip"; readonly value: string }[] = [
-    { type: "dns", value: "localhost" },
-    { type: "ip", value: "127.0.0.1" },
-  ],
-): Promise<TestCertificate> {
-  cryptoProvider.set(webcrypto as Crypto);
-  const keys = (await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"])) as CryptoKeyPair;
+/** Makes a self-signed certificate for these DNS names and addresses, good from yesterday until tomorrow. */
+export async function makeCertificate(names: readonly JsonGeneralName[] = LOOPBACK): Promise<TestCertificate> {
+  const keys = await makeKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     name: "CN=test",
     keys,
     signingAlgorithm: CURVE,
-    notBefore: new Date(Date.now() - DAY_MS),
-    notAfter: new Date(Date.now() + DAY_MS),
+    notBefore: daysFromNow(-1),
+    notAfter: daysFromNow(1),
     extensions: [new SubjectAlternativeNameExtension([...names])],
   });
-  const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  return {
-    cert: certificate.toString("pem"),
-    key: `-----BEGIN PRIVATE KEY-----\n${key.replace(/(.{64})/g, "$1\n").trimEnd()}\n-----END PRIVATE KEY-----\n`,
-  };
+  return { cert: certificate.toString("pem"), key: await keyText(keys) };
 }
+
+/** A certificate authority that tests trust, or do not. */
+export class TestAuthority {
+  private constructor(
+    private readonly keys: CryptoKeyPair,
+    private readonly certificate: X509Certificate,
+  ) {}
+
+  /** PEM. */
+  get cert(): string {
+    return this.certificate.toString("pem");
+  }
+
+  static async make(name: string): Promise<TestAuthority> {
+    const keys = await makeKeys();
+    const certificate = await X509CertificateGenerator.createSelfSigned({
+      name: `CN=${name}`,
+      keys,
+      signingAlgorithm: CURVE,
+      notBefore: daysFromNow(-1),
+      notAfter: daysFromNow(1),
+      extensions: [new BasicConstraintsExtension(true, undefined, true)],
+    });
+    return new TestAuthority(keys, certificate);
+  }
+
+  /** Signs a certificate, good from yesterday until tomorrow unless it says otherwise. */
+  async issue(parts: CertificateParts = {}): Promise<TestCertificate> {
+    const { names = LOOPBACK, subject = "test", notBefore = daysFromNow(-1), notAfter = daysFromNow(1) } = parts;
+    const keys = await makeKeys();
+    const certificate = await X509CertificateGenerator.create({
+      subject: `CN=${subject}`,
+      issuer: this.certificate.subject,
+      publicKey: keys.publicKey,
+      signingKey: this.keys.privateKey,
+      signingAlgorithm: CURVE,
+      notBefore,
+      notAfter,
+      extensions: [new SubjectAlternativeNameExtension([...names])],
+    });
+    return { cert: certificate.toString("pem"), key: await keyText(keys) };
+  }
+}
+
+/** A moment so many days from now. */
+export function daysFromNow(days: number): Date {
+  return new Date(Date.now() + days * DAY_MS);
+}
+
+async function makeKeys(): Promise<CryptoKeyPair> {
+  cryptoProvider.set(webcrypto as Crypto);
+  return (await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"])) as CryptoKeyPair;
+}
+
+async function keyText(keys: CryptoKeyPair): Promise<string> {
+  const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  return `-----BEGIN PRIVATE KEY-----\n${key.replace(/(.{64})/g, "$1\n").trimEnd()}\n-----END PRIVATE KEY-----\n`;
+}
+
+const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const DAY_MS = 86_400_000;
+const LOOPBACK: readonly JsonGeneralName[] = [
+  { type: "dns", value: "localhost" },
+  { type: "ip", value: "127.0.0.1" },
+];

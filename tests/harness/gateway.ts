@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** Files of the working folder, by relative path, beside `config.yaml` and `routes.yaml`. */
   readonly files?: Readonly<Record<string, string>>;
+  /** A free one is taken without it. */
+  readonly port?: number;
 }
 
 /** A process that ran to its end. */
@@ -117,7 +119,7 @@ export class Gateway {
 /** Starts `edge serve` in a folder of its own and waits until it answers. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   if (!existsSync(EDGE_BINARY)) throw new Error(`${EDGE_BINARY} is not there: run scripts/build first`);
-  const port = freePort();
+  const port = options.port ?? freePort();
   const folder = writeFolder(port, options);
   const child = Bun.spawn(
     [EDGE_BINARY, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
@@ -158,18 +160,23 @@ export function upstream(prefix: string, origin: { readonly url: string }, more:
   return { type: "upstream", prefix, target: origin.url, circuit_breaker: { failure_threshold: 100000 }, ...more };
 }
 
-/** A loopback port that was free a moment ago. */
+/** A loopback port that was free a moment ago; each call gives another one, for the kernel may give the same again. */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  for (;;) {
+    const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { port } = listener;
+    listener.stop(true);
+    if (givenPorts.has(port)) continue;
+    givenPorts.add(port);
+    return port;
+  }
 }
 
 /** One worker, so that all connections of a test share one upstream pool. */
 const DEFAULT_SERVER: Settings = { host: "127.0.0.1", workers: 1, shutdown_timeout: "2s" };
-const START_MS = 10000;
+const START_MS = 45_000;
 const running = new Set<Gateway>();
+const givenPorts = new Set<number>();
 
 // Nothing outlives the test process, however it ends.
 process.on("exit", () => {
@@ -193,10 +200,14 @@ function environment(extra: Readonly<Record<string, string>> = {}): Record<strin
   return { PATH: process.env.PATH ?? "", HOME: tmpdir(), ...extra };
 }
 
+/** Every worker listens: what a signal meets is never half started. */
 async function untilServing(gateway: Gateway): Promise<void> {
   const deadline = performance.now() + START_MS;
   while (performance.now() < deadline && !gateway.hasExited) {
-    const reply = await gateway.once("GET /health HTTP/1.1\r\nHost: gw.test\r\n\r\n").catch(() => null);
+    const isListening = gateway.logs.json.some(({ event }) => event === "listening");
+    const reply = isListening
+      ? await gateway.once("GET /health HTTP/1.1\r\nHost: gw.test\r\n\r\n").catch(() => null)
+      : null;
     if (reply?.status === 200) return;
     await Bun.sleep(5);
   }

@@ -80,8 +80,6 @@ class Run {
       const bytes = Buffer.alloc(length + 2, `piece ${i} `);
       this.sent = Buffer.concat([this.sent, bytes.subarray(1, 1 + length)]);
       ex.body.onBody(ex, bytes, 1, 1 + length);
-      // The connection's input may be written over once the call is back.
-      bytes.fill(0xee);
     }
     if (this.isOver) return;
     if (todo.ending === "fault") {

@@ -5,6 +5,7 @@ import { Framing, type RequestHead } from "../../src/message/request-head.ts";
 import { forwardExchange, parsedHead, targetAt } from "../unit/forward/forward-exchange.ts";
 import { requestVectors } from "../unit/proto/request-log.ts";
 import { bytesOf } from "../unit/proto/vector-file.ts";
+import { isLookAlike } from "./h1-reference-head.ts";
 
 const END_TO_END = ["Accept", "Cookie", "X-A", "x-b", "Authorization", "Content-Type", "Via", "User-Agent"];
 const HOP_BY_HOP = [
@@ -61,6 +62,7 @@ function endToEnd(head: RequestHead): string[] {
     .filter(([name]) => name.toLowerCase() === "connection")
     .flatMap(([, text]) => text.split(",").map((token) => token.trim().toLowerCase()));
   return all
+    .filter(([name]) => !isLookAlike(name))
     .filter(([name]) => ![...OWN_FIELDS, ...NEVER_FORWARDED, ...named].includes(name.toLowerCase()))
     .map(([name, text]) => `${name}: ${text}`);
 }

@@ -12,8 +12,8 @@ export type Reading =
 interface Field {
   readonly name: string;
   readonly value: string;
-  /** What stands between the colon and the value. */
-  readonly lead: string;
+  /** The blanks before and behind the value. */
+  readonly around: string;
   readonly span: readonly [number, number, number, number];
 }
 
@@ -21,15 +21,25 @@ class Refused extends Error {}
 
 const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const REQUEST_LINE = new RegExp(`^(${TOKEN}) ([\\x21-\\x7e]+) HTTP/([0-9])\\.([0-9])$`);
-const FIELD_LINE = new RegExp(`^(${TOKEN}):([ \\t]*)([\\t\\x20-\\x7e\\x80-\\xff]*?)[ \\t]*$`);
+const FIELD_LINE = new RegExp(`^(${TOKEN}):([ \\t]*)([\\t\\x20-\\x7e\\x80-\\xff]*?)([ \\t]*)$`);
 const AUTHORITY = "(?:\\[[0-9A-Fa-f:.]+\\]|(?:[A-Za-z0-9\\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?";
 const WHOLE_AUTHORITY = new RegExp(`^${AUTHORITY}$`);
 const ABSOLUTE_FORM = new RegExp(`^(https?://)(${AUTHORITY})(?=[/?#]|$)`, "i");
 const MAX_LINE_BYTES = 8192;
 const MAX_FIELDS = 100;
 const MAX_OPTIONS = 100;
-/** These frame or address the message: Connection cannot take them away. */
-const NEVER_NAMED = ["", "close", "keep-alive", "upgrade", "host", "connection", "content-length", "transfer-encoding"];
+/** These frame or address the message: Connection cannot take them away. TE never goes on in any case. */
+const NEVER_NAMED = [
+  "",
+  "close",
+  "keep-alive",
+  "upgrade",
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "te",
+];
 
 /** Reads the head at the start of a text, one character a byte. */
 export function readReferenceHead(text: string): Reading {
@@ -84,11 +94,11 @@ function readFields(lines: readonly string[], from: number): Field[] {
   return lines.map((line) => {
     const match = FIELD_LINE.exec(line);
     if (match === null) throw new Refused("a bad field line");
-    const [, name = "", blanks = "", value = ""] = match;
+    const [, name = "", blanks = "", value = "", behind = ""] = match;
     const valueFrom = at + name.length + 1 + blanks.length;
     const span = [at, at + name.length, valueFrom, valueFrom + value.length] as const;
     at += line.length + 2;
-    return { name: name.toLowerCase(), value, lead: blanks, span };
+    return { name: name.toLowerCase(), value, around: blanks + behind, span };
   });
 }
 
@@ -96,7 +106,7 @@ function readTarget(method: string, target: string, from: number) {
   const absolute = ABSOLUTE_FORM.exec(target);
   let authority: Span | null = null;
   let pathFrom = 0;
-  if (method === "CONNECT") {
+  if (method === "CONNECT" && !target.startsWith("/")) {
     refuseIf(!isAuthority(target), "CONNECT without an authority");
     authority = [from, from + target.length];
     pathFrom = target.length;
@@ -134,7 +144,7 @@ function readFraming(fields: readonly Field[], minor: number): Pick<HeadRow, "fr
   if (codings.length > 0) {
     refuseIf(minor === 0, "a coding in HTTP/1.0");
     refuseIf(codings.length > 1 || codings[0]!.value.toLowerCase() !== "chunked", "another coding than chunked");
-    refuseIf(codings[0]!.lead.startsWith("\t"), "a tab behind the colon");
+    refuseIf(codings[0]!.around.includes("\t"), "a tab beside the coding");
     return { framing: "chunked" };
   }
   if (lengths.length === 0) return {};
@@ -159,11 +169,21 @@ function readConnection(fields: readonly Field[], minor: number): Pick<HeadRow, 
   refuseIf(tokens.filter((token) => token !== "").length > MAX_OPTIONS, "too many options");
   const named = tokens.filter((token) => !NEVER_NAMED.includes(token));
   return {
-    named: fields.flatMap((field, i) => (named.includes(field.name) ? [i] : [])),
+    named: fields.flatMap((field, i) => (named.includes(field.name) || isLookAlike(field.name) ? [i] : [])),
     keepAlive: !tokens.includes("close") && (minor === 1 || tokens.includes("keep-alive")),
     upgrade: minor === 1 && tokens.includes("upgrade") && valuesOf(fields, "upgrade").length > 0,
   };
 }
+
+/** Whether CGI takes a name, in any case, for one that only the gateway may say. */
+export function isLookAlike(name: string): boolean {
+  return name.includes("_") && ONLY_OURS.includes(name.toLowerCase().replaceAll("_", "-"));
+}
+
+const ONLY_OURS = [
+  ...["content-length", "transfer-encoding", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"],
+  ...["x-forwarded-client-cert", "x-real-ip", "x-request-id"],
+];
 
 function valuesOf(fields: readonly Field[], name: string): string[] {
   return fields.filter((field) => field.name === name).map((field) => field.value);

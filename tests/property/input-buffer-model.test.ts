@@ -6,6 +6,7 @@ type Step =
   | { readonly kind: "append"; readonly length: number }
   | { readonly kind: "consume"; readonly share: number }
   | { readonly kind: "release" }
+  | { readonly kind: "compact" }
   | { readonly kind: "clear" };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -19,6 +20,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.constant({ kind: "release" as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: "clear" as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: "compact" as const }) },
 );
 
 /** Bytes that never repeat within a run, so that a wrong one shows. */
@@ -60,6 +62,9 @@ test("what is appended comes out once and in order, and what was handed out neve
           model = model.subarray(count);
         } else if (next.kind === "release") {
           input.release();
+        } else if (next.kind === "compact") {
+          input.compact();
+          expect(input.keptBytes).toBeLessThanOrEqual(Math.max(input.length * 2, 0));
         } else {
           input.clear();
           model = Buffer.alloc(0);

@@ -90,10 +90,10 @@ test("no target makes a phase throw, and every refusal says so once", () => {
 
 function walk(inits: ReturnType<typeof routeInit>[], target: string, name: string, authority: string) {
   const router = buildRouter(inits);
-  const guard = new PrefixGuardPhase(new PrefixGuard(inits));
+  const guard = new PrefixGuardPhase(new PrefixGuard(inits), { onRefused() {} });
   const { ex, faults } = recordedExchange(headOfTarget(target, name, authority));
   let verdict: Verdict = Verdict.Next;
-  for (const phase of [new RouteExactPhase(router), guard, new RoutePrefixPhase(router)]) {
+  for (const phase of [new RouteExactPhase(router, 0), guard, new RoutePrefixPhase(router, 0)]) {
     if (verdict === Verdict.Next) verdict = phase.run(ex);
   }
   return { ex, faults, verdict };

@@ -12,6 +12,8 @@ class ModelBucket {
     private readonly perMs: number,
     burst: number,
     nowMs: number,
+    /** Units that a token of the buckets has: at very high rates few, so that their rounding shows. */
+    private readonly unitsPerToken: number,
   ) {
     this.capacity = burst + Math.min(1, 20 * perMs);
     this.tokens = this.capacity;
@@ -25,7 +27,7 @@ class ModelBucket {
 
   /** Rounding to units may decide where a token is just about there, and so may what a double cannot tell of the time. */
   closeness(nowMs: number): number {
-    return 1e-6 + nowMs * 2 ** -50 * this.perMs;
+    return 4e-6 + 2 / this.unitsPerToken + nowMs * 2 ** -50 * this.perMs;
   }
 
   take(nowMs: number): void {
@@ -37,8 +39,14 @@ class ModelBucket {
 const step = fc.record({
   key: fc.integer({ min: 0, max: 5 }),
   times: fc.integer({ min: 1, max: 12 }),
-  // Shares of the time in which a token comes: short ones, long ones, and exactly one.
-  waits: fc.oneof(fc.constant(0), fc.constant(1), fc.double({ min: 0, max: 3, noNaN: true }), fc.constant(500)),
+  // Shares of the time in which a token comes: short ones, long ones, and exactly one. In thousandths, since what lies
+  // below the rounding of the buckets could come out either way.
+  waits: fc.oneof(
+    fc.constant(0),
+    fc.constant(1),
+    fc.integer({ min: 1, max: 3000 }).map((thousandths) => thousandths / 1000),
+    fc.constant(500),
+  ),
 });
 
 test("token buckets do what a simple model does", () => {
@@ -53,7 +61,10 @@ test("token buckets do what a simple model does", () => {
         // All keys in one set, which holds eight: nothing is forgotten.
         const buckets = new TokenBuckets(createTokenBuckets([7, 9], 1));
         const rate = new BucketRate(requests, windowMs, burst);
-        const models = Array.from({ length: 6 }, () => new ModelBucket(requests / windowMs, burst, startMs));
+        const models = Array.from(
+          { length: 6 },
+          () => new ModelBucket(requests / windowMs, burst, startMs, rate.unitsPerToken),
+        );
         let nowMs = startMs;
         for (const { key, times, waits } of steps) {
           nowMs += (waits * windowMs) / requests;
@@ -63,7 +74,22 @@ test("token buckets do what a simple model does", () => {
         }
       },
     ),
-    { numRuns: 500 },
+    {
+      numRuns: 500,
+      examples: [
+        // One unit of rounding at either end: at 537 requests a millisecond that is a thousandth of a token.
+        [
+          537,
+          1,
+          1,
+          0,
+          [
+            { key: 0, times: 1, waits: 1 },
+            { key: 0, times: 1, waits: 0.001 },
+          ],
+        ],
+      ],
+    },
   );
 });
 
@@ -77,7 +103,7 @@ test("a flood makes them forget, never refuse what is due", () => {
         const nowMs = 1000 + i * 3;
         const hashed = buckets.keyFor("model");
         hashed.hash(Uint8Array.of(name), 0, 1);
-        const model = models.get(name) ?? new ModelBucket(0.005, 4, nowMs);
+        const model = models.get(name) ?? new ModelBucket(0.005, 4, nowMs, rate.unitsPerToken);
         models.set(name, model);
         if (buckets.take(hashed, rate, nowMs) === 0) model.take(nowMs);
         else expect(model.at(nowMs)).toBeLessThan(1 + model.closeness(nowMs));

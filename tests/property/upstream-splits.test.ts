@@ -60,6 +60,11 @@ function outcome(sent: string, pieces: readonly Buffer[], how: "end" | "lose") {
   };
 }
 
+/** An answer that turns out malformed is 502 as long as nothing of it has left, else it is cut: that is up to the split. */
+function withoutKindOfFailure({ got, isCut, ended, ...rest }: ReturnType<typeof outcome>) {
+  return isCut || /HTTP\/1\.1 502/.test(got) ? { hasFailed: true, ...rest } : { got, ended, ...rest };
+}
+
 function withoutChunkBorders(got: string): string {
   const at = got.lastIndexOf("HTTP/1.1 200");
   const bodyAt = got.indexOf("\r\n\r\n", at) + 4;
@@ -71,7 +76,7 @@ function withoutChunkBorders(got: string): string {
 test("any split of an origin's answer gives the client the same answer", () => {
   const property = (sent: string, bytes: Buffer, points: readonly CutPoint[], how: "end" | "lose"): void => {
     const whole = outcome(sent, [bytes], how);
-    expect(outcome(sent, cutAt(bytes, points), how)).toEqual(whole);
+    expect(withoutKindOfFailure(outcome(sent, cutAt(bytes, points), how))).toEqual(withoutKindOfFailure(whole));
     expect(whole.exceptions).toEqual([]);
     expect([whole.isKept, whole.isClosed]).toEqual([0, true]);
   };

@@ -51,6 +51,19 @@ describe.each(LIMITS)("the body limit of %s (%d bytes)", (prefix, limit) => {
   });
 });
 
+describe("a declared body over the server's limit that no route takes", () => {
+  test.each(["/health", "/nothing/there"])("is 413 on %s (ADV-08), not 405 or 404", async (path) => {
+    const reply = await gateway.once(request(`POST ${path}`, ["Content-Length: 104857600"]));
+    expect([reply.status, reply.fields.get("connection")]).toEqual([413, "close"]);
+    expectJsonError(reply);
+  });
+
+  test("leaves smaller ones to what the path says", async () => {
+    expect((await gateway.once(request("POST /health", [], "x"))).status).toBe(405);
+    expect((await gateway.once(request("POST /nothing/there", [], "x"))).status).toBe(404);
+  });
+});
+
 describe("in passthrough mode", () => {
   test("a chunked body of exactly the limit passes", async () => {
     const reply = await gateway.once(request("POST /through/echo", [CHUNKED], chunked("x".repeat(100), 9)));

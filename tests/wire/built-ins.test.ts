@@ -31,6 +31,14 @@ describe("GET", () => {
     expect(reply.fields.get("content-type")).toBe("application/json");
   });
 
+  test("/internal/api/status never has more of the heap in use than there is", async () => {
+    const { runtime } = json<{ runtime: { memory: Record<string, number> } }>(
+      await gateway.once(request("GET /internal/api/status")),
+    );
+    const { rss_bytes: rss, heap_used_bytes: used, heap_total_bytes: total } = runtime.memory;
+    expect([used! > 0, used! <= total!, total! <= rss!]).toEqual([true, true, true]);
+  });
+
   test("/api/status and `edge version` name the same version", async () => {
     const { version } = json<Record<string, string>>(await gateway.once(request("GET /api/status")));
     expect(version).toMatch(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/);
@@ -41,7 +49,7 @@ describe("GET", () => {
 
   test("/metrics is a text exposition with counters and histograms", async () => {
     const reply = await gateway.once(request("GET /metrics"));
-    expect(reply.fields.get("content-type")).toStartWith("text/plain; version=0.0.4");
+    expect(reply.fields.get("content-type")).toBe("text/plain; version=0.0.4");
     const names = new Set(parseMetrics(reply.text).map((sample) => sample.name));
     expect(names).toContain("gateway_requests_total");
     expect(names).toContain("gateway_request_duration_seconds_bucket");

@@ -32,6 +32,17 @@ describe("the client's address", () => {
     expect((await headersAt(twice))["x-forwarded-for"]).toBe("127.0.0.1");
   });
 
+  test.each(["X_Forwarded_For", "X-Forwarded_For", "x_real_ip", "X_Forwarded_Proto", "X_FORWARDED_HOST"])(
+    "cannot be claimed by a name that CGI takes for the same: %s",
+    async (name) => {
+      for (const through of [gateway, trusting]) {
+        const headers = await headersAt([`${name}: 203.0.113.9`, "X_Forwarded_Fox: kept"], through);
+        expect(JSON.stringify(headers)).not.toContain("203.0.113.9");
+        expect(headers).toMatchObject({ "x-forwarded-for": "127.0.0.1", x_forwarded_fox: "kept" });
+      }
+    },
+  );
+
   test("is appended to what a trusted proxy claims", async () => {
     const headers = await headersAt(forged, trusting);
     expect(String(headers["x-forwarded-for"])).toBe("203.0.113.9, 198.51.100.7, 127.0.0.1");

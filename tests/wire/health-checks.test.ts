@@ -11,10 +11,12 @@ const [a, b, c] = origins as [(typeof origins)[0], (typeof origins)[0], (typeof 
 const check = {
   path: "/healthz?deep=1",
   interval: "60ms",
-  timeout: "50ms",
+  timeout: "1s",
   healthy_threshold: 2,
   unhealthy_threshold: 2,
 };
+// Before the first probe.
+c.on("/healthz", (call) => call.reply("204 No Content"));
 const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [
@@ -23,7 +25,6 @@ const gateway = await startGateway({
   ],
 });
 afterAll(() => stopAll(gateway, ...origins));
-c.on("/healthz", (call) => call.reply("204 No Content"));
 
 /** Which targets of /n are in use. */
 async function inUse(): Promise<string[]> {
@@ -55,7 +56,10 @@ describe("an active health check", () => {
     await eventually(async () => expect(await inUse()).toEqual(["b"]));
     for (let i = 0; i < 10; i++) expect(await inUse()).toEqual(["b"]);
     expect([await healthy(a.url), await healthy(b.url)]).toEqual([0, 1]);
-    const line = await gateway.log("upstream_unhealthy", (one) => one.event === "upstream_unhealthy");
+    const line = await gateway.log(
+      "upstream_unhealthy",
+      (one) => one.event === "upstream_unhealthy" && one.upstream === a.url,
+    );
     expect(line).toMatchObject({ upstream: a.url, status: 500, error: "" });
     a.on("/healthz", (call) => call.reply("200 OK"));
     await eventually(async () => expect(await inUse()).toEqual(["a", "b"]));

@@ -57,9 +57,17 @@ describe("of a request", () => {
     expect(headers.via).toBe("1.1 edge");
   });
 
-  test("TE: trailers may stay, and nothing else of TE", async () => {
-    const { te } = await namesAt(["TE: trailers, deflate;q=0.5", "Connection: TE"]);
-    expect([undefined, "trailers"]).toContain(te as string | undefined);
+  test.each([
+    [["TE: trailers"]],
+    [["TE: trailers, deflate;q=0.5"]],
+    [["TE: gzip", "TE: Trailers"]],
+    [["TE: trailers, deflate;q=0.5", "Connection: TE"]],
+  ])("of %j, trailers stays, and nothing else of TE", async (lines) => {
+    expect((await namesAt(lines)).te).toBe("trailers");
+  });
+
+  test("TE without trailers stays behind", async () => {
+    expect(await namesAt(["TE: gzip, x-trailers", "Connection: TE"])).not.toHaveProperty("te");
   });
 });
 

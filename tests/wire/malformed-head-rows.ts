@@ -155,6 +155,8 @@ const ENCODINGS: readonly Row[] = [
   ),
   framed("Transfer-Encoding twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CHUNKS),
   framed("Transfer-Encoding behind a tab", "Transfer-Encoding:\tchunked", CHUNKS),
+  framed("Transfer-Encoding behind a space and a tab", "Transfer-Encoding: \tchunked", CHUNKS),
+  framed("Transfer-Encoding before a tab", "Transfer-Encoding: chunked\t", CHUNKS),
   framed("Transfer-Encoding behind a vertical tab", "Transfer-Encoding: \x0bchunked", CHUNKS),
   framed("chunked with a control character", "Transfer-Encoding: chunked\x01", CHUNKS),
   framed("chunked with a NUL", "Transfer-Encoding: chunked\0", CHUNKS),
@@ -192,6 +194,8 @@ export const BAD_REQUESTS: readonly RefusedRow[] = [
 export const OTHER_REFUSALS: readonly RefusedRow[] = [
   { name: "HTTP/2.0", bytes: start("", "GET /node/canary HTTP/2.0")[1], status: 505 },
   { name: "HTTP/3.0", bytes: start("", "GET /node/canary HTTP/3.0")[1], status: 505 },
+  { name: "the line of HTTP/2's preface with fields", bytes: start("", "PRI * HTTP/2.0")[1], status: 505 },
+  { name: "a preface of HTTP/2 that goes wrong", bytes: "PRI * HTTP/2.0\r\n\r\nSN\r\n\r\n", status: 505 },
   { name: "HTTP/0.9", bytes: start("", "GET /node/canary HTTP/0.9")[1], status: 505 },
   ...["gzip", "gzip, chunked", "deflate", "x, chunked"].map((value) => ({
     name: `Transfer-Encoding ${value}`,

@@ -49,6 +49,23 @@ describe("a refused head", () => {
     }
   });
 
+  test.each([
+    "HEAD /node/canary HTTP/2.0\r\n",
+    "HEAD /node/canary http/1.1\r\n",
+    "HEAD /node/canary HTTP/1.1 \r\n",
+    "HEAD canary HTTP/1.1\r\n",
+    "HEAD /node/can\x01ary HTTP/1.1\r\n",
+    "HEAD /node/canary HTTP/1.1\r\nHost: gw.test\r\nX : 1\r\n",
+    "HEAD /node/canary HTTP/1.1\r\nHost: gw.test\r\nHost: gw.test\r\n\r\n",
+  ])("of HEAD is answered without a body: %j", async (bytes) => {
+    const client = await gateway.connect();
+    client.send(bytes);
+    const reply = await client.reply("HEAD");
+    expect([400, 505]).toContain(reply.status);
+    expect((await client.takeRest()).byteLength).toBe(0);
+    client.close();
+  });
+
   test("tells nothing of its own bytes back", async () => {
     const reply = await gateway.once("GET /<script>secret HTTP/1.1\r\nX-Secret : hunter2\r\n\r\n");
     expect(reply.text).not.toMatch(/secret|hunter2|script/i);

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
-import { expectCanary } from "../harness/refusal.ts";
+import { expectCanary, expectJsonError, expectRefused } from "../harness/refusal.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const origin = EchoOrigin.start();
@@ -98,9 +98,26 @@ describe("the prefix guard, with the WAF off,", () => {
     expect(json(await refusedBy(unguarded, target))).toEqual({ error: "403 Forbidden: Path Traversal Disallowed" });
   });
 
+  test("logs prefix_guard_block with the raw target", async () => {
+    const target = "/public/%2e%2e/logged?a=b";
+    await refusedBy(unguarded, target);
+    const event = await unguarded.log(
+      "the block",
+      (line) => line.event === "prefix_guard_block" && line.path === target,
+    );
+    expect(event).toMatchObject({ client_ip: "127.0.0.1", method: "GET", action: "blocked", status: 403 });
+  });
+
   test("lets dot segments within the mount through", async () => {
     expect((await unguarded.once(request("GET /public/js/../app.js"))).text).toBe("1");
     expect((await unguarded.once(request("GET /public/./js/lib.js"))).text).toBe("2");
+  });
+
+  test("finds nothing behind a name that no file system has, though dot segments lead back", async () => {
+    for (const name of ["A".repeat(256), "%41".repeat(300)]) {
+      expect((await unguarded.once(request(`GET /public/${name}/../app.js`))).status).toBe(404);
+    }
+    expect((await unguarded.once(request(`GET /public/${"%41".repeat(255)}/../app.js`))).status).toBe(200);
   });
 
   test("stands behind an exact route", async () => {
@@ -109,5 +126,24 @@ describe("the prefix guard, with the WAF off,", () => {
 
   test("is not for upstream routes", async () => {
     expect((await unguarded.once(request("GET /node/x/../canary"))).status).toBe(200);
+  });
+});
+
+describe("a path with a broken escape or an escaped NUL", () => {
+  const paths = ["/node/%", "/node/a%zz", "/node/%4", "/node/a%00b", "/%zz", "/%00", "/exact%zz", "/public/a%zz.js"];
+  test.each(paths)("%s is 400, the connection closes, and nothing of it reaches the origin", async (path) => {
+    for (const gateway of [guarded, unguarded, detecting]) {
+      const row = { name: path, bytes: request(`GET ${path}`), status: 400 };
+      expectJsonError(await expectRefused(gateway, origin, row));
+    }
+  });
+
+  test("is 403 where the WAF or the guard have more to say", async () => {
+    expect((await guarded.once(request("GET /node/../../%zz"))).status).toBe(403);
+    expect((await unguarded.once(request("GET /public/../%zz"))).status).toBe(403);
+  });
+
+  test("in the query goes through as it came", async () => {
+    expect((await unguarded.once(request("GET /node/canary?a=100%&b=%zz"))).status).toBe(200);
   });
 });

@@ -14,7 +14,7 @@ const origin = EchoOrigin.start();
 const gateway = await startGateway({
   config: {
     server: {
-      header_timeout: "700ms",
+      header_timeout: "2s",
       trusted_proxies: ["198.51.100.0/24"],
       proxy_protocol: { trusted: [BALANCER] },
       ip_rules: { deny: ["192.0.2.66"] },

@@ -69,49 +69,61 @@ describe("a probe", () => {
   });
 });
 
+const NO_OBJECT = "the body must be a JSON object with path, method and headers";
+const METHODS = "method must be GET, HEAD or POST";
+const RELATIVE = "path must be relative, without scheme, host or user info";
+const HEADERS = "header names must be tokens, and values text on one line";
+const INTERNAL = "paths under /internal/ cannot be probed";
+const NO_ROUTE = "no active route takes this path";
+
 describe("is refused", () => {
-  const bad400: [string, unknown][] = [
-    ["no JSON", "{"],
-    ["an array", []],
-    ["no path", { method: "GET" }],
-    ["an empty path", { path: "" }],
-    ["PUT", { path: "/node/canary", method: "PUT" }],
-    ["DELETE", { path: "/node/canary", method: "DELETE" }],
-    ["get in lower case", { path: "/node/canary", method: "get" }],
-    ["an absolute URL", { path: "http://127.0.0.1/node/canary" }],
-    ["a host", { path: "//evil.test/node" }],
-    ["user info", { path: "user@evil.test/node" }],
-    ["a backslash", { path: "/node\\canary" }],
-    ["a line break", { path: "/node/canary HTTP/1.1\r\nX: y" }],
-    ["a NUL", { path: "/node/\u0000" }],
-    ["a header with a line break", { path: "/node/canary", headers: { "X-A": "1\r\nHost: b" } }],
-    ["a header name that is none", { path: "/node/canary", headers: { "X A": "1" } }],
-    ["headers that are no object", { path: "/node/canary", headers: "X: 1" }],
+  const bad400: [string, unknown, string][] = [
+    ["no JSON", "{", NO_OBJECT],
+    ["an array", [], NO_OBJECT],
+    ["no path", { method: "GET" }, "path is missing"],
+    ["an empty path", { path: "" }, "path is missing"],
+    ["PUT", { path: "/node/canary", method: "PUT" }, METHODS],
+    ["DELETE", { path: "/node/canary", method: "DELETE" }, METHODS],
+    ["get in lower case", { path: "/node/canary", method: "get" }, METHODS],
+    ["an absolute URL", { path: "http://127.0.0.1/node/canary" }, RELATIVE],
+    ["a host", { path: "//evil.test/node" }, RELATIVE],
+    ["user info", { path: "user@evil.test/node" }, RELATIVE],
+    ["a backslash", { path: "/node\\canary" }, RELATIVE],
+    ["a line break", { path: "/node/canary HTTP/1.1\r\nX: y" }, RELATIVE],
+    ["a NUL", { path: "/node/\u0000" }, RELATIVE],
+    ["a header with a line break", { path: "/node/canary", headers: { "X-A": "1\r\nHost: b" } }, HEADERS],
+    ["a header name that is none", { path: "/node/canary", headers: { "X A": "1" } }, HEADERS],
+    ["headers that are no object", { path: "/node/canary", headers: "X: 1" }, "headers must be an object"],
   ];
-  test.each(bad400)("with 400: %s", async (_name, body) => {
+  test.each(bad400)("with 400: %s", async (_name, body, message) => {
     const seen = origin.requests.length;
     const reply = await call(body);
-    expect([reply.status, json<{ error: string }>(reply).error]).toEqual([400, "400 Bad Request"]);
+    expect([reply.status, json(reply)]).toEqual([400, { error: "400 Bad Request", message }]);
+    expect(reply.fields.get("content-type")).toBe("application/json");
     expect(origin.requests.length).toBe(seen);
   });
 
-  const bad403: [string, unknown][] = [
-    ["/internal/", { path: "/internal/api/status" }],
-    ["/internal/ by dot segments", { path: "/node/../internal/api/status" }],
-    ["/internal/ encoded", { path: "/%69nternal/api/status" }],
-    ["/internal/ encoded twice", { path: "/%2569nternal/api/status" }],
-    ["/internal/ behind double slashes", { path: "/node/..//internal/api/status" }],
-    ["itself", { path: "/internal/api/proxy-test", method: "POST" }],
-    ["/metrics", { path: "/metrics" }],
-    ["a path of no route", { path: "/nowhere" }],
-    ...["X-Authenticated-User", "x-admin", "X-User", "x-remote-user"].map((name): [string, unknown] => [
-      name,
-      { path: "/node/canary", headers: { [name]: "root" } },
-    ]),
+  const bad403: [string, unknown, string][] = [
+    ["/internal/", { path: "/internal/api/status" }, INTERNAL],
+    ["/internal/ by dot segments", { path: "/node/../internal/api/status" }, INTERNAL],
+    ["/internal/ encoded", { path: "/%69nternal/api/status" }, INTERNAL],
+    ["/internal/ encoded twice", { path: "/%2569nternal/api/status" }, INTERNAL],
+    ["/internal/ behind double slashes", { path: "/node/..//internal/api/status" }, INTERNAL],
+    ["itself", { path: "/internal/api/proxy-test", method: "POST" }, INTERNAL],
+    ["/metrics", { path: "/metrics" }, NO_ROUTE],
+    ["a path of no route", { path: "/nowhere" }, NO_ROUTE],
+    ...["X-Authenticated-User", "x-admin", "X-User", "x-remote-user", "X_Admin", "x_remote-user"].map(
+      (name): [string, unknown, string] => [
+        name,
+        { path: "/node/canary", headers: { [name]: "root" } },
+        `the header ${name.toLowerCase().replaceAll("_", "-")} cannot be probed with`,
+      ],
+    ),
   ];
-  test.each(bad403)("with 403: %s", async (_name, body) => {
+  test.each(bad403)("with 403: %s", async (_name, body, message) => {
     const seen = origin.requests.length;
-    expect((await call(body)).status).toBe(403);
+    const reply = await call(body);
+    expect([reply.status, json(reply)]).toEqual([403, { error: "403 Forbidden", message }]);
     expect(origin.requests.length).toBe(seen);
   });
 
@@ -126,7 +138,11 @@ describe("is refused", () => {
   });
 
   test("a page of another origin", async () => {
-    expect((await call({ path: "/health" }, ["Origin: http://evil.test"])).status).toBe(403);
+    for (const foreign of ["http://evil.test", "null", "http://gw.test.evil.test", "http://gw.test:81"]) {
+      const reply = await call({ path: "/health" }, [`Origin: ${foreign}`]);
+      const message = "not from a page of another origin";
+      expect([reply.status, json(reply)]).toEqual([403, { error: "403 Forbidden", message }]);
+    }
     expect((await call({ path: "/health" }, ["Origin: http://gw.test"])).status).toBe(200);
   });
 

@@ -83,6 +83,20 @@ describe("a chunked body", () => {
     }
   });
 
+  test("reaches the origin in chunks of 32 KB at most in passthrough mode", async () => {
+    origin.on("/chunks", async (call) => {
+      const { bytes, chunks } = await call.body();
+      call.reply("200 OK", [], JSON.stringify({ length: bytes.byteLength, chunks }));
+    });
+    const body = random.bytes(1024 * 1024);
+    const reply = await gateway.once(
+      request("POST /through/chunks", ["Transfer-Encoding: chunked"], chunked(body, 1 << 20)),
+    );
+    const { length, chunks } = json<{ length: number; chunks: number }>(reply);
+    expect(length).toBe(1024 * 1024);
+    expect(chunks).toBeGreaterThanOrEqual(32);
+  });
+
   test("is judged by its coding's name in any case", async () => {
     const bytes = request("POST /node/echo", ["Transfer-Encoding: CHUNKED"], chunked("hello"));
     expect(json<Echo>(await gateway.once(bytes)).length).toBe(5);

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -11,7 +12,7 @@ const worse = EchoOrigin.start();
 const dead = { url: `http://127.0.0.1:${freePort()}` };
 // Nothing is kept open, so that no failure is that of a stale connection.
 const proxy = { transport: { max_idle_conns: 0 } };
-const timeouts = { response_header: "150ms" };
+const timeouts = { response_header: "600ms" };
 const never = { circuit_breaker: { enabled: false } };
 
 const gateway = await startGateway({
@@ -157,7 +158,9 @@ describe("nothing is sent twice", () => {
     ["where no retries are allowed", request("GET /none/reset"), 502],
   ] as const)("%s", async (_name, bytes, status) => {
     expect((await gateway.once(bytes)).status).toBe(status);
-    expect([bad.requests.length, good.requests.length]).toEqual([1, 0]);
+    // A busy origin may see the request after the gateway has given it up.
+    await eventually(() => expect(bad.requests.length).toBe(1));
+    expect(good.requests.length).toBe(0);
   });
 });
 

@@ -99,8 +99,8 @@ describe("while it drains", () => {
   test("a body on its way is still taken", async () => {
     const gateway = await start();
     const client = await gateway.connect();
-    client.send(request("POST /node/echo", ["Content-Length: 10"], "01234"));
-    await origin.until("the request", () => origin.requestsFor("/echo").at(-1));
+    client.send(request("POST /node/on-its-way", ["Content-Length: 10"], "01234"));
+    await origin.until("the request", () => origin.requestsFor("/on-its-way").at(-1));
     gateway.signal("SIGTERM");
     await refusesConnections(gateway);
     client.send("56789");

@@ -2,6 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DEMO_PORTS } from "../../src/demo/origin.ts";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 
@@ -17,6 +20,47 @@ describe("a second gateway on the same port", () => {
     expect(second.stdout + second.stderr).not.toMatch(/\n\s+at /);
     for (let i = 0; i < 10; i++) expect((await first.once(request("GET /health"))).status).toBe(200);
     await first.stop();
+  });
+});
+
+test("a demo port that is taken is told of and left to whoever has it, and the gateway serves", async () => {
+  // Another demo on this machine may have some of them already.
+  const held = DEMO_PORTS.flatMap((port) => {
+    try {
+      return [Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response("not the demo") })];
+    } catch {
+      return [];
+    }
+  });
+  const gateway = await startGateway({
+    args: ["--demo"],
+    routes: held.map(({ url, port }) => upstream(`/${port}`, { url: url.origin })),
+  });
+  try {
+    for (const { port } of held) {
+      const said = `edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo`;
+      await eventually(() => expect(gateway.errors.lines).toContain(said));
+      expect((await gateway.once(request(`GET /${port}/x`))).text).toBe("not the demo");
+    }
+    await gateway.stop();
+  } finally {
+    gateway.kill();
+    for (const server of held) await server.stop(true);
+  }
+});
+
+describe("a machine without a temporary folder", () => {
+  test("is told of when the gateway starts, and gets 503 for large chunked bodies", async () => {
+    const origin = EchoOrigin.start();
+    const gateway = await startGateway({ routes: [upstream("/node", origin)], env: { TMPDIR: "/nowhere" } });
+    const line = await gateway.log("the note", (one) => one.event === "start");
+    expect(String(line.note)).toContain("chunked request bodies over 1 MiB get 503");
+    const chunk = `${(2_000_000).toString(16)}\r\n${"a".repeat(2_000_000)}\r\n0\r\n\r\n`;
+    const head = "POST /node/echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    expect((await gateway.once(Buffer.from(head + chunk))).status).toBe(503);
+    expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
+    await gateway.stop();
+    origin.stop();
   });
 });
 
@@ -50,6 +94,14 @@ describe("a wrong configuration", () => {
     expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringMatching(/routes\.yaml:\d+:\d+: .*dir/)]);
   });
 
+  test("may be a host name that nobody knows", async () => {
+    const run = await runEdge(SERVE, { config: { server: { host: "no-such-host.invalid", port: freePort() } } });
+    expect([run.code, run.stdout + run.stderr]).toEqual([
+      1,
+      expect.stringMatching(/no-such-host\.invalid:\d+: ENOTFOUND/),
+    ]);
+  });
+
   test("may be a file that was named and is not there", async () => {
     const run = await runEdge(["serve", "--config", "absent.yaml"]);
     expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringContaining("absent.yaml")]);
@@ -75,6 +127,11 @@ describe("the command line", () => {
       const run = await runEdge(args);
       expect([run.code, run.stdout + run.stderr]).toEqual([0, expect.stringContaining("serve")]);
     }
+  });
+
+  test("help shows every key of both files", async () => {
+    expect((await runEdge(["help", "config"])).stdout).toContain("allowed_origins:");
+    expect((await runEdge(["help", "routes"])).stdout).toContain("health_check:");
   });
 
   test("init writes both files once and never over them", async () => {

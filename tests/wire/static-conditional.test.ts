@@ -130,9 +130,10 @@ test("a file that shrinks while it is sent never gives a clean short body", asyn
   const size = 64 * 1024 * 1024;
   writeFileSync(path, Buffer.alloc(size, "x"));
   const client = await gateway.connect();
-  client.hold();
   client.send(request("GET /static/shrinking.bin"));
-  await Bun.sleep(100);
+  // The file is open once its first bytes are here; most of it is still on the disk then.
+  await client.until("the first bytes", () => (client.receivedBytes > 0 ? true : undefined));
+  client.hold();
   writeFileSync(path, "short");
   client.release();
   const outcome = await client.reply().catch(() => null);

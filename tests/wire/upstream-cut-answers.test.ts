@@ -2,12 +2,16 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EndedEarly } from "../harness/byte-socket.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { json, request } from "../harness/raw-client.ts";
 import type { OriginScript } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const origin = EchoOrigin.start();
-const gateway = await startGateway({ routes: [upstream("/node", origin, { timeouts: { idle: "300ms" } })] });
+const gateway = await startGateway({
+  config: { server: { security_headers: { enabled: true } } },
+  routes: [upstream("/node", origin, { timeouts: { idle: "300ms" } })],
+});
 afterAll(() => stopAll(gateway, origin));
 
 const OK = "HTTP/1.1 200 OK\r\n";
@@ -62,6 +66,27 @@ describe("an answer is never a clean short one when the origin", () => {
     for (let i = 1; i <= 3; i++) {
       expect(json(await gateway.once(request("GET /node/canary")))).toMatchObject({ sequence: before + i });
     }
+  });
+  const AT_ONCE = ["zz\r\n", "5\r\nhello\r\nzz\r\n", "5\r\nhelloXX", "0\r\nno colon here\r\n\r\n", "+5\r\nhello\r\n"];
+  test.each(AT_ONCE)("sends it malformed and whole (%j): nothing has been sent, so it is 502", async (body) => {
+    origin.on("/cut", (call) => call.send(`${CHUNKED}${body}`));
+    const client = await gateway.connect();
+    const reply = await client.exchange(request("GET /node/cut"));
+    expect([reply.status, json(reply)]).toEqual([502, { error: "502 Bad Gateway", message: "upstream unavailable" }]);
+    expect(reply.text).not.toContain("hello");
+    expect(reply.fields.get("x-content-type-options")).toBe("nosniff");
+    // The connection to the client is in order, and behind it nothing is left of the answer.
+    expect((await client.exchange(request("GET /node/canary"))).status).toBe(200);
+    client.close();
+  });
+
+  test.each(AT_ONCE)("sends it malformed and whole (%j) to a client of HTTP/2: 502 as well", async (body) => {
+    origin.on("/cut", (call) => call.send(`${CHUNKED}${body}`));
+    const client = await H2Client.connect(gateway.port);
+    const reply = await client.request(head("GET", "/node/cut"));
+    expect([reply.status, reply.isEnded, reply.text.includes("hello")]).toEqual([502, true, false]);
+    expect((await client.request(head("GET", "/node/canary"))).status).toBe(200);
+    client.close();
   });
 
   test("cuts it, seen by an HTTP/1.0 client, whose answer has no other end", async () => {

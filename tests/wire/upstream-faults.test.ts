@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
 import type { OriginScript } from "../harness/scripted-origin.ts";
@@ -120,28 +121,51 @@ describe("502, and the client's connection goes on, when the origin", () => {
   });
 });
 
+describe("the log says what a 502 keeps to itself", () => {
+  test.each([
+    ["/refused", "ECONNREFUSED"],
+    ["/unknown", "ENOTFOUND"],
+  ])("%s: %s", async (prefix, reason) => {
+    expectUnavailable(await gateway.once(request(`GET ${prefix}/why`)));
+    const line = await gateway.log(
+      `why ${prefix} fails`,
+      (one) => one.event === "upstream_failed" && one.reason === reason,
+    );
+    expect(String(line.upstream)).toStartWith("http://");
+    const access = await gateway.log(
+      "its access line",
+      (one) => one.event === "access" && one.path === `${prefix}/why`,
+    );
+    expect(access).toMatchObject({ status: 502, fault: "upstream_unavailable" });
+  });
+});
+
 describe("504 when the origin", () => {
   test("does not answer in time, and its late answer goes to nobody", async () => {
+    const answered = Promise.withResolvers<void>();
     origin.on("/late", async (call) => {
       call.takeOver();
-      await Bun.sleep(500);
+      await answered.promise;
       call.send(`${OK}Content-Length: 4\r\n\r\nlate`);
     });
     const client = await gateway.connect();
     const reply = await client.exchange(request("GET /node/late"));
     expect([reply.status, json(reply)]).toEqual([504, { error: "504 Gateway Timeout", message: expect.any(String) }]);
+    answered.resolve();
     for (let i = 0; i < 8; i++) {
       const echo = json<Echo>(await client.exchange(request(`GET /node/echo?n=${i}`)));
       expect(echo.target).toBe(`/echo?n=${i}`);
-      await Bun.sleep(80);
+      await Bun.sleep(20);
     }
     client.close();
   });
 
   test("trickles a head without end", async () => {
+    let hasBegun = false;
     let isGone = false;
     origin.on("/trickle", async (call) => {
       const connection = call.takeOver();
+      hasBegun = true;
       call.send(OK);
       while (connection.ending === "open" && !connection.isClosed) {
         call.send("X-A: 1\r\n");
@@ -149,7 +173,11 @@ describe("504 when the origin", () => {
       }
       isGone = true;
     });
-    expect((await gateway.once(request("GET /node/trickle"))).status).toBe(504);
+    // On a machine that stands still the time may be over before the origin has looked.
+    await eventually(async () => {
+      expect((await gateway.once(request("GET /node/trickle"))).status).toBe(504);
+      expect(hasBegun).toBe(true);
+    });
     await origin.until("the gateway to hang up", () => isGone || undefined);
   });
 });

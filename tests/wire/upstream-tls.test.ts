@@ -1,11 +1,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { makeCertificate } from "../harness/certificate.ts";
+import type { ClientHello } from "../../src/proto/tls/client-hello.ts";
+import { daysFromNow, makeCertificate, TestAuthority } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
+import { readHello } from "../unit/tls/read-hello.ts";
 
+const past = await TestAuthority.make("past").then(async (authority) => ({
+  authority: authority.cert,
+  ...(await authority.issue({ notBefore: daysFromNow(-9), notAfter: daysFromNow(-2) })),
+}));
 const good = await makeCertificate();
 const wrongName = await makeCertificate([{ type: "dns", value: "other.test" }]);
 
@@ -66,6 +72,99 @@ describe("an https target", async () => {
     const reply = await gateway.once(request("GET /silent/canary"));
     expect([reply.status, json(reply).error]).toEqual([504, "504 Gateway Timeout"]);
   });
+
+  test.each([
+    ["/untrusted", origin.port, /SELF_SIGNED|UNABLE_TO/],
+    ["/impostor", impostor.port, /ALTNAME/],
+    ["/not-tls", plain.port, /^E/],
+    ["/silent", silent.port, /^timeout$/],
+  ])("has the reason in the log: %s", async (prefix, port, reason) => {
+    await gateway.once(request(`GET ${prefix}/why`));
+    const line = await gateway.log(
+      `why ${prefix} fails`,
+      (one) => one.event === "upstream_failed" && String(one.upstream).endsWith(`:${port}`),
+    );
+    expect(String(line.reason)).toMatch(reason);
+  });
+});
+
+describe("an https target that asks for a certificate", async () => {
+  const authority = await TestAuthority.make("clients");
+  const stranger = await TestAuthority.make("strangers");
+  const [right, wrong] = await Promise.all([authority.issue(), stranger.issue()]);
+  const origin = EchoOrigin.start({
+    tls: { ...good, ca: authority.cert, requestCert: true, rejectUnauthorized: true },
+  });
+  const gateway = await startGateway({
+    routes: [
+      upstream("/right", origin, { tls: { ca_file: "good.pem", cert_file: "right.pem", key_file: "right.key" } }),
+      upstream("/wrong", origin, { tls: { ca_file: "good.pem", cert_file: "wrong.pem", key_file: "wrong.key" } }),
+      upstream("/none", origin, { tls: { ca_file: "good.pem" } }),
+    ],
+    files: {
+      "good.pem": good.cert,
+      "right.pem": right.cert,
+      "right.key": right.key,
+      "wrong.pem": wrong.cert,
+      "wrong.key": wrong.key,
+    },
+  });
+  afterAll(() => stopAll(gateway, origin));
+
+  test.each([
+    ["gets it", "/right", 200],
+    ["is not served with another", "/wrong", 502],
+    ["is not served without one", "/none", 502],
+  ])("%s", async (_name, prefix, status) => {
+    expect((await gateway.once(request(`GET ${prefix}/canary`))).status).toBe(status);
+  });
+});
+
+describe("an https target", async () => {
+  const old = startOldServer();
+  const expired = EchoOrigin.start({ tls: { cert: past.cert, key: past.key } });
+  const hellos: ClientHello[] = [];
+  const listening = startHelloServer(hellos);
+  const elsewhere = EchoOrigin.start({ tls: wrongName });
+  const checked = {
+    tls: { insecure_skip_verify: true },
+    health_check: { path: "/health", interval: "100ms", unhealthy_threshold: 1, healthy_threshold: 1 },
+  };
+  const gateway = await startGateway({
+    routes: [
+      upstream("/old", { url: `https://127.0.0.1:${old.port}` }, { tls: { insecure_skip_verify: true } }),
+      upstream("/expired", expired, { tls: { ca_file: "expired.pem" } }),
+      upstream("/address", { url: `https://127.0.0.1:${listening.port}` }),
+      upstream("/name", { url: `https://localhost:${listening.port}` }),
+      upstream("/other-name", { url: `https://localhost:${listening.port}` }, { tls: { server_name: "Other.Test" } }),
+      upstream("/checked", elsewhere, checked),
+    ],
+    files: { "expired.pem": past.authority },
+  });
+  afterAll(async () => {
+    await stopAll(gateway, expired, elsewhere);
+    old.stop(true);
+    listening.stop(true);
+  });
+
+  test.each(["/old", "/expired"])("is 502 through %s", async (prefix) => {
+    expect((await gateway.once(request(`GET ${prefix}/canary`))).status).toBe(502);
+  });
+
+  test.each([
+    ["/address", ""],
+    ["/name", "localhost"],
+    ["/other-name", "other.test"],
+  ])("is asked for by its name, and never by an address: %s", async (prefix, name) => {
+    hellos.length = 0;
+    expect((await gateway.once(request(`GET ${prefix}/canary`))).status).toBe(502);
+    expect(new Set(hellos.map((hello) => hello.serverName))).toEqual(new Set([name]));
+  });
+
+  test("that is not verified is not verified by health checks either", async () => {
+    await elsewhere.until("two checks", () => (elsewhere.requestsFor("/health").length > 1 ? true : undefined));
+    expect((await gateway.once(request("GET /checked/canary"))).status).toBe(200);
+  });
 });
 
 /** A server that does not understand TLS: it answers anything with these bytes, or says nothing. */
@@ -74,5 +173,26 @@ function startDeafServer(answer: string) {
     hostname: "127.0.0.1",
     port: 0,
     socket: { data: (socket) => void (answer === "" || socket.end(answer)) },
+  });
+}
+
+/** A server that speaks TLS 1.1 at most. */
+function startOldServer() {
+  const versions = { minVersion: 0x0301, maxVersion: 0x0302 };
+  return Bun.listen({ hostname: "127.0.0.1", port: 0, tls: { ...good, ...versions } as never, socket: { data() {} } });
+}
+
+/** A server that reads each ClientHello and goes away. */
+function startHelloServer(hellos: ClientHello[]) {
+  return Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, chunk): void {
+        const { hello } = readHello([chunk]);
+        if (hello !== null) hellos.push(hello);
+        socket.end();
+      },
+    },
   });
 }

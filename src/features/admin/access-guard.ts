@@ -4,21 +4,26 @@ import { Fault } from "../../core/fault.ts";
 import { isLoopback } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import { requestHost, takesHost } from "../../message/request-host.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { isLocalName } from "./local-name.ts";
 
 /**
  * Who may see `/internal/*` and `/metrics`. Decisions, "Access": loopback peers and the networks of `internal_api.allow`,
  * judged on the TCP peer and never on a header; all others get 403. With `internal_api.token` set, those who may come
  * must also show it (401 otherwise), those on this machine included: what reaches the gateway through another proxy
- * here comes from loopback too.
+ * here comes from loopback too. Without one, peers on this machine must also call the gateway by a name that no page of the
+ * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
  */
 export class AccessGuard {
   private readonly networks: NetworkSet;
+  private readonly hosts: readonly string[];
   private readonly tokenDigest: Buffer | null;
 
-  constructor(config: Pick<InternalApiConfig, "allow" | "token">) {
+  constructor(config: Pick<InternalApiConfig, "allow" | "hosts" | "token">) {
     this.networks = new NetworkSet(config.allow);
+    this.hosts = config.hosts;
     this.tokenDigest = config.token === "" ? null : digest(config.token);
   }
 
@@ -34,13 +39,22 @@ export class AccessGuard {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
     }
-    if (this.tokenDigest === null || this.showsToken(ex, this.tokenDigest)) return true;
+    if (this.tokenDigest === null) return this.isCalledRightly(ex);
+    if (this.showsToken(ex, this.tokenDigest)) return true;
     ex.sink.fixed(ex, UNAUTHORIZED);
     return false;
   }
 
   private knows(address: string): boolean {
     return isLoopback(address) || this.networks.has(address);
+  }
+
+  private isCalledRightly(ex: Exchange): boolean {
+    if (!isLoopback(ex.client.address)) return true;
+    const host = requestHost(ex.request);
+    if (isLocalName(host) || (this.hosts.length > 0 && takesHost(this.hosts, host))) return true;
+    ex.sink.fixed(ex, MISNAMED);
+    return false;
   }
 
   private showsToken(ex: Exchange, expected: Buffer): boolean {
@@ -60,6 +74,7 @@ function digest(token: string): Buffer {
 
 /** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
 const BEARER = /^bearer +(\S+)$/i;
+const MISNAMED = jsonReply(403, errorBody(403, "not under this host name: internal_api.hosts does not name it"));
 const UNAUTHORIZED = jsonReply(401, errorBody(401, "a bearer token is needed"), [
   ["WWW-Authenticate", 'Bearer realm="edge"'],
 ]);

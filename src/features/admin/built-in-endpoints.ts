@@ -3,6 +3,7 @@ import type { AccessGuard } from "./access-guard.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
 import type { HealthHandler } from "./health-handler.ts";
 import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
+import { type Purge, PurgeHandler } from "./purge-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
 /** A built-in endpoint: an exact path. */
@@ -22,6 +23,7 @@ export function builtInEndpoints(
   guard: AccessGuard,
   port: ControlPort,
   probes: ProbePorts,
+  purge: Purge | null,
 ): readonly BuiltInEndpoint[] {
   const internal = (path: string, what: string): BuiltInEndpoint => ({
     path,
@@ -43,6 +45,12 @@ export function builtInEndpoints(
       methods: ["POST"],
       internal: true,
       handler: new ProxyTestHandler(guard, probes),
+    },
+    {
+      path: "/internal/api/cache/purge",
+      methods: ["POST"],
+      internal: true,
+      handler: new PurgeHandler(guard, purge),
     },
   ];
 }

@@ -84,7 +84,8 @@ function readHeaders(given: unknown): [string, string][] | ProbeRefusal {
     return refuse(400, "headers must be an object");
   const kept: [string, string][] = [];
   for (const [name, value] of Object.entries(given)) {
-    const lower = name.toLowerCase();
+    // Origins that read fields as CGI does take `_` for `-`.
+    const lower = name.toLowerCase().replaceAll("_", "-");
     if (IDENTITY.includes(lower)) return refuse(403, `the header ${lower} cannot be probed with`);
     if (typeof value !== "string" || !isToken(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
       return refuse(400, "header names must be tokens, and values text on one line");

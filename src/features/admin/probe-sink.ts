@@ -17,6 +17,7 @@ export interface ProbeResult {
 
 /** Takes the answer to a probe, up to a limit, in place of a client. */
 export class ProbeSink implements ReplySink {
+  readonly returnsBytes = true;
   private readonly maxBytes: number;
   private readonly done: (result: ProbeResult) => void;
   private readonly pieces: Buffer[] = [];

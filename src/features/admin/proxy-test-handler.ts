@@ -1,13 +1,13 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
 import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { type Handler, type Pipeline, Verdict } from "../../message/pipeline.ts";
 import type { BodySink, ReplySource } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { readProbe } from "./probe-request.ts";
 import { ProbeSink } from "./probe-sink.ts";
 
@@ -18,6 +18,8 @@ export interface ProbePorts {
   readonly maxResponseBytes: number;
   /** Whether a route takes this path: an active prefix, /health or /api/status. */
   isProbed(canonicalPath: string, head: RequestHead): boolean;
+  /** The way down that a client's request takes; the call itself may have come by another. */
+  pipeline(): Pipeline;
 }
 
 /** `POST /internal/api/proxy-test`: sends a probe through the gateway's own pipeline. Spec, "Proxy-test". */
@@ -124,19 +126,10 @@ class ProxyTestCall implements BodySink, ReplySource {
       this.probe = null;
       caller?.sink.fixed(caller, jsonReply(200, result));
     });
-    probe.open(sink, this.ports.idle.flow, ex.client, ex.pipeline);
-    ex.pipeline.start(probe);
+    const pipeline = this.ports.pipeline();
+    probe.open(sink, this.ports.idle.flow, ex.client, pipeline);
+    pipeline.start(probe);
   }
 }
 
-/** Decisions, "Access": a page of another origin cannot make the gateway act. */
-function isForeign(head: RequestHead): boolean {
-  const index = head.headers.find(HeaderId.Origin);
-  if (index < 0) return false;
-  const origin = head.headers.valueText(index).toLowerCase();
-  const own = head.authority().toLowerCase();
-  return origin !== `http://${own}` && origin !== `https://${own}`;
-}
-
-const FOREIGN = jsonReply(403, errorBody(403, "not from a page of another origin"));
 const TOO_LARGE = jsonReply(400, errorBody(400, "Request body exceeds maximum allowed size of 64KB"));

@@ -9,19 +9,30 @@ import type {
 } from "../../config/route-config.ts";
 import type { RateLimitConfig, RuntimeConfig } from "../../config/runtime-config.ts";
 
+/** A route of a sidecar's listener: the application behind the inbound one, the splits of the outbound one. */
+export interface ListenerRoute {
+  readonly listener: string;
+  readonly route: UpstreamRouteConfig;
+}
+
 /** Says how a target of a route (null for a transcoded one) stands, such as `CLOSED`. Spec, "Upstream node status". */
 export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
 
 /**
  * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
  * Spec, "Built-in endpoints"; decisions, "Built-in endpoints". An empty `methods` or `host` is "any". Secret header values
- * are masked.
+ * are masked. Routes of a sidecar have the type `sidecar`, and name their `listener`.
  */
-export function routeList(config: RuntimeConfig, statusOf: TargetStatus): object {
+export function routeList(
+  config: RuntimeConfig,
+  statusOf: TargetStatus,
+  ofSidecar: readonly ListenerRoute[] = [],
+): object {
   const transcoded = config.transcoder.enabled ? config.transcoder.routes : [];
   const routes = [
     ...config.routes.map((route) => describeRoute(route, statusOf)),
     ...transcoded.map((route) => describeTranscoded(route, config.transcoder.maxBodyBytes, statusOf)),
+    ...ofSidecar.map(({ listener, route }) => ({ ...describeRoute(route, statusOf), type: "sidecar", listener })),
   ];
   return { total: routes.length, routes };
 }

@@ -9,6 +9,7 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
+import { dirname, join, resolve } from "node:path/posix";
 import { FileIdentity } from "./file-identity.ts";
 
 /** What lies at a path below the root. */
@@ -125,11 +126,11 @@ export class ContainedRoot {
         const path = this.pathOf(slash < 0 ? relative : relative.slice(0, slash));
         const stat = lstatSync(path, { throwIfNoEntry: false });
         if (stat === undefined) return false;
-        if (stat.isSymbolicLink() && !this.isWithin(realpathSync(path, "buffer").latin1Slice())) return true;
+        if (stat.isSymbolicLink() && !this.isWithin(destinationOf(path))) return true;
         if (slash < 0) return false;
       }
     } catch {
-      // A dangling or circular link, a name too long: it leads nowhere.
+      // A circle of links, a name too long: it leads nowhere.
       return false;
     }
   }
@@ -149,6 +150,35 @@ export class ContainedRoot {
     return Buffer.concat([this.dirBytes, Buffer.from(relative, "latin1")]);
   }
 }
+
+/**
+ * Where a link leads, one character a byte: the real path of what is there, or of what would be. Throws for a circle.
+ */
+function destinationOf(link: Buffer): string {
+  let path = link.latin1Slice();
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const real = realOf(path);
+    const bytes = Buffer.from(real, "latin1");
+    if (lstatSync(bytes, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return real;
+    path = resolve(dirname(real), readlinkSync(bytes, "buffer").latin1Slice());
+  }
+  throw new Error("a circle of links");
+}
+
+/** The path with the real path of its folder, as far up as there is one. */
+function realOf(path: string): string {
+  const folder = dirname(path);
+  if (folder === path) return path;
+  const name = path.slice(folder === "/" ? 1 : folder.length + 1);
+  try {
+    return join(realpathSync(Buffer.from(folder, "latin1"), "buffer").latin1Slice(), name);
+  } catch {
+    return join(realOf(folder), name);
+  }
+}
+
+/** As the kernel has it. */
+const MAX_LINKS = 40;
 
 /** What an error of the system says of a path. */
 function foundByError(error: unknown): Found {

@@ -6,7 +6,10 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { type Handler, Verdict } from "../../message/pipeline.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { hasEndlessSegment, holdsDotSegment, MAX_NAME_BYTES } from "../../proto/target/dot-segments.ts";
+import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { ContainedRoot, Found } from "./contained-root.ts";
 import { contentTypeOf } from "./content-type.ts";
 import type { FileCache, FileEntry, FileShelf } from "./file-cache.ts";
@@ -41,7 +44,7 @@ export interface FilePorts {
 }
 
 /** How long an entry is believed before the disk is asked again. */
-const RECHECK_MS = 1000;
+const RECHECK_MS = 100;
 /** Answers begun for one request, while the file changes between two looks at it. */
 const ANSWER_ATTEMPTS = 3;
 /** The fallback's key on the shelf; no path is empty. */
@@ -91,6 +94,10 @@ export class FileHandler implements Handler {
     const path = requestPath(ex.request, ex.canonicalPath);
     if (path === "") {
       ex.sink.abort(ex, Fault.BadTarget);
+      return Verdict.Done;
+    }
+    if (ex.canonicalPath !== "" && leadsThroughNothing(ex.request)) {
+      ex.sink.fixed(ex, NOT_FOUND);
       return Verdict.Done;
     }
     const entry = this.seenEntry(path);
@@ -175,6 +182,13 @@ export class FileHandler implements Handler {
     const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
     return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
   }
+}
+
+/** Whether dot segments lead back out of a name that no file system has: padding against naive resolvers, so no file. */
+function leadsThroughNothing(request: RequestHead): boolean {
+  if (request.pathTo - request.pathFrom <= MAX_NAME_BYTES) return false;
+  const path = decodeOnce(request.path());
+  return hasEndlessSegment(path) && holdsDotSegment(path);
 }
 
 function refuse(ex: Exchange, found: Found): void {

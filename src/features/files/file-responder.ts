@@ -5,7 +5,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { Framing } from "../../message/request-head.ts";
-import { ByteRange, RangeVerdict } from "./byte-range.ts";
+import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { type ContainedRoot, Found } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";

@@ -1,8 +1,8 @@
 import { readSync } from "node:fs";
 import { FixedReply } from "../../message/fixed-reply.ts";
+import { httpDateText } from "../../proto/semantics/http-date.ts";
 import { CODING_NAMES, Coding } from "./content-coding.ts";
 import { FileIdentity } from "./file-identity.ts";
-import { httpDateText } from "./http-date.ts";
 import type { Validators } from "./precondition.ts";
 
 /** Files up to this size are held in memory; larger ones are read for each request. */

@@ -1,6 +1,6 @@
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
-import { parseHttpDate } from "./http-date.ts";
+import { parseHttpDate } from "../../proto/semantics/http-date.ts";
 
 /** What a request's conditions say of the selected representation. */
 export const enum Precondition {

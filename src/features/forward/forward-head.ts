@@ -1,13 +1,14 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
-import { MAX_VIA_HOPS } from "../../core/limits.ts";
+import { MAX_CLIENT_CERT_CHARS, MAX_VIA_HOPS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import type { Target } from "../../message/target.ts";
-import { copyFields, dropTable, fieldsBound } from "../../proto/h1/field-copy.ts";
+import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
+import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 
 /** What a route says of the heads it forwards. */
@@ -18,15 +19,18 @@ export interface ForwardHeadSettings {
 
 /** Bytes that `encodeForwardHead` may add to what came from the client. */
 const OWN_BOUND = 640;
+/** Bytes of a line `X-Forwarded-Client-Cert` beside its value. */
+const CERTIFICATE_LINE_BOUND = 32;
 
 /** Bytes that `encodeForwardHead` may write at most. */
 export function forwardHeadBound(ex: Exchange, target: Target): number {
   const head = ex.request;
   const path = head.targetTo - head.targetFrom + ex.forwardPath.length;
   const host = head.hostIndex < 0 ? head.authorityTo - head.authorityFrom : 0;
-  const fixed = OWN_BOUND + target.basePath.length + target.upstream.authority.length;
+  const certificate = ex.client.identity === null ? 0 : MAX_CLIENT_CERT_CHARS + CERTIFICATE_LINE_BOUND;
+  const fixed = OWN_BOUND + target.basePath.length + target.upstream.authority.length + certificate;
   // Host is written as Host and as X-Forwarded-Host; X-Forwarded-For may be copied and appended to.
-  return fixed + path + host * 2 + fieldsBound(head.headers) * 2 + (head.methodTo - head.methodFrom);
+  return fixed + path + host * 2 + head.headers.lineBytes * 2 + (head.methodTo - head.methodFrom);
 }
 
 /**
@@ -49,7 +53,7 @@ export function encodeForwardHead(
   const keepsHost = settings.preserveHost && (head.hostIndex >= 0 || head.authorityTo > head.authorityFrom);
   at = writeHost(head, keepsHost ? "" : target.upstream.authority, out, at);
   at = copyFields(out, at, head.headers, upgrade ? DROP_ON_UPGRADE : DROP);
-  if (head.framing === Framing.Length || (head.framing === Framing.None && expectsBody(head.method))) {
+  if (head.framing === Framing.Length || (head.framing === Framing.None && saysNone(head))) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
     at = crlf(out, writeDecimal(out, at, head.contentLength));
   } else if (head.framing === Framing.Chunked) {
@@ -132,7 +136,8 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
     at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
-  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\nX-Forwarded-Host: `;
+  const { certificateLine } = ex.client;
+  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n${certificateLine}X-Forwarded-Host: `;
   return at + out.latin1Write(text, at);
 }
 
@@ -142,16 +147,20 @@ function protoOf(ex: Exchange): string {
   return ex.client.tls ? "https" : "http";
 }
 
+/** Whether `trailers` stands in TE, alone or among codings, which are for this hop. Decisions §3. */
 function acceptsTrailers(headers: HeaderBlock): boolean {
-  const index = headers.find(HeaderId.Te);
-  return (
-    index >= 0 && equalsLower(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!, TRAILERS)
-  );
+  const { bytes, spans } = headers;
+  for (let i = headers.find(HeaderId.Te); i >= 0; i = headers.find(HeaderId.Te, i + 1)) {
+    const tokens = new ListTokens(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+    while (tokens.next()) if (equalsLower(bytes, tokens.from, tokens.to, TRAILERS)) return true;
+  }
+  return false;
 }
 
-/** RFC 9110 §8.6: a length of 0 is sent where the method gives a body meaning. */
-function expectsBody(method: Method): boolean {
-  return method === Method.Post || method === Method.Put || method === Method.Patch;
+/** RFC 9110 §8.6: a length of 0 is sent where the method gives a body meaning, and where the client has said it. */
+function saysNone({ method, headers }: RequestHead): boolean {
+  const expectsBody = method === Method.Post || method === Method.Put || method === Method.Patch;
+  return expectsBody || headers.find(HeaderId.ContentLength) >= 0;
 }
 
 function crlf(out: Buffer, at: number): number {
@@ -175,28 +184,6 @@ const TRAILERS: Uint8Array = latin1("trailers");
 const HTTP2 = /^(h2c?|http\/2(\..*)?)$/i;
 
 /** Hop-by-hop fields (RFC 9110 §7.6.1), what the gateway writes itself, and what only a trusted hop may say. */
-const DROPPED: readonly HeaderId[] = [
-  HeaderId.Host,
-  HeaderId.Connection,
-  HeaderId.ContentLength,
-  HeaderId.TransferEncoding,
-  HeaderId.KeepAlive,
-  HeaderId.ProxyConnection,
-  HeaderId.ProxyAuthenticate,
-  HeaderId.ProxyAuthorization,
-  HeaderId.Te,
-  HeaderId.Trailer,
-  HeaderId.Trailers,
-  HeaderId.Upgrade,
-  HeaderId.Http2Settings,
-  HeaderId.Expect,
-  HeaderId.NamedByConnection,
-  HeaderId.XForwardedFor,
-  HeaderId.XForwardedProto,
-  HeaderId.XForwardedHost,
-  HeaderId.XRealIp,
-  HeaderId.XRequestId,
-  HeaderId.XForwardedClientCert,
-];
+const DROPPED: readonly HeaderId[] = [...HOP_BY_HOP, HeaderId.Host, HeaderId.Trailers, ...CLAIMS];
 const DROP: Uint8Array = dropTable(DROPPED);
 const DROP_ON_UPGRADE: Uint8Array = dropTable(DROPPED.filter((id) => id !== HeaderId.Upgrade));

@@ -1,5 +1,5 @@
 import type { HeaderEdits, HeaderValue } from "../../config/route-config.ts";
-import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
+import { Byte, equalsLower, LOWER, latin1 } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
@@ -54,7 +54,7 @@ export class RequestEdits {
     for (let i = 0; i < this.gone.length; i++) {
       const name = this.gone[i]!;
       const to = from + name.length;
-      if (out[to] === Byte.Colon && equalsLower(out, from, to, name)) return true;
+      if (out[to] === Byte.Colon && readsAs(out, from, name)) return true;
     }
     return false;
   }
@@ -114,8 +114,13 @@ function hasEdits({ set, add, remove }: HeaderEdits): boolean {
   return set.length + add.length + remove.length > 0;
 }
 
-function removedNames({ remove, set }: HeaderEdits): Uint8Array[] {
-  return [...new Set([...remove, ...set.map(({ name }) => name)].map((name) => name.toLowerCase()))].map(latin1);
+/** Names of the fields that a client cannot give, in lower case: they are removed or set. */
+export function namesChanged({ remove, set }: HeaderEdits): string[] {
+  return [...new Set([...remove, ...set.map(({ name }) => name)].map((name) => name.toLowerCase()))];
+}
+
+function removedNames(edits: HeaderEdits): Uint8Array[] {
+  return namesChanged(edits).map(latin1);
 }
 
 function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
@@ -124,6 +129,15 @@ function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
     if (id !== HeaderId.Other || equalsLower(headers.bytes, from, headers.spans[i * 4 + 1]!, name)) headers.removeAt(i);
     else i++;
   }
+}
+
+/** Whether the name at `from` is this one; `_` counts as `-`, since origins that read fields as CGI does take both for one. */
+function readsAs(out: Buffer, from: number, name: Uint8Array): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const byte = LOWER[out[from + i]!];
+    if (byte !== name[i] && !(byte === Byte.Underscore && name[i] === Byte.Dash)) return false;
+  }
+  return true;
 }
 
 /** Where the line that begins at `from` ends, its line feed included. */

@@ -3,8 +3,8 @@ import { copyBytes } from "../../core/bytes.ts";
 import { MAX_REQUEST_ID_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import { REQUEST_ID_FROM } from "../../message/reply-head.ts";
 
-const PREFIX: Buffer = Buffer.from("X-Request-Id: ");
 const HEX_PAIRS: Uint8Array = Uint8Array.from({ length: 512 }, (_, i) => {
   const digit = i & 1 ? (i >> 1) & 15 : i >> 5;
   return digit < 10 ? 0x30 + digit : 0x57 + digit;
@@ -31,7 +31,7 @@ export class RequestIds {
    */
   assign(ex: Exchange): void {
     const line = ex.reply.requestIdLine;
-    let at = copyBytes(line, 0, PREFIX, 0, PREFIX.length);
+    let at = REQUEST_ID_FROM;
     const headers = ex.request.headers;
     const index = headers.find(HeaderId.XRequestId);
     const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;

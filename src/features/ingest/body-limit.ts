@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
@@ -8,18 +9,30 @@ import { ChunkedMode } from "../../message/route.ts";
 export class BodyLimitPhase implements Phase {
   readonly name = "bodyLimit";
   readonly concernsBody = true;
+  private readonly readingLimit: number | null;
+
+  /** @param readingLimit bytes for GET and HEAD, where the routes' limit is for requests that change something; 0 means none */
+  constructor(readingLimit: number | null = null) {
+    this.readingLimit = readingLimit;
+  }
 
   run(ex: Exchange): Verdict {
     const route = ex.route!;
     const { request } = ex;
-    ex.maxBodyBytes = route.maxBodyBytes;
+    const limit = this.readingLimit !== null && isReading(request.method) ? this.readingLimit : route.maxBodyBytes;
+    ex.maxBodyBytes = limit;
     if (request.framing === Framing.Chunked) {
-      if (route.chunkedMode !== ChunkedMode.Reject) return Verdict.Next;
+      // HTTP/2 has no chunked coding to reject: a body of unknown length is gathered like one to normalise.
+      if (route.chunkedMode !== ChunkedMode.Reject || request.major > 1) return Verdict.Next;
       ex.sink.abort(ex, Fault.ChunkedDisabled);
       return Verdict.Done;
     }
-    if (route.maxBodyBytes === 0 || request.contentLength <= route.maxBodyBytes) return Verdict.Next;
+    if (limit === 0 || request.contentLength <= limit) return Verdict.Next;
     ex.sink.abort(ex, Fault.BodyTooLarge);
     return Verdict.Done;
   }
+}
+
+function isReading(method: Method): boolean {
+  return method === Method.Get || method === Method.Head;
 }

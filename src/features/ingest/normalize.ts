@@ -20,7 +20,9 @@ export class NormalizePhase implements Phase {
 
   run(ex: Exchange): Verdict {
     const route = ex.route!;
-    const isOurs = ex.request.framing === Framing.Chunked && route.chunkedMode === ChunkedMode.Normalize;
+    const { framing, major } = ex.request;
+    const goesOn = major > 1 ? route.streamsHttp2 : route.chunkedMode === ChunkedMode.Reject;
+    const isOurs = framing === Framing.Chunked && route.chunkedMode !== ChunkedMode.Passthrough && !goesOn;
     // Only an upstream takes a body; every other handler answers without, and the body is drained.
     if (!isOurs || route.kind !== RouteKind.Upstream) return Verdict.Next;
     const body = new BufferedBody(ex, this.budget);

@@ -1,8 +1,18 @@
-import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 let count = 0;
+
+/** Whether there is a folder for such files that can be written to. */
+export function canSpool(): boolean {
+  try {
+    accessSync(tmpdir(), constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A temporary file without a name: nobody else can open it, and it is gone with its descriptor. */
 export class SpoolFile {

@@ -1,6 +1,8 @@
 import { latin1 } from "../../core/ascii.ts";
+import { isFixedPattern } from "../../core/path-pattern.ts";
 import { Route, type RouteInit } from "../../message/route.ts";
 import { methodSet } from "./method-set.ts";
+import { PatternTable } from "./pattern-table.ts";
 import { RouteNode } from "./route-node.ts";
 import { exactRoutePath, prefixRoutePath } from "./route-path.ts";
 import { RouteTable } from "./route-table.ts";
@@ -18,13 +20,22 @@ export function buildRouter(inits: readonly RouteInit[]): Router {
   });
   const exact = new Map<string, RouteNode>();
   const prefixes = new Map<string, RouteNode>();
+  const patterns = new PatternTable();
+  let hasPatterns = false;
   let nextGroupId = 0;
   for (const route of routes) {
+    const { pattern } = route.init;
+    if (pattern !== undefined && !isFixedPattern(pattern)) {
+      hasPatterns = true;
+      nextGroupId = patterns.nodeOf(pattern).add(route, nextGroupId);
+      continue;
+    }
     const path = route.init.exact ? exactRoutePath(route.path) : prefixRoutePath(route.path);
     const nodes = route.init.exact ? exact : prefixes;
     const node = nodes.get(path) ?? new RouteNode(latin1(path), path.split("/").length - 1);
     nodes.set(path, node);
     nextGroupId = node.add(route, nextGroupId);
   }
-  return new Router(routes, new RouteTable([...exact.values()]), new RouteTable([...prefixes.values()]));
+  const tables = { exact: new RouteTable([...exact.values()]), prefixes: new RouteTable([...prefixes.values()]) };
+  return new Router(routes, { ...tables, patterns: hasPatterns ? patterns : null });
 }

@@ -1,4 +1,5 @@
 import type { RequestHead } from "../../message/request-head.ts";
+import { requestHost, takesHost } from "../../message/request-host.ts";
 import { type RouteInit, RouteKind } from "../../message/route.ts";
 import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
 import {
@@ -7,7 +8,6 @@ import {
   decodeOnce,
   type FullyDecoded,
 } from "../../proto/target/percent-decoding.ts";
-import { requestHost, takesHost } from "./host-name.ts";
 import { prefixRoutePath } from "./route-path.ts";
 
 /**

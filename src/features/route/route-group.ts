@@ -14,6 +14,8 @@ export class RouteGroup {
   readonly allowed: Uint8Array = new Uint8Array(METHOD_COUNT);
   /** Whether the gateway itself answers on this path. */
   builtIn = false;
+  /** Whether a wrong method is refused here rather than left to a prefix. */
+  ownsPath = false;
 
   constructor(id: number) {
     this.id = id;
@@ -27,6 +29,12 @@ export class RouteGroup {
       this.allowed[method] = 1;
     }
     this.builtIn ||= route.kind === RouteKind.BuiltIn;
+    this.ownsPath ||= route.ownsPath;
+  }
+
+  /** One of the routes, which have path and label in common. */
+  anyRoute(): Route | null {
+    return this.byMethod.find((route) => route !== null) ?? null;
   }
 
   /** Whether the group has the method, or any where `method` is ANY_METHOD. */

@@ -1,6 +1,6 @@
 import type { RequestHead } from "../../message/request-head.ts";
+import { requestHost } from "../../message/request-host.ts";
 import type { Route } from "../../message/route.ts";
-import { requestHost } from "./host-name.ts";
 import { RouteGroup } from "./route-group.ts";
 
 /**

@@ -5,6 +5,7 @@ import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { Route } from "../../message/route.ts";
 import { offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
 import { ALL_METHODS } from "./method-set.ts";
+import { refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
 
 /**
@@ -14,9 +15,12 @@ import type { Router } from "./router.ts";
 export class RoutePrefixPhase implements Phase {
   readonly name = "routePrefix";
   private readonly router: Router;
+  private readonly maxBodyBytes: number;
 
-  constructor(router: Router) {
+  /** @param maxBodyBytes the server's limit, for requests that no route takes; 0 means none */
+  constructor(router: Router, maxBodyBytes: number) {
     this.router = router;
+    this.maxBodyBytes = maxBodyBytes;
   }
 
   run(ex: Exchange): Verdict {
@@ -53,17 +57,17 @@ export class RoutePrefixPhase implements Phase {
     const head = ex.request;
     const path = this.canonicalPathOf(ex);
     // An exact route that only encoded dot segments reach was passed over, so for this request it is not there.
-    const isPassedOver = this.router.findExactCanonical(path, head) !== null;
+    const isPassedOver =
+      this.router.findExactCanonical(path, head) !== null || this.router.findPattern(path, head) !== null;
     const allow = isPassedOver ? "" : this.router.allowOf(path, head);
     const isNever = head.method === Method.Connect || head.method === Method.Trace;
     if (allow !== "" || isNever) {
       ex.detail = allow === "" ? ALL_METHODS : allow;
-      ex.sink.abort(ex, Fault.MethodNotAllowed);
-    } else {
-      ex.detail = head.path();
-      ex.sink.abort(ex, Fault.NotFound);
+      ex.route = this.router.nearestOf(path, head);
+      return refuseUnrouted(ex, Fault.MethodNotAllowed, this.maxBodyBytes);
     }
-    return Verdict.Done;
+    ex.detail = head.path();
+    return refuseUnrouted(ex, Fault.NotFound, this.maxBodyBytes);
   }
 
   private canonicalPathOf(ex: Exchange): string {

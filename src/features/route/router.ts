@@ -3,8 +3,17 @@ import { METHOD_COUNT, Method } from "../../message/method.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { allowValue } from "./method-set.ts";
+import type { PatternTable } from "./pattern-table.ts";
 import { ANY_METHOD, type RouteGroup } from "./route-group.ts";
 import { HASH_SEED, hashOf, hashStep, type RouteTable } from "./route-table.ts";
+
+/** Where the routes of a router stand. */
+export interface RouterTables {
+  readonly exact: RouteTable;
+  readonly prefixes: RouteTable;
+  /** Routes with variable parts; null where there are none. */
+  readonly patterns: PatternTable | null;
+}
 
 /**
  * Finds routes. A lookup costs one hash over the path, up to the length of the longest path in the table, whatever the
@@ -12,7 +21,7 @@ import { HASH_SEED, hashOf, hashStep, type RouteTable } from "./route-table.ts";
  * (see `isPlainPath`), or `canonicalise(…).canonical`.
  *
  * Precedence: the longest prefix, then the most specific host; a route without the method is passed over. Exact paths
- * and prefixes are two tables, asked by two phases. Decisions §3.
+ * and prefixes are two tables, asked by two phases; patterns are asked behind the exact paths. Decisions §3.
  */
 export class Router {
   /** In the order they were given. */
@@ -25,14 +34,33 @@ export class Router {
   matchedDepth = 0;
   private readonly exact: RouteTable;
   private readonly prefixes: RouteTable;
+  private readonly patterns: PatternTable | null;
   /** Takes a canonical path as bytes. */
   private scratch: Buffer = Buffer.allocUnsafe(1024);
 
   /** @see buildRouter */
-  constructor(routes: readonly Route[], exact: RouteTable, prefixes: RouteTable) {
+  constructor(routes: readonly Route[], { exact, prefixes, patterns }: RouterTables) {
     this.routes = routes;
     this.exact = exact;
     this.prefixes = prefixes;
+    this.patterns = patterns;
+  }
+
+  /** Whether some route has a pattern. */
+  get hasPatterns(): boolean {
+    return this.patterns !== null;
+  }
+
+  /**
+   * The route whose pattern takes a path, or null; `refused` is kept where an exact path has set it.
+   * @param path raw or sanitised, one character a byte, slashes merged
+   */
+  findPattern(path: string, head: RequestHead): Route | null {
+    if (this.patterns === null || !path.startsWith("/")) return null;
+    const group = this.patterns.find(path, head, head.method);
+    if (group !== null) return group.byMethod[head.method]!;
+    this.refused ??= this.patterns.find(path, head, ANY_METHOD);
+    return null;
   }
 
   /** The exact route of the raw path, which must be plain, or null. */
@@ -59,15 +87,40 @@ export class Router {
 
   /** The value of Allow for a canonical path: every method that some route has for it; "" where no route matches. */
   allowOf(path: string, head: RequestHead): string {
+    return this.methodsOf((method) => this.hasOwn(path, path, head, method) || this.hasPrefix(path, head, method));
+  }
+
+  /**
+   * The same for a path that is owned, so that nothing falls to a prefix: the methods of exact paths and patterns alone.
+   * @param patternPath the path as patterns are compared with it
+   */
+  ownAllowOf(path: string, head: RequestHead, patternPath: string): string {
+    return this.methodsOf((method) => this.hasOwn(path, patternPath, head, method));
+  }
+
+  /** The route that a canonical path would have had by another method, for naming what was refused; null where there is none. */
+  nearestOf(path: string, head: RequestHead): Route | null {
     const bytes = this.bytesOf(path);
+    const group =
+      this.exactGroup(bytes, 0, path.length, head, ANY_METHOD) ??
+      this.patterns?.find(path, head, ANY_METHOD) ??
+      this.prefixGroup(bytes, 0, path.length, head, ANY_METHOD);
+    return group === null ? null : group.anyRoute();
+  }
+
+  private methodsOf(isAllowed: (method: Method) => boolean): string {
     const allowed = new Uint8Array(METHOD_COUNT);
-    for (let method = Method.Other; method < METHOD_COUNT; method++) {
-      const isAllowed =
-        this.exactGroup(bytes, 0, path.length, head, method) !== null ||
-        this.prefixGroup(bytes, 0, path.length, head, method) !== null;
-      allowed[method] = isAllowed ? 1 : 0;
-    }
+    for (let method = Method.Other; method < METHOD_COUNT; method++) allowed[method] = isAllowed(method) ? 1 : 0;
     return allowValue(allowed);
+  }
+
+  private hasOwn(path: string, patternPath: string, head: RequestHead, method: Method): boolean {
+    if (this.exactGroup(this.bytesOf(path), 0, path.length, head, method) !== null) return true;
+    return this.patterns !== null && this.patterns.find(patternPath, head, method) !== null;
+  }
+
+  private hasPrefix(path: string, head: RequestHead, method: Method): boolean {
+    return this.prefixGroup(this.bytesOf(path), 0, path.length, head, method) !== null;
   }
 
   /** Tells exact routes apart by path and host, whatever the method; -1 where the canonical path is none. */

@@ -1,3 +1,4 @@
+import { Fault, faultRow } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method, methodName } from "../../message/method.ts";
@@ -22,7 +23,7 @@ export interface AccessLogPorts {
 
 /**
  * One JSON line a request, event `access`. What is not known is null. `path` is the path as it came, without the query,
- * which may hold what does not belong into a log. Decisions, "Metrics, logs".
+ * which may hold what does not belong into a log; `fault` is why it was refused or cut. Decisions, "Metrics, logs".
  */
 export class AccessLog implements ReplyTap {
   readonly name = "accessLog";
@@ -67,7 +68,8 @@ export class AccessLog implements ReplyTap {
       `,"route":${jsonText(route, MAX_LABEL)}` +
       `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), MAX_LABEL)}` +
       `,"waf_score":${ex.wafScore}` +
-      `,"user_agent":${jsonTextOrNull(userAgent, MAX_USER_AGENT)}}\n`
+      `,"user_agent":${jsonTextOrNull(userAgent, MAX_USER_AGENT)}` +
+      `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
     );
   }
 }

@@ -1,8 +1,8 @@
 import { FAULTS, Fault } from "../../core/fault.ts";
+import type { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { METHOD_COUNT } from "../../message/method.ts";
 import { type Phase, type ReplyTap, Verdict } from "../../message/pipeline.ts";
-import { COUNTED_STATUSES } from "../../message/route.ts";
+import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counted-status.ts";
 import type { FramingRejects } from "./framing-rejects.ts";
@@ -17,7 +17,7 @@ export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
   private readonly counters: WorkerCounters;
   private readonly rejects: FramingRejects;
-  private readonly unmatchedSlots: Int32Array = new Int32Array(METHOD_COUNT * COUNTED_STATUSES).fill(-1);
+  private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
 
   constructor(counters: WorkerCounters, rejects: FramingRejects) {
     this.counters = counters;
@@ -29,6 +29,11 @@ export class CountersTap implements Phase, ReplyTap {
     return Verdict.Next;
   }
 
+  /** Counts what the cache did for a request that passed it. */
+  cachePassed(result: CacheResult): void {
+    this.counters.cachePassed(result);
+  }
+
   onHead(_ex: Exchange): void {}
 
   onEnd(ex: Exchange): void {
@@ -38,7 +43,7 @@ export class CountersTap implements Phase, ReplyTap {
     const status = countedStatus(ex);
     const column = ex.request.method * COUNTED_STATUSES + status - 100;
     let slot = slots[column]!;
-    if (slot < 0) slot = this.assign(ex, slots, column);
+    if (slot < 0) slot = this.assign(ex, column);
     counters.requestEnded(slot, ex.bodyBytes, ex.sentBytes);
     // `step` is 0 only where the head was refused, before the first phase, which is `run`. The time that a peer took
     // for a bad head, ten seconds with some, says nothing of the gateway.
@@ -49,7 +54,8 @@ export class CountersTap implements Phase, ReplyTap {
     if (ex.fault !== Fault.None && FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
   }
 
-  private assign(ex: Exchange, slots: Int32Array, column: number): number {
+  private assign(ex: Exchange, column: number): number {
+    const slots = ex.route === null ? this.unmatchedSlots : ex.route.ownCounterSlots();
     const label = ex.route === null ? UNMATCHED_LABEL : ex.route.label;
     const slot = this.counters.requestSlot(label, ex.request.method, countedStatus(ex));
     slots[column] = slot;

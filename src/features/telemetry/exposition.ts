@@ -2,7 +2,7 @@ import type { Metric as PromMetric, Registry } from "prom-client";
 import type { Metric } from "./metric.ts";
 
 /** The one content type of the text format. Spec, "Built-in endpoints": /metrics. */
-export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
 
 /**
  * The Prometheus text of a control thread: the metrics it is given, and `process_*`. prom-client is loaded at the first

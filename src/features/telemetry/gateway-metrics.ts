@@ -1,3 +1,4 @@
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { methodName } from "../../message/method.ts";
 import { LATENCY_BOUNDS_MS, Row } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LatencyTotals } from "../../shared/counter-totals.ts";
@@ -37,6 +38,31 @@ function requestMetrics(totals: CounterTotals): readonly Metric[] {
       "gateway_accepted_tcp_connections_total",
       "Client connections accepted.",
       sum(Row.AcceptedConnections),
+    ),
+    single("gauge", "gateway_unsent_bytes", "Memory that waits for peers that do not read.", sum(Row.UnsentBytes)),
+    single(
+      "counter",
+      "gateway_abandoned_connections_total",
+      "Connections cut because too much waited for peers that do not read.",
+      sum(Row.ConnectionsAbandoned),
+    ),
+    labelled("counter", "gateway_tls_handshakes_total", "TLS handshakes that were completed.", "resumed", () => [
+      { label: "false", count: totals.sum(Row.FullHandshakes) },
+      { label: "true", count: totals.sum(Row.ResumedHandshakes) },
+    ]),
+    labelled(
+      "counter",
+      "gateway_tls_handshake_failures_total",
+      "Connections to a TLS port that came to nothing, by reason.",
+      "reason",
+      () => totals.tlsFailures(),
+    ),
+    labelled(
+      "counter",
+      "gateway_cache_requests_total",
+      "Requests that passed the cache, by what it did.",
+      "result",
+      () => CACHE_RESULT_NAMES.map((label, i) => ({ label, count: totals.cachePassed(i) })).slice(1),
     ),
     single("gauge", "gateway_quic_active_streams", "Open HTTP/3 request streams.", sum(Row.ActiveQuicStreams)),
     single("counter", "gateway_request_body_bytes_total", "Bytes of request bodies, decoded.", sum(Row.BodyBytesIn)),

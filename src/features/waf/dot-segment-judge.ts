@@ -1,6 +1,11 @@
 import type { RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
-import { beforeDotSegments, climbsAboveRoot, mergeSlashes } from "../../proto/target/dot-segments.ts";
+import {
+  beforeDotSegments,
+  climbsAboveRoot,
+  hasEndlessSegment,
+  mergeSlashes,
+} from "../../proto/target/dot-segments.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 
 /** What the rule on relative paths must know of the routes. Paths are canonical, one character a byte. */
@@ -35,15 +40,3 @@ function isHarmlessReading(path: string, head: RequestHead, routes: RouteFacts):
   const home = routes.prefixId(canonicalise(beforeDotSegments(path)).canonical, head);
   return home >= 0 && home === routes.prefixId(destination, head);
 }
-
-function hasEndlessSegment(path: string): boolean {
-  let from = 0;
-  for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", from)) {
-    if (slash - from > MAX_NAME_BYTES) return true;
-    from = slash + 1;
-  }
-  return path.length - from > MAX_NAME_BYTES;
-}
-
-/** NAME_MAX of every common file system. */
-const MAX_NAME_BYTES = 255;

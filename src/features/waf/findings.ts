@@ -107,5 +107,6 @@ const LOCATIONS: Readonly<Record<Place, WafIncident["location"]>> = {
   [Place.Header]: "header",
   [Place.Extension]: "header",
   [Place.Body]: "body",
+  [Place.Path]: "url",
 };
 const NO_HEAD: RequestHead = new RequestHead();

@@ -3,6 +3,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
 import { COOKIE_BYTES, findFamilies, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
+import type { SeenValues } from "./match/seen-values.ts";
 import { Place } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
 import { AGENT_FAMILIES, EXTENSION_FAMILIES } from "./rules/family.ts";
@@ -20,17 +21,21 @@ const enum Reading {
 }
 
 /**
- * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie and X-*. All others are
+ * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie, Content-Type and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
+ * @param seen values that need not be looked at again
  */
-export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBlock): boolean {
+export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBlock, seen: SeenValues): boolean {
   const { bytes, spans, count } = headers;
   for (let i = 0; i < count; i++) {
     const reading = readingOf(headers, i);
     if (reading === Reading.None) continue;
+    const from = spans[i * 4 + 2]!;
+    const to = spans[i * 4 + 3]!;
+    if (seen.has(reading - 1, bytes, from, to)) continue;
     const families = reading === Reading.Agent ? AGENT_FAMILIES : EXTENSION_FAMILIES;
-    const found = findFamilies(automaton, KINDS[reading]!, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
-    if ((found & families) !== 0) return true;
+    if ((findFamilies(automaton, KINDS[reading]!, bytes, from, to) & families) !== 0) return true;
+    seen.note(bytes, from, to);
   }
   return count > 0 && hasLookup(headers);
 }
@@ -79,13 +84,13 @@ function readingOf(headers: HeaderBlock, index: number): Reading {
   if (id !== HeaderId.Other) return READINGS[id]!;
   const { bytes, spans } = headers;
   const from = spans[index * 4]!;
-  return LOWER[bytes[from]!] === LOWER_X && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;
+  return LOWER[bytes[from]!] === Byte.LowerX && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;
 }
 
 /** Whether a header that is not looked at otherwise holds one. A native search says "no" of most heads at once. */
 function hasLookup(headers: HeaderBlock): boolean {
   const { bytes, spans, count } = headers;
-  const first = bytes.indexOf(DOLLAR, spans[0]!);
+  const first = bytes.indexOf(Byte.Dollar, spans[0]!);
   return first >= 0 && first < spans[count * 4 - 1]! && isAnyLookup(headers);
 }
 
@@ -99,7 +104,7 @@ function isAnyLookup(headers: HeaderBlock): boolean {
 
 function isLookup(bytes: Uint8Array, from: number, to: number): boolean {
   for (let at = from; at + 1 < to; at++) {
-    if (bytes[at] === DOLLAR && bytes[at + 1] === OPEN_BRACE) return true;
+    if (bytes[at] === Byte.Dollar && bytes[at + 1] === Byte.OpenBrace) return true;
   }
   return false;
 }
@@ -112,9 +117,6 @@ const KINDS: Readonly<Record<Reading, Uint8Array>> = {
   [Reading.Cookie]: COOKIE_BYTES,
   [Reading.Value]: VALUE_BYTES,
 };
-const DOLLAR = 0x24;
-const LOWER_X = 0x78;
-const OPEN_BRACE = 0x7b;
 
 function readings(): Uint8Array {
   const out = new Uint8Array(HEADER_ID_COUNT);
@@ -125,5 +127,7 @@ function readings(): Uint8Array {
     out[id] = Reading.Value;
   }
   out[HeaderId.XRequestId] = Reading.Value;
+  // Parsers of multipart bodies have told of what they could not read by evaluating it (CVE-2017-5638).
+  out[HeaderId.ContentType] = Reading.Value;
   return out;
 }

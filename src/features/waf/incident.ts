@@ -19,6 +19,8 @@ export interface WafIncident {
 
 /** Who wants to know of incidents: the log, the counters, the ring of recent events. */
 export interface IncidentListener {
+  /** A request is looked at; most of them give nothing to tell. */
+  onInspected(): void;
   onIncident(incident: WafIncident): void;
 }
 

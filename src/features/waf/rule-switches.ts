@@ -49,7 +49,10 @@ function isNamed(param: string, value: ValueReading | null): boolean {
 function isBelow(prefix: string, head: RequestHead): boolean {
   if (prefix === "" || prefix === "/") return true;
   const raw = head.path();
-  return [raw, decodeFully(raw).text].every((reading) => {
+  const decoded = decodeFully(raw).text;
+  // As servers read it that know parameters of segments, or take a backslash for a slash.
+  const plain = decoded.replaceAll("\\", "/").replace(/;[^/]*/g, "");
+  return [raw, decoded, plain].every((reading) => {
     const { canonical } = canonicalise(reading);
     return canonical === prefix || canonical.startsWith(`${prefix}/`);
   });

@@ -75,7 +75,8 @@ export class TraversalScan {
     const first = marks[from]!;
     const second = marks[from + 1]!;
     const before = from > 0 ? marks[from - 1]! : 0;
-    const after = from + 2 < length ? marks[from + 2]! : endMark;
+    const end = to < length ? marks[to]! : endMark;
+    const after = (from + 2 < length ? marks[from + 2]! : endMark) | end;
     let signs = 0;
     if (isOnce(first) || isOnce(second)) signs |= TraversalSign.Encoded;
     if (isNested(first) || isNested(second) || isNested(before) || isNested(after)) signs |= TraversalSign.Nested;
@@ -90,12 +91,17 @@ export class TraversalScan {
   }
 }
 
-/** Whether the segment is `..`, be it with parameters (`..;x`) or with what a second parser takes for a query behind it. */
+/**
+ * Whether the segment is `..`, be it with parameters (`..;x`), with what a second parser takes for a query behind it, or
+ * with spaces, which Windows cuts off at the end of a name.
+ */
 function isDotDot(path: FoldedPath, from: number, to: number): boolean {
   const bytes = path.bytes;
   if (to - from < 2 || bytes[from] !== Byte.Dot || bytes[from + 1] !== Byte.Dot) return false;
-  const next = bytes[from + 2];
-  return to - from === 2 || next === Byte.Semicolon || next === Byte.Question || next === Byte.Hash;
+  let at = from + 2;
+  while (at < to && bytes[at] === Byte.Space) at++;
+  const next = bytes[at];
+  return at === to || next === Byte.Semicolon || next === Byte.Question || next === Byte.Hash;
 }
 
 function hasThreeDots(path: FoldedPath): boolean {

@@ -9,6 +9,7 @@ import {
   EXTENSION_FAMILIES,
   Family,
   HEADER_FAMILIES,
+  PATH_FAMILIES,
   QUERY_FAMILIES,
 } from "./rules/family.ts";
 import { keywordAutomaton } from "./rules/keyword-tables.ts";
@@ -112,4 +113,5 @@ const FAMILIES: Readonly<Record<Place, number>> = {
   [Place.Header]: HEADER_FAMILIES,
   [Place.Extension]: EXTENSION_FAMILIES,
   [Place.Body]: BODY_FAMILIES,
+  [Place.Path]: PATH_FAMILIES,
 };

@@ -1,3 +1,4 @@
+import { Byte } from "../../core/ascii.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { inspectBody } from "./body/body-inspector.ts";
 import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
@@ -5,8 +6,10 @@ import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
 import { findFamilies, PAIR_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
+import { SeenValues } from "./match/seen-values.ts";
 import { Place, ValueReading } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
+import { inspectExpressions, mayHoldExpression } from "./path-expressions.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { QUERY_FAMILIES } from "./rules/family.ts";
 import { keywordAutomaton } from "./rules/keyword-tables.ts";
@@ -19,6 +22,8 @@ export class WafInspector {
   readonly findings: Findings;
   private readonly routes: RouteFacts;
   private readonly automaton: KeywordAutomaton = keywordAutomaton();
+  private readonly seen: SeenValues = new SeenValues();
+  private readonly seenQueries: SeenValues = new SeenValues();
   private readonly traversal: TraversalScan = new TraversalScan();
   private readonly values: ValueInspector;
 
@@ -40,13 +45,15 @@ export class WafInspector {
    */
   inspect(head: RequestHead): number {
     const mayClimb = maySpellDotDot(head);
+    const mayExpand = mayHoldExpression(head);
     const mayQuery = head.queryTo > head.pathTo && this.mayQueryMatch(head);
-    const mayHeaders = mayHeadersMatch(this.automaton, head.headers);
+    const mayHeaders = mayHeadersMatch(this.automaton, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayClimb && !mayQuery && !mayHeaders) return 0;
+    if (!mayClimb && !mayExpand && !mayQuery && !mayHeaders) return 0;
     this.findings.begin(head);
     if (mayClimb) this.inspectPath(head);
-    if (mayQuery) inspectPairs(this.values, Place.Query, AMPERSAND, head.bytes, head.pathTo + 1, head.queryTo);
+    if (mayExpand) inspectExpressions(this.values, head);
+    if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.queryTo);
     if (mayHeaders) inspectHeaders(this.values, head.headers);
     this.findings.end();
     return this.findings.score;
@@ -67,8 +74,12 @@ export class WafInspector {
   }
 
   private mayQueryMatch(head: RequestHead): boolean {
-    const families = findFamilies(this.automaton, PAIR_BYTES, head.bytes, head.pathTo + 1, head.queryTo);
-    return (families & QUERY_FAMILIES) !== 0;
+    const { bytes, queryTo } = head;
+    const from = head.pathTo + 1;
+    if (this.seenQueries.has(0, bytes, from, queryTo)) return false;
+    if ((findFamilies(this.automaton, PAIR_BYTES, bytes, from, queryTo) & QUERY_FAMILIES) !== 0) return true;
+    this.seenQueries.note(bytes, from, queryTo);
+    return false;
   }
 
   private inspectPath(head: RequestHead): void {
@@ -82,5 +93,3 @@ export class WafInspector {
     }
   }
 }
-
-const AMPERSAND = 0x26;

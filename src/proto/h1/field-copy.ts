@@ -1,7 +1,7 @@
 import { Byte } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import { HEADER_ID_COUNT, type HeaderId } from "../../message/header-id.ts";
+import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
 
 /**
  * Writes the fields of a block that `drop` does not name, as `Name: value` lines. Neighbouring lines that stand in the
@@ -37,17 +37,6 @@ export function copyFields(out: Buffer, start: number, block: HeaderBlock, drop:
   return runFrom < 0 ? at : copyBytes(out, at, bytes, runFrom, runTo);
 }
 
-/** Bytes that `copyFields` may write at most. */
-export function fieldsBound(block: HeaderBlock): number {
-  const spans = block.spans;
-  let total = 0;
-  for (let i = 0; i < block.count; i++) {
-    const s = i * 4;
-    total += spans[s + 1]! - spans[s]! + spans[s + 3]! - spans[s + 2]! + 4;
-  }
-  return total;
-}
-
 function writeField(
   out: Buffer,
   start: number,
@@ -72,3 +61,21 @@ export function dropTable(ids: readonly HeaderId[]): Uint8Array {
   for (const id of ids) drop[id] = 1;
   return drop;
 }
+
+/**
+ * Fields about one connection or about how a message is framed on it, and those that Connection names: nobody passes them
+ * on. RFC 9110 §7.6.1; RFC 9112 §6.
+ */
+export const HOP_BY_HOP: readonly HeaderId[] = [
+  HeaderId.Connection,
+  HeaderId.ContentLength,
+  HeaderId.TransferEncoding,
+  HeaderId.KeepAlive,
+  HeaderId.ProxyConnection,
+  HeaderId.ProxyAuthenticate,
+  HeaderId.ProxyAuthorization,
+  HeaderId.Te,
+  HeaderId.Trailer,
+  HeaderId.Upgrade,
+  HeaderId.NamedByConnection,
+];

@@ -6,7 +6,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
-import { copyFields, dropTable, fieldsBound } from "./field-copy.ts";
+import { copyFields, dropTable, HOP_BY_HOP } from "./field-copy.ts";
 import { parseContentLength } from "./request-rules.ts";
 
 /** What the reply says of its connection. RFC 9112 §9.3. */
@@ -28,7 +28,7 @@ const CONNECTION_BOUND = 32;
 /** Bytes that `encodeReplyHead` may write at most. */
 export function replyHeadBound(reply: ReplyHead): number {
   const extra = reply.extra === null ? 0 : reply.extra.lines.length;
-  return OWN_BOUND + fieldsBound(reply.headers) + extra;
+  return OWN_BOUND + reply.headers.lineBytes + extra;
 }
 
 /**
@@ -167,17 +167,7 @@ const KEEP_ALIVE: Buffer = Buffer.from("Connection: keep-alive\r\n");
 const UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 
 const DROP: Uint8Array = dropTable([
-  HeaderId.Connection,
-  HeaderId.ContentLength,
-  HeaderId.TransferEncoding,
-  HeaderId.KeepAlive,
-  HeaderId.ProxyConnection,
-  HeaderId.ProxyAuthenticate,
-  HeaderId.ProxyAuthorization,
-  HeaderId.Te,
-  HeaderId.Trailer,
-  HeaderId.Upgrade,
-  HeaderId.NamedByConnection,
+  ...HOP_BY_HOP,
   // Its line is the gateway's own: see ReplyHead.requestIdLine.
   HeaderId.XRequestId,
 ]);

@@ -1,10 +1,12 @@
-import { Byte, FIELD_VALUE, latin1, TOKEN } from "../../core/ascii.ts";
+import { Byte, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { headerIdOf } from "../../message/header-id.ts";
 import { methodOf } from "../../message/method.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { isHttp11 } from "./http-version.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
+import { describeRefused } from "./refused-head.ts";
 import { judgeRequest } from "./request-rules.ts";
 import { locateTarget, TARGET_CLASS } from "./request-target.ts";
 
@@ -55,7 +57,9 @@ export class RequestParser {
   parse(bytes: Uint8Array, to: number, head: RequestHead): number {
     const end = Math.min(to, this.headFrom + this.maxHeadBytes);
     const outcome = this.parseUpTo(bytes, end, head);
-    return outcome === NEED_MORE && end < to ? failure(Fault.HeadTooLarge) : outcome;
+    if (outcome >= 0 || (outcome === NEED_MORE && end === to)) return outcome;
+    describeRefused(head);
+    return outcome === NEED_MORE ? failure(Fault.HeadTooLarge) : outcome;
   }
 
   private parseUpTo(bytes: Uint8Array, to: number, head: RequestHead): number {
@@ -95,6 +99,8 @@ export class RequestParser {
     if (bytes[at] !== Byte.Space || at === from) return failure(methodFault(bytes[at]!));
     head.methodFrom = from;
     head.methodTo = at;
+    // Before all that may be refused: an answer to HEAD has no body, a refusal neither.
+    head.method = methodOf(bytes, from, at);
     const targetFrom = ++at;
     let flags = 0;
     let previous = 0;
@@ -125,7 +131,6 @@ export class RequestParser {
       const outcome = this.parseOtherVersion(bytes, from, to, head);
       if (outcome < 0) return outcome;
     }
-    head.method = methodOf(bytes, head.methodFrom, head.methodTo);
     const fault = locateTarget(bytes, head);
     return fault === Fault.None ? from + VERSION_LINE.length : failure(fault);
   }
@@ -165,7 +170,7 @@ export class RequestParser {
       const nameTo = at++;
       while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
       const valueFrom = at;
-      while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+      at = skipFieldValue(bytes, at, to);
       if (isOverlong(bytes, at, to, nameFrom)) return failure(Fault.HeaderLineTooLong);
       if (at === to) return NEED_MORE;
       if (bytes[at] !== Byte.Cr) return failure(bytes[at] === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldValue);
@@ -206,18 +211,7 @@ function isOverlong(bytes: Uint8Array, at: number, to: number, lineFrom: number)
 
 /** Whether ten bytes are `HTTP/1.1` and CRLF, as almost always. */
 function isHttp11Line(bytes: Uint8Array, at: number): boolean {
-  return (
-    bytes[at] === 0x48 &&
-    bytes[at + 1] === 0x54 &&
-    bytes[at + 2] === 0x54 &&
-    bytes[at + 3] === 0x50 &&
-    bytes[at + 4] === 0x2f &&
-    bytes[at + 5] === 0x31 &&
-    bytes[at + 6] === 0x2e &&
-    bytes[at + 7] === 0x31 &&
-    bytes[at + 8] === 0x0d &&
-    bytes[at + 9] === 0x0a
-  );
+  return isHttp11(bytes, at) && bytes[at + 8] === Byte.Cr && bytes[at + 9] === Byte.Lf;
 }
 
 function methodFault(byte: number): Fault {

@@ -4,6 +4,7 @@ import { MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { isLookAlike } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { isAuthority, sameAuthority } from "./request-target.ts";
 
@@ -39,6 +40,9 @@ export function judgeRequest(head: RequestHead): Fault {
         break;
       case HeaderId.Upgrade:
         hasUpgrade = true;
+        break;
+      case HeaderId.Other:
+        if (isLookAlike(headers, i)) headers.ids[i] = HeaderId.NamedByConnection;
         break;
     }
   }
@@ -85,9 +89,17 @@ function judgeCoding(headers: HeaderBlock, index: number, again: boolean, fault:
   const nameTo = headers.spans[index * 4 + 1]!;
   const from = headers.spans[index * 4 + 2]!;
   const to = headers.spans[index * 4 + 3]!;
-  if (bytes[nameTo + 1] === Byte.Tab || (again && fault !== Fault.UnsupportedCoding)) return Fault.BadTransferEncoding;
+  if (again && fault !== Fault.UnsupportedCoding) return Fault.BadTransferEncoding;
+  if (hasTab(bytes, nameTo + 1)) return Fault.BadTransferEncoding;
   if (!again && equalsLower(bytes, from, to, CHUNKED)) return Fault.None;
   return judgeCodingList(bytes, from, to, fault);
+}
+
+/** Whether a tab stands in what is left of a line. Behind the colon the specification refuses it; nobody honest sends one elsewhere. */
+function hasTab(bytes: Uint8Array, from: number): boolean {
+  let at = from;
+  while (bytes[at] !== Byte.Cr && bytes[at] !== Byte.Tab) at++;
+  return bytes[at] === Byte.Tab;
 }
 
 /** An empty element or anything but tokens is malformed, and so is what follows `chunked`; other codings are foreign. */
@@ -166,12 +178,15 @@ export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
   }
 }
 
-/** Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message. */
+/**
+ * Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message, and
+ * for TE, which never goes on and is looked at for its `trailers`.
+ */
 export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number): void {
   const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
   for (let i = 0; i < fields.count; i++) {
     const id = fields.ids[i]!;
-    if (id >= HeaderId.Host && id <= HeaderId.TransferEncoding) continue;
+    if ((id >= HeaderId.Host && id <= HeaderId.TransferEncoding) || id === HeaderId.Te) continue;
     if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
       fields.ids[i] = HeaderId.NamedByConnection;
     }

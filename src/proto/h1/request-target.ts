@@ -3,6 +3,10 @@ import { Fault } from "../../core/fault.ts";
 import { Method } from "../../message/method.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 
+const DOLLAR = 0x24;
+const LESS = 0x3c;
+const OPEN_BRACE = 0x7b;
+
 /**
  * What each byte of a target means; 0 is refused. Visible ASCII is let through, so that the WAF and the origin judge
  * odd characters; control bytes, space, DEL and raw non-ASCII bytes are not (RFC 3986 §2 allows none of them).
@@ -20,9 +24,10 @@ export const TARGET_CLASS: Uint8Array = table((byte) => {
       return TargetFlag.Valid | TargetFlag.Question;
     case Byte.Hash:
       return TargetFlag.Valid | TargetFlag.Hash;
-    case Byte.Backslash:
-    case Byte.Semicolon:
-      return TargetFlag.Valid | TargetFlag.Separator;
+    case DOLLAR:
+    case LESS:
+    case OPEN_BRACE:
+      return TargetFlag.Valid | TargetFlag.Opener;
     default:
       return TargetFlag.Valid;
   }
@@ -36,7 +41,8 @@ export const TARGET_CLASS: Uint8Array = table((byte) => {
 export function locateTarget(bytes: Uint8Array, head: RequestHead): Fault {
   const from = head.targetFrom;
   const to = head.targetTo;
-  if (head.method === Method.Connect) return locateAuthorityForm(bytes, head);
+  // A path behind CONNECT is malformed, and yet nothing that could be taken in two ways: decisions §3 have 405 for it.
+  if (head.method === Method.Connect && bytes[from] !== Byte.Slash) return locateAuthorityForm(bytes, head);
   if (bytes[from] === Byte.Slash) {
     locatePath(bytes, head, from, to);
     return Fault.None;

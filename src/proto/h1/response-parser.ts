@@ -1,4 +1,4 @@
-import { Byte, equalsLower, FIELD_VALUE, latin1, TOKEN } from "../../core/ascii.ts";
+import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CONNECTION_OPTIONS, MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
@@ -6,6 +6,7 @@ import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
+import { isHttp11 } from "./http-version.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { markNamed, parseContentLength } from "./request-rules.ts";
@@ -31,6 +32,8 @@ export class ResponseParser {
   private closes = false;
   /** Options in Connection so far. */
   private options = 0;
+  /** Names of fields that Connection gives: none of them is passed on, in trailers neither. Null where it gives none. */
+  private named: Uint8Array[] | null = null;
 
   /** Makes ready for a head that begins at `from`. */
   begin(from: number): void {
@@ -42,6 +45,7 @@ export class ResponseParser {
     this.contentLength = 0;
     this.hasLength = false;
     this.keepAlive = true;
+    this.named = null;
   }
 
   /**
@@ -79,7 +83,12 @@ export class ResponseParser {
   private parseStatusLine(bytes: Uint8Array, to: number): number {
     const from = this.at;
     const known = Math.min(to - from, STATUS_LINE.length);
-    for (let i = 0; i < known; i++) {
+    let i = 0;
+    if (known === STATUS_LINE.length && isUsual(bytes, from)) {
+      this.minor = 1;
+      i = known;
+    }
+    for (; i < known; i++) {
       const byte = bytes[from + i]!;
       if (i === MINOR_AT && (byte === 0x30 || byte === 0x31)) this.minor = byte - 0x30;
       else if (i >= CODE_AT && i < CODE_AT + 3) {
@@ -93,7 +102,7 @@ export class ResponseParser {
     let at = from + STATUS_LINE.length;
     // RFC 9112 §4: the space behind the code is required, the phrase is not. Servers that leave both out are many.
     if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
-    while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+    at = skipFieldValue(bytes, at, to);
     if (at === to) return NEED_MORE;
     if (bytes[at] !== Byte.Cr) return MALFORMED;
     if (at + 1 === to) return NEED_MORE;
@@ -116,7 +125,7 @@ export class ResponseParser {
       const nameTo = at++;
       while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
       const valueFrom = at;
-      while (at < to && FIELD_VALUE[bytes[at]!] === 1) at++;
+      at = skipFieldValue(bytes, at, to);
       if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return NEED_MORE;
       if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === MAX_FIELDS) return MALFORMED;
       let valueTo = at;
@@ -165,6 +174,11 @@ export class ResponseParser {
   }
 
   private readConnection(headers: HeaderBlock, index: number): void {
+    if (headers.valueEquals(index, KEEP_ALIVE)) {
+      this.options++;
+      this.keepAlive = true;
+      return;
+    }
     const { bytes, spans } = headers;
     const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
     while (tokens.next()) {
@@ -172,9 +186,28 @@ export class ResponseParser {
       const { from, to } = tokens;
       if (equalsLower(bytes, from, to, CLOSE)) this.closes = true;
       else if (equalsLower(bytes, from, to, KEEP_ALIVE)) this.keepAlive = true;
-      else if (!equalsLower(bytes, from, to, UPGRADE)) markNamed(headers, bytes, from, to);
+      else if (!equalsLower(bytes, from, to, UPGRADE)) {
+        markNamed(headers, bytes, from, to);
+        this.named ??= [];
+        this.named.push(bytes.slice(from, to));
+      }
     }
   }
+
+  /** Marks what the head's Connection names in the trailers behind the body. RFC 9110 §7.6.1. */
+  markTrailers(trailers: HeaderBlock): void {
+    for (const name of this.named ?? []) markNamed(trailers, name, 0, name.length);
+  }
+}
+
+/** Whether twelve bytes are `HTTP/1.1` and a code, as almost always. */
+function isUsual(bytes: Uint8Array, at: number): boolean {
+  if (!isHttp11(bytes, at) || bytes[at + 8] !== Byte.Space) return false;
+  return isDigit(bytes[at + 9]!) && isDigit(bytes[at + 10]!) && isDigit(bytes[at + 11]!);
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= Byte.Zero && byte <= Byte.Nine;
 }
 
 const MALFORMED = failure(Fault.UpstreamMalformed);

@@ -93,7 +93,7 @@ export class TrailerSection {
     let at = from;
     while (at < to && TOKEN[bytes[at]!] === 1) at++;
     if (at === from || at === to || bytes[at] !== Byte.Colon) return Fault.BadTrailer;
-    if (isForbidden(headerIdOf(bytes, from, at))) return Fault.ForbiddenTrailer;
+    if (isForbiddenTrailer(headerIdOf(bytes, from, at))) return Fault.ForbiddenTrailer;
     for (at++; at < to; at++) if (FIELD_VALUE[bytes[at]!] !== 1) return Fault.BadTrailer;
     return Fault.None;
   }
@@ -105,7 +105,8 @@ export class TrailerSection {
   }
 }
 
-function isForbidden(id: HeaderId): boolean {
+/** Whether a field with this name may not stand in trailers. Spec, "Wire decoding rules". */
+export function isForbiddenTrailer(id: HeaderId): boolean {
   switch (id) {
     case HeaderId.TransferEncoding:
     case HeaderId.ContentLength:

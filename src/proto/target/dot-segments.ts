@@ -73,6 +73,16 @@ export function climbsAboveRoot(path: string): boolean {
   return false;
 }
 
+/** Whether a segment is longer than a file name can be, so that nothing lies behind it, not even by way of `..`. */
+export function hasEndlessSegment(path: string): boolean {
+  let from = 0;
+  for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", from)) {
+    if (slash - from > MAX_NAME_BYTES) return true;
+    from = slash + 1;
+  }
+  return path.length - from > MAX_NAME_BYTES;
+}
+
 /** Makes one slash out of every run of slashes. */
 export function mergeSlashes(path: string): string {
   let at = path.indexOf("//");
@@ -120,3 +130,6 @@ function nextHidden(path: string, from: number): number {
   const slash = path.indexOf("/.", from);
   return slash < 0 ? -1 : slash + 1;
 }
+
+/** NAME_MAX of every common file system. */
+export const MAX_NAME_BYTES = 255;

@@ -41,6 +41,7 @@ export class FoldedPath {
     while (round <= MAX_DECODING_ROUNDS && this.hasPercent() && this.decodeRound(round)) round++;
     this.tooDeep = round > MAX_DECODING_ROUNDS && this.hasEscape();
     if (this.hasPercent()) this.decodeSloppyHex();
+    this.foldHexWords();
     this.foldUtf8();
   }
 
@@ -144,6 +145,24 @@ export class FoldedPath {
     this.length = write;
   }
 
+  /** `0x2e`, `0x2f` and `0x5c` for what they stand for, as decoders of another notation read them. */
+  private foldHexWords(): void {
+    const bytes = this.bytes;
+    let write = 0;
+    for (let read = 0; read < this.length; ) {
+      const isWord = bytes[read] === Byte.Zero && (bytes[read + 1]! | 0x20) === LOWER_X && this.hasHex(read + 2, 2);
+      const byte = isWord ? HEX_VALUE[bytes[read + 2]!]! * 16 + HEX_VALUE[bytes[read + 3]!]! : 0;
+      if (byte === Byte.Dot || byte === Byte.Slash || byte === Byte.Backslash) {
+        this.put(write++, byte, Mark.Lookalike | this.marksOf(read, read + 4), this.origins[read]!);
+        read += 4;
+      } else {
+        this.put(write++, bytes[read]!, this.marks[read]!, this.origins[read]!);
+        read++;
+      }
+    }
+    this.length = write;
+  }
+
   /** Folds overlong forms and look-alikes, and drops control bytes, whose mark goes to the byte behind them. */
   private foldUtf8(): void {
     const bytes = this.bytes;
@@ -175,8 +194,9 @@ export class FoldedPath {
     const lead = this.bytes[at]!;
     const width = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : lead < 0xfc ? 5 : lead < 0xfe ? 6 : 1;
     if (at + width > this.length) return 1;
-    // Sloppy decoders take any second byte behind 0xC0 and 0xC1; a literal one would be a file name in Latin-1.
-    if (lead <= 0xc1) return this.marks[at + 1] === 0 ? 1 : 2;
+    // Sloppy decoders take any second byte behind 0xC0 and 0xC1; a literal one would be a file name in Latin-1, but for
+    // the dot, of which a name is not made.
+    if (lead <= 0xc1) return this.marks[at + 1] === 0 && this.bytes[at + 1] !== Byte.Dot ? 1 : 2;
     for (let i = 1; i < width; i++) {
       if ((this.bytes[at + i]! & 0xc0) !== 0x80) return 1;
     }
@@ -188,6 +208,9 @@ export class FoldedPath {
     const second = this.bytes[at + 1]!;
     // A decoder that drops the invalid lead byte sees the ASCII byte behind it.
     if (lead <= 0xc1 && second < 0x80 && lookalikeOf(second) !== 0) return second;
+    // What scanners send to decoders that take too few bits of the second byte, or too many.
+    if (lead === 0xc0 && (second & 0x0f) === 0x0e && second !== 0x3e && second !== 0x4e) return Byte.Dot;
+    if (lead === 0xc1 && second === 0xaf) return Byte.Slash;
     let value = lead & (0x7f >> width);
     for (let i = 1; i < width; i++) value = value * 64 + (this.bytes[at + i]! & 0x3f);
     return value;
@@ -232,6 +255,7 @@ export class FoldedPath {
 const INITIAL_BYTES = 1024;
 const NO_DIGIT = 255;
 const LOWER_U = 0x75;
+const LOWER_X = 0x78;
 const SLOPPY_DIGIT: Uint8Array = table((byte) => {
   if (byte >= Byte.Zero && byte <= Byte.Nine) return byte - Byte.Zero;
   const letter = (byte | 0x20) - Byte.LowerA;

@@ -38,7 +38,7 @@ export function decodeFully(text: string): FullyDecoded {
 /** The byte that the escape at `at` stands for, or -1 where there is no valid escape. */
 export function escapedByte(text: string, at: number): number {
   if (at + 2 >= text.length || text.charCodeAt(at) !== PERCENT) return -1;
-  return byteOf(text.charCodeAt(at + 1), text.charCodeAt(at + 2));
+  return percentByte(text.charCodeAt(at + 1), text.charCodeAt(at + 2));
 }
 
 function decode(text: string, keepSlashes: boolean): string {
@@ -49,7 +49,7 @@ function decode(text: string, keepSlashes: boolean): string {
   const length = bytes.latin1Write(text, 0, text.length);
   let write = first;
   for (let read = first; read < length; ) {
-    const byte = bytes[read] === PERCENT && read + 2 < length ? byteOf(bytes[read + 1]!, bytes[read + 2]!) : -1;
+    const byte = bytes[read] === PERCENT && read + 2 < length ? percentByte(bytes[read + 1]!, bytes[read + 2]!) : -1;
     if (byte < 0 || (keepSlashes && byte === SLASH)) {
       bytes[write++] = bytes[read++]!;
     } else {
@@ -60,8 +60,8 @@ function decode(text: string, keepSlashes: boolean): string {
   return write === length ? text : bytes.latin1Slice(0, write);
 }
 
-/** The value of two hexadecimal digits, or -1. */
-function byteOf(high: number, low: number): number {
+/** The byte that `%` and these two characters stand for, or -1 where they are not hexadecimal digits. RFC 3986 §2.1. */
+export function percentByte(high: number, low: number): number {
   const highValue = HEX_VALUE[high] ?? NO_DIGIT;
   const lowValue = HEX_VALUE[low] ?? NO_DIGIT;
   return highValue === NO_DIGIT || lowValue === NO_DIGIT ? -1 : highValue * 16 + lowValue;

@@ -4,7 +4,9 @@ import type { Fault } from "../../../src/core/fault.ts";
 import { TimerWheel } from "../../../src/core/timer-wheel.ts";
 import { EdgeContext } from "../../../src/edge/edge-context.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
+import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
+import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
 import { ForwardEnd } from "../../../src/features/forward/forward-end.ts";
 import { ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
 import { RequestIds } from "../../../src/features/forward/request-id.ts";
@@ -18,6 +20,7 @@ import { RoutePrefixPhase } from "../../../src/features/route/route-prefix.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
 import { FramingRejects } from "../../../src/features/telemetry/framing-rejects.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
+import { Waf } from "../../../src/features/waf/waf.ts";
 import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
@@ -29,6 +32,8 @@ import { SlabPool } from "../../../src/net/slab-pool.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
 import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
+import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
+import { CacheStore } from "../../../src/shared/cache-store.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
@@ -68,37 +73,42 @@ export class GatewayLab {
     idlePorts: IDLE,
     beginTurn: () => this.turn.begin(),
     endTurn: () => this.writers.flushAll(),
+    onConnectFailed: fail,
     onException: fail,
   });
   readonly phases: readonly Phase[];
   private readonly bodies: BodyBudget = new BodyBudget(createBodyBudget(1), 0, 1 << 24);
   private readonly edge: EdgeContext;
 
-  constructor() {
+  /** @param isCached whether the cache stands before the origins */
+  constructor(isCached = false) {
     const counters = this.counters();
     const router = buildRouter(this.routes());
     const guard = new PrefixGuard(router.routes.map((route) => route.init));
     const rules = { disabledRules: [], exclusions: [] };
+    const cache = isCached ? this.cache(router.routes.length, counters) : null;
     const waf = { mode: "enforce", anomalyThreshold: 5, maxInspectBodyBytes: 0, ...rules } as const;
     this.phases = [
       counters,
-      new WafPhase(waf, { has: () => false }, router, { onIncident: fail }, this.clock),
-      new RouteExactPhase(router),
-      new PrefixGuardPhase(guard),
-      new RoutePrefixPhase(router),
+      new WafPhase(new Waf(waf, { has: () => false }, router, { onInspected() {}, onIncident: fail }, this.clock)),
+      new RouteExactPhase(router, 0),
+      new PrefixGuardPhase(guard, { onRefused() {} }),
+      new RoutePrefixPhase(router, 0),
       new BodyLimitPhase(),
+      ...(cache === null ? [] : [cache.phase]),
       new NormalizePhase(this.bodies),
       { name: "dispatch", run: (ex) => ex.route!.handler.handle(ex) },
     ];
+    const taps = cache === null ? [] : [cache.tap];
     this.edge = new EdgeContext({
       writers: this.writers,
       wheel: this.wheel,
       clock: this.clock,
       turn: this.turn,
-      observer: { onOpen: () => {}, onClose: () => {}, onRefused: fail, onException: fail },
+      observer: { onOpen: () => {}, onClose: () => {}, onSecured: () => {}, onRefused: fail, onException: fail },
       idlePorts: IDLE,
       settings: SETTINGS,
-      pipeline: new Pipeline(this.phases, [], [counters, new ForwardEnd()]),
+      pipeline: new Pipeline(this.phases, taps, [counters, new ForwardEnd(), ...taps]),
     });
   }
 
@@ -107,11 +117,44 @@ export class GatewayLab {
     return new H1Connection(socket, this.edge, new ClientPeer(socket.remoteAddress, false, 8080));
   }
 
+  /** The same by HTTP/2. */
+  http2Client(socket: SinkSocket): H2Connection {
+    const settings = {
+      maxConcurrentStreams: 128,
+      maxListBytes: 65_536,
+      refusesUnknownPseudo: false,
+      allowsConnectProtocol: false,
+    };
+    return new H2Connection(socket, this.edge, new ClientPeer(socket.remoteAddress, false, 8080), settings);
+  }
+
+  /** One event of its socket. */
+  http2Event(connection: H2Connection, chunk: Buffer): void {
+    this.turn.begin();
+    connection.onData(chunk);
+    this.writers.flushAll();
+  }
+
   /** One socket event. */
   event(connection: H1Connection | H1UpstreamConnection, chunk: Buffer): void {
     this.turn.begin();
     connection.onData(chunk);
     this.writers.flushAll();
+  }
+
+  private cache(routes: number, counter: CountersTap): ResponseCache {
+    const store = new CacheStore(createCacheBuffers({ maxEntries: 1000, maxBytes: 1 << 28 }, 2, 1), 0);
+    const policy = { defaultTtlMs: 1e12, maxPayloadBytes: 1 << 20, namesRequests: true };
+    const { clock, turn } = this;
+    const ids = new RequestIds(() => clock.nowMs);
+    return new ResponseCache(store, new Array(routes).fill(policy), {
+      clock,
+      time: { now: () => turn.nowMs, inTurn: (work) => work(), onException: fail },
+      idle: IDLE,
+      counter,
+      nameRequest: (ex) => ids.assign(ex),
+      endTaps: [],
+    });
   }
 
   private routes(): RouteInit[] {

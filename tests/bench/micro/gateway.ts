@@ -1,4 +1,5 @@
 // One request through everything: from the bytes of the client to the bytes of the answer, the kernel left out.
+import type { H1Connection } from "../../../src/edge/h1-connection.ts";
 import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
 import { bench } from "../micro.ts";
 import { GatewayLab, SinkSocket } from "./gateway-lab.ts";
@@ -25,7 +26,7 @@ bench(
   PIPELINED,
 );
 
-const origin = connectOnce();
+const origin = connectOnce(lab, client);
 
 for (const [name, head] of [
   ["curl", PROXIED_HEAD],
@@ -38,8 +39,24 @@ for (const [name, head] of [
   });
 }
 
+const cachedLab = new GatewayLab(true);
+const cachedClient = cachedLab.client(socket);
+const cachedOrigin = connectOnce(cachedLab, cachedClient);
+
+for (const [name, head] of [
+  ["curl", PROXIED_HEAD],
+  ["browser", BROWSER_HEAD],
+] as const) {
+  cachedLab.event(cachedClient, head);
+  if (head === BROWSER_HEAD) cachedLab.event(cachedOrigin, ANSWER);
+  bench(`gateway: GET out of the cache, ${name}`, () => {
+    cachedLab.event(cachedClient, head);
+    return socket.bytes;
+  });
+}
+
 /** The first proxied request opens the connection that all others find in the pool. */
-function connectOnce(): H1UpstreamConnection {
+function connectOnce(lab: GatewayLab, client: H1Connection): H1UpstreamConnection {
   const { connect } = Bun;
   let opened: H1UpstreamConnection | null = null;
   Bun.connect = ((options: { data: H1UpstreamConnection }) => {

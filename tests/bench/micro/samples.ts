@@ -47,7 +47,7 @@ export const ANSWER: Buffer = Buffer.from(
     "Connection: keep-alive",
     "Keep-Alive: timeout=5",
     'ETag: W/"f-abcdefghijklmnopqrstuvwxyz"',
-    "Cache-Control: no-cache",
+    "Cache-Control: max-age=600",
     "",
     '{"status":"ok"}',
   ].join("\r\n"),

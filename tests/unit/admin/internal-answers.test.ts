@@ -30,10 +30,11 @@ function setUp(configText = CONFIG) {
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
     }),
     targetStatus: () => "CLOSED",
+    sidecarRoutes: () => [],
     probeTargets: async () => [],
     totals: telemetry.totals,
     incidents: new IncidentReader(ring),
-    exposition: async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "metrics\n" }),
+    exposition: async () => ({ contentType: "text/plain; version=0.0.4", text: "metrics\n" }),
   });
   const get = async (what: string, query = "") => {
     const { status, contentType, body } = await answers.get(what)!(query);
@@ -202,7 +203,7 @@ test("/metrics is the exposition as it is", async () => {
   const { get } = setUp();
   expect(await get("exposition")).toEqual({
     status: 200,
-    contentType: "text/plain; version=0.0.4; charset=utf-8",
+    contentType: "text/plain; version=0.0.4",
     body: "metrics\n",
   });
 });

@@ -154,3 +154,29 @@ const FILES = join(TOP, "tests/vectors/config/files");
 function uncomment(text: string): string {
   return text.replaceAll(/^( *)# ( *(?:- )?[a-z_0-9]+:(?: .*)?)$/gm, "$1$2");
 }
+
+describe("edge check, told of much,", () => {
+  test("says every port on which the gateway would listen", () => {
+    inFolder((dir) => {
+      const config =
+        "server: {host: '::1', port: 81}\nsidecar: {enabled: true, ingress_port: 82, egress_port: 83, app_port: 84}\n" +
+        "internal_api: {listen: 127.0.0.1:85}\n";
+      writeFileSync(join(dir, "config.yaml"), config);
+      const { out } = check(dir);
+      const places =
+        "http://[::1]:81, 0.0.0.0:82 (sidecar, in), 127.0.0.1:83 (sidecar, out) and 127.0.0.1:85 (internal)";
+      expect(out).toContain(`Listens on ${places}, firewall off.`);
+    });
+  });
+
+  test("shows a hundred of ten thousand unknown keys", () => {
+    inFolder((dir) => {
+      const keys = Array.from({ length: 10_000 }, (_, i) => `  k${i}: 1\n`).join("");
+      writeFileSync(join(dir, "config.yaml"), `server:\n${keys}`);
+      const { code, err } = check(dir);
+      expect(code).toBe(1);
+      expect(err.split("\n").length).toBeLessThan(110);
+      expect(err).toContain("more faults follow; mend these first");
+    });
+  });
+});

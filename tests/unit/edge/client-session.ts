@@ -23,6 +23,7 @@ export const SETTINGS: ConnectionSettings = {
   idleTimeoutMs: 120_000,
   maxHeadBytes: 65536,
   proxies: null,
+  http2: null,
 };
 
 const START_MS = 1000;
@@ -67,6 +68,7 @@ export class ClientSession {
       observer: {
         onOpen: () => {},
         onClose: () => this.closes++,
+        onSecured: () => {},
         onRefused: () => {},
         onException: (error) => this.exceptions.push(error),
       },

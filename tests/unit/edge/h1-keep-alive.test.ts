@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { DRAIN_IDLE_MS } from "../../../src/core/limits.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
-import { beginReply, ECHO_TARGET, LateAnswers, textReply, writeReply } from "./scripts.ts";
+import { BodyRecorder, beginReply, ECHO_TARGET, LateAnswers, textReply, writeReply } from "./scripts.ts";
 
 const HOST = "Host: a.test\r\n";
 
@@ -55,10 +55,32 @@ describe("one request behind the other", () => {
   });
 });
 
+describe("a body that the origin did not take", () => {
+  test("stopped at its last piece, does not stop the next request", () => {
+    const body = new BodyRecorder();
+    const session = new ClientSession((ex) => (ex.request.target() === "/a" ? body.script(ex) : ECHO_TARGET(ex)));
+    body.afterPiece = (ex) => ex.flow.pauseBody(ex);
+    body.whenDone = (ex) => ex.sink.fixed(ex, textReply("/a"));
+    session.send(`POST /a HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`);
+    expect([bodies(session.got), session.socket.isPaused]).toEqual([["/a"], false]);
+    session.send("GET /b HT", `TP/1.1\r\n${HOST}\r\n`);
+    expect([bodies(session.got), session.socket.isPaused]).toEqual([["/a", "/b"], false]);
+  });
+});
+
 describe("how a connection ends", () => {
   test.each([
     ["Connection: close", get("/a", "Connection: close")],
     ["HTTP/1.0", `GET /a HTTP/1.0\r\n${HOST}\r\n`],
+  ])("%s closes at once: the client has said its last", (_name, request) => {
+    const session = new ClientSession(ECHO_TARGET);
+    session.send(request);
+    expect(repliesIn(session.got)[0]!.fields.get("connection")).toBe("close");
+    expect(session.endings).toEqual(["end"]);
+    expect(session.closes).toBe(1);
+  });
+
+  test.each([
     ["CONNECT", "CONNECT a.test:80 HTTP/1.1\r\nHost: a.test:80\r\n\r\n"],
     ["an upgrade that is not granted", get("/a", "Connection: Upgrade", "Upgrade: x")],
   ])("%s closes behind its answer", (_name, request) => {

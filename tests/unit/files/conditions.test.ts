@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { utimesSync } from "node:fs";
-import { httpDateText } from "../../../src/features/files/http-date.ts";
+import { httpDateText } from "../../../src/proto/semantics/http-date.ts";
 import vectors from "../../vectors/files/conditions.json";
 import { ask, type Fields, get, NOW_MS, TestSite } from "./test-site.ts";
 

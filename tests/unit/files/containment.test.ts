@@ -30,6 +30,10 @@ site.link("loop", "loop");
 site.link("loop1", "loop2");
 site.link("loop2", "loop1");
 site.link("dangling", "nothing");
+site.link("gone", "../outside/nothing");
+site.link("further", "gone");
+site.link("nowhere", "../no/such/folder");
+site.link("roundabout", `${site.dir}/nothing/../nothing`);
 site.link("self", ".");
 site.link("up", "..");
 Bun.spawnSync(["mkfifo", `${site.dir}/fifo`]);
@@ -73,7 +77,20 @@ describe("containment", () => {
     });
   }
 
-  for (const target of ["/loop", "/loop1", "/dangling", "/fifo", "/fifo/", "/loop/x", `/${"self/".repeat(45)}a.txt`]) {
+  test.each(["/gone", "/gone/x", "/further", "/nowhere"])("%s says as little as if it were there", (target) => {
+    expect(get(site.mount(), target).fault).toBe(Fault.SymlinkEscape);
+  });
+
+  for (const target of [
+    "/loop",
+    "/loop1",
+    "/dangling",
+    "/roundabout",
+    "/fifo",
+    "/fifo/",
+    "/loop/x",
+    `/${"self/".repeat(45)}a.txt`,
+  ]) {
     test(`${target.slice(0, 30)} leads nowhere`, () => {
       expect(get(site.mount(), target).status).toBe(404);
     });

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { ByteRange, RangeVerdict } from "../../../src/features/files/byte-range.ts";
 import { CODING_NAMES, chooseCoding } from "../../../src/features/files/content-coding.ts";
 import { contentTypeOf } from "../../../src/features/files/content-type.ts";
-import { httpDateText, parseHttpDate } from "../../../src/features/files/http-date.ts";
 import { encodedPath, encodedQuery } from "../../../src/features/files/percent-escape.ts";
+import { ByteRange, RangeVerdict } from "../../../src/proto/semantics/byte-range.ts";
+import { httpDateText, parseHttpDate } from "../../../src/proto/semantics/http-date.ts";
 import codingVectors from "../../vectors/files/accept-encoding.json";
 import typeVectors from "../../vectors/files/content-types.json";
 import dateVectors from "../../vectors/files/http-dates.json";

@@ -70,6 +70,9 @@ describe("a forwarded head", () => {
     for (const method of ["GET", "HEAD", "DELETE", "OPTIONS", "PURGE"]) {
       expect(sent(post("", method))).not.toContain("Content-Length");
     }
+    for (const method of ["GET", "DELETE", "OPTIONS"]) {
+      expect(sent(post("Content-Length: 0\r\n", method))).toContain("\r\nContent-Length: 0\r\n");
+    }
     expect(sent(post("Content-Length: 5\r\n", "GET"))).toContain("\r\nContent-Length: 5\r\n");
   });
 

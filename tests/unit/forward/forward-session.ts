@@ -62,6 +62,7 @@ export class ForwardSession {
       idlePorts: IDLE,
       beginTurn: () => {},
       endTurn: () => ctx.writers.flushAll(),
+      onConnectFailed: () => {},
       onException: (error) => void this.client.exceptions.push(error),
     };
     this.pools = ports.map((port) => new OriginPool(originAt(port), context));

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Exchange } from "../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
+import { Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { ReplyHead } from "../../../src/message/reply-head.ts";
 import { RequestHead } from "../../../src/message/request-head.ts";
+import type { Route } from "../../../src/message/route.ts";
 import { IDLE } from "../edge/idle-ports.ts";
 
 /** The fields that hold a number, a text or a flag. */
@@ -33,6 +35,16 @@ describe("what is used again remembers nothing of the last request", () => {
     expect([used.held, used.target, used.route, used.deadline]).toEqual([null, null, null, null]);
     expect([used.sink, used.flow, used.body, used.source]).toEqual([IDLE.sink, IDLE.flow, IDLE.body, IDLE.source]);
     expect(released).toBe(1);
+  });
+
+  test("an exchange that waits to be used again holds no configuration that may be replaced meanwhile", () => {
+    const ex = new Exchange(IDLE);
+    ex.pipeline = new Pipeline([], [], []);
+    ex.phases = [{ name: "old", run: () => Verdict.Done }];
+    ex.route = { label: "/old" } as Route;
+    const old: readonly unknown[] = [ex.pipeline, ex.phases, ex.route];
+    ex.release();
+    expect(Object.values(ex).filter((value) => old.includes(value))).toEqual([]);
   });
 
   test("a request's head", () => {

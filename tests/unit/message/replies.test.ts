@@ -65,4 +65,13 @@ describe("extra fields", () => {
     expect(EXTRA.with(other)).toBe(both);
     expect(other.with(EXTRA).fields.map(([name]) => name)).toEqual(["X-B", "X-C", "X-Extra"]);
   });
+
+  test("of a configuration that a reload has replaced are let go of", async () => {
+    const joined = () => new WeakRef(EXTRA.with(new ExtraFields([["X-Frame-Options", "DENY"]])));
+    const all = Array.from({ length: 1000 }, joined);
+    await Bun.sleep(1);
+    Bun.gc(true);
+    // What looks like an address on the stack is one to the collector.
+    expect(all.filter((each) => each.deref() !== undefined).length).toBeLessThan(100);
+  });
 });

@@ -41,4 +41,9 @@ const FOUND_ELSEWHERE: ReadonlySet<string> = new Set([
   "trailers_too_large",
   "body_truncated",
   "chunked_disabled",
+  "bad_pseudo_header",
+  "connection_field",
+  "length_mismatch",
+  "bad_http2",
+  "http2_flood",
 ]);

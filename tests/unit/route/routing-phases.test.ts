@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { faultRow } from "../../../src/core/fault.ts";
 import { buildRouter } from "../../../src/features/route/build-router.ts";
+import { PathEscapesPhase } from "../../../src/features/route/path-escapes-phase.ts";
 import { PrefixGuard } from "../../../src/features/route/prefix-guard.ts";
 import { PrefixGuardPhase } from "../../../src/features/route/prefix-guard-phase.ts";
 import { RouteExactPhase } from "../../../src/features/route/route-exact.ts";
@@ -15,9 +16,10 @@ import { routeInit } from "./route-inits.ts";
 const INITS = routes.map(routeInit);
 const ROUTER = buildRouter(INITS);
 const PHASES = [
-  new RouteExactPhase(ROUTER),
-  new PrefixGuardPhase(new PrefixGuard(INITS)),
-  new RoutePrefixPhase(ROUTER),
+  new RouteExactPhase(ROUTER, 0),
+  new PrefixGuardPhase(new PrefixGuard(INITS), { onRefused() {} }),
+  new PathEscapesPhase(),
+  new RoutePrefixPhase(ROUTER, 0),
 ];
 
 describe("routing phases", () => {

@@ -57,7 +57,8 @@ describe("incident ring", () => {
   });
 
   test("any texts come back as a beginning of what was recorded, and never part of a character", () => {
-    const text = fc.string({ unit: "grapheme", maxLength: 2000 });
+    // The sign for what could not be read stands for a part of a character below.
+    const text = fc.string({ unit: "grapheme", maxLength: 2000 }).map((any) => any.replaceAll("�", ""));
     fc.assert(
       fc.property(text, text, text, text, fc.nat(1000), (path, clientIp, payloadSnippet, ruleId, anomalyScore) => {
         const { writer, reader } = setUp();

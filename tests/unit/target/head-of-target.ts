@@ -43,6 +43,7 @@ const FLAGS: Readonly<Record<string, number>> = {
   "/": TargetFlag.Slash,
   "?": TargetFlag.Question,
   "#": TargetFlag.Hash,
-  "\\": TargetFlag.Separator,
-  ";": TargetFlag.Separator,
+  $: TargetFlag.Opener,
+  "<": TargetFlag.Opener,
+  "{": TargetFlag.Opener,
 };

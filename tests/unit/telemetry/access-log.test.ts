@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { Fault } from "../../../src/core/fault.ts";
 import { AccessLog } from "../../../src/features/telemetry/access-log.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
@@ -7,7 +8,7 @@ import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 const FIELDS = [
   ["time", "event", "request_id", "client_ip", "method", "host", "path", "protocol", "status", "bytes_in", "bytes_out"],
-  ["duration_ms", "upstream", "upstream_ms", "route", "cache", "waf_score", "user_agent"],
+  ["duration_ms", "upstream", "upstream_ms", "route", "cache", "waf_score", "user_agent", "fault"],
 ].flat();
 
 function setUp(sample = 1, random: () => number = () => 0) {
@@ -58,7 +59,10 @@ describe("access log", () => {
       cache: null,
       waf_score: 3,
       user_agent: "curl/8",
+      fault: null,
     });
+    ex.fault = Fault.UpstreamTimeout;
+    expect(lineOf(ex).fault).toBe("upstream_timeout");
   });
 
   test("what is not known is null", () => {

@@ -1,10 +1,12 @@
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
-import { Method } from "../../../src/message/method.ts";
+import { METHOD_COUNT, Method, methodOf } from "../../../src/message/method.ts";
 import { Verdict } from "../../../src/message/pipeline.ts";
 import { COUNTED_STATUSES } from "../../../src/message/route.ts";
 import { Row } from "../../../src/shared/counter-rows.ts";
+import { SeededRandom } from "../../harness/seeded-random.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
@@ -47,6 +49,30 @@ describe("counters tap", () => {
     const { tap, totals } = setUp();
     tap.onEnd(fakeExchange({ method: "BREW", status: 404 }).ex);
     expect(totals.requests()).toEqual([{ label: "unmatched", method: Method.Other, status: 404, count: 1 }]);
+  });
+
+  test("a million requests of random methods and statuses fill the table at most, and each is counted", () => {
+    const labels = Array.from({ length: 40 }, (_, i) => `/r${i}`);
+    const telemetry = fakeTelemetry(labels);
+    const tap = new CountersTap(telemetry.counters, telemetry.rejects);
+    const routes = [null, ...labels.map(fakeRoute)];
+    const random = new SeededRandom(5);
+    const { ex } = fakeExchange({ status: 200 });
+    Bun.gc(true);
+    const heapBefore = heapStats().objectCount;
+    for (let i = 0; i < 1_000_000; i++) {
+      const name = random.bytes(random.integer(0, 1) + 3);
+      ex.request.method = i % 2 === 0 ? random.integer(0, METHOD_COUNT - 1) : methodOf(name, 0, name.length);
+      ex.reply.status = random.integer(100, 599);
+      ex.route = routes[random.integer(0, routes.length - 1)]!;
+      tap.onEnd(ex);
+    }
+    Bun.gc(true);
+    const grownBy = heapStats().objectCount - heapBefore;
+    const series = telemetry.totals.requests();
+    expect(series.length).toBeLessThanOrEqual(16_384);
+    expect(series.reduce((sum, { count }) => sum + count, 0)).toBe(1_000_000);
+    expect(grownBy).toBeLessThan(50_000);
   });
 
   const statuses: [number, Fault, number][] = [

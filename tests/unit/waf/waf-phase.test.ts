@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
 import type { RouteFacts } from "../../../src/features/waf/dot-segment-judge.ts";
 import type { WafIncident } from "../../../src/features/waf/incident.ts";
+import { Waf } from "../../../src/features/waf/waf.ts";
 import type { AddressSet, WafSettings } from "../../../src/features/waf/waf-judge.ts";
 import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
@@ -14,8 +15,8 @@ const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 
 function run(target: string, settings: WafSettings = ENFORCE, allowedIps: AddressSet = NOBODY) {
   const incidents: WafIncident[] = [];
-  const listener = { onIncident: (incident: WafIncident) => void incidents.push(incident) };
-  const phase = new WafPhase(settings, allowedIps, NO_ROUTES, listener, { nowMs: 1234 });
+  const listener = { onInspected() {}, onIncident: (incident: WafIncident) => void incidents.push(incident) };
+  const phase = new WafPhase(new Waf(settings, allowedIps, NO_ROUTES, listener, { nowMs: 1234 }));
   const { ex, faults } = recordedExchange(headOfTarget(target));
   ex.client = new ClientPeer("192.0.2.7", false, 80);
   return { verdict: phase.run(ex), ex, faults, incidents };
@@ -72,7 +73,9 @@ describe("WAF phase", () => {
   });
 
   test("forgets the last request", () => {
-    const phase = new WafPhase(ENFORCE, NOBODY, NO_ROUTES, { onIncident() {} }, { nowMs: 0 });
+    const phase = new WafPhase(
+      new Waf(ENFORCE, NOBODY, NO_ROUTES, { onInspected() {}, onIncident() {} }, { nowMs: 0 }),
+    );
     const details = ["/%2e%2e/", "/a/../b"].map((target) => {
       const { ex } = recordedExchange(headOfTarget(target));
       phase.run(ex);

@@ -2,6 +2,7 @@ import { Byte, equalsLower, LOWER, latin1 } from "../../../core/ascii.ts";
 import { sliceText } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-id.ts";
+import { parametersOf, type TypeParameter } from "./type-parameters.ts";
 
 /** Kinds of bodies that are inspected. */
 export const enum BodyType {
@@ -27,34 +28,13 @@ export function bodyTypeOf(headers: HeaderBlock): BodyType {
   return BodyType.Other;
 }
 
-/** A parameter of Content-Type, "" where there is none. RFC 9110 §5.6.6, read leniently. */
-export function typeParameter(headers: HeaderBlock, name: string): string {
+/** All parameters of Content-Type. */
+export function typeParameters(headers: HeaderBlock): TypeParameter[] {
+  const found: TypeParameter[] = [];
   for (let i = headers.find(HeaderId.ContentType); i >= 0; i = headers.find(HeaderId.ContentType, i + 1)) {
-    const found = parameterOf(headers.valueText(i), name);
-    if (found !== null) return found;
+    found.push(...parametersOf(headers.valueText(i)));
   }
-  return "";
-}
-
-/** A parameter of a field such as `form-data; name="x"`, null where there is none. */
-export function parameterOf(text: string, name: string): string | null {
-  const lower = text.toLowerCase();
-  for (let at = lower.indexOf(name); at >= 0; at = lower.indexOf(name, at + 1)) {
-    const before = lower[at - 1] ?? "";
-    let from = at + name.length;
-    if (before !== ";" && before !== " " && before !== "\t") continue;
-    while (lower[from] === " ") from++;
-    if (lower[from] !== "=") continue;
-    from++;
-    while (lower[from] === " ") from++;
-    if (lower[from] === '"') {
-      const close = text.indexOf('"', from + 1);
-      return text.slice(from + 1, close < 0 ? text.length : close);
-    }
-    const end = text.indexOf(";", from);
-    return text.slice(from, end < 0 ? text.length : end).trim();
-  }
-  return null;
+  return found;
 }
 
 function typeOf(bytes: Uint8Array, from: number, valueTo: number): BodyType {

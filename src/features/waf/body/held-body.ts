@@ -51,7 +51,7 @@ export class HeldBody implements BodySink, BodyFlow, Held {
   // ── gathering ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
-    if (from === to) return;
+    if (this.ex === null || from === to) return;
     if (this.bytes === NOTHING) {
       this.bytes = bytes;
       this.from = from;
@@ -64,6 +64,7 @@ export class HeldBody implements BodySink, BodyFlow, Held {
   }
 
   onBodyEnd(ex: Exchange): void {
+    if (this.ex === null) return;
     this.isComplete = true;
     this.decide(ex);
   }
@@ -152,6 +153,8 @@ export class HeldBody implements BodySink, BodyFlow, Held {
 
   private deliverPiece(ex: Exchange): void {
     const { bytes, from, to } = this;
+    // Whoever keeps the body behind this may have ended the exchange without a word to this.
+    if (ex.flow !== this) return this.release();
     if (from < to) {
       this.bytes = this.rest;
       this.from = this.restFrom;

@@ -99,16 +99,16 @@ class JsonWalk {
   /** A byte outside of strings. */
   pass(byte: number): void {
     switch (byte) {
-      case OPEN_BRACE:
+      case Byte.OpenBrace:
       case Byte.LeftBracket:
         if (this.depth < MAX_DEPTH) {
-          this.isObject[this.depth] = byte === OPEN_BRACE ? 1 : 0;
+          this.isObject[this.depth] = byte === Byte.OpenBrace ? 1 : 0;
           this.pathLengths[this.depth] = this.value!.nameLength;
         }
         this.depth++;
-        this.isNameDue = byte === OPEN_BRACE && this.depth <= MAX_DEPTH;
+        this.isNameDue = byte === Byte.OpenBrace && this.depth <= MAX_DEPTH;
         break;
-      case CLOSE_BRACE:
+      case Byte.CloseBrace:
       case Byte.RightBracket:
         if (this.depth > 0) this.depth--;
         if (this.depth < MAX_DEPTH) this.cutPath(this.pathLengths[this.depth]!);
@@ -165,8 +165,6 @@ const ALL_FAMILIES = -1;
 const MAX_DEPTH = 64;
 const QUOTE = 2;
 const LOWER_U = 0x75;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 const BEYOND_ASCII = 0x80;
 /** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
 const OUTSIDE: Uint8Array = table((byte) => {

@@ -1,4 +1,4 @@
-import { LOWER, table } from "../../../core/ascii.ts";
+import { Byte, LOWER, table } from "../../../core/ascii.ts";
 
 /**
  * Bytes as keywords see them: letters without case, all digits alike, both quotes alike, white space alike. 64 classes,
@@ -22,13 +22,12 @@ export const CLASS_BITS = 6;
 export const CLASS_COUNT = 64;
 
 const LOWER_A = 0x61;
-const LOWER_Z = 0x7a;
 const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /** The class of each byte. */
 export const CLASS_OF: Uint8Array = table((byte) => {
   const lower = LOWER[byte]!;
-  if (lower >= LOWER_A && lower <= LOWER_Z) return ByteClass.LetterA + lower - LOWER_A;
+  if (lower >= LOWER_A && lower <= Byte.LowerZ) return ByteClass.LetterA + lower - LOWER_A;
   const char = String.fromCharCode(byte);
   if (char >= "0" && char <= "9") return ByteClass.Digit;
   if (char === "'" || char === '"') return ByteClass.Quote;

@@ -21,15 +21,21 @@ export class KeywordAutomaton {
   /** The state where a value begins. */
   readonly start: number;
 
-  constructor(groups: readonly KeywordGroup[]) {
-    const trie = new Trie();
-    for (const { bit, keywords } of groups) {
-      for (const keyword of keywords) for (const spelling of spellingsOf(keyword)) trie.add(spelling, bit);
-    }
-    trie.link();
-    this.next = trie.next.slice(0, trie.count << CLASS_BITS);
-    this.bits = trie.bits.slice(0, trie.count);
-    this.start = this.next[ByteClass.Boundary]!;
+  private constructor(next: Uint16Array, bits: Int32Array) {
+    this.next = next;
+    this.bits = bits;
+    this.start = next[ByteClass.Boundary]!;
+  }
+
+  static of(groups: readonly KeywordGroup[]): KeywordAutomaton {
+    return KeywordAutomaton.from(keywordMemory(groups));
+  }
+
+  /** @param memory what `keywordMemory` made, on any thread; it is only read */
+  static from(memory: SharedArrayBuffer): KeywordAutomaton {
+    const count = memory.byteLength / STATE_BYTES;
+    const bits = new Int32Array(memory, 0, count);
+    return new KeywordAutomaton(new Uint16Array(memory, bits.byteLength), bits);
   }
 
   /** @returns the bits of all groups that have a keyword in `bytes[from, to)`, which is taken for a whole value */
@@ -45,56 +51,90 @@ export class KeywordAutomaton {
   }
 }
 
+/** The tables of an automaton, to be shared by all threads: building them takes as long as all the rest of a worker's start. */
+export function keywordMemory(groups: readonly KeywordGroup[]): SharedArrayBuffer {
+  const trie = new Trie();
+  for (const { bit, keywords } of groups) {
+    for (const keyword of keywords) for (const spelling of spellingsOf(keyword)) trie.add(spelling, bit);
+  }
+  trie.link();
+  const memory = new SharedArrayBuffer(trie.count * STATE_BYTES);
+  new Int32Array(memory, 0, trie.count).set(trie.bits.subarray(0, trie.count));
+  new Uint16Array(memory, trie.count * 4).set(trie.next.subarray(0, trie.count << CLASS_BITS));
+  return memory;
+}
+
 class Trie {
   /** 0 is the root, and in a row that is not linked yet it is "none". */
   next: Uint16Array = new Uint16Array(INITIAL_STATES << CLASS_BITS);
   bits: Int32Array = new Int32Array(INITIAL_STATES);
   count = 1;
+  /** What leads from its parent to a state; the states of one parent are a chain, which 0 ends. */
+  private classes: Uint8Array = new Uint8Array(INITIAL_STATES);
+  private firstChild: Uint16Array = new Uint16Array(INITIAL_STATES);
+  private sibling: Uint16Array = new Uint16Array(INITIAL_STATES);
 
   add(classes: readonly number[], bit: number): void {
     if (this.count + classes.length > this.bits.length) this.grow();
     let state = 0;
     for (const one of classes) {
       const at = (state << CLASS_BITS) | one;
-      if (this.next[at] === 0) this.next[at] = this.count++;
+      if (this.next[at] === 0) this.next[at] = this.addChild(state, one);
       state = this.next[at]!;
     }
     this.bits[state]! |= bit;
   }
 
-  /** Fills in, breadth first, where each state goes when no keyword goes on: to the longest suffix that is a state. */
+  /**
+   * Fills in, breadth first, where each state goes when no keyword goes on: to the longest suffix that is a state. Its row is
+   * that of the suffix, but for its own children; rows are copied whole, since this is part of every start.
+   */
   link(): void {
-    const { next, bits } = this;
+    const { next, bits, classes, firstChild, sibling } = this;
     const suffix = new Uint16Array(this.count);
     const queue = new Uint16Array(this.count);
     let queued = 0;
-    for (let one = 0; one < CLASS_COUNT; one++) if (next[one] !== 0) queue[queued++] = next[one]!;
+    for (let child = firstChild[0]!; child !== 0; child = sibling[child]!) queue[queued++] = child;
     for (let i = 0; i < queued; i++) {
       const state = queue[i]!;
-      const other = suffix[state]!;
-      bits[state]! |= bits[other]!;
-      for (let one = 0; one < CLASS_COUNT; one++) {
-        const at = (state << CLASS_BITS) | one;
-        const child = next[at]!;
-        const beyond = next[(other << CLASS_BITS) | one]!;
-        if (child === 0) next[at] = beyond;
-        else {
-          suffix[child] = beyond;
-          queue[queued++] = child;
-        }
+      const row = state << CLASS_BITS;
+      const other = suffix[state]! << CLASS_BITS;
+      bits[state]! |= bits[suffix[state]!]!;
+      next.copyWithin(row, other, other + CLASS_COUNT);
+      for (let child = firstChild[state]!; child !== 0; child = sibling[child]!) {
+        suffix[child] = next[other | classes[child]!]!;
+        next[row | classes[child]!] = child;
+        queue[queued++] = child;
       }
     }
   }
 
+  private addChild(parent: number, one: number): number {
+    const child = this.count++;
+    this.classes[child] = one;
+    this.sibling[child] = this.firstChild[parent]!;
+    this.firstChild[parent] = child;
+    return child;
+  }
+
   private grow(): void {
-    const { next, bits } = this;
-    if (bits.length * 2 > MAX_STATES) throw new Error("too many keywords for states of 16 bits");
-    this.next = new Uint16Array(next.length * 2);
-    this.next.set(next);
-    this.bits = new Int32Array(bits.length * 2);
-    this.bits.set(bits);
+    if (this.bits.length * 2 > MAX_STATES) throw new Error("too many keywords for states of 16 bits");
+    this.next = doubled(this.next);
+    this.bits = doubled(this.bits);
+    this.classes = doubled(this.classes);
+    this.firstChild = doubled(this.firstChild);
+    this.sibling = doubled(this.sibling);
   }
 }
 
-const INITIAL_STATES = 8192;
+function doubled<T extends Uint8Array | Uint16Array | Int32Array>(array: T): T {
+  const larger = new (array.constructor as new (length: number) => T)(array.length * 2);
+  larger.set(array);
+  return larger;
+}
+
+/** Enough for the rules as they are. */
+const INITIAL_STATES = 16384;
 const MAX_STATES = 65536;
+/** Bits and a row of next states. */
+const STATE_BYTES: number = 4 + 2 * CLASS_COUNT;

@@ -12,6 +12,8 @@ export const enum Place {
   Extension,
   /** A field of a form, a multipart field or a JSON string. */
   Body,
+  /** The path of the target, as one value. */
+  Path,
 }
 
 /**
@@ -44,7 +46,7 @@ export class ValueReading {
     let length = 0;
     for (let at = from; at < to; at++) {
       let byte = bytes[at]!;
-      if (byte === PLUS && plusIsSpace) byte = Byte.Space;
+      if (byte === Byte.Plus && plusIsSpace) byte = Byte.Space;
       else if (byte === Byte.Percent && at + 2 < to) {
         const decoded = hexPair(bytes, at + 1);
         if (decoded >= 0) {
@@ -103,7 +105,7 @@ export class ValueReading {
         } else {
           const isPercent = byte === Byte.Percent;
           width = isPercent ? 3 : 4;
-          value = isPercent || next === LOWER_X ? hexPair(bytes, read + width - 2) : -1;
+          value = isPercent || next === Byte.LowerX ? hexPair(bytes, read + width - 2) : -1;
         }
         if (read + width > length) value = -1;
       }
@@ -151,9 +153,7 @@ export const MAX_NAME_BYTES = 128;
 /** Zeros behind a value, as far as any rule looks ahead without asking for the end. */
 const PADDING = 8;
 const INITIAL_BYTES = 4096;
-const PLUS = 0x2b;
 const LOWER_U = 0x75;
-const LOWER_X = 0x78;
 /** Stands for a character that has no byte of its own. */
 const BEYOND_ASCII = 0x80;
 const JSON_ESCAPES: Readonly<Record<number, number>> = { 98: 0x08, 102: 0x0c, 110: 0x0a, 114: 0x0d, 116: 0x09 };

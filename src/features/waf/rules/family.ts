@@ -31,6 +31,8 @@ export const QUERY_FAMILIES: number =
   Family.Escape;
 /** Texts in a body have line breaks. */
 export const BODY_FAMILIES: number = QUERY_FAMILIES & ~Family.Break;
+/** The path: what expands or runs wherever it is logged or shown. File names and prose stand there by right. */
+export const PATH_FAMILIES: number = Family.Script | Family.Code | Family.Lookup | Family.Break | Family.Escape;
 /** User-Agent: a line of prose with semicolons. */
 export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
 /** Referer and cookies: nothing is fetched or looked up in a database of documents by them. */

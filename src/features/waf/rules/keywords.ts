@@ -53,7 +53,9 @@ function sqlKeywords(): string[] {
     "' )",
     "')  ",
     // Behind a number that begins the value, and behind a bracket.
-    ...NUMBERS.flatMap((number) => [...logic, "/*"].flatMap((word) => [`${number}${word}`, `${number} ${word}`])),
+    ...NUMBERS.flatMap((number) =>
+      [...logic, "having", "/*"].flatMap((word) => [`${number}${word}`, `${number} ${word}`]),
+    ),
     ...[...logic, "/*"].flatMap((word) => [`0)${word}`, `0) ${word}`, `^)${word}`, `^) ${word}`]),
     // Comparisons of literals, wherever.
     ...words("0= 0< 0> 0! )= )< )> )!").flatMap((mark) => [mark, `${mark[0]} ${mark[1]}`]),
@@ -116,8 +118,11 @@ function shellKeywords(): string[] {
       [..."abcdefghijklmnopqrstuvwxyz"].flatMap((one) => [`${mark} ${one}'`, `${mark} ${one}\\`]),
     ),
     ...words("$@ ${ifs $ifs iex( downloadstring( downloadfile( downloaddata("),
-    ...words("/tcp/ /udp/ ?? cmd.exe cmd/"),
+    ...words("/tcp/ /udp/ ?? bin/ cmd.exe cmd/"),
     ...["iex (", "sh -i", "sh -c", "cmd /", "command /", "mkfifo /", "nc -", "cat -", "shell -", "pwsh -", ".exe -"],
+    // What the parameters of planted programs are tried with.
+    ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/"),
+    ...["^cat /", "^ls -", "^ls /", "^id -", "^net u", "^type c", "^dir c", "^wget h", "^curl h", "^ping -", "^nc -"],
     ...words("python python2 python3 perl ruby php lua node").map((name) => `${name} -`),
   ];
 }
@@ -127,7 +132,9 @@ function codeKeywords(): string[] {
     CODE_WORD_GROUPS.flatMap(([one, text]) => (one === kind ? words(text) : []));
   const opens = words("{{ ${ #{ %{ *{ @{ <% <%=");
   return [
-    ...words("<?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#"),
+    ...words(
+      "{php} !!python/object call_user_func( array_map(' |filter('s |map('s |sort('s <?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#",
+    ),
     // An expression that multiplies.
     ...opens.flatMap((open) => ["0", " 0", "'", " '", "(", " ("].map((inside) => `${open}${inside}`)),
     ...[CodeWord.Php, CodeWord.Import, CodeWord.Require, CodeWord.System]
@@ -149,14 +156,18 @@ function fileKeywords(): string[] {
     ...words(
       ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf id_rsa",
     ),
-    ...words("id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc authorized_keys php.ini"),
-    ...words("php:// phar:// expect:// zip:// zlib:// bzip2:// glob:// ogg:// rar:// ssh2. file://"),
+    ...words(
+      "id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc authorized_keys php.ini httpd.conf serviceaccount",
+    ),
+    ...words("php:// phar:// expect:// zip:// zlib:// bzip2:// data:// glob:// ogg:// rar:// ssh2. file://"),
   ];
 }
 
 function urlKeywords(): string[] {
   return [
-    ...words("//0 //[ @0 @[ //local @localhost localdomain //ip6-localhost //metadata @metadata .internal //intranet"),
+    ...words(
+      "//0 //[ @0 @[ //local @localhost localdomain //ip6-localhost //metadata @metadata //instance-data .svc .internal //intranet",
+    ),
     ...words("//internal //corp //lan //consul"),
     ...words(".intranet .corp .lan .local .consul \\\\ :\\\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me"),
     ...words("oastify.com burpcollaborator.net interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me"),

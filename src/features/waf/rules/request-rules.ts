@@ -18,6 +18,7 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "x http://0xa9fea9fe/ y",
       "http://a@169.254.169.254/",
       "http://100.100.100.200/",
+      "http://instance-data/latest/meta-data/",
     ],
     passes: [
       "169.254.169.254",
@@ -58,6 +59,7 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "[src] http://192.168.1.1/",
       "[link] http://172.20.0.1:9200",
       "[url] http://db.internal/",
+      "[url] https://kubernetes.default.svc/api",
       "[url] http://[fd12::1]/",
     ],
     passes: [
@@ -143,8 +145,10 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "%24%7Bjndi%3Aldap%3A%2F%2Fx.test%7D",
       "[cookie] a=${j${upper:n}di:ldap://x.test}",
       '[json] {"a":"${jndi:ldap://x.test}"}',
+      "[target] /${jndi:ldap://x/a}",
+      "[target] /%24%7Bjndi%3Aldap%3A//x.test/a%7D",
     ],
-    passes: ["${name}", "jndi:ldap", "${a:-jndi}", "JNDI tutorial", "${jndiName}"],
+    passes: ["[target] /files/${name}", "${name}", "jndi:ldap", "${a:-jndi}", "JNDI tutorial", "${jndiName}"],
   },
   {
     id: "LOG4J-002",
@@ -188,10 +192,15 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "x%0aHTTP/1.1 200 OK",
       "[cookie] a=x%0d%0aContent-Length: 0",
       "x%250d%250aSet-Cookie:a",
+      "[target] /%0d%0aSet-Cookie:%20a=1",
+      "x%0d%0aBcc: a@x.test",
     ],
     passes: [
       "line one%0aline two",
       "a%0d%0aNote: b",
+      "Dear all,%0d%0aTo: be clear, we are late",
+      "Team meeting%0aLocation: room 5, Main St. 1",
+      "The report%0aSubject: to change",
       "[form] a=x%0d%0aSubject: y",
       "Set-Cookie: a=1",
       "x%0ahttp is a protocol",

@@ -44,7 +44,10 @@ export const CODE_WORD_GROUPS: readonly (readonly [CodeWord, string])[] = [
   ],
   [CodeWord.PhpFile, "preg_replace move_uploaded_file unserialize array_map usort scandir glob"],
   [CodeWord.PhpSetting, "allow_url_include auto_prepend_file auto_append_file disable_functions open_basedir"],
-  [CodeWord.Java, "getruntime processbuilder scriptenginemanager forname getclass jdbcrowsetimpl freemarker ognlutil"],
+  [
+    CodeWord.Java,
+    "getruntime processbuilder scriptenginemanager forname getclass jdbcrowsetimpl freemarker ognlutil pagecontext",
+  ],
   [CodeWord.Java, "getmethod getdeclaredmethod urlclassloader unsafe methodutil"],
   [CodeWord.Ognl, "_memberaccess ognlcontext xwork"],
   [CodeWord.ClassLoader, "classloader"],
@@ -58,6 +61,10 @@ export const CODE_WORD_GROUPS: readonly (readonly [CodeWord, string])[] = [
   [CodeWord.Main, "child_process mainmodule"],
   [CodeWord.Prototype, "__proto__ prototype"],
   [CodeWord.Magic, "ro0ab aced0005 aaeaaad///// _$$nd_func$$_"],
+  // O:8:"Name and O:11:"Name in base64.
+  [CodeWord.Magic, "tzoxoij tzoyoij tzozoij tzo0oij tzo1oij tzo2oij tzo3oij tzo4oij tzo5oij"],
+  [CodeWord.Magic, "tzoxmdoi tzoxmtoi tzoxmjoi tzoxmzoi tzoxndoi tzoxntoi tzoxnjoi tzoxnzoi tzoxodoi tzoxotoi"],
+  [CodeWord.Magic, "tzoymdoi tzoymtoi tzoymjoi tzoymzoi tzoyndoi tzoyntoi tzoynjoi tzoynzoi tzoyodoi tzoyotoi"],
 ];
 
 /** The words of programs that attacks bring to a server. */
@@ -68,6 +75,8 @@ export const GADGET_CLASSES: string = [
   "com.sun.rowset com.sun.org javax.script javax.naming org.apache.commons.collections org.apache.xalan",
   "org.springframework.context com.mchange.v2 org.codehaus.groovy java.lang.runtime java.lang.processbuilder",
   "org.apache.tomcat.dbcp org.apache.ibatis java.net.inet4address java.net.urlclassloader javax.swing",
+  "system.windows.data.objectdataprovider system.diagnostics.process system.configuration.install.assemblyinstaller",
+  "system.workflow.componentmodel system.management.automation system.web.ui.losformatter",
 ].join(" ");
 export const GADGETS: WordSet = new WordSet([[1, GADGET_CLASSES]]);
 

@@ -6,7 +6,7 @@ export function isHandlerName(bytes: Uint8Array, from: number, to: number): bool
   if (to - from < SHORTEST || to - from > LONGEST || bytes[from] !== LOWER_O || bytes[from + 1] !== LOWER_N)
     return false;
   for (let at = from + 2; at < to; at++) {
-    if (bytes[at]! < Byte.LowerA || bytes[at]! > LOWER_Z) return false;
+    if (bytes[at]! < Byte.LowerA || bytes[at]! > Byte.LowerZ) return false;
   }
   for (let length = MIN_STEM; length <= MAX_STEM && from + 2 + length <= to; length++) {
     if (STEMS.valueOf(bytes, from + 2, from + 2 + length) !== 0) return true;
@@ -32,4 +32,3 @@ const SHORTEST = 5;
 const LONGEST = 32;
 const LOWER_N = 0x6e;
 const LOWER_O = 0x6f;
-const LOWER_Z = 0x7a;

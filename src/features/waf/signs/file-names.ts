@@ -33,6 +33,8 @@ export class FileNames {
     const { bytes } = this;
     let climbs = 0;
     let leadsToSystem = false;
+    let leadsToFile = false;
+    let isRoot = false;
     let segment = from;
     let at = from;
     for (; ; at++) {
@@ -40,13 +42,18 @@ export class FileNames {
       const isBetween = isSeparator(byte);
       if (!isBetween && isPathByte(byte)) continue;
       if (isClimb(bytes, segment, at) || isSplitClimb(bytes, segment, at)) climbs++;
-      else if (climbs > 0 && FILE_WORDS.valueOf(bytes, segment, at) !== 0) leadsToSystem = true;
+      else if (climbs > 0) {
+        const kind = FILE_WORDS.valueOf(bytes, segment, at);
+        leadsToSystem ||= kind !== 0;
+        leadsToFile ||= isRoot && SYSTEM_FILES.valueOf(bytes, segment, at) !== 0;
+        isRoot = kind === FileWord.Root;
+      }
       if (!isBetween) break;
       segment = at + 1;
     }
     const isSource = SOURCES.valueOf(bytes, behindDot(bytes, segment, at), at) !== 0;
     const isNamed = climbs >= MIN_CLIMBS_TO_SYSTEM && (leadsToSystem || isSource);
-    const isAsked = climbs >= MIN_CLIMBS && isFileParameter(value);
+    const isAsked = (leadsToFile || climbs >= MIN_CLIMBS) && isFileParameter(value);
     if (isNamed || isAsked || climbs >= MANY_CLIMBS) this.report(Sign.SensitiveFile, from);
     if (climbs >= MIN_CLIMBS) this.report(Sign.ClimbingPath, from);
     return at + 1;
@@ -68,14 +75,9 @@ export class FileNames {
     const { bytes } = this;
     let at = from;
     while (isNameByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
-    if (
-      at - from < MIN_SCHEME ||
-      bytes[at] !== Byte.Colon ||
-      bytes[at + 1] !== Byte.Slash ||
-      bytes[at + 2] !== Byte.Slash
-    )
-      return from;
+    if (at - from < MIN_SCHEME || bytes[at] !== Byte.Colon || bytes[at + 1] !== Byte.Slash) return from;
     const kind = WRAPPERS.valueOf(bytes, from, at);
+    if (bytes[at + 2] !== Byte.Slash) return kind === LOCAL ? at + 1 : from;
     if (kind === 0) return from;
     if (kind !== LOCAL || isFileParameter(value) || isFetchParameter(value)) this.report(Sign.StreamWrapper, from);
     return at + 3;
@@ -139,7 +141,10 @@ function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
 
 function isDrive(bytes: Uint8Array, at: number): boolean {
   return (
-    bytes[at]! >= Byte.LowerA && bytes[at]! <= LOWER_Z && bytes[at + 1] === Byte.Colon && isSeparator(bytes[at + 2]!)
+    bytes[at]! >= Byte.LowerA &&
+    bytes[at]! <= Byte.LowerZ &&
+    bytes[at + 1] === Byte.Colon &&
+    isSeparator(bytes[at + 2]!)
   );
 }
 
@@ -167,7 +172,7 @@ function behindDot(bytes: Uint8Array, from: number, to: number): number {
 }
 
 function isNameByte(byte: number): boolean {
-  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  const isLetter = byte >= Byte.LowerA && byte <= Byte.LowerZ;
   return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dash || byte === Byte.Underscore;
 }
 
@@ -181,7 +186,6 @@ const MIN_CLIMBS_TO_SYSTEM = 2;
 const MIN_CLIMBS = 3;
 const MANY_CLIMBS = 6;
 const MIN_SCHEME = 3;
-const LOWER_Z = 0x7a;
 const TILDE = 0x7e;
 /** What stands before a path that is cut out of something: ' " ( [ { = < > @ | , */
 const PREFIXES: readonly number[] = [0x27, 0x22, 0x28, 0x5b, 0x7b, 0x3d, 0x3c, 0x3e, 0x40, 0x7c, 0x2c];

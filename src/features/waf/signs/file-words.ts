@@ -19,7 +19,7 @@ export const FILE_WORDS: WordSet = new WordSet([
     ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf",
   ],
   [FileWord.Secret, "id_rsa id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc"],
-  [FileWord.Secret, "authorized_keys .git-credentials php.ini"],
+  [FileWord.Secret, "authorized_keys .git-credentials php.ini httpd.conf serviceaccount"],
 ]);
 
 /** What stands within the folders of the system. */
@@ -40,6 +40,6 @@ export const SOURCES: WordSet = new WordSet([
 
 /** Schemes that read files: 1 in every case, 2 for a local file, where a file or a URL is due. */
 export const WRAPPERS: WordSet = new WordSet([
-  [1, "php phar expect zip compress.zlib compress.bzip2 glob ogg rar ssh2.exec ssh2.shell zlib"],
+  [1, "php phar expect zip compress.zlib compress.bzip2 glob ogg rar ssh2.exec ssh2.shell zlib data"],
   [2, "file"],
 ]);

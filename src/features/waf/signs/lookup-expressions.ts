@@ -24,12 +24,12 @@ export class LookupExpressions {
     let nested = 0;
     for (let at = 0; at < length; at++) {
       const byte = bytes[at]!;
-      if (byte === DOLLAR && bytes[at + 1] === OPEN_BRACE) {
+      if (byte === Byte.Dollar && bytes[at + 1] === Byte.OpenBrace) {
         if (this.depth > 0) nested++;
         if (this.depth === MAX_DEPTH) listener.found(Sign.JndiLookup, at);
         else this.opens[this.depth++] = this.length;
         at++;
-      } else if (byte === CLOSE_BRACE && this.depth > 0) this.close(listener, at, nested);
+      } else if (byte === Byte.CloseBrace && this.depth > 0) this.close(listener, at, nested);
       else if (this.depth > 0) {
         this.put(byte);
         if (byte === Byte.Colon && this.depth > 0 && this.isJndi()) listener.found(Sign.JndiLookup, at);
@@ -49,7 +49,7 @@ export class LookupExpressions {
     let result = this.indexOfDefault(from);
     if (result < 0) result = kind === CASE ? colon + 1 : kind === DATE ? colon + 1 : this.length;
     let to = from;
-    for (let i = result; i < this.length; i++) if (text[i] !== APOSTROPHE) text[to++] = text[i]!;
+    for (let i = result; i < this.length; i++) if (text[i] !== Byte.Apostrophe) text[to++] = text[i]!;
     this.length = isPart ? to : from;
     if (isPart && this.isJndi()) listener.found(Sign.JndiLookup, at);
   }
@@ -99,7 +99,3 @@ const LOOKUPS: WordSet = new WordSet([
 ]);
 const MAX_DEPTH = 32;
 const MAX_RESOLVED_BYTES = 512;
-const DOLLAR = 0x24;
-const APOSTROPHE = 0x27;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;

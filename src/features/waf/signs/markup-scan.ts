@@ -4,6 +4,7 @@ import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
 import { isScriptUrl } from "./script-url.ts";
+import { WORDS, Word } from "./script-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -33,7 +34,7 @@ export class MarkupScan {
   }
 
   private nextTag(from: number): number {
-    const at = this.bytes.indexOf(LESS, from);
+    const at = this.bytes.indexOf(Byte.Less, from);
     return at >= 0 && at < this.length ? at : -1;
   }
 
@@ -42,9 +43,9 @@ export class MarkupScan {
     const { bytes } = this;
     let at = open + 1;
     if (bytes[at] === Byte.Slash) at++;
-    if (bytes[at] === BANG || bytes[at] === Byte.Question) return this.readDeclaration(open, at + 1);
+    if (bytes[at] === Byte.Bang || bytes[at] === Byte.Question) return this.readDeclaration(open, at + 1);
     const from = at;
-    if (bytes[at]! < Byte.LowerA || bytes[at]! > LOWER_Z) return open + 1;
+    if (bytes[at]! < Byte.LowerA || bytes[at]! > Byte.LowerZ) return open + 1;
     while (IS_TAG_NAME[bytes[at]!] === 1) at++;
     const kind = TAGS.valueOf(bytes, lastPart(bytes, from, at), at);
     const behindName = at;
@@ -63,24 +64,23 @@ export class MarkupScan {
     this.isUnclosed = false;
     while (at < limit && !this.isUnclosed) {
       while (at < limit && IS_GAP[bytes[at]!] === 1) at++;
-      if (at >= limit || bytes[at] === GREATER) break;
-      if (bytes[at] === LESS) {
+      if (at >= limit || bytes[at] === Byte.Greater) break;
+      if (bytes[at] === Byte.Less) {
         // Where another tag begins, this one is text.
-        if (bytes[at + 1]! >= Byte.LowerA && bytes[at + 1]! <= LOWER_Z) break;
+        if (bytes[at + 1]! >= Byte.LowerA && bytes[at + 1]! <= Byte.LowerZ) break;
         at++;
         continue;
       }
       const before = at;
       at = this.readAttribute(at, limit);
-      if (isHandlerName(bytes, this.nameFrom, this.nameTo) && this.valueFrom >= 0) {
-        this.report(Sign.EventHandler, this.nameFrom);
-      }
+      const isHandler = isHandlerName(bytes, this.nameFrom, this.nameTo) || this.isDirective();
+      if (isHandler && this.valueFrom >= 0) this.report(Sign.EventHandler, this.nameFrom);
       loads = this.judgeAttribute(kind) || loads;
       if (at <= before) at = before + 1;
     }
     if (loads && (kind === Tag.Active || kind === Tag.Base)) this.reportActive(open);
     if (this.isUnclosed) return this.valueFrom;
-    return at < limit && bytes[at] === GREATER ? at + 1 : at;
+    return at < limit && bytes[at] === Byte.Greater ? at + 1 : at;
   }
 
   /** Reads one attribute; `valueFrom` is -1 where it has no value. @returns the offset behind it */
@@ -97,7 +97,7 @@ export class MarkupScan {
     at++;
     while (at < limit && IS_SPACE[bytes[at]!] === 1) at++;
     const quote = bytes[at]!;
-    if (quote === Byte.Quote || quote === APOSTROPHE || quote === BACKTICK) {
+    if (quote === Byte.Quote || quote === Byte.Apostrophe || quote === Byte.Backtick) {
       const end = Math.min(limit, at + MAX_VALUE_BYTES);
       this.valueFrom = ++at;
       while (at < end && bytes[at] !== quote) at++;
@@ -106,9 +106,27 @@ export class MarkupScan {
       return at + 1;
     }
     this.valueFrom = at;
-    while (at < limit && IS_SPACE[bytes[at]!] !== 1 && bytes[at] !== GREATER) at++;
+    while (at < limit && IS_SPACE[bytes[at]!] !== 1 && bytes[at] !== Byte.Greater) at++;
     this.valueTo = at;
     return at;
+  }
+
+  /** ng-click="alert(1)", v-on:x, @x, x-on:x: what frameworks of pages run, with a call that gives it away. */
+  private isDirective(): boolean {
+    const { bytes, nameFrom, valueTo } = this;
+    const first = bytes[nameFrom]!;
+    let at = nameFrom;
+    while (bytes[at]! >= Byte.LowerA && bytes[at]! <= Byte.LowerZ) at++;
+    const isPrefixed = bytes[at] === Byte.Dash && DIRECTIVES.valueOf(bytes, nameFrom, at) !== 0;
+    if (!isPrefixed && first !== Byte.At) return false;
+    for (let from = this.valueFrom; from >= 0 && from < valueTo; ) {
+      const to = wordEnd(bytes, from, valueTo);
+      const word = to > from ? WORDS.valueOf(bytes, from, to) : 0;
+      const isCall = bytes[to] === Byte.OpenParen || bytes[to] === Byte.Backtick;
+      if (isCall && (word === Word.Box || word === Word.Evaluator || word === Word.Maker)) return true;
+      from = Math.max(to, from + 1);
+    }
+    return false;
   }
 
   /** @returns whether the attribute makes an active element load something */
@@ -140,7 +158,7 @@ export class MarkupScan {
   private isActiveStyle(from: number, to: number): boolean {
     const { bytes } = this;
     for (let at = from; at < to; at++) {
-      if (bytes[at] === OPEN && isScriptUrl(bytes, at + 1, to)) return true;
+      if (bytes[at] === Byte.OpenParen && isScriptUrl(bytes, at + 1, to)) return true;
       const isWord = at === from || IS_WORD[bytes[at - 1]!] !== 1;
       if (isWord && STYLES.valueOf(bytes, at, wordEnd(bytes, at, to)) !== 0) return true;
     }
@@ -154,11 +172,18 @@ export class MarkupScan {
     for (let at = behindName; at < behindTag - 1; at++) {
       if (bytes[at] === Byte.Equals || bytes[at] === Byte.Slash) return true;
     }
-    if (bytes[behindTag - 1] !== GREATER) return open > 0 && bytes[open - 1] !== Byte.Space && behindTag >= this.length;
+    if (bytes[behindTag - 1] !== Byte.Greater)
+      return open > 0 && bytes[open - 1] !== Byte.Space && behindTag >= this.length;
     const limit = Math.min(this.length, behindTag + MAX_PROGRAM_BYTES);
     for (let at = behindTag; at < limit; at++) {
       const byte = bytes[at]!;
-      if (byte === OPEN || byte === Byte.Equals || byte === BACKTICK || byte === OPEN_BRACE || byte === LESS)
+      if (
+        byte === Byte.OpenParen ||
+        byte === Byte.Equals ||
+        byte === Byte.Backtick ||
+        byte === Byte.OpenBrace ||
+        byte === Byte.Less
+      )
         return true;
       if (byte === Byte.Semicolon || byte === Byte.LeftBracket) return true;
       if (byte === Byte.Slash && (bytes[at + 1] === Byte.Slash || bytes[at + 1] === Byte.Star)) return true;
@@ -172,7 +197,7 @@ export class MarkupScan {
     const end = wordEnd(bytes, from, this.length);
     if (DECLARATIONS.valueOf(bytes, from, end) === 0) return open + 1;
     let isPage = false;
-    for (let at = end; at < this.length && bytes[at] !== GREATER && bytes[at] !== LESS; at++) {
+    for (let at = end; at < this.length && bytes[at] !== Byte.Greater && bytes[at] !== Byte.Less; at++) {
       if (IS_SPACE[bytes[at]!] !== 1) continue;
       const word = SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length));
       if (word === PAGE) isPage = true;
@@ -202,6 +227,9 @@ export class MarkupScan {
     this.listener!.found(sign, at);
   }
 }
+
+/** What the names of their attributes begin with. */
+const DIRECTIVES: WordSet = new WordSet([[1, "ng v x data"]]);
 
 const enum Tag {
   Script = 1,
@@ -260,20 +288,14 @@ const SOURCES: WordSet = new WordSet([
 const MAX_VALUE_BYTES = 512;
 /** How much of a script's text is looked at. */
 const MAX_PROGRAM_BYTES = 64;
-const BANG = 0x21;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const LESS = 0x3c;
-const GREATER = 0x3e;
-const BACKTICK = 0x60;
 const LOWER_R = 0x72;
 const LOWER_S = 0x73;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;
 const IS_SPACE: Uint8Array = table((byte) => ((byte >= 0x09 && byte <= 0x0d) || byte === 0x20 ? 1 : 0));
 /** What stands between attributes: white space, slashes, stray quotes and equals signs, control bytes. */
 const IS_GAP: Uint8Array = table((byte) =>
-  byte <= 0x20 || byte === Byte.Slash || byte === Byte.Quote || byte === APOSTROPHE || byte === Byte.Equals ? 1 : 0,
+  byte <= 0x20 || byte === Byte.Slash || byte === Byte.Quote || byte === Byte.Apostrophe || byte === Byte.Equals
+    ? 1
+    : 0,
 );
 /** Letters and dashes, of styles and declarations. */
 const IS_WORD: Uint8Array = table((byte) => ((byte >= 0x61 && byte <= 0x7a) || byte === Byte.Dash ? 1 : 0));
@@ -281,6 +303,7 @@ const IS_TAG_NAME: Uint8Array = table((byte) =>
   (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x30 && byte <= 0x39) || byte === Byte.Colon ? 1 : 0,
 );
 const IS_ATTRIBUTE_NAME: Uint8Array = table((byte) => {
-  const ends = byte <= 0x20 || byte === Byte.Slash || byte === Byte.Equals || byte === GREATER || byte === LESS;
-  return ends || byte === Byte.Quote || byte === APOSTROPHE ? 0 : 1;
+  const ends =
+    byte <= 0x20 || byte === Byte.Slash || byte === Byte.Equals || byte === Byte.Greater || byte === Byte.Less;
+  return ends || byte === Byte.Quote || byte === Byte.Apostrophe ? 0 : 1;
 });

@@ -10,7 +10,7 @@ import type { SignListener } from "./sign-listener.ts";
  */
 export function findMongoOperators(value: ValueReading, listener: SignListener): void {
   const { bytes, length } = value;
-  for (let at = bytes.indexOf(DOLLAR); at >= 0 && at < length; at = bytes.indexOf(DOLLAR, at + 1)) {
+  for (let at = bytes.indexOf(Byte.Dollar); at >= 0 && at < length; at = bytes.indexOf(Byte.Dollar, at + 1)) {
     let end = at + 1;
     while (isLetter(bytes[end]!)) end++;
     const operator = OPERATORS.valueOf(bytes, at + 1, end);
@@ -34,7 +34,7 @@ function isMemberName(value: ValueReading, at: number, end: number): boolean {
     next++;
   } else {
     const before = bytes[at - 1] === Byte.Space ? at - 2 : at - 1;
-    if (bytes[before] !== OPEN_BRACE && bytes[before] !== Byte.Comma) return false;
+    if (bytes[before] !== Byte.OpenBrace && bytes[before] !== Byte.Comma) return false;
   }
   while (bytes[next] === Byte.Space) next++;
   return bytes[next] === Byte.Colon;
@@ -63,11 +63,11 @@ function lastPart(bytes: Uint8Array, from: number, to: number): number {
 }
 
 function isLetter(byte: number): boolean {
-  return byte >= Byte.LowerA && byte <= LOWER_Z;
+  return byte >= Byte.LowerA && byte <= Byte.LowerZ;
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 const CODE = 2;
@@ -79,7 +79,3 @@ const CREDENTIALS: WordSet = new WordSet([
   [1, "password passwd pass pwd passphrase pin otp secret token apikey api_key user username userid login email"],
   [1, "account account_id session sessionid auth code hash resettoken reset_token"],
 ]);
-const DOLLAR = 0x24;
-const APOSTROPHE = 0x27;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;

@@ -38,7 +38,7 @@ export class HostReading {
     let at = from;
     let isPlain = true;
     for (;;) {
-      const isHex = bytes[at] === Byte.Zero && bytes[at + 1] === LOWER_X;
+      const isHex = bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX;
       const isOctal = !isHex && bytes[at] === Byte.Zero && at + 1 < to && isDigit(bytes[at + 1]!);
       const base = isHex ? 16 : isOctal ? 8 : 10;
       if (isHex) at += 2;
@@ -112,9 +112,12 @@ const NAMES: WordSet = new WordSet([
   [HostKind.Loopback, "localhost localhost.localdomain ip6-localhost"],
   [
     HostKind.Metadata,
-    "metadata.google.internal metadata.internal instance-data.ec2.internal metadata.azure.internal metadata",
+    "metadata.google.internal metadata.internal instance-data.ec2.internal metadata.azure.internal metadata instance-data",
   ],
-  [HostKind.Internal, "internal intranet corp lan local localdomain cluster.local svc.cluster.local consul"],
+  [
+    HostKind.Internal,
+    "internal intranet corp lan local localdomain cluster.local svc.cluster.local consul default.svc",
+  ],
   [
     HostKind.Callback,
     "nip.io sslip.io xip.io localtest.me lvh.me vcap.me oastify.com burpcollaborator.net interact.sh",
@@ -127,4 +130,3 @@ const MAX_ADDRESS = 2 ** 32 - 1;
 /** 169.254.169.254 and 100.100.100.200 */
 const METADATA = 0xa9fea9fe;
 const ALIBABA_METADATA = 0x646464c8;
-const LOWER_X = 0x78;

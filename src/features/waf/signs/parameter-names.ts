@@ -16,6 +16,11 @@ export function isFetchParameter(value: ValueReading): boolean {
   return isNamed(value, FETCH);
 }
 
+/** Whether a value's name says that it is run. */
+export function isCommandParameter(value: ValueReading): boolean {
+  return isNamed(value, COMMAND);
+}
+
 /** Whether a value's name says that the browser goes or came from there: a redirect, a referrer, an analytics page. */
 export function isReferralParameter(value: ValueReading): boolean {
   return isNamed(value, REFERRAL);
@@ -51,6 +56,7 @@ const FETCH: WordSet = new WordSet([
   ],
   [1, "get_url remote_url fetch_url proxy_url request request_url addr address ip port_url out view show navigation"],
 ]);
+const COMMAND: WordSet = new WordSet([[1, "cmd command exec execute shell system"]]);
 const REFERRAL: WordSet = new WordSet([
   [
     1,

@@ -41,9 +41,9 @@ export class ScriptContext {
         this.judgeWord(from, at);
         continue;
       }
-      if (byte === APOSTROPHE && (++single & 1) === 1) this.noteBreak(at);
+      if (byte === Byte.Apostrophe && (++single & 1) === 1) this.noteBreak(at);
       else if (byte === Byte.Quote && (++double & 1) === 1) this.noteBreak(at);
-      else if (byte === OPEN_BRACE && bytes[at + 1] === OPEN_BRACE) this.judgeTemplate(at);
+      else if (byte === Byte.OpenBrace && bytes[at + 1] === Byte.OpenBrace) this.judgeTemplate(at);
       else if (byte === Byte.LeftBracket && bytes[at + 1] === Byte.RightBracket) this.judgeBrackets(at);
       at++;
     }
@@ -52,7 +52,7 @@ export class ScriptContext {
   private noteBreak(at: number): void {
     this.breakAt = at;
     const next = this.bytes[at + 1]!;
-    if (next <= Byte.Space || next === Byte.Slash || next === GREATER) this.attributeBreakAt = at;
+    if (next <= Byte.Space || next === Byte.Slash || next === Byte.Greater) this.attributeBreakAt = at;
   }
 
   private judgeWord(from: number, to: number): void {
@@ -68,8 +68,14 @@ export class ScriptContext {
       case Word.Frame:
         this.judgeObject(word, from, to);
         break;
+      case Word.Maker:
+        // x.constructor.constructor('…')()
+        if (bytes[to] === Byte.OpenParen && bytes[from - 1] === Byte.Dot && this.isMaker(from - 1)) {
+          this.report(Sign.TemplateScript, from);
+        }
+        break;
       case Word.Codes:
-        if (bytes[to] === OPEN && this.countNumbers(to + 1) >= MIN_CODES) this.report(Sign.ScriptSink, from);
+        if (bytes[to] === Byte.OpenParen && this.countNumbers(to + 1) >= MIN_CODES) this.report(Sign.ScriptSink, from);
         break;
       case Word.Scheme:
         // A link of Markdown, or an attribute without its tag.
@@ -86,7 +92,7 @@ export class ScriptContext {
   /** alert(1), eval`…`: an attack behind a break, or when its argument is one. */
   private judgeCall(word: Word, from: number, open: number): void {
     const { bytes } = this;
-    if (bytes[open] !== OPEN && bytes[open] !== BACKTICK) return;
+    if (bytes[open] !== Byte.OpenParen && bytes[open] !== Byte.Backtick) return;
     if (this.isBehindBreak(from)) {
       this.report(Sign.ScriptBreakout, from);
       return;
@@ -100,7 +106,7 @@ export class ScriptContext {
     const isDecoded =
       word === Word.Evaluator &&
       (argument === Word.Decoder || argument === Word.Object) &&
-      (next === OPEN || next === Byte.Dot);
+      (next === Byte.OpenParen || next === Byte.Dot);
     // alert(1) and no more: nobody else asks for that.
     const isProbe =
       word === Word.Box && from === 0 && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
@@ -114,7 +120,8 @@ export class ScriptContext {
     const isUsed = next === Byte.LeftBracket || (word === Word.Object && (next === Byte.Dot || next === Byte.Equals));
     if (!isUsed) return;
     if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
-    else if (next === Byte.Dot && bytes[from - 1] === PLUS && this.isSecret(to + 1)) this.report(Sign.ScriptSink, from);
+    else if (next === Byte.Dot && bytes[from - 1] === Byte.Plus && this.isSecret(to + 1))
+      this.report(Sign.ScriptSink, from);
   }
 
   private isSecret(from: number): boolean {
@@ -127,7 +134,8 @@ export class ScriptContext {
   private judgeHandler(from: number, to: number): void {
     const { bytes } = this;
     const before = from === 0 ? Byte.Space : bytes[from - 1]!;
-    const isAttribute = before <= Byte.Space || before === Byte.Slash || before === Byte.Quote || before === APOSTROPHE;
+    const isAttribute =
+      before <= Byte.Space || before === Byte.Slash || before === Byte.Quote || before === Byte.Apostrophe;
     const equals = this.skipBlanks(to);
     if (!isAttribute || bytes[equals] !== Byte.Equals) return;
     if (this.attributeBreakAt >= 0 || (from > 0 && this.breakAt === from - 1)) this.report(Sign.EventHandler, from);
@@ -145,7 +153,7 @@ export class ScriptContext {
       }
       const start = at;
       while (at < limit && isWordByte(bytes[at]!)) at++;
-      const isCall = bytes[at] === OPEN || bytes[at] === BACKTICK;
+      const isCall = bytes[at] === Byte.OpenParen || bytes[at] === Byte.Backtick;
       if (isCall && isCallee(WORDS.valueOf(bytes, start, at))) return true;
     }
     return false;
@@ -166,7 +174,7 @@ export class ScriptContext {
     let before = at - 1;
     while (before >= limit && !isWordByte(bytes[before]!) && !isQuote(bytes[before]!)) before--;
     if (before < 0) return at > 0 && OPENERS.includes(bytes[at - 1]!);
-    if (bytes[at - 1] === OPEN_BRACE && bytes[at - 2] === DOLLAR) return true;
+    if (bytes[at - 1] === Byte.OpenBrace && bytes[at - 2] === Byte.Dollar) return true;
     // With nothing in between, the quote belongs to a string that holds the word.
     return isQuote(bytes[before]!) && before === this.breakAt && before < at - 1 && !this.isOnlySpace(before + 1, at);
   }
@@ -200,7 +208,7 @@ export class ScriptContext {
   private isDocument(from: number): boolean {
     const { bytes } = this;
     let at = from;
-    while (isWordByte(bytes[at]!) || bytes[at] === Byte.Slash || bytes[at] === PLUS) at++;
+    while (isWordByte(bytes[at]!) || bytes[at] === Byte.Slash || bytes[at] === Byte.Plus) at++;
     return DOCUMENTS.valueOf(bytes, from, at) !== 0;
   }
 
@@ -208,13 +216,16 @@ export class ScriptContext {
     const { bytes } = this;
     let at = from;
     // In a URL within a URL a plus is a space.
-    while ((bytes[at] !== 0 && bytes[at]! <= Byte.Space) || bytes[at] === PLUS) at++;
+    while ((bytes[at] !== 0 && bytes[at]! <= Byte.Space) || bytes[at] === Byte.Plus) at++;
     const first = at;
     while (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
     const next = bytes[at]!;
     if (at > first) {
       const isVoid = VOID.valueOf(bytes, first, at) !== 0;
-      return !isVoid && (next === OPEN || next === BACKTICK || next === Byte.Equals || next === Byte.LeftBracket);
+      return (
+        !isVoid &&
+        (next === Byte.OpenParen || next === Byte.Backtick || next === Byte.Equals || next === Byte.LeftBracket)
+      );
     }
     return next > Byte.Space && next !== Byte.Semicolon && next < Byte.Del;
   }
@@ -223,11 +234,11 @@ export class ScriptContext {
   private judgeTemplate(open: number): void {
     const { bytes } = this;
     const limit = Math.min(this.length, open + MAX_TEMPLATE_BYTES);
-    for (let at = open + 2; at < limit && bytes[at] !== CLOSE_BRACE; ) {
+    for (let at = open + 2; at < limit && bytes[at] !== Byte.CloseBrace; ) {
       const from = at;
       while (at < limit && isWordByte(bytes[at]!)) at++;
       const word = WORDS.valueOf(bytes, from, at);
-      if (word === Word.Maker || ((word === Word.Box || word === Word.Evaluator) && bytes[at] === OPEN)) {
+      if (word === Word.Maker || ((word === Word.Box || word === Word.Evaluator) && bytes[at] === Byte.OpenParen)) {
         this.report(Sign.TemplateScript, open);
         return;
       }
@@ -235,12 +246,18 @@ export class ScriptContext {
     }
   }
 
+  private isMaker(to: number): boolean {
+    let from = to;
+    while (from > 0 && isWordByte(this.bytes[from - 1]!)) from--;
+    return WORDS.valueOf(this.bytes, from, to) === Word.Maker;
+  }
+
   /** [][(![]+[])…: a program without letters; []["filter"]["constructor"]. */
   private judgeBrackets(at: number): void {
     const { bytes } = this;
     if (bytes[at + 2] !== Byte.LeftBracket) return;
     const next = bytes[at + 3]!;
-    if (next === OPEN || next === BANG || next === Byte.LeftBracket) this.report(Sign.ScriptSink, at);
+    if (next === Byte.OpenParen || next === Byte.Bang || next === Byte.LeftBracket) this.report(Sign.ScriptSink, at);
   }
 
   /** Numbers of a list, separated by commas. */
@@ -251,7 +268,7 @@ export class ScriptContext {
     while (count < MIN_CODES) {
       at = this.skipBlanks(at);
       const start = at;
-      while (isWordByte(bytes[at]!) && bytes[at]! <= LOWER_X) at++;
+      while (isWordByte(bytes[at]!) && bytes[at]! <= Byte.LowerX) at++;
       if (at === start) break;
       count++;
       at = this.skipBlanks(at);
@@ -279,20 +296,20 @@ function isCallee(word: number): boolean {
 
 /** A digit, a quote, or nothing at all. */
 function isProbeArgument(byte: number): boolean {
-  return (byte >= Byte.Zero && byte <= Byte.Nine) || isQuote(byte) || byte === CLOSE || byte === Byte.Slash;
+  return (byte >= Byte.Zero && byte <= Byte.Nine) || isQuote(byte) || byte === Byte.CloseParen || byte === Byte.Slash;
 }
 
 function isWordByte(byte: number): boolean {
   return (
-    (byte >= Byte.LowerA && byte <= LOWER_Z) ||
+    (byte >= Byte.LowerA && byte <= Byte.LowerZ) ||
     (byte >= Byte.Zero && byte <= Byte.Nine) ||
-    byte === DOLLAR ||
+    byte === Byte.Dollar ||
     byte === Byte.Underscore
   );
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 const schemeText: Uint8Array = new Uint8Array(16);
@@ -302,15 +319,3 @@ const MAX_HANDLER_BYTES = 64;
 const MAX_TEMPLATE_BYTES = 192;
 const MIN_CODES = 4;
 const MAX_PROBE_BYTES = 32;
-const BANG = 0x21;
-const DOLLAR = 0x24;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const PLUS = 0x2b;
-const GREATER = 0x3e;
-const BACKTICK = 0x60;
-const LOWER_X = 0x78;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;

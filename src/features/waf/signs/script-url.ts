@@ -9,8 +9,8 @@ export function isScriptUrl(bytes: Uint8Array, from: number, to: number): boolea
   let length = 0;
   for (let at = from; at < to && length < folded.length; ) {
     const byte = bytes[at]!;
-    const value = byte === AMPERSAND ? reference(bytes, at, to) : byte;
-    at = byte === AMPERSAND ? referenceEnd : at + 1;
+    const value = byte === Byte.Ampersand ? reference(bytes, at, to) : byte;
+    at = byte === Byte.Ampersand ? referenceEnd : at + 1;
     if (value > Byte.Space) folded[length++] = value | (value >= 0x41 && value <= 0x5a ? 0x20 : 0);
   }
   if (startsWith(DATA, 0, length)) return DOCUMENTS.some((type) => startsWith(type, DATA.length, length));
@@ -44,7 +44,7 @@ function reference(bytes: Uint8Array, at: number, to: number): number {
   let value = 0;
   let end = at + 1;
   if (bytes[end] === Byte.Hash) {
-    const isHex = bytes[++end] === LOWER_X;
+    const isHex = bytes[++end] === Byte.LowerX;
     if (isHex) end++;
     const base = isHex ? 16 : 10;
     for (; end < limit && HEX_VALUE[bytes[end]!]! < base; end++)
@@ -58,13 +58,11 @@ function reference(bytes: Uint8Array, at: number, to: number): number {
       }
     }
   }
-  if (value === 0) return AMPERSAND;
+  if (value === 0) return Byte.Ampersand;
   referenceEnd = bytes[end] === Byte.Semicolon ? end + 1 : end;
   return value;
 }
 
-const AMPERSAND = 0x26;
-const LOWER_X = 0x78;
 const MAX_REFERENCE_BYTES = 16;
 const SCHEMES: readonly Uint8Array[] = ["javascript:", "vbscript:", "livescript:", "mocha:", "jscript:"].map(latin1);
 const DATA: Uint8Array = latin1("data:");

@@ -18,9 +18,7 @@ export const SCHEMES: WordSet = new WordSet([
   [SCRIPT, "javascript vbscript livescript jscript"],
   [DATA, "data"],
 ]);
-export const DOCUMENTS: WordSet = new WordSet([
-  [1, "text/html application/xhtml+xml image/svg+xml text/xml text/javascript"],
-]);
+export const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+xml text/xml text/javascript"]]);
 export const VOID: WordSet = new WordSet([[1, "void"]]);
 /** ( = " ' */
 export const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];

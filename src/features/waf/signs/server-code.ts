@@ -1,7 +1,8 @@
-import { Byte } from "../../../core/ascii.ts";
-import { Place, type ValueReading } from "../match/value-reading.ts";
+import { Byte, latin1 } from "../../../core/ascii.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
-import { CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-words.ts";
+import { CODE_WORDS, CodeWord } from "./code-words.ts";
+import { findPackedObjects, namesGadget } from "./packed-objects.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /** Finds programs for a server: PHP, Java expressions, Python, Ruby, Node, templates. One pass over the words. */
@@ -26,7 +27,7 @@ export class ServerCode {
     this.isExpression = false;
     this.isPhp = false;
     this.dunderTo = 0;
-    this.judgeStart();
+    findPackedObjects(value, listener);
     for (let at = 0; at < length; ) {
       if (isWordByte(bytes[at]!)) {
         const from = at;
@@ -44,25 +45,32 @@ export class ServerCode {
     const { bytes } = this;
     const next = bytes[at + 1]!;
     switch (bytes[at]) {
-      case LESS:
+      case Byte.Less:
         if (next === Byte.Question && (bytes[at + 2] === LOWER_P || bytes[at + 2] === Byte.Equals)) {
           this.isPhp = true;
           this.report(Sign.PhpTag, at);
-        } else if (next === Byte.Percent && !isWordByte(bytes[at + 2]!)) this.openExpression(at + 2);
+        } else if (next === Byte.Question && bytes[at + 2] === Byte.Space) this.isPhp = true;
+        else if (next === Byte.Percent) this.openExpression(at + 2);
+        else if (next === Byte.Hash && isLetter(bytes[at + 2]!)) this.isExpression = true;
         else if (this.isInclude(at)) this.report(Sign.ScriptCode, at);
         break;
-      case DOLLAR:
+      case Byte.Dollar:
       case Byte.Hash:
       case Byte.Percent:
       case Byte.Star:
       case Byte.At:
-        if (next === OPEN_BRACE) {
+        if (this.isAt(at, VELOCITY_SET)) this.isExpression = true;
+        if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
-          if (bytes[at] === DOLLAR && this.isPhpExpression(at)) this.report(Sign.PhpCode, at);
+          if (bytes[at] === Byte.Dollar && this.isPhpExpression(at)) this.report(Sign.PhpCode, at);
         }
         break;
-      case OPEN_BRACE:
-        if (next === OPEN_BRACE || next === Byte.Percent) this.openExpression(at + 2);
+      case Byte.OpenBrace:
+        if (next === Byte.OpenBrace || next === Byte.Percent) this.openExpression(at + 2);
+        else if (this.isAt(at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(Sign.PhpCode, at);
+        break;
+      case Byte.Bang:
+        if (next === Byte.Bang && this.isAt(at + 2, PYTHON_OBJECT)) this.report(Sign.SerializedObject, at);
         break;
     }
   }
@@ -71,17 +79,17 @@ export class ServerCode {
   private isPhpExpression(at: number): boolean {
     const { bytes } = this;
     const from = bytes[at + 2] === Byte.At ? at + 3 : at + 2;
-    if (from === at + 2 && bytes[at - 1] !== OPEN_BRACE) return false;
+    if (from === at + 2 && bytes[at - 1] !== Byte.OpenBrace) return false;
     let to = from;
     while (isWordByte(bytes[to]!)) to++;
     // In JavaScript names stand in the brackets.
-    return to > from && bytes[to] === OPEN && (from > at + 2 || !isLetter(bytes[to + 1]!));
+    return to > from && bytes[to] === Byte.OpenParen && (from > at + 2 || !isLetter(bytes[to + 1]!));
   }
 
   /** <!--#exec cmd="…"-->: a server that includes files runs it. */
   private isInclude(at: number): boolean {
     const { bytes } = this;
-    const isOpen = bytes[at + 1] === BANG && bytes[at + 2] === Byte.Dash && bytes[at + 3] === Byte.Dash;
+    const isOpen = bytes[at + 1] === Byte.Bang && bytes[at + 2] === Byte.Dash && bytes[at + 3] === Byte.Dash;
     return isOpen && bytes[at + 4] === Byte.Hash && isWordByte(bytes[at + 5]!);
   }
 
@@ -90,12 +98,13 @@ export class ServerCode {
     const { bytes } = this;
     this.isExpression = true;
     let at = from;
-    while (bytes[at] === Byte.Space || bytes[at] === Byte.Equals || bytes[at] === OPEN || isQuote(bytes[at]!)) at++;
+    while (bytes[at] === Byte.Space || bytes[at] === Byte.Equals || bytes[at] === Byte.OpenParen || isQuote(bytes[at]!))
+      at++;
     const first = at;
     while (isDigit(bytes[at]!)) at++;
     if (at === first || at - first > MAX_DIGITS) return;
     while (bytes[at] === Byte.Space) at++;
-    if (bytes[at] !== Byte.Star && bytes[at] !== PLUS && bytes[at] !== Byte.Dash) return;
+    if (bytes[at] !== Byte.Star && bytes[at] !== Byte.Plus && bytes[at] !== Byte.Dash) return;
     at++;
     while (bytes[at] === Byte.Space || isQuote(bytes[at]!)) at++;
     if (isDigit(bytes[at]!)) this.report(Sign.ScriptCode, from);
@@ -104,23 +113,29 @@ export class ServerCode {
   private judgeWord(word: CodeWord, from: number, to: number): void {
     const { bytes } = this;
     const next = this.skipBlanks(to);
-    const isCall = bytes[next] === OPEN;
+    const isCall = bytes[next] === Byte.OpenParen;
     const isIn = this.isExpression;
     switch (word) {
       case CodeWord.Php:
-        return this.reportIf(isCall && this.isPhpCall(from, next + 1), Sign.PhpCode, from);
+        // The first part of the packages of .NET, too.
+        if (bytes[to] === Byte.Dot) return this.reportIf(namesGadget(this.value!, from), Sign.JavaCode, from);
+        return this.reportIf(isCall ? this.isPhpCall(from, next + 1) : this.isFilter(from, to), Sign.PhpCode, from);
       case CodeWord.PhpFile:
-        return this.reportIf(isCall && this.isSuperglobal(next + 1), Sign.PhpCode, from);
+        return this.reportIf(
+          isCall && (this.isSuperglobal(next + 1) || this.isFunctionName(next + 1)),
+          Sign.PhpCode,
+          from,
+        );
       case CodeWord.PhpSetting:
         return this.reportIf(bytes[next] === Byte.Equals, Sign.PhpCode, from);
       case CodeWord.Java:
-        return this.reportIf(isIn, Sign.JavaCode, from);
+        return this.reportIf(isIn || (isCall && this.isChained(from)), Sign.JavaCode, from);
       case CodeWord.Ognl:
         return this.reportIf(true, Sign.JavaCode, from);
       case CodeWord.ClassLoader:
         return this.reportIf(isIn || (bytes[from - 1] === Byte.Dot && this.value!.isName), Sign.JavaCode, from);
       case CodeWord.Package:
-        return this.reportIf(this.isClassReference(from) || this.isGadget(from), Sign.JavaCode, from);
+        return this.reportIf(this.isClassReference(from) || namesGadget(this.value!, from), Sign.JavaCode, from);
       case CodeWord.Import:
         return this.reportIf(isCall, Sign.ScriptCode, from);
       case CodeWord.Dunder:
@@ -128,9 +143,9 @@ export class ServerCode {
       case CodeWord.Template:
         return this.reportIf(isIn, Sign.ScriptCode, from);
       case CodeWord.System:
-        return this.reportIf(isIn && isCall, Sign.ScriptCode, from);
+        return this.reportIf(isCall && (isIn || this.isChained(from)), Sign.ScriptCode, from);
       case CodeWord.Require:
-        return this.reportIf(isCall && this.isModule(next + 1), Sign.ScriptCode, from);
+        return this.reportIf(isCall && (this.isModule(next + 1) || this.isUsed(from)), Sign.ScriptCode, from);
       case CodeWord.Main:
         return this.reportIf(bytes[from - 1] === Byte.Dot, Sign.ScriptCode, from);
       case CodeWord.Prototype:
@@ -141,7 +156,7 @@ export class ServerCode {
   /** __class__.__mro__: one behind the other, or one within an expression. */
   private judgeDunder(from: number, to: number): void {
     const before = this.bytes[from - 1];
-    if (before !== Byte.Dot && before !== APOSTROPHE && before !== Byte.Quote) return;
+    if (before !== Byte.Dot && before !== Byte.Apostrophe && before !== Byte.Quote) return;
     const isChain = this.dunderTo > 0 && from - this.dunderTo < MAX_BLANKS;
     this.dunderTo = to;
     this.reportIf(isChain || this.isExpression, Sign.ScriptCode, from);
@@ -152,14 +167,35 @@ export class ServerCode {
     const { bytes } = this;
     if (this.isPhp || this.isSuperglobal(inside)) return true;
     const first = bytes[this.skipBlanks(inside)]!;
-    const isArgument = isQuote(first) || first === DOLLAR || first === CLOSE || (isDigit(first) && from > 0);
-    return isArgument && (this.isExpression || this.isDirect(from));
+    const isArgument =
+      isQuote(first) || first === Byte.Dollar || first === Byte.CloseParen || (isDigit(first) && from > 0);
+    return (isArgument || this.isDecoder(inside)) && (this.isExpression || this.isDirect(from));
+  }
+
+  /** {{ list|filter('system') }}: a template's filter that calls a function. */
+  private isFilter(from: number, to: number): boolean {
+    const { bytes } = this;
+    const isText = isQuote(bytes[from - 1] ?? 0) && bytes[from - 1] === bytes[to];
+    return this.isExpression && isText && bytes[from - 2] === Byte.OpenParen && bytes[to + 1] === Byte.CloseParen;
+  }
+
+  /** eval(base64_decode(…)) */
+  private isDecoder(inside: number): boolean {
+    const from = this.skipBlanks(inside);
+    let to = from;
+    while (isWordByte(this.bytes[to]!)) to++;
+    return this.bytes[to] === Byte.OpenParen && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.PhpFile;
   }
 
   /** $_GET[…] and the like: what the client sent. */
   private isSuperglobal(inside: number): boolean {
-    const at = this.skipBlanks(inside);
-    return this.bytes[at] === DOLLAR && this.bytes[at + 1] === Byte.Underscore;
+    const { bytes } = this;
+    const limit = Math.min(this.length, inside + MAX_ARGUMENTS);
+    for (let at = inside; at < limit && bytes[at] !== Byte.CloseParen; at++) {
+      const isFirst = bytes[at - 1] === Byte.OpenParen || bytes[at - 1] === Byte.Comma || bytes[at - 1] === Byte.Space;
+      if (bytes[at] === Byte.Dollar && bytes[at + 1] === Byte.Underscore && isFirst) return true;
+    }
+    return false;
   }
 
   /** Whether a call is all of the value, or stands right behind an operator. */
@@ -167,8 +203,38 @@ export class ServerCode {
     const { bytes } = this;
     if (from === 0) return ENDS.includes(bytes[this.length - 1]!);
     const before = bytes[from - 1]!;
-    if (before === Byte.Dot) return isQuote(bytes[from - 2] ?? 0);
+    if (before === Byte.Dot) return isQuote(bytes[from - 2] ?? 0) || this.isChained(from);
     return DIRECT.includes(before) || this.isFirst(from);
+  }
+
+  /** Whether the value is one call, with nothing but names and dots before it: os.system("x"). */
+  private isChained(from: number): boolean {
+    const { bytes } = this;
+    let at = Math.max(from - 1, 0);
+    while (at > 0 && (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot)) at--;
+    return at === 0 && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
+  }
+
+  /** require('fs').readFileSync('x'), and nothing else. */
+  private isUsed(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    while (at < from + MAX_GADGET && bytes[at] !== Byte.CloseParen && bytes[at] !== Byte.Nul) at++;
+    return from === 0 && this.isEnded() && bytes[at + 1] === Byte.Dot;
+  }
+
+  private isEnded(): boolean {
+    const last = this.bytes[this.length - 1]!;
+    return last === Byte.CloseParen || last === Byte.Semicolon;
+  }
+
+  /** call_user_func('system', …) */
+  private isFunctionName(inside: number): boolean {
+    const from = this.skipBlanks(inside) + 1;
+    let to = from;
+    while (isWordByte(this.bytes[to]!)) to++;
+    const isText = isQuote(this.bytes[from - 1]!) && this.bytes[to] === this.bytes[from - 1];
+    return isText && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.Php;
   }
 
   /** Whether nothing but operators stands before a call, as in "|| system('x')". */
@@ -183,37 +249,9 @@ export class ServerCode {
   private isClassReference(from: number): boolean {
     const { bytes } = this;
     const before = bytes[from - 1];
-    return before === OPEN
+    return before === Byte.OpenParen
       ? bytes[from - 2] === LOWER_T && !isWordByte(bytes[from - 3] ?? 0)
       : before === Byte.At && this.isExpression;
-  }
-
-  /** "@type": "com.sun.…": a class that unpacks into an attack. */
-  private isGadget(from: number): boolean {
-    const { bytes } = this;
-    if (!this.isTyped(from)) return false;
-    for (let to = from; to < from + MAX_GADGET && (isWordByte(bytes[to]!) || bytes[to] === Byte.Dot); to++) {
-      const isEnd = !isWordByte(bytes[to + 1]!);
-      if (isEnd && GADGETS.valueOf(bytes, from, to + 1) !== 0) return true;
-    }
-    return false;
-  }
-
-  /** Whether the place says that a class is named there: !!javax.…, "@type":"com.…, a member called @type. */
-  private isTyped(from: number): boolean {
-    const { bytes } = this;
-    const value = this.value!;
-    if (from === 0)
-      return value.place === Place.Body && TYPE_NAMES.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
-    if (bytes[from - 1] === BANG) return true;
-    let at = from - 1;
-    while (
-      at > 0 &&
-      at > from - MAX_BLANKS &&
-      (isQuote(bytes[at]!) || bytes[at] === Byte.Colon || bytes[at] === Byte.Space)
-    )
-      at--;
-    return at >= 4 && TYPE_NAMES.valueOf(bytes, at - 4, at + 1) !== 0;
   }
 
   private isModule(at: number): boolean {
@@ -223,7 +261,7 @@ export class ServerCode {
     while (isWordByte(bytes[to]!)) to++;
     if (CODE_WORDS.valueOf(bytes, from, to) !== CodeWord.Main) return false;
     // A program keeps the module under a name first.
-    while (isQuote(bytes[to]!) || bytes[to] === CLOSE) to++;
+    while (isQuote(bytes[to]!) || bytes[to] === Byte.CloseParen) to++;
     return bytes[to] === Byte.Dot;
   }
 
@@ -236,32 +274,8 @@ export class ServerCode {
     return isProto && isQuote(bytes[from - 1]!) && isQuote(bytes[to]!) && bytes[this.skipBlanks(to + 1)] === Byte.Colon;
   }
 
-  /** What is only told from the start of a value: () { of a shell, objects of PHP, Java, .NET and Node. */
-  private judgeStart(): void {
-    const { bytes } = this;
-    if (bytes[0] === OPEN && bytes[1] === CLOSE && bytes[this.skipBlanks(2)] === OPEN_BRACE)
-      this.report(Sign.Shellshock, 0);
-    let to = 0;
-    while (to < MAX_MAGIC && (isWordByte(bytes[to]!) || bytes[to] === Byte.Slash || bytes[to] === DOLLAR)) to++;
-    for (let length = MIN_MAGIC; length <= to; length++) {
-      if (CODE_WORDS.valueOf(bytes, 0, length) === CodeWord.Magic) this.report(Sign.SerializedObject, 0);
-    }
-    this.judgePhpObject();
-  }
-
-  /** O:8:"Name":1:{ */
-  private judgePhpObject(): void {
-    const { bytes, length } = this;
-    for (let at = 0; at < length; at++) {
-      if (bytes[at] !== LOWER_O || bytes[at + 1] !== Byte.Colon || (at > 0 && isWordByte(bytes[at - 1]!))) continue;
-      let end = at + 2;
-      if (bytes[end] === PLUS) end++;
-      const first = end;
-      while (isDigit(bytes[end]!)) end++;
-      if (end > first && bytes[end] === Byte.Colon && bytes[end + 1] === Byte.Quote)
-        this.report(Sign.SerializedObject, at);
-      at = end - 1;
-    }
+  private isAt(at: number, text: Uint8Array): boolean {
+    return text.every((byte, i) => this.bytes[at + i] === byte);
   }
 
   private skipBlanks(from: number): number {
@@ -280,7 +294,7 @@ export class ServerCode {
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 function isDigit(byte: number): boolean {
@@ -288,13 +302,17 @@ function isDigit(byte: number): boolean {
 }
 
 function isLetter(byte: number): boolean {
-  return byte >= Byte.LowerA && byte <= LOWER_Z;
+  return byte >= Byte.LowerA && byte <= Byte.LowerZ;
 }
 
 function isWordByte(byte: number): boolean {
-  return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore;
+  return (byte >= Byte.LowerA && byte <= Byte.LowerZ) || isDigit(byte) || byte === Byte.Underscore;
 }
 
+/** <#…, #set(…: how programs of template engines begin. */
+const VELOCITY_SET: Uint8Array = latin1("#set(");
+const SMARTY_PHP: Uint8Array = latin1("php}");
+const PYTHON_OBJECT: Uint8Array = latin1("python/object");
 /** What a call is glued to: ( ; @ { | & - ! ` + , */
 const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];
 /** What a value that is one call ends in: ) ; # / } and quotes. */
@@ -302,17 +320,6 @@ const ENDS: readonly number[] = [0x29, 0x3b, 0x23, 0x2f, 0x7d, 0x22, 0x27];
 const MAX_DIGITS = 8;
 const MAX_BLANKS = 8;
 const MAX_GADGET = 64;
-const MIN_MAGIC = 5;
-const MAX_MAGIC = 16;
-const BANG = 0x21;
-const DOLLAR = 0x24;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const PLUS = 0x2b;
-const LESS = 0x3c;
-const LOWER_O = 0x6f;
+const MAX_ARGUMENTS = 64;
 const LOWER_P = 0x70;
 const LOWER_T = 0x74;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;

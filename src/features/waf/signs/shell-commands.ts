@@ -1,7 +1,8 @@
 import { Byte } from "../../../core/ascii.ts";
-import type { ValueReading } from "../match/value-reading.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
+import { isCommandParameter } from "./parameter-names.ts";
 import { COMMANDS, Command, SERVICE_VERBS } from "./shell-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
@@ -13,6 +14,8 @@ export class ShellCommands {
   private bytes: Uint8Array = new Uint8Array(0);
   private length = 0;
   private listener: SignListener | null = null;
+  /** Whether the value may be a text that somebody wrote: it comes in a body. */
+  private isText = false;
   /** Offset behind the word that was read last. */
   private wordTo = 0;
 
@@ -21,7 +24,9 @@ export class ShellCommands {
     this.bytes = value.bytes;
     this.length = value.length;
     this.listener = listener;
+    this.isText = value.place === Place.Body;
     const { bytes, length } = value;
+    if (isCommandParameter(value)) this.judgeParameter();
     // The first line of a text has more than one word.
     let isOneToken = true;
     // Whether a backtick has been opened.
@@ -29,8 +34,8 @@ export class ShellCommands {
     for (let at = 0; at < length; at++) {
       switch (bytes[at]) {
         case Byte.Semicolon:
-        case BAR:
-        case AMPERSAND:
+        case Byte.Bar:
+        case Byte.Ampersand:
           this.judgeSeparator(at);
           break;
         case Byte.Lf:
@@ -39,18 +44,26 @@ export class ShellCommands {
         case Byte.Space:
           isOneToken = false;
           break;
-        case BACKTICK:
+        case Byte.Backtick:
           isOpen = !isOpen;
           if (isOpen) this.judgeBacktick(at);
           break;
-        case OPEN:
-          if (bytes[at - 1] === DOLLAR || this.isProcess(at - 1)) this.judgeSubstitution(at);
+        case Byte.OpenParen:
+          if (bytes[at - 1] === Byte.Dollar || this.isProcess(at - 1)) this.judgeSubstitution(at);
           break;
-        case OPEN_BRACE:
+        case Byte.OpenBrace:
           this.judgeBraces(at);
           break;
       }
     }
+  }
+
+  /** ?cmd=whoami: the value is a command by its name. */
+  private judgeParameter(): void {
+    const command = this.readCommand(0);
+    if (command === 0 || command === Command.Manual) return;
+    const isFound = this.isArgument(this.wordTo, command, false) || this.isQuery(command, false);
+    if (isFound) this.report(Sign.ShellCommand, 0);
   }
 
   private judgeSeparator(at: number): void {
@@ -60,9 +73,18 @@ export class ShellCommands {
     if (command === 0 || command === Command.Manual) return;
     const isBroken = this.isInjected(at);
     const isFound = this.isArgument(this.wordTo, command, isBroken) || this.isQuery(command, isBroken);
-    if (isFound) this.report(this.isManual(at) ? Sign.ShellWord : Sign.ShellCommand, at);
-    else if (command === Command.Short && bytes[at] !== AMPERSAND && this.isOver(this.wordTo))
+    if (isFound) this.report(this.isManual(at) || this.isGreeting(at) ? Sign.ShellWord : Sign.ShellCommand, at);
+    else if (command === Command.Short && bytes[at] !== Byte.Ampersand && this.isOver(this.wordTo))
       this.report(Sign.ShellWord, at);
+  }
+
+  /** Whether a line break stands behind "Hello," or "Steps:" of a text that somebody sends. */
+  private isGreeting(at: number): boolean {
+    const { bytes } = this;
+    if (bytes[at] !== Byte.Lf || !this.isText) return false;
+    let before = at - 1;
+    while (before >= 0 && isBlank(bytes[before]!)) before--;
+    return before >= 0 && GREETING_ENDS.includes(bytes[before]!);
   }
 
   /** Whether a semicolon ends a character reference: &quot; &#39; */
@@ -70,12 +92,12 @@ export class ShellCommands {
     const { bytes } = this;
     let at = end - 1;
     while (at > end - MAX_ENTITY && (isNameByte(bytes[at]!) || bytes[at] === Byte.Hash)) at--;
-    return at < end - 1 && bytes[at] === AMPERSAND;
+    return at < end - 1 && bytes[at] === Byte.Ampersand;
   }
 
   /** Whether <( or >( stands at `at` as shells have it, and no type of a program: a blank or nothing before it. */
   private isProcess(at: number): boolean {
-    const isArrow = this.bytes[at] === LESS || this.bytes[at] === GREATER;
+    const isArrow = this.bytes[at] === Byte.Less || this.bytes[at] === Byte.Greater;
     return isArrow && (at === 0 || isBlank(this.bytes[at - 1]!));
   }
 
@@ -90,7 +112,7 @@ export class ShellCommands {
     const command = this.readCommand(open + 1);
     if (command === 0 || command === Command.Manual) return;
     const next = this.bytes[this.wordTo]!;
-    if (next === CLOSE || next === Byte.Space || next === LESS || next === DOLLAR) {
+    if (next === Byte.CloseParen || next === Byte.Space || next === Byte.Less || next === Byte.Dollar) {
       this.report(this.isManual(open - 1) ? Sign.ShellWord : Sign.ShellSubstitution, open - 1);
     }
   }
@@ -102,10 +124,11 @@ export class ShellCommands {
     if (command === 0 || command === Command.Manual) return;
     const limit = Math.min(this.length, open + MAX_LOOK);
     let close = this.wordTo;
-    while (close < limit && bytes[close] !== BACKTICK) close++;
-    if (bytes[close] !== BACKTICK || (bytes[this.wordTo]! !== BACKTICK && bytes[this.wordTo] !== Byte.Space)) return;
+    while (close < limit && bytes[close] !== Byte.Backtick) close++;
+    if (bytes[close] !== Byte.Backtick || (bytes[this.wordTo]! !== Byte.Backtick && bytes[this.wordTo] !== Byte.Space))
+      return;
     const before = bytes[open - 1]!;
-    const isNested = before === OPEN && bytes[open - 2] === DOLLAR;
+    const isNested = before === Byte.OpenParen && bytes[open - 2] === Byte.Dollar;
     const isGlued = isNested || (open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before));
     const isAlone = open === 0 && close === this.length - 1;
     if (isGlued || isAlone) this.report(Sign.ShellSubstitution, open);
@@ -124,7 +147,10 @@ export class ShellCommands {
     const { bytes } = this;
     const limit = from + MAX_LOOK;
     let at = from;
-    while (at < limit && (isBlank(bytes[at]!) || bytes[at] === OPEN || bytes[at] === OPEN_BRACE || bytes[at] === BANG))
+    while (
+      at < limit &&
+      (isBlank(bytes[at]!) || bytes[at] === Byte.OpenParen || bytes[at] === Byte.OpenBrace || bytes[at] === Byte.Bang)
+    )
       at++;
     let length = 0;
     const isPath = bytes[at] === Byte.Slash || bytes[at] === Byte.Dot || bytes[at] === TILDE;
@@ -132,7 +158,7 @@ export class ShellCommands {
       const byte = bytes[at]!;
       if (isNameByte(byte)) word[length++] = byte;
       else if (byte === Byte.Slash && isPath) length = 0;
-      else if (byte === DOLLAR && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
+      else if (byte === Byte.Dollar && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
       else if (byte !== Byte.Backslash && !isQuote(byte)) break;
     }
     this.wordTo = at;
@@ -144,27 +170,30 @@ export class ShellCommands {
   /** Whether what stands at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
-    if (bytes[from] === DOLLAR || this.isRedirection(from)) return true;
+    if (bytes[from] === Byte.Dollar || this.isRedirection(from)) return true;
     if (!isBlank(bytes[from]!) || bytes[from] === Byte.Lf) return false;
     let at = from;
     while (isBlank(bytes[at]!)) at++;
     const first = bytes[at]!;
     const next = bytes[at + 1]!;
     if (first === Byte.Dash) return next > Byte.Space && next !== Byte.Dash;
+    if (first === Byte.Slash && next === Byte.Space) return bytes[at + 2] === Byte.Dash;
     if (first === Byte.Slash || first === TILDE || first === Byte.Backslash) return next > Byte.Space;
-    if (first === GREATER) return this.isTarget(at + 1);
-    if (first === DOLLAR) return true;
+    if (first === Byte.Greater) return this.isTarget(at + 1);
+    if (first === Byte.Dollar) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
     if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
     if (command === Command.Service) return this.isVerb(at);
+    if (command === Command.Runner && this.isCommand(at)) return true;
+    if ((command === Command.Tool || command === Command.Echo) && this.hasPath(at)) return true;
     return this.isFileName(at) || (isBroken && command === Command.Echo);
   }
 
   /** cat</etc/passwd, id>/tmp/x, and not the tag that ends an element. */
   private isRedirection(from: number): boolean {
     const { bytes } = this;
-    if (bytes[from] === GREATER) return bytes[from + 1]! > Byte.Space && bytes[from + 1] !== LESS;
-    if (bytes[from] !== LESS || (bytes[from + 1] !== Byte.Slash && bytes[from + 1] !== Byte.Dot)) return false;
+    if (bytes[from] === Byte.Greater) return bytes[from + 1]! > Byte.Space && bytes[from + 1] !== Byte.Less;
+    if (bytes[from] !== Byte.Less || (bytes[from + 1] !== Byte.Slash && bytes[from + 1] !== Byte.Dot)) return false;
     let to = from + 2;
     while (isNameByte(bytes[to]!)) to++;
     return bytes[to] === Byte.Slash;
@@ -174,7 +203,23 @@ export class ShellCommands {
   private isTarget(from: number): boolean {
     let at = from;
     while (isBlank(this.bytes[at]!)) at++;
-    return this.bytes[at] === Byte.Slash || this.bytes[at] === AMPERSAND || this.isFileName(at);
+    return this.bytes[at] === Byte.Slash || this.bytes[at] === Byte.Ampersand || this.isFileName(at);
+  }
+
+  /** chmod 777 /tmp/x, echo a > /var/www/b: a path within the next words. */
+  private hasPath(from: number): boolean {
+    const limit = Math.min(this.length, from + MAX_LOOK);
+    for (let at = from; at < limit && this.bytes[at] !== Byte.Lf; at++) {
+      const isWord = this.bytes[at] === Byte.Space && this.bytes[at + 1] === Byte.Slash;
+      if (isWord && isNameByte(this.bytes[at + 2]!)) return true;
+    }
+    return false;
+  }
+
+  private isCommand(from: number): boolean {
+    let to = from;
+    while (isNameByte(this.bytes[to]!)) to++;
+    return COMMANDS.valueOf(this.bytes, from, to) !== 0;
   }
 
   private isVerb(from: number): boolean {
@@ -209,10 +254,11 @@ export class ShellCommands {
     if (at > 0 && bytes[at - 1] === bytes[at] && bytes[at] !== Byte.Lf) return true;
     let before = at - 1;
     while (before >= 0 && isBlank(bytes[before]!)) before--;
-    if (before < 0) return bytes[0] !== BAR || this.length < MAX_TABLE_BYTES;
-    if (bytes[at] === AMPERSAND && this.isInUrl(before)) return false;
+    if (before < 0) return bytes[0] !== Byte.Bar || this.length < MAX_TABLE_BYTES;
+    if (bytes[at] === Byte.Ampersand && this.isInUrl(before)) return false;
     const byte = bytes[before]!;
-    const isEnd = byte === CLOSE || byte === Byte.RightBracket || byte === CLOSE_BRACE || byte === Byte.Star;
+    const isEnd =
+      byte === Byte.CloseParen || byte === Byte.RightBracket || byte === Byte.CloseBrace || byte === Byte.Star;
     return isEnd || isDigit(byte) || isQuote(byte) || this.isPlace(before);
   }
 
@@ -268,7 +314,7 @@ function isBlank(byte: number): boolean {
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 function isDigit(byte: number): boolean {
@@ -276,7 +322,7 @@ function isDigit(byte: number): boolean {
 }
 
 function isNameByte(byte: number): boolean {
-  return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore || byte === Byte.Dot;
+  return (byte >= Byte.LowerA && byte <= Byte.LowerZ) || isDigit(byte) || byte === Byte.Underscore || byte === Byte.Dot;
 }
 
 const MAX_LOOK = 64;
@@ -285,23 +331,12 @@ const MAX_NAME = 32;
 const MAX_TABLE_BYTES = 32;
 const MAX_CLOSERS = 4;
 const MAX_ENTITY = 10;
-const BANG = 0x21;
-const DOLLAR = 0x24;
-const AMPERSAND = 0x26;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const LESS = 0x3c;
-const GREATER = 0x3e;
-const BACKTICK = 0x60;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;
-const BAR = 0x7c;
-const CLOSE_BRACE = 0x7d;
 const TILDE = 0x7e;
 /** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
 const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];
 /** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */
 const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a, 0x5f, 0x23, 0x3e, 0x22, 0x27, 0x7c];
+/** , : ! ? */
+const GREETING_ENDS: readonly number[] = [0x2c, 0x3a, 0x21, 0x3f];
 const word: Uint8Array = new Uint8Array(24);
 const EXTENSIONS: WordSet = new WordSet([[1, ".exe .com .bat .cmd .ps1"]]);

@@ -21,8 +21,8 @@ export function findShellIdioms(value: ValueReading, listener: SignListener): vo
       continue;
     }
     if (
-      (byte === DOLLAR && isFieldSeparator(bytes, at + 1)) ||
-      (byte === Byte.Slash && isWildcardFolder(bytes, at + 1))
+      (byte === Byte.Dollar && isFieldSeparator(bytes, at + 1)) ||
+      (byte === Byte.Slash && (isWildcardFolder(bytes, at + 1) || isWildcardProgram(bytes, at)))
     ) {
       listener.found(Sign.ShellIdiom, at);
     }
@@ -70,7 +70,7 @@ function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boo
     case Idiom.Powershell:
       return isEncoded(bytes, bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next);
     case Idiom.Download:
-      return bytes[to] === OPEN;
+      return bytes[to] === Byte.OpenParen;
     case Idiom.Interpreter:
       return (option === LOWER_C || option === LOWER_E || option === LOWER_R) && hasSystemWord(bytes, next + 2);
     case Idiom.Pipe:
@@ -90,9 +90,9 @@ function hasProgram(bytes: Uint8Array, from: number): boolean {
 
 /** $IFS, ${IFS}: the shell's blank. */
 function isFieldSeparator(bytes: Uint8Array, at: number): boolean {
-  const from = bytes[at] === OPEN_BRACE ? at + 1 : at;
+  const from = bytes[at] === Byte.OpenBrace ? at + 1 : at;
   let to = from;
-  while (to < from + 4 && bytes[to]! >= Byte.LowerA && bytes[to]! <= LOWER_Z) to++;
+  while (to < from + 4 && bytes[to]! >= Byte.LowerA && bytes[to]! <= Byte.LowerZ) to++;
   return FIELD_SEPARATOR.valueOf(bytes, from, to) !== 0;
 }
 
@@ -106,10 +106,25 @@ function isWildcardFolder(bytes: Uint8Array, from: number): boolean {
   return marks > 1 && at - from <= MAX_FOLDER && bytes[at] === Byte.Slash;
 }
 
+/** /bin/c?t, /usr/bin/wh*mi: a program by half its name. A question mark at the end begins a query. */
+function isWildcardProgram(bytes: Uint8Array, slash: number): boolean {
+  if (!hasFolder(bytes, slash, BIN)) return false;
+  let marks = 0;
+  let at = slash + 1;
+  for (; at < slash + MAX_FOLDER && (isWordByte(bytes[at]!) || isWildcard(bytes[at]!)); at++) {
+    if (isWildcard(bytes[at]!) && at > slash + 1 && isWordByte(bytes[at + 1]!)) marks++;
+  }
+  return marks > 0 && bytes[at]! <= Byte.Space;
+}
+
+function isWildcard(byte: number): boolean {
+  return byte === Byte.Question || byte === Byte.Star;
+}
+
 /** bash -i >& …, bash -i 2>&1: what makes an interactive shell an attacker's. */
 function isRedirected(bytes: Uint8Array, from: number): boolean {
   for (let at = from; at < from + MAX_OPTIONS && bytes[at] !== 0; at++) {
-    if (bytes[at] === GREATER || bytes[at] === BAR || bytes[at] === LESS) return true;
+    if (bytes[at] === Byte.Greater || bytes[at] === Byte.Bar || bytes[at] === Byte.Less) return true;
   }
   return false;
 }
@@ -121,7 +136,13 @@ function isBehindSeparator(bytes: Uint8Array, from: number): boolean {
   while (at >= 0 && at > limit && (isWordByte(bytes[at]!) || bytes[at] === Byte.Slash)) at--;
   while (at >= 0 && at > limit && bytes[at] === Byte.Space) at--;
   const byte = bytes[at];
-  return byte === Byte.Semicolon || byte === BAR || byte === AMPERSAND || byte === BACKTICK || byte === OPEN;
+  return (
+    byte === Byte.Semicolon ||
+    byte === Byte.Bar ||
+    byte === Byte.Ampersand ||
+    byte === Byte.Backtick ||
+    byte === Byte.OpenParen
+  );
 }
 
 function isFolderOrShell(bytes: Uint8Array, at: number): boolean {
@@ -164,7 +185,7 @@ function skipBlanks(bytes: Uint8Array, from: number): number {
 }
 
 function isWordByte(byte: number): boolean {
-  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  const isLetter = byte >= Byte.LowerA && byte <= Byte.LowerZ;
   return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Underscore;
 }
 
@@ -179,6 +200,7 @@ const IDIOMS: WordSet = new WordSet([
   [Idiom.Pipe, "mkfifo"],
 ]);
 const DEV: WordSet = new WordSet([[1, "dev"]]);
+const BIN: WordSet = new WordSet([[1, "bin sbin"]]);
 const FIELD_SEPARATOR: WordSet = new WordSet([[1, "ifs"]]);
 const OPTIONS: WordSet = new WordSet([
   [1, "e ec en enc encod encodedcommand nop noprofile w windowstyle c command ep exec executionpolicy noni sta"],
@@ -189,17 +211,8 @@ const MODULES: WordSet = new WordSet([
 const MAX_FOLDER = 8;
 const MAX_OPTIONS = 32;
 const MAX_PROGRAM = 192;
-const DOLLAR = 0x24;
-const AMPERSAND = 0x26;
-const OPEN = 0x28;
-const LESS = 0x3c;
-const GREATER = 0x3e;
-const BACKTICK = 0x60;
 const LOWER_C = 0x63;
 const LOWER_E = 0x65;
 const LOWER_I = 0x69;
 const LOWER_K = 0x6b;
 const LOWER_R = 0x72;
-const LOWER_Z = 0x7a;
-const OPEN_BRACE = 0x7b;
-const BAR = 0x7c;

@@ -14,6 +14,10 @@ export const enum Command {
   Service,
   /** Runs programs. */
   Shell,
+  /** Takes a command for its argument. */
+  Runner,
+  /** Hardly a word of prose: one path among its arguments is enough. */
+  Tool,
   /** What a shell line of a manual begins with, and no attack. */
   Manual,
 }
@@ -22,15 +26,17 @@ const GROUPS: readonly (readonly [Command, string])[] = [
   [Command.Query, "whoami uname ifconfig ipconfig netstat systeminfo tasklist printenv nslookup lsb_release"],
   [Command.Query, "getent arp"],
   [Command.Short, "id ls ps pwd env dir ver hostname"],
-  [Command.Argument, "cat tac nl od xxd head tail more less strings rev sort find grep egrep awk sed cut wc stat"],
+  [Command.Argument, "cat tac nl od xxd head tail more less strings rev sort find cut wc stat"],
   [Command.Argument, "du df file wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet nc"],
-  [Command.Argument, "ncat netcat socat nmap python python2 python3 perl ruby php node lua gcc rm cp mv chmod"],
-  [Command.Argument, "chown touch ln mknod mkfifo dd tar zip unzip gzip base64 openssl kill pkill killall sleep"],
-  [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab at nohup xargs tee busybox reboot"],
+  [Command.Argument, "ncat netcat socat nmap python python2 python3 perl ruby php node lua gcc fetch"],
+  [Command.Argument, "touch ln mknod mkfifo dd tar zip unzip gzip base64 openssl kill pkill killall sleep"],
+  [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab at tee reboot"],
   [Command.Argument, "halt poweroff mount umount iptables type copy del certutil bitsadmin rundll32 regsvr32"],
   [Command.Argument, "mshta cscript wscript taskkill schtasks vssadmin attrib findstr timeout set who w last top"],
   [Command.Argument, "history alias service systemctl"],
   [Command.Service, "net netsh reg sc wmic"],
+  [Command.Tool, "grep egrep awk sed rm cp mv chmod chown"],
+  [Command.Runner, "nohup xargs busybox"],
   [Command.Echo, "echo printf"],
   [Command.Shell, "sh bash zsh ksh dash csh tcsh fish ash rbash powershell pwsh cmd eval exec source iex"],
   [Command.Manual, "git npm npx yarn pnpm docker docker-compose kubectl helm make cmake cargo go pip pip3 brew"],

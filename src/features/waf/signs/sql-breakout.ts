@@ -38,7 +38,7 @@ export class SqlBreakout {
     this.listener = listener;
     this.tryStart(value);
     this.tryQuotes(value, Byte.Quote);
-    this.tryQuotes(value, APOSTROPHE);
+    this.tryQuotes(value, Byte.Apostrophe);
   }
 
   private tryStart(value: ValueReading): void {
@@ -86,14 +86,14 @@ export class SqlBreakout {
         break;
       case Sql.Having:
       case Sql.Where:
-        if (this.anchor === Anchor.OddQuote && this.isCondition(at + 1)) this.found(Sign.SqlComparison, at);
+        if (this.isLeft(at + 1) && this.isCondition(at + 1)) this.found(Sign.SqlComparison, at);
         break;
       case Sql.Compare:
         if (this.anchor === Anchor.OddQuote && this.isCutComparison(at)) this.found(Sign.SqlComparison, at);
         else if (this.isQueryBehind(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Arithmetic:
-        if (this.isCallBehind(at) || this.isSum(at)) this.found(Sign.SqlConcatenation, at);
+        if (this.isCallBehind(at) || this.isSum(at) || this.isCutSum(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Union:
         if (isUnion(tokens, at, this.anchor !== Anchor.Word)) this.found(Sign.SqlUnion, at);
@@ -123,15 +123,23 @@ export class SqlBreakout {
     if (kind === Sql.Compare) return this.isComparison(left, next);
     if (left !== Operand.Literal || this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     if (kind === Sql.Comment) return true;
+    if (this.anchor === Anchor.Number && kind === Sql.End) return this.isNegation(at);
     if (this.anchor !== Anchor.OddQuote) return false;
     if (kind === Sql.Logic) return this.isNumber(next - 1) || this.isJoined(at - 1, next);
     return kind === Sql.End && this.isTruth(next - 1);
   }
 
+  /** 1 or not false, 1 or !0 */
+  private isNegation(at: number): boolean {
+    const { tokens } = this;
+    if (tokens.kind(at) !== Sql.Prefix) return false;
+    return tokens.kind(at + 1) === Sql.Constant || this.byteAt(tokens.from(at)) === Byte.Bang;
+  }
+
   /** '||'x'||': a text put together with the application's own. */
   private isJoined(first: number, second: number): boolean {
     const { tokens } = this;
-    const isBars = this.byteAt(tokens.from(first)) === BAR && this.byteAt(tokens.from(second)) === BAR;
+    const isBars = this.byteAt(tokens.from(first)) === Byte.Bar && this.byteAt(tokens.from(second)) === Byte.Bar;
     const isOpen = tokens.kind(second + 1) === Sql.OpenText && tokens.to(second + 1) - tokens.from(second + 1) === 1;
     return isBars && tokens.kind(second - 1) === Sql.Text && isOpen;
   }
@@ -145,6 +153,20 @@ export class SqlBreakout {
     const isText = tokens.kind(next) === Sql.Text || tokens.kind(next) === Sql.OpenText;
     if (!isText || !this.isNumber(next)) return false;
     return tokens.kind(next + 1) === Sql.End || tokens.kind(next + 1) === Sql.Compare;
+  }
+
+  /** '*1--, '|1#: a sum that a comment ends. */
+  private isCutSum(at: number): boolean {
+    const { tokens } = this;
+    const isSum = this.anchor === Anchor.OddQuote && tokens.kind(at + 1) === Sql.Number;
+    return isSum && tokens.from(at) <= 1 && this.isCutOff(at + 2);
+  }
+
+  /** Whether a literal has been left: by a quote, or a number is, as the comparison at `next` shows. */
+  private isLeft(next: number): boolean {
+    const { tokens } = this;
+    if (this.anchor !== Anchor.Number) return this.anchor === Anchor.OddQuote;
+    return tokens.kind(next) === Sql.Number && tokens.kind(next + 1) === Sql.Compare;
   }
 
   private isComparison(left: Operand, at: number): boolean {
@@ -222,9 +244,19 @@ export class SqlBreakout {
     const behind = tokens.to(comment);
     if (first !== Byte.Dash) return this.isBlankFrom(behind, 1);
     const next = this.byteAt(behind);
+    if (this.isMeasure(at) && !this.isBlankFrom(behind, 1)) return false;
     return (
-      (next === 0 || next === Byte.Space || next === Byte.Dash || next === PLUS) && this.isBlankFrom(behind, MAX_TAIL)
+      (next === 0 || next === Byte.Space || next === Byte.Dash || next === Byte.Plus) &&
+      this.isBlankFrom(behind, MAX_TAIL)
     );
+  }
+
+  /** 5'10" -- a bit more: inches and feet behind a number, and a dash. */
+  private isMeasure(at: number): boolean {
+    const quote = this.tokens.from(at) - 1;
+    const isSpaced = this.byteAt(quote) === Byte.Space;
+    const before = isSpaced ? quote - 2 : quote - 1;
+    return isSpaced && before >= 0 && isDigit(this.byteAt(before));
   }
 
   /** Whether no more than `limit` bytes that are not blank stand from `from` on. */
@@ -267,7 +299,7 @@ export class SqlBreakout {
 
   private isWordAt(at: number): boolean {
     const byte = this.byteAt(this.tokens.from(at));
-    return byte >= Byte.LowerA && byte <= LOWER_Z;
+    return byte >= Byte.LowerA && byte <= Byte.LowerZ;
   }
 
   private byteAt(at: number): number {
@@ -281,14 +313,10 @@ export class SqlBreakout {
 
 /** Bytes that sqlmap and its kind put behind a comment, so that two dashes are one in every database. */
 const MAX_TAIL = 12;
-const APOSTROPHE = 0x27;
 /** What stands before a text in a program: blanks, ( [ { = , : + | & < > */
 const BEFORE_TEXT: readonly number[] = [
   0x20, 0x09, 0x0a, 0x0d, 0x28, 0x5b, 0x7b, 0x3d, 0x2c, 0x3a, 0x2b, 0x7c, 0x26, 0x3c, 0x3e,
 ];
-const BAR = 0x7c;
-const PLUS = 0x2b;
 const LOWER_B = 0x62;
 const LOWER_I = 0x69;
 const LOWER_N = 0x6e;
-const LOWER_Z = 0x7a;

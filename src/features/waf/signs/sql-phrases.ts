@@ -3,7 +3,7 @@ import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
-import { isSelectOfTable, isUnion } from "./sql-select.ts";
+import { isConstantCase, isSelectOfTable, isUnion } from "./sql-select.ts";
 import { isDigit, SqlTokens } from "./sql-tokens.ts";
 import { SQL_WORDS, Sql } from "./sql-words.ts";
 
@@ -43,6 +43,7 @@ export class SqlPhrases {
       case Phrase.Select:
         this.tokens.begin(this.bytes, from, this.length);
         if (isSelectOfTable(this.tokens, 1)) this.report(Sign.SqlSelect, from);
+        if (isConstantCase(this.tokens, 1)) this.report(Sign.SqlComparison, from);
         break;
       case Phrase.Catalog:
         if (this.bytes[to] === Byte.Dot || this.isBehind(from, Sql.From) || this.isBehind(from, Sql.Into)) {
@@ -63,26 +64,38 @@ export class SqlPhrases {
     const inside = this.skipBlanks(open + 1);
     switch (phrase) {
       case Phrase.Call:
-        return bytes[open] === OPEN;
+        return bytes[open] === Byte.OpenParen;
       case Phrase.Package:
-        return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === OPEN;
+        return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === Byte.OpenParen;
       case Phrase.Sleep:
         return (
-          bytes[open] === OPEN && (isDigit(bytes[inside]!) || bytes[inside] === OPEN) && this.isInSql(from, inside)
+          bytes[open] === Byte.OpenParen &&
+          (isDigit(bytes[inside]!) || bytes[inside] === Byte.OpenParen) &&
+          this.isInSql(from, inside)
         );
       case Phrase.Repeat:
-        return bytes[open] === OPEN && isDigit(bytes[inside]!) && isDigit(bytes[inside + 2]!);
+        return bytes[open] === Byte.OpenParen && this.isRepetition(inside);
       case Phrase.Delay:
         return this.isDelay(open);
       case Phrase.File:
         return this.isBehind(from, Sql.Into) && (isQuote(bytes[open]!) || isDigit(bytes[open]!));
       case Phrase.LoadFile:
-        return bytes[open] === OPEN && (this.isInSql(from, inside) || isDigit(bytes[inside]!) || this.isPath(inside));
+        return (
+          bytes[open] === Byte.OpenParen &&
+          (this.isInSql(from, inside) || isDigit(bytes[inside]!) || this.isPath(inside))
+        );
       case Phrase.Procedure:
         return this.isBehind(from, Sql.Statement) || bytes[from - 1] === Byte.Dot || isQuote(bytes[open]!);
       default:
         return false;
     }
+  }
+
+  /** benchmark(5000000,…, randomblob(500000000/2): a number that something follows, or one that no year is. */
+  private isRepetition(from: number): boolean {
+    let at = from;
+    while (isDigit(this.bytes[at]!)) at++;
+    return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipBlanks(at)] === Byte.Comma);
   }
 
   /** Passes over a name with dots in it, and white space. */
@@ -103,15 +116,15 @@ export class SqlPhrases {
   /** char(65,66, chr(65)|| or concat(0x: strings that are put together so that no quote is needed. */
   private isBuilder(open: number): boolean {
     const { bytes } = this;
-    if (bytes[open] !== OPEN) return false;
+    if (bytes[open] !== Byte.OpenParen) return false;
     let at = this.skipBlanks(open + 1);
-    if (bytes[at] === Byte.Zero && bytes[at + 1] === LOWER_X) return true;
+    if (bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX) return true;
     if (!isDigit(bytes[at]!)) return false;
     while (isDigit(bytes[at]!)) at++;
     at = this.skipBlanks(at);
     if (bytes[at] === Byte.Comma) return isDigit(bytes[this.skipBlanks(at + 1)]!) && bytes[at + 1] !== 0;
     at = this.skipBlanks(at + 1);
-    return (bytes[at] === BAR && bytes[at + 1] === BAR) || bytes[at] === PLUS;
+    return (bytes[at] === Byte.Bar && bytes[at + 1] === Byte.Bar) || bytes[at] === Byte.Plus;
   }
 
   private judgeVariable(at: number): void {
@@ -124,7 +137,7 @@ export class SqlPhrases {
   private isInSql(from: number, inside: number): boolean {
     const { bytes } = this;
     let at = from - 1;
-    while (at >= 0 && (isBlank(bytes[at]!) || bytes[at] === OPEN)) at--;
+    while (at >= 0 && (isBlank(bytes[at]!) || bytes[at] === Byte.OpenParen)) at--;
     if (at < 0) return this.isWholeCall(inside);
     const byte = bytes[at]!;
     if (isWordByte(byte)) {
@@ -140,7 +153,7 @@ export class SqlPhrases {
     while (isDigit(this.bytes[end]!) || this.bytes[end] === Byte.Dot) end++;
     // Programs sleep for milliseconds, databases for seconds.
     if (end - at > MAX_SECONDS_DIGITS) return false;
-    while (this.bytes[end] === CLOSE) end++;
+    while (this.bytes[end] === Byte.CloseParen) end++;
     return end === this.length || this.bytes[end] === Byte.Hash || this.bytes[end] === Byte.Dash;
   }
 
@@ -201,7 +214,7 @@ const enum Phrase {
 }
 
 function isWordByte(byte: number): boolean {
-  return (byte >= Byte.LowerA && byte <= LOWER_Z) || isDigit(byte) || byte === Byte.Underscore;
+  return (byte >= Byte.LowerA && byte <= Byte.LowerZ) || isDigit(byte) || byte === Byte.Underscore;
 }
 
 function isBlank(byte: number): boolean {
@@ -209,7 +222,7 @@ function isBlank(byte: number): boolean {
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 /** Names of catalogs and of functions that no prose has, separated by blanks. */
@@ -219,7 +232,7 @@ export const SQL_NAMES: string = [
   "pg_read_file lo_import openrowset opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec",
   "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx outfile",
   "dumpfile load_file xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure",
-  "sp_password randomblob generate_series",
+  "sp_password randomblob generate_series load_extension",
 ].join(" ");
 
 const PHRASES: WordSet = new WordSet([
@@ -229,7 +242,7 @@ const PHRASES: WordSet = new WordSet([
   [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
   [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
   [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset opendatasource"],
-  [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec"],
+  [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec load_extension"],
   [Phrase.Package, "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx"],
   [Phrase.Sleep, "sleep"],
   [Phrase.Repeat, "benchmark randomblob generate_series"],
@@ -247,12 +260,6 @@ const VARIABLES: WordSet = new WordSet([
 const MAX_WORD_BYTES = 12;
 const MAX_BLANKS = 32;
 const MAX_SECONDS_DIGITS = 2;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const PLUS = 0x2b;
-const LOWER_X = 0x78;
-const LOWER_Z = 0x7a;
-const BAR = 0x7c;
+const MAX_YEAR_DIGITS = 4;
 /** What stands before a call within an expression: , | & - + * / ! ~ < > ^ */
 const IN_EXPRESSION: readonly number[] = [0x2c, 0x7c, 0x26, 0x2d, 0x2b, 0x2a, 0x2f, 0x21, 0x7e, 0x3c, 0x3e, 0x5e];

@@ -49,6 +49,21 @@ export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
   return false;
 }
 
+/** Whether CASE WHEN 1=1 stands at token `at`, behind SELECT: a question that no program asks. */
+export function isConstantCase(tokens: SqlTokens, at: number): boolean {
+  const kase = behindOpen(tokens, at);
+  if (tokens.kind(kase) !== Sql.Case || tokens.kind(kase + 1) !== Sql.When) return false;
+  const left = behindOpen(tokens, kase + 2);
+  const isCompared = tokens.kind(left + 1) === Sql.Compare && tokens.kind(left + 2) === Sql.Number;
+  return isCompared && tokens.kind(left) === Sql.Number;
+}
+
+function behindOpen(tokens: SqlTokens, at: number): number {
+  let next = at;
+  while (tokens.kind(next) === Sql.Open) next++;
+  return next;
+}
+
 /**
  * Whether UNION [ALL] SELECT stands at token `at`, with a list behind it.
  * @param isAnchored whether prose is out of the question already

@@ -1,3 +1,4 @@
+import { Byte } from "../../../core/ascii.ts";
 import { WordSet } from "../match/word-set.ts";
 import { isSelectList } from "./sql-select.ts";
 import type { SqlTokens } from "./sql-tokens.ts";
@@ -54,7 +55,7 @@ function isProcedure(tokens: SqlTokens, at: number): boolean {
     const isFirst = i === from || source[i - 1] === DOT;
     if (
       isFirst &&
-      (source[i] === LOWER_X || source[i] === LOWER_S) &&
+      (source[i] === Byte.LowerX || source[i] === LOWER_S) &&
       source[i + 1] === LOWER_P &&
       source[i + 2] === LOW
     )
@@ -84,4 +85,3 @@ const DOT = 0x2e;
 const LOW = 0x5f;
 const LOWER_P = 0x70;
 const LOWER_S = 0x73;
-const LOWER_X = 0x78;

@@ -61,7 +61,7 @@ export class SqlTokens {
       const byte = bytes[at]!;
       if (IS_BLANK[byte] === 1) at++;
       else if (byte === Byte.Slash && bytes[at + 1] === Byte.Star) {
-        if (bytes[at + 2] === BANG) {
+        if (bytes[at + 2] === Byte.Bang) {
           at += 3;
           while (isDigit(bytes[at]!)) at++;
         } else {
@@ -90,9 +90,9 @@ export class SqlTokens {
     if (IS_NAME[byte] === 1) return this.readWord(from);
     switch (byte) {
       case Byte.Quote:
-      case APOSTROPHE:
+      case Byte.Apostrophe:
         return this.readText(from, byte);
-      case BACKTICK:
+      case Byte.Backtick:
         return this.readText(from, byte) === Sql.Text ? Sql.Name : Sql.Other;
       case Byte.At:
         this.at = this.nameEnd(from + (this.source[from + 1] === Byte.At ? 2 : 1));
@@ -105,7 +105,7 @@ export class SqlTokens {
   private readNumber(from: number): Sql {
     const bytes = this.source;
     let at = from;
-    if (bytes[at] === Byte.Zero && bytes[at + 1] === LOWER_X) {
+    if (bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX) {
       at += 2;
       while (isDigit(bytes[at]!) || (bytes[at]! >= Byte.LowerA && bytes[at]! <= Byte.LowerF)) at++;
     } else {
@@ -164,10 +164,10 @@ export class SqlTokens {
         return Sql.Comment;
       case Byte.Slash:
         return next === Byte.Star ? Sql.Comment : Sql.Arithmetic;
-      case AMPERSAND:
-      case BAR:
+      case Byte.Ampersand:
+      case Byte.Bar:
         return isPair ? Sql.Logic : Sql.Arithmetic;
-      case BANG:
+      case Byte.Bang:
         return next === Byte.Equals ? Sql.Compare : Sql.Prefix;
       default:
         return this.readSingle(byte, next);
@@ -178,21 +178,21 @@ export class SqlTokens {
     switch (byte) {
       case Byte.Equals:
         // An arrow is a thing of programs.
-        return next === GREATER ? Sql.Other : Sql.Compare;
-      case LESS:
-      case GREATER:
+        return next === Byte.Greater ? Sql.Other : Sql.Compare;
+      case Byte.Less:
+      case Byte.Greater:
         return Sql.Compare;
       case TILDE:
         return Sql.Prefix;
-      case OPEN:
+      case Byte.OpenParen:
         return Sql.Open;
-      case CLOSE:
+      case Byte.CloseParen:
         return Sql.Close;
       case Byte.Comma:
         return Sql.Comma;
       case Byte.Semicolon:
         return Sql.Semicolon;
-      case PLUS:
+      case Byte.Plus:
       case Byte.Star:
       case Byte.Percent:
       case CARET:
@@ -212,19 +212,8 @@ export function isDigit(byte: number): boolean {
 const MAX_TOKENS = 24;
 /** A longer text or comment counts as one that is not closed. */
 const MAX_TEXT_BYTES = 128;
-const BANG = 0x21;
-const AMPERSAND = 0x26;
-const APOSTROPHE = 0x27;
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const PLUS = 0x2b;
-const LESS = 0x3c;
-const GREATER = 0x3e;
 const CARET = 0x5e;
-const BACKTICK = 0x60;
 const LOWER_E = 0x65;
-const LOWER_X = 0x78;
-const BAR = 0x7c;
 const TILDE = 0x7e;
 /** White space of MySQL, the no-break space of Latin-1 included. */
 const IS_BLANK: Uint8Array = table((byte) =>
@@ -236,4 +225,6 @@ const IS_NAME: Uint8Array = table((byte) => {
   return isLetter || byte === 0x5f || byte === 0x24 || byte >= 0x80 ? 1 : 0;
 });
 /** !, <, =, >: alone or side by side they compare. */
-const COMPARISON: Uint8Array = table((byte) => (byte === BANG || (byte >= LESS && byte <= GREATER) ? 1 : 0));
+const COMPARISON: Uint8Array = table((byte) =>
+  byte === Byte.Bang || (byte >= Byte.Less && byte <= Byte.Greater) ? 1 : 0,
+);

@@ -94,14 +94,24 @@ export class UrlTargets {
     while (end < this.length && bytes[end]! > Byte.Space && bytes[end] !== Byte.Question && bytes[end] !== Byte.Hash)
       end++;
     const extension = EXTENSIONS.valueOf(bytes, behindDot(bytes, this.pathFrom, end), end);
-    const isProgram = extension !== 0;
+    const isProgram = extension !== 0 && extension !== NATIVE;
     const isCut = (bytes[end] === Byte.Question || bytes[end] === Byte.Hash) && this.isCutBehind(end);
     const isNul = bytes[end] === Byte.Nul && end < this.length;
-    if (isProgram && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
+    if (extension !== 0 && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
     if ((isProgram && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
     const isForeign = extension === FOREIGN || scheme === Scheme.File;
     if (isProgram && isIncludeParameter(value)) this.report(Sign.IncludedUrl, at);
+    else if (isProgram && isFileParameter(value) && (scheme === 0 || this.isPlanted(end)))
+      this.report(Sign.IncludedUrl, at);
     else if (isForeign && isFileParameter(value)) this.report(Sign.IncludedUrl, at);
+  }
+
+  /** …/c99.php: a name that planted programs go by, before an extension that ends at `to`. */
+  private isPlanted(to: number): boolean {
+    const dot = behindDot(this.bytes, this.pathFrom, to) - 1;
+    let from = dot;
+    while (from > this.pathFrom && isSchemeByte(this.bytes[from - 1]!)) from--;
+    return PLANTED.valueOf(this.bytes, from, dot) !== 0;
   }
 
   /** http://evil/x.txt? — nothing, or what only the application appends, stands behind the question mark. */
@@ -158,14 +168,18 @@ const enum Scheme {
 }
 
 function isSchemeByte(byte: number): boolean {
-  const isLetter = byte >= Byte.LowerA && byte <= LOWER_Z;
+  const isLetter = byte >= Byte.LowerA && byte <= Byte.LowerZ;
   return (
-    isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dot || byte === Byte.Dash || byte === PLUS
+    isLetter ||
+    (byte >= Byte.Zero && byte <= Byte.Nine) ||
+    byte === Byte.Dot ||
+    byte === Byte.Dash ||
+    byte === Byte.Plus
   );
 }
 
 function isQuote(byte: number): boolean {
-  return byte === Byte.Quote || byte === APOSTROPHE;
+  return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
 
 /** Offset behind the last dot of a path, or its end. */
@@ -183,11 +197,12 @@ const SCHEMES: WordSet = new WordSet([
 ]);
 /** What no site's own pages end in. */
 const FOREIGN = 2;
+/** What runs on its own, and no server includes. */
+const NATIVE = 3;
 const EXTENSIONS: WordSet = new WordSet([
   [1, "php php5 php7 asp aspx jsp jspx cgi cfm"],
   [FOREIGN, "txt inc phtml php3 php4"],
+  [NATIVE, "sh pl py"],
 ]);
+const PLANTED: WordSet = new WordSet([[1, "shell webshell c99 r57 b374k wso backdoor cmd c100 r00t"]]);
 const MAX_AUTHORITY = 256;
-const PLUS = 0x2b;
-const APOSTROPHE = 0x27;
-const LOWER_Z = 0x7a;

@@ -1,0 +1,3 @@
+import { runGeneratorThread } from "../src/tools/loadgen/generator-thread.ts";
+
+runGeneratorThread();

@@ -1,0 +1,69 @@
+import type { CacheConfig } from "../config/runtime-config.ts";
+import { CacheLock } from "../shared/cache-lock.ts";
+import { type CacheBuffers, CacheMemory, createCacheBuffers, Head } from "../shared/cache-memory.ts";
+import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
+
+/** How long until the lock is tried again, where a worker holds it. */
+const RETRY_MS = 5;
+
+/** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
+export class CacheKeeper {
+  /** For the workers; null where the cache is off. */
+  buffers: CacheBuffers | null = null;
+  private memory: CacheMemory | null = null;
+  private readonly workers: number;
+  private sizes = "";
+  private version = 0;
+
+  constructor(config: CacheConfig, workers: number) {
+    this.workers = workers;
+    this.use(config);
+  }
+
+  /** Takes a new configuration: what is stored stays, unless the cache becomes smaller or larger. */
+  use(config: CacheConfig): void {
+    const sizes = config.enabled ? `${config.maxEntries} ${config.maxBytes}` : "";
+    if (sizes === this.sizes) return;
+    this.sizes = sizes;
+    this.buffers = config.enabled
+      ? createCacheBuffers(config, this.workers + 1, crypto.getRandomValues(new Int32Array(1))[0]!, ++this.version)
+      : null;
+    this.memory = this.buffers === null ? null : new CacheMemory(this.buffers);
+  }
+
+  /** Takes back the lock, the fetches and the pins of a worker that has ended; to be done before it is started again. */
+  async workerDied(worker: number): Promise<void> {
+    const { memory } = this;
+    if (memory === null) return;
+    const dead = worker + 1;
+    const lock = new CacheLock(memory.words, this.workers + 1);
+    for (;;) {
+      if (lock.takeFrom(dead)) rebuildCache(memory, dead);
+      else if (lock.take()) reclaimFrom(memory, dead);
+      else {
+        // Perhaps another one that has died holds it, and its turn comes next.
+        await Bun.sleep(RETRY_MS);
+        continue;
+      }
+      lock.give();
+      return;
+    }
+  }
+
+  /** Stored answers. */
+  get entries(): number {
+    return this.memory === null ? 0 : this.memory.words[Head.Entries]!;
+  }
+
+  /** Memory in use by stored answers and those on their way. */
+  get bytes(): number {
+    if (this.memory === null) return 0;
+    const { words, blockBytes } = this.memory;
+    return (words[Head.BlocksUsed]! - words[Head.FreeBlocks]!) * blockBytes;
+  }
+
+  /** Answers that had to make way for others so far. */
+  get evictions(): number {
+    return this.memory === null ? 0 : this.memory.words[Head.Evictions]!;
+  }
+}

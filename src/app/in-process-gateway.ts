@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatFault } from "../config/config-fault.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { createBodyBudget } from "../shared/body-budget.ts";
+import { createChallengeTable } from "../shared/challenge-table.ts";
+import { createCounterBuffers } from "../shared/counter-table.ts";
+import { createIncidentRing } from "../shared/incident-ring.ts";
+import { createTokenBuckets } from "../shared/token-bucket.ts";
+import { CacheKeeper } from "./cache-keeper.ts";
+import { routeLabels, upstreamLabels } from "./graph.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { NodeKeeper } from "./node-keeper.ts";
+import { packConfig } from "./packed-config.ts";
+import { claimPort } from "./port-claim.ts";
+import { readClock } from "./shared-clock.ts";
+import { Worker } from "./worker.ts";
+
+/** The texts of a configuration, as they would stand in files. */
+export interface ConfigTexts {
+  readonly config: string;
+  readonly routes: string;
+}
+
+/**
+ * The gateway on this thread: one data worker with all that it serves, without signals, logs and the pages of the control
+ * thread. For tools that need a gateway of their own.
+ */
+export class InProcessGateway {
+  readonly port: number;
+  private readonly worker: Worker;
+  private readonly nodes: NodeKeeper;
+
+  private constructor(config: RuntimeConfig) {
+    this.port = claimPort(config.server.host, config.server.port);
+    this.nodes = new NodeKeeper(config, () => {});
+    this.worker = new Worker(this.startMessage(config), (message) => this.onMessage(message));
+  }
+
+  /** @throws Error when the configuration is wrong or no port can be had */
+  static async start(texts: ConfigTexts): Promise<InProcessGateway> {
+    const gateway = new InProcessGateway(read(texts));
+    await gateway.worker.listen();
+    return gateway;
+  }
+
+  /** Takes no more connections; those that are there end. */
+  stop(): void {
+    this.worker.receive({ kind: "drain" });
+    this.nodes.stop();
+  }
+
+  private startMessage(config: RuntimeConfig): Extract<ToWorker, { kind: "start" }> {
+    return {
+      kind: "start",
+      index: 0,
+      workers: 1,
+      config: packConfig({ ...config, server: { ...config.server, port: this.port } }),
+      labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),
+      counters: createCounterBuffers(),
+      incidents: createIncidentRing(),
+      bodyBudget: createBodyBudget(1),
+      buckets: createTokenBuckets(crypto.getRandomValues(new Int32Array(2))),
+      challenges: createChallengeTable(),
+      clock: readClock(),
+      nodes: this.nodes.buffer,
+      cache: new CacheKeeper(config.server.cache, 1).buffers,
+      keywords: null,
+      sockets: [],
+      waitsForQuic: false,
+      certificates: {},
+      startedAtMs: Date.now(),
+      testHooks: false,
+    };
+  }
+
+  private onMessage(message: FromWorker): void {
+    if (message.kind === "breaker") this.nodes.onBreaker(message.key, message.change);
+    if (message.kind === "failed") throw new Error(message.message);
+  }
+}
+
+/** A configuration is read from files only, so that there is one way to read it. */
+function read(texts: ConfigTexts): RuntimeConfig {
+  const cwd = mkdtempSync(join(tmpdir(), "edge-in-process-"));
+  try {
+    writeFileSync(join(cwd, "config.yaml"), texts.config);
+    writeFileSync(join(cwd, "routes.yaml"), texts.routes);
+    const configPath = join(cwd, "config.yaml");
+    const loaded = loadConfig({ configPath, routesPath: null, cwd, env: {}, knownWafRules: [] });
+    if (!loaded.ok) throw new Error(loaded.faults.map(formatFault).join("; "));
+    return loaded.config;
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}

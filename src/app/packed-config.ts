@@ -1,0 +1,52 @@
+import { deserialize, serialize } from "bun:jsc";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { MANY_ROUTES } from "../core/limits.ts";
+
+/** A configuration as the bytes that all workers read it from: written once, whatever their number. */
+export type PackedConfig = SharedArrayBuffer;
+
+/** The packet of the configuration in use, for as long as workers ask for it. */
+export class ConfigPacket {
+  private packed: PackedConfig | null = null;
+  private source: RuntimeConfig | null = null;
+
+  /** The packet of a configuration. @param completed gives the configuration as the workers are to have it */
+  of(config: RuntimeConfig, completed: (config: RuntimeConfig) => RuntimeConfig): PackedConfig {
+    if (this.packed === null || this.source !== config) this.packed = packConfig(completed(config));
+    this.source = config;
+    return this.packed;
+  }
+
+  /** All workers have it; one that is started again gets a new one. */
+  forget(config: RuntimeConfig): void {
+    this.packed = null;
+    collectLeftovers(config);
+  }
+}
+
+/** Packs a configuration for the workers. */
+export function packConfig(config: RuntimeConfig): PackedConfig {
+  return serialize(config);
+}
+
+/** The configuration in a packet. */
+export function unpackConfig(packed: PackedConfig): RuntimeConfig {
+  return deserialize(packed) as RuntimeConfig;
+}
+
+/** After a large configuration was read, most of the memory is what it was made of: room for what is made of it. */
+export function collectSource(config: RuntimeConfig): void {
+  if (config.routes.length >= MANY_ROUTES) collect();
+}
+
+/**
+ * After a large configuration was taken, the one before it is left over. Not at once: the caller still has it on its stack,
+ * where the collector finds it.
+ */
+export function collectLeftovers(config: RuntimeConfig): void {
+  if (config.routes.length >= MANY_ROUTES) setTimeout(collect, 0);
+}
+
+function collect(): void {
+  Bun.gc(true);
+}

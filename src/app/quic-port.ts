@@ -1,0 +1,115 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import {
+  H3_MAX_SESSIONS,
+  H3_MAX_SESSIONS_PER_HOST,
+  H3_MAX_STREAMS,
+  H3_PORT_POLL_MS,
+  H3_SESSION_WINDOW_BYTES,
+  H3_STREAM_WINDOW_BYTES,
+  MAX_FIELDS,
+} from "../core/limits.ts";
+import type { EdgeContext } from "../edge/edge-context.ts";
+import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
+import type { CertificateSet } from "../message/server-certificate.ts";
+import { listenQuic, type QuicEndpoint, type QuicIdentity, type QuicInit, useIdentities } from "../net/quic.ts";
+import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../shared/body-budget.ts";
+
+/**
+ * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
+ * worker's pipeline, like all others of its own.
+ */
+export class QuicPort {
+  private readonly connections: H3Endpoint;
+  private readonly config: RuntimeConfig;
+  private endpoint: QuicEndpoint | null = null;
+  private certificates: CertificateSet;
+  private isLeaving = false;
+
+  /** @param bodies keeps what has come of request bodies and has not been taken */
+  constructor(
+    ctx: EdgeContext,
+    config: RuntimeConfig,
+    certificates: CertificateSet,
+    observer: StreamObserver,
+    bodies: BodyBudget,
+  ) {
+    const { http2, maxHeaderBytes } = config.server;
+    const refusesUnknownPseudo = http2.unknownPseudoHeaders === "reject";
+    const rules = { maxListBytes: maxHeaderBytes, refusesUnknownPseudo, allowsConnectProtocol: false };
+    const room = { blockBytes: BUDGET_BLOCK_BYTES, take: () => bodies.take(), give: (n: number) => bodies.give(n) };
+    this.connections = new H3Endpoint(ctx, rules, observer, room);
+    this.config = config;
+    this.certificates = certificates;
+  }
+
+  /**
+   * Begins to listen.
+   * @param waits whether another process still has the port and will let go of it
+   * @throws when the port cannot be had or the runtime has no QUIC
+   */
+  async open(waits: boolean): Promise<void> {
+    for (;;) {
+      try {
+        const endpoint = await listenQuic(this.init());
+        if (this.isLeaving) endpoint.destroy();
+        else this.endpoint = endpoint;
+        return;
+      } catch (error) {
+        if (!waits || this.isLeaving || (error as { code?: string }).code !== "EADDRINUSE") throw error;
+        await Bun.sleep(H3_PORT_POLL_MS);
+      }
+    }
+  }
+
+  /** Handshakes that begin from now on take these; connections that are there go on. */
+  useCertificates(certificates: CertificateSet): void {
+    this.certificates = certificates;
+    if (this.endpoint !== null && certificates.certificates.length > 0) {
+      useIdentities(this.endpoint, identitiesOf(certificates));
+    }
+  }
+
+  /** Connections that are open. */
+  get size(): number {
+    return this.connections.size;
+  }
+
+  /** Takes no further connections, and tells those that are there to close once they have nothing more to answer. */
+  drain(): void {
+    this.isLeaving = true;
+    this.connections.drain();
+    this.endpoint?.close().catch(() => {});
+  }
+
+  private init(): QuicInit {
+    const { server } = this.config;
+    const { tls } = server;
+    return {
+      host: server.host,
+      port: server.http3.port,
+      identities: identitiesOf(this.certificates),
+      clientAuthorities: tls.clientAuth === "require" ? [this.certificates.clientAuthorities] : null,
+      onSession: (session) => this.connections.accept(session),
+      limits: {
+        idleTimeoutMs: server.idleTimeoutMs,
+        handshakeTimeoutMs: server.headerTimeoutMs,
+        maxHeadBytes: server.maxHeaderBytes,
+        maxFields: MAX_FIELDS,
+        maxStreams: H3_MAX_STREAMS,
+        maxSessions: H3_MAX_SESSIONS,
+        maxSessionsPerHost: H3_MAX_SESSIONS_PER_HOST,
+        streamWindowBytes: H3_STREAM_WINDOW_BYTES,
+        sessionWindowBytes: H3_SESSION_WINDOW_BYTES,
+      },
+    };
+  }
+}
+
+/** By name; of two for one name the first counts, and the first of all is the default. */
+function identitiesOf({ certificates }: CertificateSet): Map<string, QuicIdentity> {
+  const identities = new Map<string, QuicIdentity>();
+  for (const certificate of certificates) {
+    for (const name of ["*", ...certificate.names]) if (!identities.has(name)) identities.set(name, certificate);
+  }
+  return identities;
+}

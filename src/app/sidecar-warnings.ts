@@ -1,0 +1,22 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { EventFields } from "../features/telemetry/event-line.ts";
+
+/**
+ * Tells an operator what he should know of a sidecar's configuration, each time that it is taken up, so that nobody forgets.
+ * Spec, "Sidecar mode": egress TLS; decisions, "Sidecar".
+ */
+export function warnOfSidecar(config: RuntimeConfig, event: (event: string, fields: EventFields) => void): void {
+  for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });
+}
+
+function sidecarWarnings({ sidecar }: RuntimeConfig): readonly string[] {
+  if (!sidecar.enabled) return [];
+  const warnings: string[] = [];
+  if (sidecar.insecureSkipVerify && sidecar.mode !== "ingress") {
+    warnings.push("sidecar.insecure_skip_verify: certificate verification is disabled for outbound connections");
+  }
+  if (sidecar.certificate.certFile === "" && sidecar.mode !== "egress") {
+    warnings.push("sidecar: no cert_file, so the inbound listener speaks cleartext");
+  }
+  return warnings;
+}

@@ -1,0 +1,75 @@
+// Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and what stands for them here. A cure for
+// what edge does not have says so, rather than send anybody looking.
+
+const COMPRESSION = "edge does not compress; it sends a .br, .zst or .gz file that lies beside the original";
+const PASSWORDS = "edge asks for no passwords: leave that to the server behind it, or ask for client certificates";
+
+function means(key: string): string {
+  return `unknown key: here it is called ${key}`;
+}
+
+/** Keys at a route. */
+export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
+  ...["proxy_pass", "reverse_proxy", "backend", "upstream", "url", "service"].map(
+    (name) => [name, means("target, or targets for several")] as const,
+  ),
+  ...["backends", "upstreams", "servers"].map((name) => [name, means("targets")] as const),
+  ...["root", "alias", "directory", "folder"].map((name) => [name, means("dir")] as const),
+  ...["location", "path_prefix", "match"].map((name) => [name, means("prefix, or path for exactly one path")] as const),
+  ["server_name", means("host")],
+  ["try_files", "unknown key: write spa: true to answer what is no file with index.html"],
+  ["index", "unknown key: index.html is taken by itself"],
+  ...["proxy_set_header", "header_up", "add_header", "header_down", "header"].map(
+    (name) => [name, means("headers: request or response, each with set, add and remove")] as const,
+  ),
+  ...["websocket", "websockets", "upgrade"].map(
+    (name) => [name, "unknown key, and none is needed: WebSockets pass by themselves"] as const,
+  ),
+  ...["gzip", "compress", "compression", "encode", "brotli"].map(
+    (name) => [name, `unknown key: ${COMPRESSION}`] as const,
+  ),
+  ...["auth", "basic_auth", "auth_basic"].map((name) => [name, `unknown key: ${PASSWORDS}`] as const),
+  ...["rewrite", "uri", "regex"].map(
+    (name) => [name, "unknown key: a path is changed by strip_prefix and by a path in target only"] as const,
+  ),
+  ...["redirect", "redir", "return"].map(
+    (name) => [name, "unknown key: edge redirects cleartext requests to https:// only"] as const,
+  ),
+  ["limit_req", means("rate_limit")],
+];
+
+/** Keys of `server:`. */
+export const FOREIGN_SERVER_KEYS: readonly (readonly [string, string])[] = [
+  ["listen", "unknown key: write host and port, two keys"],
+  ...["bind", "address", "hostname"].map((name) => [name, means("host")] as const),
+  ["server_name", "unknown key: names belong to a route, as its host"],
+  ...["ssl", "https", "ssl_certificate", "ssl_certificate_key"].map(
+    (name) => [name, means("tls, with cert_file and key_file")] as const,
+  ),
+  ["client_max_body_size", means("max_body_bytes")],
+  ["keepalive_timeout", means("idle_timeout")],
+  ...["worker_processes", "nbthread"].map((name) => [name, means("workers")] as const),
+  ["set_real_ip_from", means("trusted_proxies")],
+  ["limit_req", means("rate_limit")],
+  ...["log", "logging", "log_level", "error_log"].map(
+    (name) => [name, "unknown key: the log goes to stdout; access_log can be switched off or sampled"] as const,
+  ),
+  ...["gzip", "compress", "compression", "encode", "brotli"].map(
+    (name) => [name, `unknown key: ${COMPRESSION}`] as const,
+  ),
+];
+
+/** Keys of `server.cache`. */
+export const FOREIGN_CACHE_KEYS: readonly (readonly [string, string])[] = [
+  "stale_while_revalidate",
+  "stale_if_error",
+].map(
+  (name) =>
+    [name, "unknown key: the server behind says so in Cache-Control, such as stale-while-revalidate=30"] as const,
+);
+
+/** Words at `type` of a route. */
+export const FOREIGN_TYPES: ReadonlyMap<string, "static" | "upstream"> = new Map([
+  ...["proxy", "reverse_proxy", "http", "grpc", "backend"].map((word) => [word, "upstream"] as const),
+  ...["file", "files", "file_server", "directory", "spa"].map((word) => [word, "static"] as const),
+]);

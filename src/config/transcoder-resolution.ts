@@ -1,0 +1,233 @@
+import { readFileSync } from "node:fs";
+import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
+import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
+import { type HttpRule, httpRules, REST_METHODS } from "../proto/grpc/http-rules.ts";
+import { colonPattern } from "../proto/grpc/path-template.ts";
+import { methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { TranscoderValues } from "./config-schema.ts";
+import type { ConfiguredFiles } from "./configured-file.ts";
+import type { FaultLog } from "./fault-log.ts";
+import type { DescriptorSetConfig, FieldMapping, TranscodedRouteConfig, TranscoderConfig } from "./mesh-config.ts";
+import { meshOrigin } from "./mesh-resolution.ts";
+import { didYouMean } from "./nearest-name.ts";
+import type { UpstreamTlsConfig } from "./route-config.ts";
+
+/** The section with its routes. Everything that a descriptor set can tell is checked here. */
+export function resolveRoutes(
+  values: TranscoderValues,
+  tls: UpstreamTlsConfig,
+  log: FaultLog,
+  files: ConfiguredFiles,
+): TranscoderConfig {
+  return new TranscoderResolution(values, log, files).resolve(tls);
+}
+
+const ROOT = ["transcoder"];
+
+class TranscoderResolution {
+  private readonly values: TranscoderValues;
+  private readonly log: FaultLog;
+  private readonly files: ConfiguredFiles;
+  private readonly sets: Map<string, DescriptorSetConfig> = new Map();
+  /** null for a file that cannot be used, which has been said. */
+  private readonly schemas: Map<string, Schema | null> = new Map();
+  /** Where the routes stand, by method and shape of the path. */
+  private readonly shapes: Map<string, number> = new Map();
+
+  constructor(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles) {
+    this.values = values;
+    this.log = log;
+    this.files = files;
+  }
+
+  resolve(tls: UpstreamTlsConfig): TranscoderConfig {
+    const { values, log } = this;
+    if (!values.enabled && values.routes.length > 0) {
+      log.warn(ROOT, "the section is there, but enabled is not true: it has no effect");
+    }
+    const shared = this.schemaFile([...ROOT, "descriptor_set"], values.descriptor_set);
+    const routes = values.routes.map((_, i) => this.route(i, shared));
+    if (values.auto && values.enabled) routes.push(...this.autoRoutes(shared));
+    return {
+      enabled: values.enabled,
+      maxBodyBytes: values.max_body_bytes,
+      auto: values.auto,
+      descriptorSet: shared,
+      upstreamUrl: values.upstream_url,
+      tls,
+      routes,
+      descriptorSets: [...this.sets.values()],
+    };
+  }
+
+  private route(i: number, shared: string): TranscodedRouteConfig {
+    const { log } = this;
+    const values = this.values.routes[i]!;
+    const path = [...ROOT, "routes", i];
+    const segments = values.http_path.split("/").slice(1);
+    checkParameters(segments, values.http_path, [...path, "http_path"], log);
+    const pattern = colonPattern(values.http_path);
+    if (!REST_METHODS.includes(values.http_method)) {
+      log.fault([...path, "http_method"], `expected ${REST_METHODS.join(", ")}, found ${quote(values.http_method)}`);
+    }
+    const shape = `${values.http_method} ${patternShape(pattern)}`;
+    const earlier = this.shapes.get(shape);
+    if (earlier === undefined) this.shapes.set(shape, i);
+    else
+      log.fault(
+        [...path, "http_path"],
+        `the same method and path shape as routes[${earlier}]: only one of them can answer`,
+      );
+    const route: TranscodedRouteConfig = {
+      position: log.position(path),
+      httpMethod: values.http_method,
+      httpPath: values.http_path,
+      pattern,
+      grpcMethod: values.grpc_method,
+      upstream: meshOrigin(values.upstream_url, [...path, "upstream_url"], log),
+      fieldMappings: mappings(values.field_mappings, segments, [...path, "field_mappings"], log),
+      descriptorSet:
+        values.descriptor_set === "" ? shared : this.schemaFile([...path, "descriptor_set"], values.descriptor_set),
+      timeoutMs: values.timeout ?? this.values.timeout,
+      body: "*",
+      responseBody: "",
+      isAuto: false,
+    };
+    this.checkMethod(route, path);
+    return route;
+  }
+
+  /** Whether the descriptor set has the method, and the method the fields. */
+  private checkMethod(route: TranscodedRouteConfig, path: KeyPath): void {
+    const schema = this.schemas.get(route.descriptorSet) ?? null;
+    if (schema === null || this.log.isFaulty([...path, "grpc_method"])) return;
+    const method = schema.method(route.grpcMethod);
+    if (method === null) {
+      const known = schema.methods().map(methodPath);
+      const found = `found ${quote(route.grpcMethod)}${didYouMean(route.grpcMethod, known)}`;
+      this.log.fault([...path, "grpc_method"], `expected a method of the descriptor set, ${found}`);
+      return;
+    }
+    const fields = pathFieldsOf(route);
+    const fault = methodFault(method, { ...route, pathFields: [...fields.values()] });
+    if (fault === null) return;
+    if (typeof fault.part === "string") {
+      this.log.fault([...path, "grpc_method"], fault.message);
+      return;
+    }
+    const { field } = fault.part;
+    const mapping = route.fieldMappings.find((one) => one.field === field);
+    if (mapping !== undefined) this.log.fault([...path, "field_mappings", mapping.param], fault.message);
+    else this.log.fault([...path, "http_path"], `${fault.message}: map the parameter with field_mappings`);
+  }
+
+  /** The routes that `google.api.http` options ask for; one that is configured by hand takes the place of its like. */
+  private autoRoutes(shared: string): TranscodedRouteConfig[] {
+    const { log } = this;
+    const at = [...ROOT, "auto"];
+    const schema = this.schemas.get(shared) ?? null;
+    if (schema === null) {
+      if (!log.isFaulty([...ROOT, "descriptor_set"])) log.fault(at, "needs descriptor_set, the file with the methods");
+      return [];
+    }
+    if (this.values.upstream_url === "") {
+      log.fault(at, "needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051");
+      return [];
+    }
+    const upstream = meshOrigin(this.values.upstream_url, [...ROOT, "upstream_url"], log);
+    const { rules, faults } = httpRules(schema);
+    for (const fault of faults) log.fault(at, fault);
+    if (rules.length === 0 && faults.length === 0) {
+      log.fault(at, "no method of the descriptor set has a google.api.http option");
+    }
+    return rules.flatMap((rule) => this.autoRoute(rule, upstream, shared) ?? []);
+  }
+
+  private autoRoute(
+    rule: HttpRule,
+    upstream: TranscodedRouteConfig["upstream"],
+    shared: string,
+  ): TranscodedRouteConfig | null {
+    const at = [...ROOT, "auto"];
+    const shape = `${rule.httpMethod} ${patternShape(rule.pattern)}`;
+    const earlier = this.shapes.get(shape);
+    if (earlier !== undefined && earlier >= 0) return null;
+    const fault = methodFault(rule.method, { ...rule, pathFields: rule.pattern.variables.map((one) => one.name) });
+    if (fault !== null || earlier !== undefined) {
+      const why = fault?.message ?? `${rule.httpMethod} ${rule.template} is taken by another method`;
+      this.log.fault(at, `${methodPath(rule.method)}: ${why}`);
+      return null;
+    }
+    this.shapes.set(shape, AUTO);
+    return {
+      position: this.log.position(at),
+      httpMethod: rule.httpMethod,
+      httpPath: isFixedPattern(rule.pattern) ? patternShape(rule.pattern) : rule.template,
+      pattern: rule.pattern,
+      grpcMethod: methodPath(rule.method),
+      upstream,
+      fieldMappings: [],
+      descriptorSet: shared,
+      timeoutMs: this.values.timeout,
+      body: rule.body,
+      responseBody: rule.responseBody,
+      isAuto: true,
+    };
+  }
+
+  /** Reads a descriptor set, once. @returns its absolute path, "" where none is named */
+  private schemaFile(key: KeyPath, name: string): string {
+    if (!this.values.enabled) return this.files.absolute(name);
+    const file = this.files.file(key, name);
+    if (file === "" || this.log.isFaulty(key)) return file;
+    if (this.schemas.has(file)) return file;
+    const bytes = readFileSync(file);
+    const schema =
+      bytes.length > MAX_DESCRIPTOR_BYTES ? `is larger than ${MAX_DESCRIPTOR_BYTES} bytes` : readSchema(bytes);
+    if (typeof schema === "string") {
+      this.log.fault(
+        key,
+        `${quote(name)} ${schema} (expected what protoc --descriptor_set_out --include_imports writes)`,
+      );
+      this.schemas.set(file, null);
+    } else {
+      this.schemas.set(file, schema);
+      this.sets.set(file, { file, base64: bytes.toString("base64") });
+    }
+    return file;
+  }
+}
+
+/** The request field of each path variable. */
+export function pathFieldsOf(route: Pick<TranscodedRouteConfig, "pattern" | "fieldMappings">): Map<string, string> {
+  const mapped = new Map(route.fieldMappings.map(({ param, field }) => [param, field]));
+  return new Map(route.pattern.variables.map(({ name }) => [name, mapped.get(name) ?? name]));
+}
+
+function checkParameters(segments: readonly string[], path: string, at: KeyPath, log: FaultLog): void {
+  const names = segments.filter((part) => part.startsWith(":"));
+  const odd = names.find((part) => !/^:[A-Za-z_]\w*$/.test(part));
+  if (odd !== undefined) log.fault(at, `expected parameters such as :id, found ${quote(odd)} in ${quote(path)}`);
+  const twice = names.find((part, i) => names.indexOf(part) !== i);
+  if (twice !== undefined) log.fault(at, `the parameter ${twice} stands twice in ${quote(path)}`);
+}
+
+function mappings(
+  found: readonly [string, string][],
+  segments: readonly string[],
+  path: KeyPath,
+  log: FaultLog,
+): FieldMapping[] {
+  const params = segments.filter((part) => part.startsWith(":")).map((part) => part.slice(1));
+  return found.map(([param, field]) => {
+    if (!params.includes(param)) {
+      const message = `expected a parameter of http_path, found ${quote(param)}${didYouMean(param, params)}`;
+      log.fault([...path, param], message, true);
+    }
+    return { param, field };
+  });
+}
+
+/** Stands among the places of routes for one that the descriptor set has asked for. */
+const AUTO = -1;

@@ -1,0 +1,35 @@
+import { alternativeNames } from "../core/alternative-names.ts";
+import type { ClientIdentity } from "../message/client.ts";
+import type { TlsSocket } from "../net/tls-upgrade.ts";
+
+/** The certificate that a client has shown. */
+export interface ShownCertificate {
+  readonly isThere: boolean;
+  /** Whether it has not expired: a resumed session may outlive it. */
+  readonly isCurrent: boolean;
+  /** What it says of the client; it is for the caller to know whether it is trusted. */
+  readonly identity: ClientIdentity | null;
+}
+
+/**
+ * Reads the certificate of a client whose handshake is over.
+ * @param nowMs milliseconds since the epoch
+ */
+export function shownCertificate(socket: TlsSocket, wasAsked: boolean, nowMs: number): ShownCertificate {
+  const certificate = wasAsked ? socket.getPeerX509Certificate() : undefined;
+  if (certificate === undefined) return NONE;
+  const names = certificate.subjectAltName ?? "";
+  return {
+    isThere: true,
+    isCurrent: Date.parse(certificate.validTo) > nowMs,
+    identity: {
+      // RFC 2253 §2.1 begins with the last part.
+      subject: certificate.subject.split("\n").reverse().join(","),
+      uris: alternativeNames(names, "URI"),
+      dnsNames: alternativeNames(names, "DNS"),
+      sha256: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
+    },
+  };
+}
+
+const NONE: ShownCertificate = { isThere: false, isCurrent: true, identity: null };

@@ -1,0 +1,76 @@
+import type { Clock } from "../core/clock.ts";
+import type { FixedReply } from "../message/fixed-reply.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import type { SocketWriter } from "../net/socket-writer.ts";
+import { Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
+import { commitHeaders } from "../proto/h2/header-frames.ts";
+import {
+  blockBound,
+  encodeFixedBlock,
+  encodeInterimBlock,
+  encodeReplyBlock,
+  encodeTrailerBlock,
+  fixedBlockBound,
+  replyBlockBound,
+} from "../proto/h2/reply-block.ts";
+import { HpackEncoder } from "../proto/hpack/encoder.ts";
+import type { H2Stream } from "./h2-stream.ts";
+
+/** Writes HEADERS of replies, and CONTINUATION where a block is too large for one frame. RFC 9113 §6.2, §8.1. */
+export class H2HeadWriter {
+  readonly encoder: HpackEncoder = new HpackEncoder();
+  private readonly writer: SocketWriter;
+  private readonly clock: Clock;
+
+  constructor(writer: SocketWriter, clock: Clock) {
+    this.writer = writer;
+    this.clock = clock;
+  }
+
+  /** The head in the stream's `reply`. @param isEnd whether no body follows */
+  head(stream: H2Stream, isEnd: boolean): void {
+    const { reply } = stream.exchange;
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + replyBlockBound(reply));
+    const at = this.writer.offset + FRAME_HEADER_BYTES;
+    this.frame(stream, isEnd, out, encodeReplyBlock(this.encoder, out, at, reply, this.clock.dateBytes));
+  }
+
+  /** The head of a prebuilt reply. */
+  fixed(stream: H2Stream, fixed: FixedReply, isEnd: boolean): void {
+    const { reply } = stream.exchange;
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, reply));
+    const at = this.writer.offset + FRAME_HEADER_BYTES;
+    this.frame(stream, isEnd, out, encodeFixedBlock(this.encoder, out, at, fixed, reply, this.clock.dateBytes));
+  }
+
+  /** An interim answer with these fields. */
+  interim(stream: H2Stream, status: number, headers: HeaderBlock): void {
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND + blockBound(headers));
+    const at = this.writer.offset + FRAME_HEADER_BYTES;
+    this.frame(stream, false, out, encodeInterimBlock(this.encoder, out, at, status, headers));
+  }
+
+  /** `100 Continue`. RFC 9110 §15.2.1. */
+  continue(stream: H2Stream): void {
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND);
+    const at = this.encoder.begin(out, this.writer.offset + FRAME_HEADER_BYTES);
+    this.frame(stream, false, out, this.encoder.status(out, at, 100));
+  }
+
+  /** Trailers, which end the stream. */
+  trailers(stream: H2Stream, trailers: HeaderBlock): void {
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + blockBound(trailers));
+    const at = this.writer.offset + FRAME_HEADER_BYTES;
+    this.frame(stream, true, out, encodeTrailerBlock(this.encoder, out, at, trailers));
+  }
+
+  /** Puts the frame's header before the block that ends at `end`. */
+  private frame(stream: H2Stream, isEnd: boolean, out: Buffer, end: number): void {
+    if (isEnd) stream.out.isEnded = true;
+    stream.connection.session.noteSent(1);
+    commitHeaders(this.writer, out, end, stream.id, isEnd ? Flag.EndStream : Flag.None);
+  }
+}
+
+/** Bytes of a status and of what begins a block. */
+const INTERIM_BOUND = 32;

@@ -1,0 +1,165 @@
+import { equalsLower, latin1 } from "../core/ascii.ts";
+import { Fault, faultRow } from "../core/fault.ts";
+import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import type { FixedReply } from "../message/fixed-reply.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import { Method } from "../message/method.ts";
+import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import { Framing } from "../message/request-head.ts";
+import { becomeUpgrade, isKeyField } from "../proto/h2/connect-request.ts";
+import { ErrorCode } from "../proto/h2/frame.ts";
+import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
+import type { H2Stream } from "./h2-stream.ts";
+import { acceptsKey, H2Tunnel, newWebSocketKey } from "./h2-tunnel.ts";
+import { endsConnection, replyForFault } from "./refusal.ts";
+
+/** Writes the reply of one stream. RFC 9113 §8.1. */
+export class H2ReplySink implements ReplySink {
+  /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
+  readonly returnsBytes = true;
+  private readonly stream: H2Stream;
+  /** Bytes that the reply's body is still to have; -1 where nobody knows. */
+  private left = -1;
+  /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
+  asksTunnel = false;
+  private tunnelKey = "";
+
+  constructor(stream: H2Stream) {
+    this.stream = stream;
+  }
+
+  /** The head asks for a tunnel (RFC 8441): it goes on as a request to upgrade, and DATA waits until that is granted. */
+  askTunnel({ protocolFrom, protocolTo }: RequestHeadReader): void {
+    const { lines, exchange } = this.stream;
+    const isWebSocket = equalsLower(lines.bytes, protocolFrom, protocolTo, WEBSOCKET);
+    this.tunnelKey = isWebSocket ? newWebSocketKey() : "";
+    this.asksTunnel = true;
+    becomeUpgrade(lines, exchange.request, protocolFrom, protocolTo, this.tunnelKey);
+  }
+
+  fixed(ex: Exchange, reply: FixedReply): void {
+    const { stream } = this;
+    if (this.asksTunnel && isSuccess(reply.status)) return this.refuseTunnel(ex);
+    ex.reply.status = reply.status;
+    if (stream.hold(reply)) return;
+    ex.pipeline.onFixed(ex, reply);
+    ex.state = ExchangeState.Replying;
+    const { length } = reply.body;
+    const withBody = length > 0 && ex.request.method !== Method.Head;
+    stream.connection.heads.fixed(stream, reply, !withBody);
+    if (withBody) {
+      ex.sentBytes += length;
+      stream.send(reply.body, 0, length, true);
+    }
+    stream.endReply();
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    if (ex.state === ExchangeState.Open) this.stream.connection.heads.interim(this.stream, status, headers);
+  }
+
+  head(ex: Exchange): void {
+    const { stream } = this;
+    const { reply } = ex;
+    if (this.asksTunnel && isSuccess(reply.status)) {
+      ex.source.onCancelled(ex);
+      return this.refuseTunnel(ex);
+    }
+    ex.pipeline.onHead(ex);
+    ex.state = ExchangeState.Replying;
+    this.left = reply.framing === Framing.Length ? reply.contentLength : -1;
+    stream.connection.heads.head(stream, reply.framing === Framing.None);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    const { stream } = this;
+    if (to === from || stream.out.isEnded) return true;
+    ex.sentBytes += to - from;
+    if (this.left >= 0) this.left -= to - from;
+    // The last frame of a body of known length ends the stream.
+    return stream.send(bytes, from, to, this.left === 0);
+  }
+
+  end(_ex: Exchange): void {
+    this.stream.endReply();
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    if (ex.state === ExchangeState.Finished) return;
+    const { stream } = this;
+    const { connection } = stream;
+    const row = faultRow(fault);
+    ex.fault = fault;
+    if (ex.state === ExchangeState.Replying || row.status === 0) {
+      stream.finish(ex);
+      stream.resetAndRelease(fault === Fault.Cancelled ? ErrorCode.Cancel : ErrorCode.InternalError);
+      return;
+    }
+    if (row.close) {
+      // RFC 9113 §8.1, §8.1.1: the answer may come before the reset, be the request malformed or merely unwanted.
+      stream.resetBehind = row.framing ? ErrorCode.ProtocolError : ErrorCode.NoError;
+      ex.bodyDone = true;
+      stream.body.drop();
+    }
+    this.fixed(ex, replyForFault(ex, fault));
+    if (endsConnection(fault)) connection.goAway();
+    if (row.framing) connection.session.noteReset();
+  }
+
+  /** RFC 8441 §4: to the client any 2xx would be the beginning of a tunnel, and this is none. */
+  private refuseTunnel(ex: Exchange): void {
+    this.abort(ex, Fault.UpstreamMalformed);
+  }
+
+  wantBody(_ex: Exchange): void {
+    const { stream } = this;
+    if (!stream.continuePending) return;
+    stream.continuePending = false;
+    stream.connection.heads.continue(stream);
+  }
+
+  upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
+    const { stream } = this;
+    const { headers } = ex.reply;
+    if (this.tunnelKey !== "" && !acceptsKey(headers, this.tunnelKey)) {
+      this.abort(ex, Fault.UpstreamMalformed);
+      return new LostTunnel(origin);
+    }
+    for (let i = headers.count - 1; i >= 0; i--) if (isKeyField(headers, i)) headers.removeAt(i);
+    // RFC 8441 §4: what 101 is to HTTP/1.1.
+    ex.reply.status = 200;
+    ex.state = ExchangeState.Replying;
+    ex.bodyDone = false;
+    stream.connection.heads.head(stream, false);
+    return new H2Tunnel(stream, ex, origin);
+  }
+}
+
+/** Stands where a tunnel would begin that is not to be: the origin's end closes at once. */
+class LostTunnel implements TunnelEnd {
+  private readonly origin: TunnelEnd;
+
+  constructor(origin: TunnelEnd) {
+    this.origin = origin;
+  }
+
+  tunnelStart(): void {
+    this.origin.tunnelClose();
+  }
+
+  tunnelWrite(): boolean {
+    return true;
+  }
+
+  tunnelEnd(): void {}
+
+  tunnelWritable(): void {}
+
+  tunnelClose(): void {}
+}
+
+const WEBSOCKET: Uint8Array = latin1("websocket");
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}

@@ -1,0 +1,68 @@
+import { Fault } from "../core/fault.ts";
+import { H2_STREAM_WINDOW_BYTES, MAX_FIELDS } from "../core/limits.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import { HeaderId } from "../message/header-id.ts";
+import { Framing } from "../message/request-head.ts";
+import { ChunkedMode } from "../message/route.ts";
+import { markClaims } from "../proto/h1/claimed-fields.ts";
+import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
+import type { Session } from "../proto/h2/session.ts";
+import { followAsTrailers } from "./request-trailers.ts";
+
+/** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
+export class H2RequestBody {
+  readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
+  private session!: Session;
+
+  /** Makes ready for the body of this request. @param isEnd whether it has none, since its stream has ended */
+  begin(ex: Exchange, streamId: number, session: Session, isEnd: boolean): void {
+    const { request } = ex;
+    this.session = session;
+    this.inflow.begin(streamId, session);
+    const isDeclared = isEnd || request.headers.find(HeaderId.ContentLength) >= 0;
+    this.inflow.declare(isDeclared ? request.contentLength : -1, isEnd);
+    ex.bodyDone = isEnd || !request.hasBody();
+  }
+
+  /** The stream has ended with trailers. @returns Fault.None, or why they or the body are refused */
+  endWithTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault {
+    const outcome = this.inflow.receive(0, 0, true);
+    return outcome === Inflow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers);
+  }
+
+  /** Bytes have been taken: both windows open. */
+  credit(flowBytes: number): void {
+    this.session.credit(flowBytes);
+    this.inflow.credit(flowBytes);
+  }
+
+  /** Lets go of what is kept; the connection's window gets it back. */
+  drop(): void {
+    this.session.credit(this.inflow.drop());
+  }
+}
+
+/**
+ * Trailers have come behind a body. Spec, "Wire decoding rules": valid ones become request headers. Where the head has
+ * gone on already, they follow as trailers; where the origin was told the length, there is no place for them.
+ * @returns Fault.None or TrailersTooLarge
+ */
+export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault {
+  if (trailers === null) return Fault.None;
+  const { request, route } = ex;
+  if (trailers.count + request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
+  if (request.framing !== Framing.Chunked) return Fault.None;
+  if (route !== null && (route.chunkedMode === ChunkedMode.Passthrough || route.streamsHttp2)) {
+    followAsTrailers(ex, trailers);
+    return Fault.None;
+  }
+  const first = request.headers.count;
+  const { bytes, spans } = trailers;
+  for (let i = 0; i < trailers.count; i++) {
+    const s = i * 4;
+    request.headers.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+  }
+  markClaims(request.headers, first);
+  return Fault.None;
+}

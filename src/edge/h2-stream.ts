@@ -1,0 +1,343 @@
+import { Fault } from "../core/fault.ts";
+import { DRAIN_BYTES, DRAIN_MS, EARLY_REPLY_HOLD_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
+import type { FixedReply } from "../message/fixed-reply.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import type { BodyFlow } from "../message/ports.ts";
+import { Framing } from "../message/request-head.ts";
+import { ErrorCode } from "../proto/h2/frame.ts";
+import { Inflow, type StreamInflow } from "../proto/h2/inflow.ts";
+import { Outflow } from "../proto/h2/outflow.ts";
+import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { cancelExchange, finishExchange } from "./exchange-end.ts";
+import type { H2Connection } from "./h2-connection.ts";
+import { H2ReplySink } from "./h2-reply-sink.ts";
+import { H2ReplyStall } from "./h2-reply-stall.ts";
+import { H2RequestBody } from "./h2-request-body.ts";
+
+/**
+ * One stream: a request and its reply. RFC 9113 §5.1, seen from the server:
+ *
+ *   open ──client ends──▶ half-closed (remote) ──reply ends──▶ closed
+ *     └──reply ends──▶ discarding (half-closed local) ──client ends, or enough is thrown away──▶ closed
+ *
+ * Pooled a worker: a connection holds as many as it has streams.
+ */
+export class H2Stream implements BodyFlow, TimerHolder {
+  readonly exchange: Exchange;
+  /** Holds the request's head. */
+  readonly lines: LineBuffer = new LineBuffer();
+  readonly body: H2RequestBody = new H2RequestBody();
+  readonly incoming: StreamInflow = this.body.inflow;
+  readonly out: Outflow = new Outflow();
+  id = 0;
+  /** Whether the stream waits for the connection's window or for the kernel. */
+  isQueued = false;
+  /** Whether `100 Continue` has been asked for and not been sent. */
+  continuePending = false;
+  /** How the stream is reset behind its reply; -1 where it need not be. */
+  resetBehind = -1;
+  connection!: H2Connection;
+  readonly sink: H2ReplySink = new H2ReplySink(this);
+  private readonly timer: TimerNode = new TimerNode(this);
+  private readonly stall: H2ReplyStall = new H2ReplyStall(this, this.timer);
+  /** Counts the uses of this object, so that who calls out can see that the stream is over. */
+  private uses = 0;
+  /** The reply is complete but for what waits. */
+  private isEnding = false;
+  /** An answer that waits for the rest of the request's body; null when there is none. */
+  private held: FixedReply | null = null;
+  private isDiscarding = false;
+  private discarded = 0;
+
+  constructor(idle: IdleExchangePorts) {
+    this.exchange = new Exchange(idle);
+  }
+
+  /** Takes a stream's number. */
+  begin(connection: H2Connection, id: number): void {
+    this.connection = connection;
+    this.id = id;
+    this.uses++;
+    this.isQueued = false;
+    this.continuePending = false;
+    this.resetBehind = -1;
+    this.sink.asksTunnel = false;
+    this.isEnding = false;
+    this.held = null;
+    this.isDiscarding = false;
+    this.discarded = 0;
+    this.out.begin(id, connection.session.peer.initialWindowBytes);
+  }
+
+  /** The head is there. @param fault why it is refused */
+  start(fault: Fault, isEnd: boolean): void {
+    const { connection, exchange: ex, uses } = this;
+    ex.open(this.sink, this, connection.peer, connection.ctx.pipeline);
+    this.body.begin(ex, this.id, connection.session, isEnd);
+    if (fault !== Fault.None) {
+      this.sink.abort(ex, fault);
+      return;
+    }
+    this.continuePending = ex.request.expectContinue && !isEnd;
+    if (this.sink.asksTunnel) this.incoming.isPaused = true;
+    ex.pipeline.start(ex);
+    if (this.uses === uses) this.awaitBody();
+  }
+
+  /** DATA has come; `flowBytes` has been taken off the connection's window. */
+  onData(bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
+    const { incoming, exchange: ex, uses } = this;
+    this.continuePending = false;
+    const outcome = incoming.receive(to - from, flowBytes, isEnd);
+    if (outcome === Inflow.BeyondWindow) this.connection.session.fail(ErrorCode.FlowControlError);
+    else if (outcome === Inflow.WrongLength) {
+      this.connection.session.credit(flowBytes);
+      this.failBody(Fault.LengthMismatch);
+    } else if (this.isDiscarding || this.held !== null) this.discard(flowBytes);
+    else if (incoming.isPaused || incoming.holds) {
+      incoming.keep(bytes, from, to);
+      this.body.credit(flowBytes - (to - from));
+    } else {
+      if (!ex.bodyDone) this.deliver(bytes, from, to);
+      this.creditOf(uses, flowBytes);
+    }
+  }
+
+  /** The request ends with trailers. @param fault why they are refused */
+  onTrailers(fault: Fault, trailers: HeaderBlock | null): void {
+    const { body, incoming, exchange: ex } = this;
+    const found = body.endWithTrailers(ex, trailers);
+    if (fault !== Fault.None || found !== Fault.None) this.failBody(fault === Fault.None ? found : fault);
+    else if (this.isDiscarding || this.held !== null) this.discard(0);
+    else if (!incoming.isPaused && !incoming.holds && !ex.bodyDone) this.deliver(NO_BYTES, 0, 0);
+  }
+
+  /** The client gives the stream up, or is gone. */
+  onCancelled(): void {
+    const { exchange: ex, uses } = this;
+    cancelExchange(ex, this.connection.ctx.turn.nowMs);
+    if (this.uses === uses) this.release();
+  }
+
+  /** The client has ended its direction: neither the rest of a body nor a larger window will come. */
+  onClientEnd(): void {
+    const { connection, incoming, out, stall } = this;
+    if (this.isDiscarding) this.resetAndRelease(ErrorCode.NoError);
+    else if (!incoming.isEnded) this.failBody(Fault.BodyTruncated);
+    else if (stall.isWaiting && Math.min(out.window, connection.session.sendWindow) <= 0) this.cut(ErrorCode.Cancel);
+  }
+
+  /** Hands a piece on, and the end behind it where it is the last. */
+  private deliver(bytes: Uint8Array, from: number, to: number): void {
+    const { exchange: ex, incoming, uses } = this;
+    ex.bodyBytes += to - from;
+    const isOpenEnded = ex.request.framing === Framing.Chunked;
+    if (isOpenEnded && ex.maxBodyBytes > 0 && ex.bodyBytes > ex.maxBodyBytes) {
+      this.failBody(Fault.BodyTooLarge);
+      return;
+    }
+    const isLast = incoming.isEnded && !incoming.holds;
+    if (isLast) ex.bodyDone = true;
+    if (to > from) ex.body.onBody(ex, bytes, from, to);
+    if (this.uses !== uses || this.isDiscarding) return;
+    if (isLast) ex.body.onBodyEnd(ex);
+    if (this.uses === uses) this.awaitBody();
+  }
+
+  /** The body cannot be completed: its taker is told, the client gets the refusal or, with an answer begun, a reset. */
+  private failBody(fault: Fault): void {
+    const { exchange: ex, uses } = this;
+    if (this.isDiscarding) {
+      this.resetAndRelease(ErrorCode.ProtocolError);
+      this.connection.session.noteReset();
+      return;
+    }
+    if (ex.state === ExchangeState.Finished) return;
+    this.held = null;
+    ex.body.onBodyFault(ex, fault);
+    ex.source.onCancelled(ex);
+    if (this.uses === uses) this.sink.abort(ex, fault);
+  }
+
+  /**
+   * Spec, "Drainage", carried over: what comes behind the reply is thrown away for DRAIN_MS. Its window does not open any
+   * more, which bounds it, and the client has time to read the answer before the reset.
+   */
+  private discard(flowBytes: number): void {
+    this.connection.session.credit(flowBytes);
+    this.discarded += flowBytes;
+    if (this.held !== null) {
+      if (this.incoming.isEnded || this.discarded > DRAIN_BYTES) this.sendHeld();
+    } else if (this.incoming.isEnded) this.release();
+  }
+
+  /**
+   * An answer that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
+   * only after writing gets its answer. @returns false where there is nothing to wait for
+   */
+  hold(reply: FixedReply): boolean {
+    const { exchange: ex, connection, incoming } = this;
+    const isShort = ex.request.contentLength <= DRAIN_BYTES;
+    if (ex.bodyDone || incoming.isEnded || this.continuePending || !isShort || this.held !== null) return false;
+    this.held = reply;
+    this.forgetBody(ex);
+    connection.ctx.wheel.arm(this.timer, connection.ctx.turn.nowMs + EARLY_REPLY_HOLD_MS);
+    return true;
+  }
+
+  private sendHeld(): void {
+    const { exchange: ex, held } = this;
+    this.held = null;
+    ex.bodyDone = true;
+    this.connection.ctx.wheel.disarm(this.timer);
+    this.sink.fixed(ex, held!);
+  }
+
+  /** What comes of the body from here on is thrown away. */
+  private forgetBody(ex: Exchange): void {
+    const { idlePorts } = this.connection.ctx;
+    ex.body = idlePorts.body;
+    ex.flow = idlePorts.flow;
+    ex.source = idlePorts.source;
+    this.body.drop();
+    this.incoming.isPaused = false;
+  }
+
+  private creditOf(uses: number, flowBytes: number): void {
+    if (this.uses === uses) this.body.credit(flowBytes);
+    else this.connection.session.credit(flowBytes);
+  }
+
+  /** Sets the time that the client has for more of its body, where it is its turn. */
+  private awaitBody(): void {
+    if (this.stall.isWaiting || this.isDiscarding || this.held !== null) return;
+    const { wheel, turn, settings } = this.connection.ctx;
+    const { exchange: ex, incoming } = this;
+    const isDue = !ex.bodyDone && !incoming.isPaused && !incoming.isEnded && ex.state === ExchangeState.Open;
+    if (isDue) wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
+    else wheel.disarm(this.timer);
+  }
+
+  pauseBody(_ex: Exchange): void {
+    this.incoming.isPaused = true;
+    this.awaitBody();
+  }
+
+  resumeBody(ex: Exchange): void {
+    const { incoming, uses } = this;
+    if (!incoming.isPaused) return;
+    incoming.isPaused = false;
+    while (this.uses === uses && !incoming.isPaused && !this.isDiscarding) {
+      const piece = incoming.nextKept();
+      if (piece === null) break;
+      this.deliver(piece, 0, piece.length);
+      this.creditOf(uses, piece.length);
+    }
+    if (this.uses !== uses || incoming.isPaused || this.isDiscarding) return;
+    if (incoming.isEnded && !ex.bodyDone) this.deliver(NO_BYTES, 0, 0);
+    else this.awaitBody();
+  }
+
+  /** Sends reply bytes. @returns false when the source should hold */
+  send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean {
+    this.out.send(bytes, from, to, isEnd, this.connection);
+    if (this.out.waiting === 0) return true;
+    this.stall.wait(this.connection, 0);
+    return false;
+  }
+
+  /** The reply is complete; what waits goes first. */
+  endReply(): void {
+    const { exchange: ex, connection } = this;
+    this.isEnding = true;
+    ex.source = connection.ctx.idlePorts.source;
+    if (this.out.waiting === 0) this.complete();
+  }
+
+  /** The windows or the kernel let more through. */
+  onWindow(): void {
+    if (this.out.waiting === 0) return;
+    const sent = this.out.flush(this.connection);
+    if (this.out.waiting > 0) {
+      this.stall.wait(this.connection, sent);
+      return;
+    }
+    this.stall.stop(this.connection);
+    if (this.isEnding) this.complete();
+    else {
+      this.awaitBody();
+      this.exchange.source.onWritable(this.exchange);
+    }
+  }
+
+  onTimer(): void {
+    if (this.isDiscarding) this.resetAndRelease(ErrorCode.NoError);
+    else if (this.stall.isWaiting) this.abandon();
+    else if (this.held !== null) this.sendHeld();
+    else this.failBody(Fault.BodyTimeout);
+  }
+
+  /** One that escaped from the timer. */
+  onException(error: unknown): void {
+    this.connection.onException(error);
+  }
+
+  /** The client does not take the reply, or too much waits for too many clients. */
+  abandon(): void {
+    this.cut(ErrorCode.Cancel);
+    this.connection.settle();
+  }
+
+  /** Resets the stream, and stops whoever works for it. */
+  cut(code: ErrorCode): void {
+    const { connection } = this;
+    connection.session.reset(this.id, code);
+    connection.streams.remember(this.id);
+    this.onCancelled();
+  }
+
+  private complete(): void {
+    const { exchange: ex, connection, out } = this;
+    if (!out.isEnded) {
+      if (ex.reply.trailers === null) out.end(connection);
+      else connection.heads.trailers(this, ex.reply.trailers);
+    }
+    this.finish(ex);
+    if (this.resetBehind === ErrorCode.ProtocolError) this.resetAndRelease(ErrorCode.ProtocolError);
+    else if (this.incoming.isEnded) this.release();
+    else if (this.resetBehind >= 0) this.resetAndRelease(this.resetBehind);
+    else {
+      this.forgetBody(ex);
+      this.isDiscarding = true;
+      connection.ctx.wheel.arm(this.timer, connection.ctx.turn.nowMs + DRAIN_MS);
+    }
+  }
+
+  /** The exchange is over: the taps hear of it. */
+  finish(ex: Exchange): void {
+    finishExchange(ex, this.connection.ctx.turn.nowMs);
+  }
+
+  /** Resets the stream; late frames of it are passed over. */
+  resetAndRelease(code: ErrorCode): void {
+    const { connection } = this;
+    connection.session.reset(this.id, code);
+    connection.streams.remember(this.id);
+    this.release();
+  }
+
+  /** The stream is closed. */
+  private release(): void {
+    const { connection } = this;
+    this.uses++;
+    this.stall.stop(connection);
+    this.out.clear();
+    this.body.drop();
+    connection.ctx.wheel.remove(this.timer);
+    connection.streams.forget(this);
+  }
+}
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);

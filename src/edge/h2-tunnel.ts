@@ -1,0 +1,119 @@
+import { createHash, randomBytes } from "node:crypto";
+import { TUNNEL_IDLE_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
+import type { H2Stream } from "./h2-stream.ts";
+
+/**
+ * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the reply's.
+ * RFC 8441 §5.
+ */
+export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerHolder {
+  private readonly stream: H2Stream;
+  private readonly ex: Exchange;
+  private readonly origin: TunnelEnd;
+  private readonly timer: TimerNode = new TimerNode(this);
+  private over = false;
+
+  constructor(stream: H2Stream, ex: Exchange, origin: TunnelEnd) {
+    this.stream = stream;
+    this.ex = ex;
+    this.origin = origin;
+    ex.body = this;
+    ex.source = this;
+    this.touch();
+  }
+
+  /** Nothing has gone through for too long. */
+  onTimer(): void {
+    this.tunnelEnd();
+  }
+
+  // ── what the client does ──────────────────────────────────────────────────────────────────────────────────────
+
+  onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    if (this.over) return;
+    this.touch();
+    if (!this.origin.tunnelWrite(bytes, from, to)) this.stream.pauseBody(ex);
+  }
+
+  onBodyEnd(): void {
+    if (!this.over) this.origin.tunnelEnd();
+  }
+
+  onBodyFault(): void {
+    this.lose();
+  }
+
+  onWritable(): void {
+    if (!this.over) this.origin.tunnelWritable();
+  }
+
+  onCancelled(): void {
+    this.lose();
+  }
+
+  // ── what the origin does ──────────────────────────────────────────────────────────────────────────────────────
+
+  tunnelStart(): void {
+    this.stream.resumeBody(this.ex);
+  }
+
+  tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.over || to === from) return true;
+    this.touch();
+    this.ex.sentBytes += to - from;
+    return this.stream.send(bytes, from, to, false);
+  }
+
+  /** With one direction gone the other is of no use to the protocols that are tunnelled: both ends close. */
+  tunnelEnd(): void {
+    this.tunnelClose();
+    this.origin.tunnelClose();
+  }
+
+  tunnelWritable(): void {
+    if (!this.over) this.stream.resumeBody(this.ex);
+  }
+
+  tunnelClose(): void {
+    if (this.over) return;
+    this.stop();
+    this.stream.endReply();
+  }
+
+  private lose(): void {
+    if (this.over) return;
+    this.stop();
+    this.origin.tunnelClose();
+  }
+
+  private stop(): void {
+    this.over = true;
+    this.stream.connection.ctx.wheel.remove(this.timer);
+  }
+
+  private touch(): void {
+    const { wheel, turn } = this.stream.connection.ctx;
+    wheel.arm(this.timer, turn.nowMs + TUNNEL_IDLE_MS);
+  }
+}
+
+/** A fresh value for Sec-WebSocket-Key. RFC 6455 §4.1. */
+export function newWebSocketKey(): string {
+  return randomBytes(KEY_BYTES).toString("base64");
+}
+
+/** Whether an origin's answer proves that it has understood the key. RFC 6455 §4.1. */
+export function acceptsKey(headers: HeaderBlock, key: string): boolean {
+  const wanted = createHash("sha1").update(`${key}${GUID}`).digest("base64");
+  for (let i = 0; i < headers.count; i++) {
+    if (headers.nameText(i).toLowerCase() === "sec-websocket-accept") return headers.valueText(i) === wanted;
+  }
+  return false;
+}
+
+const KEY_BYTES = 16;
+const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

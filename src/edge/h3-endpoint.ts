@@ -1,0 +1,74 @@
+import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
+import { ClientPeer } from "../message/client.ts";
+import { Exchange } from "../message/exchange.ts";
+import type { QuicSession } from "../net/quic.ts";
+import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-reader.ts";
+import { TrailerReader } from "../proto/h2/trailer-reader.ts";
+import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
+import type { EdgeContext } from "./edge-context.ts";
+import type { BodyRoom } from "./h3-held-body.ts";
+import { H3Session } from "./h3-session.ts";
+
+/** Who counts what comes over HTTP/3. */
+export interface StreamObserver {
+  onStreamOpen(): void;
+  onStreamClose(): void;
+}
+
+/** All HTTP/3 connections of the one worker that has the UDP port. */
+export class H3Endpoint {
+  readonly ctx: EdgeContext;
+  readonly observer: StreamObserver;
+  readonly room: BodyRoom;
+  readonly headReader: RequestHeadReader;
+  readonly trailerReader: TrailerReader = new TrailerReader();
+  readonly dictionary: FieldDictionary = new FieldDictionary();
+  private readonly sessions: Set<H3Session> = new Set();
+  private readonly free: Exchange[] = [];
+
+  constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver, room: BodyRoom) {
+    this.ctx = ctx;
+    this.room = room;
+    this.observer = observer;
+    this.headReader = new RequestHeadReader(rules);
+  }
+
+  /** Connections that are open. */
+  get size(): number {
+    return this.sessions.size;
+  }
+
+  /** Takes a connection. */
+  accept(session: QuicSession): void {
+    this.sessions.add(new H3Session(this, session));
+  }
+
+  forget(session: H3Session): void {
+    this.sessions.delete(session);
+  }
+
+  /** Tells every connection to close once it has nothing more to answer. */
+  drain(): void {
+    for (const session of this.sessions) session.leave();
+  }
+
+  /** Who is at the other end of a connection whose handshake is done. */
+  peerOf(session: QuicSession): ClientPeer {
+    return new ClientPeer(session.path?.remote.address ?? "", true, session.path?.local.port ?? 0);
+  }
+
+  /** An exchange, fresh or used before. */
+  takeExchange(): Exchange {
+    const { idlePorts } = this.ctx;
+    const free = this.free.pop();
+    if (free === undefined) return new Exchange(idlePorts);
+    free.reset(idlePorts);
+    return free;
+  }
+
+  /** Takes an exchange back that nobody refers to any more. */
+  giveExchange(exchange: Exchange): void {
+    exchange.release();
+    if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(exchange);
+  }
+}

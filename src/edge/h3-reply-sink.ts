@@ -1,0 +1,87 @@
+import { Fault, faultRow } from "../core/fault.ts";
+import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import type { FixedReply } from "../message/fixed-reply.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import { Method } from "../message/method.ts";
+import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import { Framing } from "../message/request-head.ts";
+import { H3Error } from "../net/h3-error.ts";
+import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
+import type { H3Stream } from "./h3-stream.ts";
+import { endsConnection, replyForFault } from "./refusal.ts";
+
+/** Writes the reply of one HTTP/3 stream. RFC 9114 §4.1. */
+export class H3ReplySink implements ReplySink {
+  private readonly stream: H3Stream;
+
+  constructor(stream: H3Stream) {
+    this.stream = stream;
+  }
+
+  fixed(ex: Exchange, reply: FixedReply): void {
+    const { stream } = this;
+    ex.reply.status = reply.status;
+    ex.pipeline.onFixed(ex, reply);
+    ex.state = ExchangeState.Replying;
+    const { length } = reply.body;
+    const withBody = length > 0 && ex.request.method !== Method.Head;
+    const { dateBytes } = stream.session.ctx.clock;
+    if (!stream.sendHead(fixedRecord(reply, ex.reply, dateBytes), !withBody)) return;
+    if (withBody) {
+      ex.sentBytes += length;
+      stream.send(reply.body, 0, length);
+    }
+    stream.endReply();
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    if (ex.state === ExchangeState.Open) this.stream.sendInterim(interimRecord(status, headers));
+  }
+
+  head(ex: Exchange): void {
+    const { stream } = this;
+    ex.pipeline.onHead(ex);
+    ex.state = ExchangeState.Replying;
+    const { dateBytes } = stream.session.ctx.clock;
+    stream.sendHead(replyRecord(ex.reply, dateBytes), ex.reply.framing === Framing.None);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    if (to === from) return true;
+    ex.sentBytes += to - from;
+    return this.stream.send(bytes, from, to);
+  }
+
+  end(_ex: Exchange): void {
+    this.stream.endReply();
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    if (ex.state === ExchangeState.Finished) return;
+    const { stream } = this;
+    const row = faultRow(fault);
+    ex.fault = fault;
+    if (ex.state === ExchangeState.Replying || row.status === 0) {
+      stream.finish(ex);
+      stream.reset(fault === Fault.Cancelled ? H3Error.RequestCancelled : H3Error.InternalError);
+      return;
+    }
+    if (row.close) ex.bodyDone = true;
+    const { session } = stream;
+    this.fixed(ex, replyForFault(ex, fault));
+    if (endsConnection(fault)) session.leave();
+  }
+
+  wantBody(_ex: Exchange): void {
+    const { stream } = this;
+    if (!stream.continuePending) return;
+    stream.continuePending = false;
+    stream.sendInterim({ ":status": "100" });
+  }
+
+  /** There is no upgrade in HTTP/3: nothing that came over it can have asked for one. */
+  upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
+    this.abort(ex, Fault.UpstreamMalformed);
+    return origin;
+  }
+}

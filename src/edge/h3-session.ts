@@ -1,0 +1,100 @@
+import type { Fault } from "../core/fault.ts";
+import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import type { QuicSession, QuicStream } from "../net/quic.ts";
+import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
+import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import type { EdgeContext } from "./edge-context.ts";
+import type { H3Endpoint } from "./h3-endpoint.ts";
+import { H3HeadWait } from "./h3-head-wait.ts";
+import { H3Stream } from "./h3-stream.ts";
+
+/** One HTTP/3 connection: its client and its requests. RFC 9114. */
+export class H3Session {
+  readonly endpoint: H3Endpoint;
+  readonly ctx: EdgeContext;
+  /** Known from the first request on. */
+  peer: ClientPeer = NO_CLIENT;
+  private readonly session: QuicSession;
+  private readonly streams: Set<H3Stream> = new Set();
+
+  constructor(endpoint: H3Endpoint, session: QuicSession) {
+    this.endpoint = endpoint;
+    this.ctx = endpoint.ctx;
+    this.session = session;
+    session.onstream = (stream) => this.onStream(stream);
+    // What becomes of it is told by `closed`; without a listener the runtime takes it for nobody's error.
+    session.onerror = IGNORE;
+    session.opened.catch(IGNORE);
+    session.closed.catch(IGNORE).then(() => this.onClosed());
+  }
+
+  /** Takes no further request; those that are there are answered, then the connection closes. RFC 9114 §5.2. */
+  leave(): void {
+    this.session.close().catch(IGNORE);
+  }
+
+  /** A stream is over. */
+  forget(stream: H3Stream): void {
+    if (!this.streams.delete(stream)) return;
+    this.endpoint.giveExchange(stream.exchange);
+    this.endpoint.observer.onStreamClose();
+  }
+
+  readHead(fields: FieldRecord, lines: LineBuffer, head: RequestHead, isEnd: boolean): Fault {
+    const { dictionary, headReader } = this.endpoint;
+    dictionary.begin(fields);
+    const fault = headReader.read(dictionary, lines, head, isEnd);
+    head.major = 3;
+    return fault;
+  }
+
+  /** One event of the runtime: a turn. What escapes from it costs the stream. */
+  inTurn(stream: H3Stream, work: () => void): void {
+    const { turn, writers } = this.ctx;
+    turn.begin();
+    try {
+      work();
+    } catch (error) {
+      stream.onException(error);
+    }
+    writers.flushAll();
+  }
+
+  private onStream(stream: QuicStream): void {
+    stream.closed.catch(IGNORE);
+    stream.onerror = IGNORE;
+    // The runtime itself serves the control and QPACK streams.
+    if (stream.direction !== "bidi") return;
+    this.ctx.turn.begin();
+    const wait = new H3HeadWait(this.ctx, stream);
+    stream.closed.catch(IGNORE).then(() => wait.end());
+    let request: H3Stream | null = null;
+    stream.onheaders = (fields) => {
+      wait.end();
+      request = this.onRequest(stream, fields);
+    };
+    stream.ontrailers = (fields) => {
+      if (request !== null) request.trailers = fields;
+    };
+  }
+
+  private onRequest(stream: QuicStream, fields: FieldRecord): H3Stream {
+    if (this.peer === NO_CLIENT) this.peer = this.endpoint.peerOf(this.session);
+    const request = new H3Stream(this, stream, this.endpoint.takeExchange());
+    this.streams.add(request);
+    this.endpoint.observer.onStreamOpen();
+    const lost = () => this.inTurn(request, () => request.onLost());
+    stream.onreset = lost;
+    stream.closed.catch(IGNORE).then(lost);
+    void request.receive(fields);
+    return request;
+  }
+
+  private onClosed(): void {
+    for (const stream of this.streams) this.inTurn(stream, () => stream.onLost());
+    this.endpoint.forget(this);
+  }
+}
+
+const IGNORE = (): void => {};

@@ -1,0 +1,335 @@
+import { Fault } from "../core/fault.ts";
+import { H3_HEAD_ALONE_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import type { BodyFlow } from "../message/ports.ts";
+import { Framing } from "../message/request-head.ts";
+import { H3Error } from "../net/h3-error.ts";
+import { endWithTrailers, type QuicStream, writable } from "../net/quic.ts";
+import type { UnsentHolder } from "../net/unsent-bytes.ts";
+import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
+import { trailerRecord } from "../proto/h3/reply-record.ts";
+import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { cancelExchange, finishExchange } from "./exchange-end.ts";
+import { keepTrailers } from "./h2-request-body.ts";
+import { H3Backlog } from "./h3-backlog.ts";
+import { H3HeldBody } from "./h3-held-body.ts";
+import { H3ReplySink } from "./h3-reply-sink.ts";
+import type { H3Session } from "./h3-session.ts";
+
+/**
+ * One request over HTTP/3 and its reply. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
+ * body has not asked for is held (H3HeldBody), since not to read would hold no client back.
+ */
+export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
+  readonly exchange: Exchange;
+  readonly session: H3Session;
+  /** Whether `100 Continue` has been asked for and not been sent. */
+  continuePending = false;
+  /** The trailers that have come, judged when the body is over. */
+  trailers: FieldRecord | null = null;
+  private readonly stream: QuicStream;
+  private readonly lines: LineBuffer = new LineBuffer();
+  private readonly sink: H3ReplySink = new H3ReplySink(this);
+  private readonly timer: TimerNode = new TimerNode(this);
+  private readonly pieces: AsyncIterator<readonly Uint8Array[]>;
+  private readonly startedMs: number;
+  /** Body bytes that are still to come where the length is declared; -1 where it is not. */
+  private remaining = -1;
+  private isPaused = false;
+  private readonly held: H3HeldBody;
+  /** Whether the client has ended its direction. */
+  private hasEnded = false;
+  private isOver = false;
+  private readonly backlog: H3Backlog;
+  private isWaiting = false;
+  /** Whether the reply was over with its head. */
+  private isHeadAll = false;
+  /** The reply is complete but for what waits. */
+  private isEnding = false;
+
+  /** @param exchange is the stream's until it calls `session.forget` */
+  constructor(session: H3Session, stream: QuicStream, exchange: Exchange) {
+    this.session = session;
+    this.stream = stream;
+    this.exchange = exchange;
+    this.pieces = stream[Symbol.asyncIterator]();
+    this.startedMs = session.ctx.turn.nowMs;
+    this.held = new H3HeldBody(session.endpoint.room);
+    this.backlog = new H3Backlog(session.ctx.writers.unsent, this);
+  }
+
+  // ── what the client sends ─────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes the request from its head to its end. Never rejects. */
+  async receive(fields: FieldRecord): Promise<void> {
+    let next = this.pieces.next();
+    try {
+      // A head that declares a length is followed by a body. Any other is usually followed by the stream's end.
+      const first = "content-length" in fields ? null : await Promise.race([next, headIsAlone()]);
+      if (!this.isOver) this.session.inTurn(this, () => this.start(fields, first?.done === true));
+      for (let piece = await next; piece.done !== true; piece = await next) {
+        for (const bytes of piece.value) {
+          if (this.isOver) return;
+          this.session.inTurn(this, () => this.take(bytes));
+        }
+        if (this.isOver) return;
+        next = this.pieces.next();
+      }
+      if (this.isOver || this.exchange.bodyDone) return;
+      // Trailers are told of a moment behind the body's end.
+      await Bun.sleep(0);
+      this.hasEnded = true;
+      if (!this.isOver) this.session.inTurn(this, () => this.deliverHeld());
+    } catch {
+      this.session.inTurn(this, () => this.onLost());
+    }
+  }
+
+  private start(fields: FieldRecord, isEnd: boolean): void {
+    const { session, exchange: ex } = this;
+    const { ctx } = session;
+    ex.startedMs = this.startedMs;
+    const fault = session.readHead(fields, this.lines, ex.request, isEnd);
+    ex.open(this.sink, this, session.peer, ctx.pipeline);
+    ex.bodyDone = isEnd || !ex.request.hasBody();
+    this.remaining = isEnd || ex.request.framing !== Framing.Chunked ? ex.request.contentLength : -1;
+    if (fault !== Fault.None) {
+      this.sink.abort(ex, fault);
+      return;
+    }
+    this.continuePending = ex.request.expectContinue && !isEnd;
+    ex.pipeline.start(ex);
+    this.awaitBody();
+  }
+
+  private take(bytes: Uint8Array): void {
+    if (this.exchange.bodyDone) return;
+    if (!this.isPaused && this.held.isEmpty) this.onPiece(bytes);
+    else if (!this.held.keep(bytes)) this.failBody(Fault.BuffersFull);
+  }
+
+  /** Hands on what may be handed on now, and the end behind it. */
+  private deliverHeld(): void {
+    const { exchange: ex, held } = this;
+    while (!this.isOver && !this.isPaused && !ex.bodyDone) {
+      const piece = held.next();
+      if (piece === null) {
+        if (this.hasEnded) this.onEnd();
+        break;
+      }
+      this.onPiece(piece);
+    }
+    this.awaitBody();
+  }
+
+  private onPiece(bytes: Uint8Array): void {
+    const { exchange: ex } = this;
+    const { length } = bytes;
+    const isDeclared = this.remaining >= 0;
+    this.continuePending = false;
+    ex.bodyBytes += length;
+    if (isDeclared) this.remaining -= length;
+    if (isDeclared && this.remaining < 0) this.failBody(Fault.LengthMismatch);
+    else if (!isDeclared && ex.maxBodyBytes > 0 && ex.bodyBytes > ex.maxBodyBytes) this.failBody(Fault.BodyTooLarge);
+    else {
+      ex.body.onBody(ex, Buffer.from(bytes.buffer, bytes.byteOffset, length), 0, length);
+      this.awaitBody();
+    }
+  }
+
+  private onEnd(): void {
+    const { exchange: ex } = this;
+    if (this.remaining > 0) {
+      this.failBody(Fault.LengthMismatch);
+      return;
+    }
+    const fault = this.trailers === null ? Fault.None : this.takeTrailers(ex, this.trailers);
+    if (fault !== Fault.None) {
+      this.failBody(fault);
+      return;
+    }
+    ex.bodyDone = true;
+    ex.body.onBodyEnd(ex);
+    this.awaitBody();
+  }
+
+  private takeTrailers(ex: Exchange, fields: FieldRecord): Fault {
+    const { trailerReader, dictionary } = this.session.endpoint;
+    dictionary.begin(fields);
+    const fault = trailerReader.read(dictionary, this.lines);
+    return fault === Fault.None ? keepTrailers(ex, trailerReader.trailers) : fault;
+  }
+
+  /** The client gives the request up, or is gone. */
+  onLost(): void {
+    if (this.isOver) return;
+    cancelExchange(this.exchange, this.session.ctx.turn.nowMs);
+    this.release();
+  }
+
+  /** The body cannot be completed: its taker is told, the client gets the refusal or, with an answer begun, a reset. */
+  private failBody(fault: Fault): void {
+    const { exchange: ex } = this;
+    if (ex.state === ExchangeState.Finished) return;
+    ex.body.onBodyFault(ex, fault);
+    ex.source.onCancelled(ex);
+    if (!this.isOver) this.sink.abort(ex, fault);
+  }
+
+  /** Sets the time that the client has for more of its body, where it is its turn. */
+  private awaitBody(): void {
+    if (this.isOver || this.isWaiting) return;
+    const { wheel, turn, settings } = this.session.ctx;
+    const { exchange: ex } = this;
+    const isDue = !ex.bodyDone && !this.isPaused && !this.hasEnded && ex.state === ExchangeState.Open;
+    if (isDue) wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
+    else wheel.disarm(this.timer);
+  }
+
+  pauseBody(_ex: Exchange): void {
+    this.isPaused = true;
+    this.awaitBody();
+  }
+
+  resumeBody(_ex: Exchange): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.deliverHeld();
+  }
+
+  // ── the reply's way out ───────────────────────────────────────────────────────────────────────────────────────
+
+  sendInterim(fields: FieldRecord): void {
+    this.stream.sendInformationalHeaders(fields as never);
+  }
+
+  /** @returns whether the client is still there */
+  sendHead(fields: FieldRecord, isAll: boolean): boolean {
+    if (this.stream.sendHeaders(fields as never, { terminal: isAll })) {
+      this.isHeadAll = isAll;
+      return true;
+    }
+    this.onLost();
+    return false;
+  }
+
+  /** Sends reply bytes. @returns false when the source should hold */
+  send(bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.isOver || this.isHeadAll) return true;
+    this.backlog.add(bytes.subarray(from, to));
+    return this.isWaiting ? false : this.flush();
+  }
+
+  /** The reply is complete; what waits goes first. */
+  endReply(): void {
+    if (this.isOver) return;
+    this.isEnding = true;
+    this.exchange.source = this.session.ctx.idlePorts.source;
+    if (this.backlog.isEmpty) this.complete();
+  }
+
+  private flush(): boolean {
+    try {
+      if (this.backlog.writeTo(this.stream)) return true;
+    } catch {
+      this.onLost();
+      return true;
+    }
+    this.wait();
+    return false;
+  }
+
+  /** The client has so long to take some of what waits. */
+  private wait(): void {
+    const { ctx } = this.session;
+    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.writeTimeoutMs);
+    this.isWaiting = true;
+    this.backlog.wait();
+    writable(this.stream).then(
+      (isThere) => this.session.inTurn(this, () => (isThere ? this.onWritable() : this.onLost())),
+      () => this.session.inTurn(this, () => this.onLost()),
+    );
+  }
+
+  private onWritable(): void {
+    if (this.isOver || !this.flush() || this.isOver) return;
+    this.stopWaiting();
+    if (this.isEnding) this.complete();
+    else {
+      this.awaitBody();
+      this.exchange.source.onWritable(this.exchange);
+    }
+  }
+
+  private stopWaiting(): void {
+    if (!this.isWaiting) return;
+    this.isWaiting = false;
+    this.backlog.clear();
+    this.session.ctx.wheel.disarm(this.timer);
+  }
+
+  onTimer(): void {
+    if (this.isWaiting) this.abandon();
+    else this.failBody(Fault.BodyTimeout);
+  }
+
+  /** The client does not take the reply, or too much waits for too many clients. */
+  abandon(): void {
+    const { exchange: ex } = this;
+    this.stream.destroy(undefined, { code: H3Error.RequestCancelled });
+    if (ex.state !== ExchangeState.Finished) this.onLost();
+  }
+
+  /** An exception escaped: it costs the stream. */
+  onException(error: unknown): void {
+    const { observer } = this.session.ctx;
+    observer.onException(error);
+    this.stream.destroy(undefined, { code: H3Error.InternalError });
+    try {
+      this.onLost();
+    } catch (second) {
+      // Whoever worked for the stream is broken too; the worker must not be.
+      observer.onException(second);
+    }
+  }
+
+  private complete(): void {
+    const { exchange: ex, stream } = this;
+    if (!this.isHeadAll) {
+      const { trailers } = ex.reply;
+      const { writeTimeoutMs } = this.session.ctx.settings;
+      if (trailers === null) stream.writer.endSync();
+      else void endWithTrailers(stream, trailerRecord(trailers), writeTimeoutMs);
+    }
+    this.finish(ex);
+    this.release();
+  }
+
+  /** The exchange is over: the taps hear of it. */
+  finish(ex: Exchange): void {
+    finishExchange(ex, this.session.ctx.turn.nowMs);
+  }
+
+  /** Cuts the stream, so that nobody takes what has arrived for complete. */
+  reset(code: H3Error): void {
+    this.stream.destroy(undefined, { code });
+    this.release();
+  }
+
+  private release(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.stopWaiting();
+    this.backlog.clear();
+    this.session.ctx.wheel.remove(this.timer);
+    // RFC 9114 §4.1: what is left of the request is not wanted.
+    void this.pieces.return?.();
+    this.held.drop();
+    this.session.forget(this);
+  }
+}
+
+function headIsAlone(): Promise<null> {
+  return Bun.sleep(H3_HEAD_ALONE_MS).then(() => null);
+}

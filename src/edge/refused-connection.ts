@@ -1,0 +1,48 @@
+import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import type { EdgeContext } from "./edge-context.ts";
+import type { ClientConnection } from "./proxied-connection.ts";
+import { SocketLife } from "./socket-life.ts";
+
+/** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */
+export class RefusedConnection implements ClientConnection, TimerHolder {
+  private readonly ctx: EdgeContext;
+  private readonly life: SocketLife;
+
+  /** @param answer what is sent; a few hundred bytes */
+  constructor(socket: ByteSocket, ctx: EdgeContext, answer: Uint8Array) {
+    this.ctx = ctx;
+    this.life = new SocketLife(socket, ctx, this);
+    this.life.writer.copy(answer, 0, answer.length);
+    this.life.startClosing(true);
+  }
+
+  onData(chunk: Uint8Array): void {
+    this.life.onLateData(chunk.length);
+  }
+
+  onDrain(): void {
+    this.life.onDrain();
+  }
+
+  onEnd(): void {
+    this.life.clientEnded = true;
+    this.life.onLateEnd();
+  }
+
+  onClose(): void {
+    this.life.markClosed();
+  }
+
+  onException(error: unknown): void {
+    this.ctx.observer.onException(error);
+    this.life.reset();
+  }
+
+  onTimer(): void {
+    this.life.reset();
+  }
+
+  /** It is closing anyway. */
+  drain(): void {}
+}

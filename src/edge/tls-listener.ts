@@ -1,0 +1,110 @@
+import { Fault } from "../core/fault.ts";
+import { ClientPeer } from "../message/client.ts";
+import { loadAcknowledge } from "../net/acknowledge.ts";
+import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
+import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import { ConnectionStarter } from "./connection-starter.ts";
+import type { EdgeContext } from "./edge-context.ts";
+import { type ListenAt, type Listener, listen } from "./listener.ts";
+import { type ClientConnection, type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
+import { plainRefusal } from "./refusal.ts";
+import { RefusedConnection } from "./refused-connection.ts";
+import type { TlsEndpoint } from "./tls-endpoint.ts";
+import { type TlsHeir, TlsOpening } from "./tls-opening.ts";
+
+type SecureSocket = TlsSocket & { data: ClientConnection };
+
+/**
+ * Listens for TLS. A connection is at first a raw socket whose ClientHello is read here, since the certificate depends on
+ * it; then the library's TLS is laid on the socket, and when its handshake is done the connection is one like any other.
+ * @throws when the address cannot be had
+ */
+export function listenTls(
+  ctx: EdgeContext,
+  connections: ConnectionSet,
+  endpoint: TlsEndpoint,
+  where: ListenAt,
+): Listener {
+  const heir = tlsHeir(ctx, connections);
+  const proxyHeir: ConnectionHeir = {
+    proxied(socket: ClientSocket, peer, rest): void {
+      connections.replace(socket, new TlsOpening(socket, ctx, endpoint, peer, heir));
+      if (rest.length > 0) socket.data.onData(rest);
+    },
+  };
+  const events = connectionEvents(ctx, connections);
+  return listen(where, {
+    ...events,
+    open(socket: ClientSocket): void {
+      ctx.turn.begin();
+      const peer = new ClientPeer(socket.remoteAddress ?? "", true, 0);
+      const isProxy = ctx.settings.proxies?.has(peer.address) === true;
+      socket.data = isProxy
+        ? new ProxiedConnection(socket, ctx, proxyHeir)
+        : new TlsOpening(socket, ctx, endpoint, peer, heir);
+      connections.add(socket.data);
+      ctx.observer.onOpen();
+    },
+    // Below the library's TLS these are ciphertext, of which it has taken its own copy.
+    data(socket: ClientSocket, chunk: Buffer): void {
+      if (socket.data !== UPGRADED) events.data(socket, chunk);
+    },
+  });
+}
+
+function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
+  const starter = new ConnectionStarter(ctx, connections);
+  const acknowledge = loadAcknowledge();
+  const handlers = {
+    ...connectionEvents(ctx, connections),
+    open(socket: SecureSocket): void {
+      (socket.data as TlsOpening).onUpgraded(socket);
+    },
+    handshake(socket: SecureSocket, ok: boolean, error: HandshakeError | null): void {
+      ctx.turn.begin();
+      if (socket.data instanceof TlsOpening) socket.data.onHandshake(socket, ok, error);
+      ctx.writers.flushAll();
+    },
+  };
+  return {
+    upgrade(opening, { context, options }, received): boolean {
+      const socket = opening.socket as ClientSocket;
+      socket.data = UPGRADED;
+      const data: ClientConnection = opening;
+      if (upgradeToTls(socket, { context, options, received, handlers, data })) return true;
+      socket.data = opening;
+      return false;
+    },
+    secured(opening, socket, protocol, shown): void {
+      // HTTP/2 begins with bytes of our own.
+      if (protocol !== "h2") acknowledge(socket.fd);
+      const { socketAddress, address } = opening.peer;
+      const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity);
+      const connection = starter.start(socket as SecureSocket, peer, protocol);
+      if (ctx.draining) connection.drain();
+    },
+    refused(opening, fault): void {
+      const socket = opening.socket as ClientSocket;
+      const answer = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alert(fault);
+      connections.replace(socket, new RefusedConnection(socket, ctx, answer));
+    },
+  };
+}
+
+/** In charge of a socket that has TLS on it: what happens there happens to the socket above as well. */
+const UPGRADED: ClientConnection = {
+  onData(): void {},
+  onDrain(): void {},
+  onEnd(): void {},
+  onClose(): void {},
+  onException(): void {},
+  drain(): void {},
+};
+
+/** A fatal alert in a record of its own, as it is sent before there is a key. RFC 8446 §6. */
+function alert(fault: Fault): Uint8Array {
+  return Uint8Array.of(21, 3, 1, 0, 2, 2, fault === Fault.NoCertificate ? UNRECOGNIZED_NAME : DECODE_ERROR);
+}
+
+const DECODE_ERROR = 50;
+const UNRECOGNIZED_NAME = 112;

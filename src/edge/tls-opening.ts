@@ -1,0 +1,191 @@
+import { Fault } from "../core/fault.ts";
+import { DRAIN_IDLE_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { ClientPeer } from "../message/client.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import { InputBuffer } from "../net/input-buffer.ts";
+import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
+import { ClientHelloParser, HelloOutcome } from "../proto/tls/client-hello-parser.ts";
+import { isChallenge, type TlsChoice } from "./certificate-store.ts";
+import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
+import type { EdgeContext } from "./edge-context.ts";
+import type { PendingHandshake } from "./handshake-set.ts";
+import type { ClientConnection } from "./proxied-connection.ts";
+import type { TlsEndpoint } from "./tls-endpoint.ts";
+
+/** Who goes on with a connection when its handshake has come to something. */
+export interface TlsHeir {
+  /** The ClientHello is complete: TLS is laid on the socket. @returns whether that could be done */
+  upgrade(opening: TlsOpening, choice: TlsChoice, received: Uint8Array): boolean;
+  /** The handshake is over. @param protocol what ALPN settled on; "" where the client offered nothing */
+  secured(opening: TlsOpening, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
+  /** There will be none: the client is told why, as far as it can be. */
+  refused(opening: TlsOpening, fault: Fault): void;
+}
+
+const enum Stage {
+  Hello = 0,
+  Handshake,
+  Over,
+}
+
+/**
+ *   Hello ──complete──▶ Handshake ──done──▶ (HTTP)
+ *     └───────┬──────────────┴──time is up, refused, gone──▶ Over
+ *
+ * A connection to a TLS port until its handshake is done. What a client can make us hold here is one ClientHello and one
+ * handshake of the library, for `header_timeout`.
+ */
+export class TlsOpening implements ClientConnection, TimerHolder, PendingHandshake {
+  readonly peer: ClientPeer;
+  /** The accepted socket; with TLS on it, it is left alone. */
+  readonly socket: ByteSocket;
+  private readonly ctx: EdgeContext;
+  private readonly endpoint: TlsEndpoint;
+  private readonly heir: TlsHeir;
+  private readonly parser: ClientHelloParser = new ClientHelloParser();
+  private readonly input: InputBuffer = new InputBuffer();
+  private readonly timer: TimerNode;
+  private secure: TlsSocket | null = null;
+  private stage: Stage = Stage.Hello;
+  private isChallenge = false;
+
+  constructor(socket: ByteSocket, ctx: EdgeContext, endpoint: TlsEndpoint, peer: ClientPeer, heir: TlsHeir) {
+    this.socket = socket;
+    this.ctx = ctx;
+    this.endpoint = endpoint;
+    this.peer = peer;
+    this.heir = heir;
+    this.timer = new TimerNode(this);
+    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
+    endpoint.handshakes.add(this);
+  }
+
+  onData(chunk: Uint8Array): void {
+    if (this.stage !== Stage.Hello) return;
+    this.input.append(chunk);
+    const outcome = this.parser.push(chunk, 0, chunk.length);
+    if (outcome === HelloOutcome.Complete) this.beginHandshake();
+    else if (outcome !== HelloOutcome.NeedMore) {
+      const isPlain = outcome === HelloOutcome.NotTls && isLetter(chunk[0]!);
+      this.refuse(isPlain ? Fault.PlainHttpOnTls : Fault.BadClientHello);
+    }
+  }
+
+  onDrain(): void {}
+
+  /** The client has ended too early; with no byte sent it only tried whether the port is open. */
+  onEnd(): void {
+    if (this.stage === Stage.Handshake || this.input.length > 0) this.fail(this.endFault());
+    else this.cut();
+  }
+
+  onClose(): void {
+    if (this.stage === Stage.Handshake) this.fail(Fault.HandshakeFailed);
+    else this.close();
+  }
+
+  onException(error: unknown): void {
+    this.ctx.observer.onException(error);
+    this.cut();
+  }
+
+  onTimer(): void {
+    if (this.stage === Stage.Hello && this.input.length === 0) this.cut();
+    else this.fail(Fault.HandshakeTimeout);
+  }
+
+  giveUp(): void {
+    this.fail(Fault.TooManyHandshakes);
+  }
+
+  /** The gateway is shutting down: a handshake that is under way may become a request, so it has a moment. */
+  drain(): void {
+    if (this.stage !== Stage.Over) this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + DRAIN_IDLE_MS);
+  }
+
+  /** The library has laid TLS on the socket, which is the one to close from now on. */
+  onUpgraded(secure: TlsSocket): void {
+    this.secure = secure;
+  }
+
+  /** The library's handshake is over. */
+  onHandshake(secure: TlsSocket, ok: boolean, error: HandshakeError | null): void {
+    if (this.stage !== Stage.Handshake) return;
+    const shown = shownCertificate(secure, this.endpoint.certificates.asksForCertificate, this.ctx.clock.nowMs);
+    if (shown.isThere && (error || !shown.isCurrent)) this.closeSecure(secure, Fault.ClientCertificateRefused);
+    else if (!ok) this.closeSecure(secure, Fault.HandshakeFailed);
+    // RFC 8737 §3: the authority has seen the certificate, and nothing follows.
+    else if (this.isChallenge) this.closeSecure(secure, Fault.None);
+    else {
+      this.leave();
+      this.ctx.observer.onSecured(secure.isSessionReused());
+      this.heir.secured(this, secure, secure.alpnProtocol || "", shown);
+    }
+  }
+
+  private beginHandshake(): void {
+    const hello = this.parser.hello!;
+    const { serverName, protocols } = hello;
+    const { bytes, from, to } = this.input;
+    const choice = this.endpoint.certificates.contextFor(serverName, protocols, hello);
+    if (choice === null) {
+      this.refuse(Fault.NoCertificate);
+      return;
+    }
+    this.isChallenge = isChallenge(protocols);
+    this.stage = Stage.Handshake;
+    const received = bytes.subarray(from, to);
+    this.input.clear();
+    if (!this.heir.upgrade(this, choice, received)) this.fail(Fault.HandshakeFailed);
+  }
+
+  /** Closes in order, so that the library's alert arrives. */
+  private closeSecure(secure: TlsSocket, fault: Fault): void {
+    if (fault !== Fault.None) this.ctx.observer.onRefused(fault, this.peer.address);
+    this.close();
+    secure.end();
+  }
+
+  private endFault(): Fault {
+    return this.stage === Stage.Hello ? Fault.BadClientHello : Fault.HandshakeFailed;
+  }
+
+  /** Refuses while the socket is still without TLS, so that something can be said. */
+  private refuse(fault: Fault): void {
+    this.leave();
+    this.input.clear();
+    this.ctx.observer.onRefused(fault, this.peer.address);
+    this.heir.refused(this, fault);
+  }
+
+  private fail(fault: Fault): void {
+    if (this.stage === Stage.Over) return;
+    this.ctx.observer.onRefused(fault, this.peer.address);
+    this.cut();
+  }
+
+  private cut(): void {
+    if (this.stage === Stage.Over) return;
+    this.close();
+    (this.secure ?? this.socket).terminate();
+  }
+
+  private close(): void {
+    if (this.stage === Stage.Over) return;
+    this.leave();
+    this.input.clear();
+    this.ctx.observer.onClose();
+  }
+
+  private leave(): void {
+    this.stage = Stage.Over;
+    this.ctx.wheel.remove(this.timer);
+    this.endpoint.handshakes.delete(this);
+  }
+}
+
+/** A request line begins with one; no TLS record does. */
+function isLetter(byte: number): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
+}

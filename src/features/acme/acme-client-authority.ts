@@ -1,0 +1,162 @@
+import { Agent } from "node:https";
+import { isIP } from "node:net";
+import * as acme from "acme-client";
+import { MAX_ACME_REPLY_BYTES } from "../../core/limits.ts";
+import {
+  AcmeFailure,
+  type CertificateAuthority,
+  type CertificateIssue,
+  type CertificateRequest,
+  type Challenge,
+  type ChallengeDesk,
+  type RenewalWindow,
+} from "./certificate-authority.ts";
+import { LastProblem } from "./last-problem.ts";
+import { newPrivateKey } from "./own-certificate.ts";
+import { certificateId, readWindow } from "./renewal-information.ts";
+
+/** How the authority is reached. */
+export interface AuthorityAccess {
+  readonly directoryUrl: string;
+  /** Contact address; "" registers without one. */
+  readonly email: string;
+  readonly challengeType: "http-01" | "tls-alpn-01";
+  /** External account binding; both "" when the authority needs none. */
+  readonly eabKid: string;
+  readonly eabHmacKey: string;
+  /** CA bundle for the directory's own HTTPS certificate, PEM; "" uses the system's roots. */
+  readonly ca: string;
+}
+
+/** RFC 8555 by way of the acme-client package. Its own retries of failed requests are off: when to try again is our business. */
+export class AcmeClientAuthority implements CertificateAuthority {
+  private readonly access: AuthorityAccess;
+  private renewalInfo = "";
+
+  constructor(access: AuthorityAccess) {
+    this.access = access;
+    const { defaults } = acme.axios;
+    Object.assign(defaults, { acmeSettings: { retryMaxAttempts: 0, retryDefaultDelay: 1 } });
+    defaults.timeout = REQUEST_TIMEOUT_MS;
+    defaults.maxContentLength = MAX_ACME_REPLY_BYTES;
+    defaults.httpsAgent = access.ca === "" ? undefined : new Agent({ ca: access.ca });
+  }
+
+  async obtain(request: CertificateRequest, desk: ChallengeDesk): Promise<CertificateIssue> {
+    const problem = new LastProblem(acme.axios);
+    try {
+      return await this.issue(request, desk, problem);
+    } catch (error) {
+      throw problem.explain(error);
+    } finally {
+      problem.forget();
+      await desk.answer([]);
+    }
+  }
+
+  async renewalWindow(chain: string): Promise<RenewalWindow | null> {
+    try {
+      if (this.renewalInfo === "") {
+        const { data } = await acme.axios.get(this.access.directoryUrl);
+        this.renewalInfo = typeof data?.renewalInfo === "string" ? data.renewalInfo : "";
+      }
+      const id = certificateId(chain);
+      if (this.renewalInfo === "" || id === "") return null;
+      const reply = await acme.axios.get(`${this.renewalInfo}/${id}`);
+      return reply.status === 200 ? readWindow(reply.data, reply.headers["retry-after"], Date.now()) : null;
+    } catch {
+      // Without an answer the rule of thirty days holds.
+      return null;
+    }
+  }
+
+  private async issue(
+    request: CertificateRequest,
+    desk: ChallengeDesk,
+    problem: LastProblem,
+  ): Promise<CertificateIssue> {
+    const { client, order } = await this.order(request, problem);
+    const challenges = await this.openChallenges(client, order);
+    if (challenges.length > 0) {
+      await desk.answer(challenges.map(({ challenge }) => challenge));
+      for (const { offer } of challenges) await client.completeChallenge(offer);
+      await Promise.all(challenges.map(({ offer }) => client.waitForValidStatus(offer)));
+    }
+    const ready = await client.waitForValidStatus(order);
+    const key = newPrivateKey();
+    const [, csr] = await acme.crypto.createCsr({ altNames: [...request.names] }, key);
+    const url = order.url;
+    const final = ready.status === "valid" ? ready : await client.finalizeOrder({ ...ready, url }, csr);
+    const chain = await client.getCertificate({ ...final, url });
+    return { chain, key, accountUrl: client.getAccountUrl() };
+  }
+
+  /**
+   * Makes the order. Once more without what the authority does not know any more: the account, or the certificate that is
+   * replaced (RFC 9773 §5).
+   */
+  private async order(request: CertificateRequest, problem: LastProblem): Promise<PlacedOrder> {
+    const identifiers = request.names.map((value) => ({ type: isIP(value) === 0 ? "dns" : "ip", value }));
+    const { accountUrl, replaces } = request;
+    const client = await this.client(request, accountUrl);
+    try {
+      const data = replaces === "" ? { identifiers } : { identifiers, replaces };
+      return { client, order: await client.createOrder(data) };
+    } catch (error) {
+      const isForgotten = accountUrl !== "" && problem.isAbout("accountDoesNotExist");
+      const isReplaced = replaces !== "" && problem.isAbout("alreadyReplaced", "malformed");
+      if (!isForgotten && !isReplaced) throw error;
+      problem.clear();
+      const again = isForgotten ? await this.client(request, "") : client;
+      return { client: again, order: await again.createOrder({ identifiers }) };
+    }
+  }
+
+  private async client({ accountKey }: CertificateRequest, accountUrl: string): Promise<acme.Client> {
+    const { directoryUrl, email, eabKid, eabHmacKey } = this.access;
+    const client = new acme.Client({
+      directoryUrl,
+      accountKey,
+      ...(accountUrl === "" ? {} : { accountUrl }),
+      ...(eabKid === "" ? {} : { externalAccountBinding: { kid: eabKid, hmacKey: eabHmacKey } }),
+      backoffAttempts: POLLS,
+      backoffMin: POLL_MIN_MS,
+      backoffMax: POLL_MAX_MS,
+    });
+    const contact = email === "" ? {} : { contact: [`mailto:${email}`] };
+    if (accountUrl === "") await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+    return client;
+  }
+
+  /** The challenges that must be answered: none for names that the authority takes for proven already. */
+  private async openChallenges(client: acme.Client, order: acme.Order): Promise<OpenChallenge[]> {
+    const open: OpenChallenge[] = [];
+    for (const authorization of await client.getAuthorizations(order)) {
+      if (authorization.status === "valid") continue;
+      const name = authorization.identifier.value;
+      const offer = authorization.challenges.find(({ type }) => type === this.access.challengeType);
+      if (offer === undefined) {
+        throw new AcmeFailure("no_challenge", `the directory offers no ${this.access.challengeType} for ${name}`);
+      }
+      const keyAuthorization = await client.getChallengeKeyAuthorization(offer);
+      open.push({ offer, challenge: { name, token: offer.token, keyAuthorization } });
+    }
+    return open;
+  }
+}
+
+interface PlacedOrder {
+  readonly client: acme.Client;
+  readonly order: acme.Order;
+}
+
+interface OpenChallenge {
+  readonly offer: acme.Authorization["challenges"][number];
+  readonly challenge: Challenge;
+}
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Polls of a challenge or an order: some three minutes in all. */
+const POLLS = 22;
+const POLL_MIN_MS = 250;
+const POLL_MAX_MS = 10_000;

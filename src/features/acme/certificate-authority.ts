@@ -1,0 +1,69 @@
+/** One certificate with its key, both PEM; the certificate with its chain. */
+export interface IssuedCertificate {
+  readonly chain: string;
+  readonly key: string;
+}
+
+/** What a certificate is asked for. */
+export interface CertificateRequest {
+  /** DNS names and addresses, all on one certificate. */
+  readonly names: readonly string[];
+  /** The account's private key, PEM. */
+  readonly accountKey: string;
+  /** Where the authority keeps the account; "" before there is one. */
+  readonly accountUrl: string;
+  /** The certificate that is renewed (RFC 9773 §5); "" where there is none. */
+  readonly replaces: string;
+}
+
+/** What came of it. */
+export interface CertificateIssue extends IssuedCertificate {
+  readonly accountUrl: string;
+}
+
+/** A challenge whose answer must be in place before the authority is told to look. RFC 8555 §8. */
+export interface Challenge {
+  /** The DNS name or address that is to be proven. */
+  readonly name: string;
+  readonly token: string;
+  readonly keyAuthorization: string;
+}
+
+/** Where challenges are answered. */
+export interface ChallengeDesk {
+  /** Puts the answers to all challenges in place of those before. Once it resolves, every worker gives them. */
+  answer(challenges: readonly Challenge[]): Promise<void>;
+}
+
+/** When a certificate should be renewed by the authority's own word, in milliseconds since the epoch. RFC 9773 §4.2. */
+export interface RenewalWindow {
+  readonly startMs: number;
+  readonly endMs: number;
+  /** When to ask again. */
+  readonly askAgainMs: number;
+}
+
+/** A certificate authority: the one port between this feature and whatever speaks ACME for it. */
+export interface CertificateAuthority {
+  /**
+   * Obtains a certificate.
+   * @throws AcmeFailure
+   */
+  obtain(request: CertificateRequest, desk: ChallengeDesk): Promise<CertificateIssue>;
+  /** The suggested renewal window; null where the authority has none or does not answer. */
+  renewalWindow(chain: string): Promise<RenewalWindow | null>;
+}
+
+/** Why there is no certificate, and how long the authority wants to be left alone. */
+export class AcmeFailure extends Error {
+  /** Such as `rateLimited`: the end of the problem's type (RFC 8555 §6.7), or what went wrong on our side. */
+  readonly kind: string;
+  /** Milliseconds, from Retry-After; 0 where nothing was said. */
+  readonly retryAfterMs: number;
+
+  constructor(kind: string, message: string, retryAfterMs = 0) {
+    super(message);
+    this.kind = kind;
+    this.retryAfterMs = retryAfterMs;
+  }
+}

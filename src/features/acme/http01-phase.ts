@@ -1,0 +1,96 @@
+import { equalsBytes, latin1, TOKEN } from "../../core/ascii.ts";
+import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { METHOD_COUNT, Method } from "../../message/method.ts";
+import { type Handler, type Phase, Verdict } from "../../message/pipeline.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
+
+/** The path that challenges stand under, and the label of the requests for it. */
+export const CHALLENGE_PREFIX = "/.well-known/acme-challenge/";
+
+/** What answers challenges. */
+export interface ChallengeAnswers {
+  /** The key authorization for a token; null for one that nobody asked for. */
+  answerTo(token: string): string | null;
+}
+
+/**
+ * Answers HTTP-01 challenges before anything else has a say: no rule, limit or redirect stands between a certificate
+ * authority and its answer. Spec, "ACME HTTP-01 challenge responder"; RFC 8555 §8.3.
+ */
+export class Http01Phase implements Phase, Handler {
+  readonly name = "http01";
+  private readonly answers: ChallengeAnswers;
+  /** Stands for these requests in metrics and logs. */
+  private readonly route: Route;
+
+  /** @param routes number of routes in the routing table, which this one stands behind */
+  constructor(answers: ChallengeAnswers, routes: number) {
+    this.answers = answers;
+    this.route = challengeRoute(this, routes);
+  }
+
+  run(ex: Exchange): Verdict {
+    if (!isChallenge(ex.request)) return Verdict.Next;
+    ex.route = this.route;
+    return this.handle(ex);
+  }
+
+  handle(ex: Exchange): Verdict {
+    ex.sink.fixed(ex, this.replyTo(ex.request));
+    return Verdict.Done;
+  }
+
+  private replyTo(request: RequestHead): FixedReply {
+    if (request.method !== Method.Get && request.method !== Method.Head) return WRONG_METHOD;
+    const from = request.pathFrom + PREFIX.length;
+    if (!isToken(request.bytes, from, request.pathTo)) return INVALID_TOKEN;
+    const answer = this.answers.answerTo(request.path().slice(PREFIX.length));
+    return answer === null ? UNKNOWN_TOKEN : new FixedReply(200, [PLAIN], answer);
+  }
+}
+
+function challengeRoute(handler: Handler, index: number): Route {
+  const init = {
+    kind: RouteKind.BuiltIn,
+    label: CHALLENGE_PREFIX,
+    path: CHALLENGE_PREFIX,
+    exact: false,
+    methods: ["GET"],
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: ChunkedMode.Normalize,
+    maxBodyBytes: 0,
+    handler,
+  };
+  return new Route(init, index, new Uint8Array(METHOD_COUNT), "GET, HEAD");
+}
+
+function isChallenge({ bytes, pathFrom, pathTo }: RequestHead): boolean {
+  const end = pathFrom + PREFIX.length;
+  return end <= pathTo && equalsBytes(bytes, pathFrom, end, PREFIX);
+}
+
+function isToken(bytes: Uint8Array, from: number, to: number): boolean {
+  if (from === to || to - from > MAX_CHALLENGE_TOKEN_CHARS) return false;
+  for (let i = from; i < to; i++) {
+    if (IN_TOKEN[bytes[i]!] === 0) return false;
+  }
+  return true;
+}
+
+const PREFIX = latin1(CHALLENGE_PREFIX);
+/** 1 for a byte of the base64url alphabet. */
+const IN_TOKEN: Uint8Array = TOKEN.map((is, byte) =>
+  is === 1 && !"!#$%&'*+.^`|~".includes(String.fromCharCode(byte)) ? 1 : 0,
+);
+const PLAIN = ["Content-Type", "text/plain"] as const;
+const WRONG_METHOD = new FixedReply(405, [PLAIN, ["Allow", "GET, HEAD"]], "Method Not Allowed");
+const INVALID_TOKEN = new FixedReply(
+  400,
+  [["Content-Type", "text/plain; charset=utf-8"]],
+  "Invalid ACME Challenge Token",
+);
+const UNKNOWN_TOKEN = new FixedReply(404, [PLAIN], "Unknown ACME Challenge Token");

@@ -1,0 +1,106 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type * as acme from "acme-client";
+import { AcmeFailure } from "./certificate-authority.ts";
+
+/**
+ * Remembers what went wrong last: the problem document (RFC 7807) that an authority sent, or why it was not reached. The
+ * client's own errors carry the text of the first alone, and of the second nothing.
+ */
+export class LastProblem {
+  private readonly axios: Axios;
+  private readonly interceptor: number;
+  private last: Problem | null = null;
+
+  constructor(axios: Axios) {
+    this.axios = axios;
+    this.interceptor = axios.interceptors.response.use((response) => {
+      this.last = problemIn(response) ?? (this.last?.isFinal === true ? this.last : null);
+      return response;
+    });
+    axios.defaults.transport = { request: (options: RequestOptions, done: Answered) => this.request(options, done) };
+  }
+
+  /** Whether the last problem is one of these kinds. */
+  isAbout(...kinds: readonly string[]): boolean {
+    return this.last !== null && kinds.includes(this.last.kind);
+  }
+
+  /** Turns any error into one that says what the authority had against it. */
+  explain(error: unknown): AcmeFailure {
+    if (error instanceof AcmeFailure) return error;
+    if (this.last === null) return new AcmeFailure("failed", plain((error as Error).message ?? String(error)));
+    return new AcmeFailure(this.last.kind, plain(this.last.detail), this.last.retryAfterMs);
+  }
+
+  /** The last one has been put right. */
+  clear(): void {
+    this.last = null;
+  }
+
+  /** Listens no longer. */
+  forget(): void {
+    this.axios.interceptors.response.eject(this.interceptor);
+    this.axios.defaults.transport = undefined;
+  }
+
+  /** A request that is watched. Redirects are not followed: no directory needs them. */
+  private request(options: RequestOptions, done: Answered): ClientRequest {
+    const request = options.protocol === "http:" ? httpRequest(options, done) : httpsRequest(options, done);
+    request.on("error", (error: Error & { code?: string }) => {
+      this.last = { kind: error.code ?? "unreachable", detail: error.message, retryAfterMs: 0, isFinal: false };
+    });
+    return request;
+  }
+}
+
+type Answered = (response: IncomingMessage) => void;
+
+type Axios = (typeof acme)["axios"];
+
+/** The part of an axios response that is looked at. */
+interface Response {
+  readonly status: number;
+  readonly data: unknown;
+  readonly headers: { readonly [name: string]: unknown };
+}
+
+interface ProblemDocument {
+  readonly type?: unknown;
+  readonly detail?: unknown;
+  readonly error?: ProblemDocument;
+}
+
+interface Problem {
+  readonly kind: string;
+  readonly detail: string;
+  readonly retryAfterMs: number;
+  /** Whether an answer that comes later, of another request, leaves it as it is. */
+  readonly isFinal: boolean;
+}
+
+function problemIn({ status, data, headers }: Response): Problem | null {
+  // A refused challenge or order is a document of its own with the problem inside (RFC 8555 §7.1.6).
+  const document = (typeof data === "object" ? data : null) as ProblemDocument | null;
+  const error = document?.error ?? (status >= 400 ? (document ?? {}) : null);
+  if (error === null) return null;
+  const type = typeof error.type === "string" ? error.type : `http ${status}`;
+  const detail = typeof error.detail === "string" ? error.detail : `the directory answered ${status}`;
+  const kind = type.slice(type.lastIndexOf(":") + 1);
+  return { kind, detail, retryAfterMs: retryAfter(headers["retry-after"]), isFinal: kind !== "badNonce" };
+}
+
+/** Retry-After in milliseconds from now, as seconds or as a date; 0 where it says nothing (RFC 9110 §10.2.3). */
+export function retryAfter(value: unknown): number {
+  if (typeof value !== "string") return 0;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? 0 : Math.max(0, at - Date.now());
+}
+
+/** What came from outside, fit for one log line. */
+function plain(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ").slice(0, MAX_TEXT);
+}
+
+const MAX_TEXT = 500;

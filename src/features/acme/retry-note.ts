@@ -1,0 +1,41 @@
+import { readFileSync, rmSync } from "node:fs";
+import { writeWhole } from "./atomic-file.ts";
+import { BACK_OFF_MAX_MS } from "./renewal-rule.ts";
+
+/** What a process that comes after must know, so that a crash loop asks no more often than one process would. */
+export interface RetryNote {
+  /** In a row. */
+  readonly failures: number;
+  /** No attempt before, in milliseconds since the epoch. */
+  readonly notBeforeMs: number;
+  /** The same where the authority has asked for it; 0 where it has not. */
+  readonly askedToWaitUntilMs: number;
+}
+
+/**
+ * Reads a note.
+ * @param nowMs milliseconds since the epoch
+ * @returns null where there is none, or none that can be believed: one with a wait that nobody would have set
+ */
+export function readRetryNote(file: string, nowMs: number): RetryNote | null {
+  try {
+    const { failures, notBeforeMs, askedToWaitUntilMs } = JSON.parse(readFileSync(file, "utf8"));
+    const isCount = Number.isSafeInteger(failures) && failures > 0;
+    const isTime = (value: unknown) => typeof value === "number" && value >= 0 && value <= nowMs + BACK_OFF_MAX_MS;
+    return isCount && isTime(notBeforeMs) && isTime(askedToWaitUntilMs)
+      ? { failures, notBeforeMs, askedToWaitUntilMs }
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Writes a note, or takes it away where there was no failure. On a disk that takes nothing the note stays as it is. */
+export function writeRetryNote(file: string, note: RetryNote): void {
+  try {
+    if (note.failures === 0) rmSync(file, { force: true });
+    else writeWhole(file, `${JSON.stringify(note)}\n`);
+  } catch {
+    // The wait is kept to all the same as long as this process lives, and what matters is told of by those who order.
+  }
+}

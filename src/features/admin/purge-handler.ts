@@ -1,0 +1,99 @@
+import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { type Handler, Verdict } from "../../message/pipeline.ts";
+import type { BodySink } from "../../message/ports.ts";
+import type { AccessGuard } from "./access-guard.ts";
+import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { FOREIGN, isForeign } from "./foreign-origin.ts";
+
+/** What a purge call asks for. */
+export type PurgeCall =
+  | { readonly kind: "all" }
+  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
+
+/** Takes answers out of the cache. @returns how many */
+export type Purge = (call: PurgeCall) => number;
+
+/**
+ * `POST /internal/api/cache/purge` with `{"url"}`, `{"prefix"}` or `{"all": true}`: an absolute URL, or a path for every host.
+ * Decisions, "Cache".
+ */
+export class PurgeHandler implements Handler {
+  readonly name = "cachePurge";
+  private readonly guard: AccessGuard;
+  private readonly purge: Purge | null;
+
+  /** @param purge null where the cache is off */
+  constructor(guard: AccessGuard, purge: Purge | null) {
+    this.guard = guard;
+    this.purge = purge;
+  }
+
+  handle(ex: Exchange): Verdict {
+    if (!this.guard.admits(ex)) return Verdict.Done;
+    if (isForeign(ex.request)) ex.sink.fixed(ex, FOREIGN);
+    else if (this.purge === null) ex.sink.fixed(ex, CACHE_OFF);
+    else if (ex.request.contentLength > MAX_PURGE_CALL_BYTES) ex.sink.fixed(ex, TOO_LARGE);
+    else {
+      const body = new PurgeBody(this.purge);
+      ex.body = body;
+      if (ex.request.hasBody()) ex.sink.wantBody(ex);
+      else body.onBodyEnd(ex);
+    }
+    return Verdict.Done;
+  }
+}
+
+/** The body of one call. */
+class PurgeBody implements BodySink {
+  private readonly purge: Purge;
+  private readonly pieces: Buffer[] = [];
+  private length = 0;
+
+  constructor(purge: Purge) {
+    this.purge = purge;
+  }
+
+  onBody(_ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    this.length += to - from;
+    if (this.length <= MAX_PURGE_CALL_BYTES) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+  }
+
+  onBodyEnd(ex: Exchange): void {
+    const call = this.length > MAX_PURGE_CALL_BYTES ? null : readCall(Buffer.concat(this.pieces).toString("utf8"));
+    if (call === null) ex.sink.fixed(ex, MALFORMED);
+    else ex.sink.fixed(ex, jsonReply(200, { purged: this.purge(call) }));
+  }
+
+  onBodyFault(): void {}
+}
+
+function readCall(text: string): PurgeCall | null {
+  const asked = parsed(text);
+  if (asked === null || Object.keys(asked).length !== 1) return null;
+  if (asked.all === true) return { kind: "all" };
+  if (typeof asked.url === "string") return named("uri", asked.url);
+  return typeof asked.prefix === "string" ? named("prefix", asked.prefix) : null;
+}
+
+function named(kind: "uri" | "prefix", reference: string): PurgeCall | null {
+  if (!ASCII.test(reference)) return null;
+  if (reference.startsWith("/") && !reference.startsWith("//")) return { kind, authority: "", target: reference };
+  const match = ABSOLUTE.exec(reference);
+  return match === null ? null : { kind, authority: match[1]!, target: match[2] ?? "/" };
+}
+
+function parsed(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)(\/\S*)?$/i;
+const ASCII = /^[\x21-\x7e]+$/;
+const CACHE_OFF = jsonReply(404, errorBody(404, "the cache is off"));
+const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_PURGE_CALL_BYTES} bytes`));
+const MALFORMED = jsonReply(400, errorBody(400, 'one of {"url": "…"}, {"prefix": "…"} and {"all": true} is needed'));

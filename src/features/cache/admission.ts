@@ -1,0 +1,108 @@
+import { equalsLower, latin1 } from "../../core/ascii.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { ListTokens } from "../../proto/h1/list-tokens.ts";
+import { SlotFlag } from "../../shared/cache-memory.ts";
+import { type ResponseDirectives, responseDirectives } from "./directives.ts";
+import { freshForMs } from "./freshness.ts";
+import type { CachePolicy } from "./policy.ts";
+
+/** Under which terms an answer is stored. Times are milliseconds since the epoch. */
+export interface Terms {
+  readonly freshUntilMs: number;
+  readonly staleWhileUntilMs: number;
+  readonly staleErrorUntilMs: number;
+  /** SlotFlag bits. */
+  readonly flags: number;
+}
+
+/**
+ * Whether an answer may be stored. Spec, "Response cache": admission rules, every row of which must hold;
+ * the method was judged before.
+ * @returns null when it may not
+ */
+export function admit(request: RequestHead, reply: ReplyHead, policy: CachePolicy, nowMs: number): Terms | null {
+  const { headers, status, contentLength } = reply;
+  if (status !== 200 && status !== 301 && status !== 404) return null;
+  if (!hasStorableLength(request, reply) || contentLength === 0 || contentLength > policy.maxPayloadBytes) return null;
+  if (isStream(headers) || variesOtherwise(headers)) return null;
+  const directives = responseDirectives(headers);
+  if (directives.noCache || directives.noStore || directives.isPrivate) return null;
+  if (request.headers.find(HeaderId.Authorization) >= 0 && !directives.isPublic) return null;
+  if (status === 301 && pointsToItself(request, reply)) return null;
+  const freshMs = freshForMs(headers, directives, policy.defaultTtlMs, nowMs);
+  return freshMs > 0 ? termsOf(reply, directives, nowMs + freshMs) : null;
+}
+
+function termsOf({ headers, fromUpstream }: ReplyHead, directives: ResponseDirectives, freshUntilMs: number): Terms {
+  const hasValidator = headers.find(HeaderId.ETag) >= 0 || headers.find(HeaderId.LastModified) >= 0;
+  return {
+    freshUntilMs,
+    staleWhileUntilMs: staleUntil(freshUntilMs, directives, directives.staleWhileRevalidateS),
+    staleErrorUntilMs: staleUntil(freshUntilMs, directives, directives.staleIfErrorS),
+    flags:
+      (fromUpstream ? SlotFlag.FromUpstream : 0) |
+      (directives.isPublic ? SlotFlag.Public : 0) |
+      (hasValidator ? SlotFlag.HasValidator : 0),
+  };
+}
+
+/** RFC 5861; RFC 9111 §4.2.4: not where the origin forbids it. */
+function staleUntil(freshUntilMs: number, { neverStale }: ResponseDirectives, seconds: number): number {
+  return neverStale || seconds <= 0 ? 0 : freshUntilMs + seconds * 1000;
+}
+
+/**
+ * A body whose length was not announced is a stream; whether it is complete cannot always be known either. An answer to
+ * HEAD counts with the length that it announces.
+ */
+function hasStorableLength(request: RequestHead, reply: ReplyHead): boolean {
+  return request.method === Method.Head ? reply.lengthWithoutBody : reply.framing === Framing.Length;
+}
+
+function isStream(headers: HeaderBlock): boolean {
+  const type = headers.find(HeaderId.ContentType);
+  if (type >= 0) {
+    const from = headers.spans[type * 4 + 2]!;
+    const to = headers.spans[type * 4 + 3]!;
+    const end = from + EVENT_STREAM.length;
+    if (end <= to && equalsLower(headers.bytes, from, end, EVENT_STREAM)) return true;
+  }
+  const buffering = headers.find(HeaderId.XAccelBuffering);
+  return buffering >= 0 && headers.valueEquals(buffering, NO);
+}
+
+function variesOtherwise(headers: HeaderBlock): boolean {
+  for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
+    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    while (tokens.next()) if (!equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a redirect leads back to the same resource by another scheme. The key has no scheme: stored, it would send those
+ * round in circles who come by that scheme.
+ */
+function pointsToItself(request: RequestHead, reply: ReplyHead): boolean {
+  const location = ABSOLUTE.exec(reply.headers.valueOf(HeaderId.Location));
+  if (location === null) return false;
+  const target = request.text(request.pathFrom, request.queryTo);
+  return hostOf(location[1]!) === hostOf(request.authority()) && rooted(location[2]!) === rooted(target);
+}
+
+function hostOf(authority: string): string {
+  return authority.toLowerCase().replace(/:\d*$/, "");
+}
+
+function rooted(target: string): string {
+  return target.startsWith("/") ? target : `/${target}`;
+}
+
+const EVENT_STREAM: Uint8Array = latin1("text/event-stream");
+const NO: Uint8Array = latin1("no");
+const ACCEPT_ENCODING: Uint8Array = latin1("accept-encoding");
+const ABSOLUTE = /^https?:\/\/([^/?#]*)([^#]*)/i;

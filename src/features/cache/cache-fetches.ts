@@ -1,0 +1,107 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import { ReplyHead } from "../../message/reply-head.ts";
+import { Framing } from "../../message/request-head.ts";
+import { BlockCursor } from "../../shared/cache-blocks.ts";
+import { type FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+import type { RequestKeys } from "./request-keys.ts";
+import type { StoredAnswers } from "./stored-answers.ts";
+import { mergeHead, type StoredHeads } from "./stored-head.ts";
+import type { UnstorableKeys } from "./unstorable-keys.ts";
+
+/** What all fetches of one worker share. */
+export class CacheFetches {
+  readonly store: CacheStore;
+  readonly heads: StoredHeads;
+  readonly keys: RequestKeys;
+  readonly answers: StoredAnswers;
+  readonly clock: Clock;
+  readonly idle: IdleExchangePorts;
+  private readonly unstorable: UnstorableKeys;
+  private readonly onEnded: (fill: number) => void;
+  private readonly merged: ReplyHead = new ReplyHead();
+  private readonly cursor: BlockCursor;
+
+  /** @param onEnded hears that a fetch has ended, so that those go on who wait for it */
+  constructor(
+    parts: Pick<CacheFetches, "store" | "heads" | "keys" | "answers" | "clock" | "idle">,
+    unstorable: UnstorableKeys,
+    onEnded: (fill: number) => void,
+  ) {
+    this.store = parts.store;
+    this.heads = parts.heads;
+    this.keys = parts.keys;
+    this.answers = parts.answers;
+    this.clock = parts.clock;
+    this.idle = parts.idle;
+    this.unstorable = unstorable;
+    this.onEnded = onEnded;
+    this.cursor = new BlockCursor(this.store.memory);
+  }
+
+  /** A fetch has been committed. */
+  fetched(ex: Exchange, fill: number): void {
+    this.unstorable.remove(this.keys.of(ex));
+    this.onEnded(fill);
+  }
+
+  /** A fetch stores nothing. */
+  gaveUp(fill: number, result: FillResult): void {
+    this.store.abandon(fill, result);
+    this.onEnded(fill);
+  }
+
+  /** The answer is not one to be stored: the next requests for it need not wait for each other. */
+  noteUnstorable(ex: Exchange): void {
+    this.unstorable.add(this.keys.of(ex), this.clock.nowMs);
+  }
+
+  bodyBytesOf(slot: number): number {
+    return this.store.memory.words[this.store.memory.at(slot) + Slot.BodyBytes]!;
+  }
+
+  /** The head of a pinned entry, as it would be sent; it holds until the next is asked for. */
+  storedHead(slot: number): ReplyHead {
+    const { merged } = this;
+    const { words, times } = this.store.memory;
+    const at = this.store.memory.at(slot);
+    merged.reset();
+    this.heads.read(slot, merged.headers, 0);
+    merged.status = words[at + Slot.Status]!;
+    merged.withoutBody = words[at + Slot.BodyBytes] === 0;
+    merged.lengthWithoutBody = merged.withoutBody;
+    merged.framing = merged.withoutBody ? Framing.None : Framing.Length;
+    merged.contentLength = times[slot * SlotTime.Count + SlotTime.ContentLength]!;
+    merged.fromUpstream = (words[at + Slot.Flags]! & SlotFlag.FromUpstream) !== 0;
+    return merged;
+  }
+
+  /** Takes the fields of a 304 into a stored head. */
+  merge(head: ReplyHead, notModified: ReplyHead): void {
+    mergeHead(head.headers, notModified.headers);
+  }
+
+  /** Copies the body of a pinned entry into a fetch. */
+  copyBody(slot: number, fill: number, offset: number, bytes: number): void {
+    const { words, data } = this.store.memory;
+    const at = this.store.memory.at(slot);
+    this.cursor.seek(words[at + Slot.FirstBlock]!, this.store.keyBytesOf(slot) + words[at + Slot.HeadBytes]!);
+    for (let done = 0; done < bytes; ) {
+      const length = this.cursor.run(bytes - done);
+      this.store.write(fill, offset + done, data, this.cursor.from, this.cursor.to);
+      done += length;
+    }
+  }
+
+  /** Puts what a prebuilt reply says into `ex.reply`, so that it can be judged and stored like any other. */
+  describeFixed(ex: Exchange, { status, fields, body }: FixedReply): void {
+    const { reply } = ex;
+    reply.status = status;
+    reply.framing = Framing.Length;
+    reply.contentLength = body.length;
+    reply.headers.resetOwn();
+    for (const [name, value] of fields) reply.headers.add(name, value);
+  }
+}

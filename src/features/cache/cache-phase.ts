@@ -1,0 +1,162 @@
+import { CacheResult } from "../../message/cache-result.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderIdSet } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
+import { type CacheStore, Found } from "../../shared/cache-store.ts";
+import type { BackgroundFetches } from "./background-fetches.ts";
+import type { CacheFetches } from "./cache-fetches.ts";
+import { type RequestDirectives, requestDirectives } from "./directives.ts";
+import { FetchSink } from "./fetch-sink.ts";
+import type { CachePolicy } from "./policy.ts";
+import { NOT_STORED } from "./replies.ts";
+import type { UnstorableKeys } from "./unstorable-keys.ts";
+import type { Waiters } from "./waiters.ts";
+
+/** What the phase is made of. */
+export interface CachePhaseParts {
+  readonly fetches: CacheFetches;
+  readonly unstorable: UnstorableKeys;
+  readonly waiters: Waiters;
+  readonly background: BackgroundFetches;
+  /** By the routes' numbers; null for those whose answers are not stored. */
+  readonly policies: readonly (CachePolicy | null)[];
+  /** Names a request that no origin will see. */
+  readonly nameRequest: (ex: Exchange) => void;
+}
+
+/** Looks every GET and HEAD up in the cache, and watches over the fetching of what is not there. */
+export class CachePhase implements Phase {
+  readonly name = "cacheLookup";
+  private readonly parts: CachePhaseParts;
+  private readonly store: CacheStore;
+
+  constructor(parts: CachePhaseParts) {
+    this.parts = parts;
+    this.store = parts.fetches.store;
+  }
+
+  run(ex: Exchange): Verdict {
+    const policy = this.parts.policies[ex.route!.index] ?? null;
+    if (policy === null) return Verdict.Next;
+    const { method } = ex.request;
+    if (method !== Method.Get && method !== Method.Head) {
+      ex.cacheResult = CacheResult.OtherMethod;
+      return Verdict.Next;
+    }
+    return this.lookUp(ex, policy, true);
+  }
+
+  /** Goes on with an exchange that waited. */
+  onWaited(ex: Exchange, mayWait: boolean): void {
+    const policy = this.parts.policies[ex.route!.index]!;
+    if (this.lookUp(ex, policy, mayWait) === Verdict.Next) ex.pipeline.resume(ex);
+  }
+
+  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean): Verdict {
+    const { request } = ex;
+    const { headers } = request;
+    // A body is no part of the key. The other two conditions are the origin's business (RFC 9111 §4.3.2).
+    if (request.hasBody() || request.upgrade || headers.mayHave(ORIGINS_OWN)) {
+      ex.cacheResult = CacheResult.Bypass;
+      return Verdict.Next;
+    }
+    const directives = requestDirectives(headers);
+    if (directives.refresh) return this.refresh(ex, policy, directives);
+    const key = this.parts.fetches.keys.of(ex);
+    const isPlain = !isSelective(ex) && headers.find(HeaderId.Authorization) < 0 && !directives.onlyIfCached;
+    const { nowMs } = this.parts.fetches.clock;
+    const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
+    const found = this.store.find(key, nowMs, mayClaim);
+    if (this.store.entry >= 0 && !this.mayHave(ex, this.store.entry)) this.dropEntry();
+    else if (found === Found.Fresh) return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
+    return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && isWaiter(ex), directives.onlyIfCached);
+  }
+
+  /** Nothing fresh: the stale answer, another's fetch, or the origin. */
+  private goWithout(ex: Exchange, policy: CachePolicy, mayWait: boolean, onlyIfCached: boolean): Verdict {
+    const { entry, fill, claimed, fillGeneration } = this.store;
+    if (entry >= 0 && this.isServedStale(entry)) {
+      this.fetchAnew(ex, policy, entry);
+      return this.hit(ex, policy, entry, CacheResult.Stale);
+    }
+    if (onlyIfCached) {
+      if (entry >= 0) this.dropEntry();
+      ex.cacheResult = CacheResult.Miss;
+      ex.sink.fixed(ex, NOT_STORED);
+      return Verdict.Done;
+    }
+    if (!claimed && fill >= 0 && mayWait) {
+      if (entry >= 0) this.dropEntry();
+      this.parts.waiters.add(ex, fill, fillGeneration);
+      return Verdict.Wait;
+    }
+    ex.cacheResult = entry >= 0 ? CacheResult.Expired : CacheResult.Miss;
+    this.watch(ex, policy, claimed ? fill : -1, entry, true);
+    return Verdict.Next;
+  }
+
+  /** Spec, "Client-forced refresh". RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
+  private refresh(ex: Exchange, policy: CachePolicy, directives: RequestDirectives): Verdict {
+    ex.cacheResult = CacheResult.Refresh;
+    if (!directives.noStore) this.watch(ex, policy, -1, -1, true);
+    return Verdict.Next;
+  }
+
+  /** Lets the origin be asked in the background, where nobody asks it yet. */
+  private fetchAnew(ex: Exchange, policy: CachePolicy, entry: number): void {
+    const { fetches, background } = this.parts;
+    let { fill, claimed } = this.store;
+    if (fill < 0) {
+      fill = this.store.claim(fetches.keys.of(ex));
+      claimed = fill >= 0;
+    }
+    if (claimed) background.start(ex, policy, fill, entry);
+  }
+
+  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult): Verdict {
+    if (policy.namesRequests) this.parts.nameRequest(ex);
+    this.parts.fetches.answers.answer(ex, ex.sink, entry, result);
+    return Verdict.Done;
+  }
+
+  /** Puts a watcher between the handler and the client. */
+  private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number, mayStore: boolean): void {
+    const isConditional = stale >= 0 && !isSelective(ex) && this.parts.background.addConditions(ex.request, stale);
+    const sink = new FetchSink(this.parts.fetches, policy, ex.sink, { fill, stale, isConditional, mayStore });
+    ex.sink = sink;
+    ex.cacheUse = sink;
+  }
+
+  /** Spec, "Authentication": with Authorization only what the origin called public. */
+  private mayHave(ex: Exchange, slot: number): boolean {
+    if (ex.request.headers.find(HeaderId.Authorization) < 0) return true;
+    const { memory } = this.store;
+    return (memory.words[memory.at(slot) + Slot.Flags]! & SlotFlag.Public) !== 0;
+  }
+
+  private isServedStale(slot: number): boolean {
+    const { times } = this.store.memory;
+    return this.parts.fetches.clock.nowMs < times[slot * SlotTime.Count + SlotTime.StaleWhileUntil]!;
+  }
+
+  private dropEntry(): void {
+    this.store.unpin(this.store.entry);
+    this.store.entry = -1;
+  }
+}
+
+/** Whether the client asks for something other than the whole answer: what it gets from an origin may be no use to others. */
+function isSelective({ request: { headers } }: Exchange): boolean {
+  return headers.mayHave(SELECTING);
+}
+
+/** Whether another's answer is of use to it. */
+function isWaiter({ request }: Exchange): boolean {
+  return request.headers.find(HeaderId.Authorization) < 0;
+}
+
+const ORIGINS_OWN = new HeaderIdSet([HeaderId.IfMatch, HeaderId.IfUnmodifiedSince]);
+const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);

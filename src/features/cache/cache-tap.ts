@@ -1,0 +1,101 @@
+import { CacheResult } from "../../message/cache-result.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import type { ReplyTap } from "../../message/pipeline.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+import type { RequestKeys } from "./request-keys.ts";
+
+/** Who counts what the cache did. */
+export interface CacheCounter {
+  cachePassed(result: CacheResult): void;
+}
+
+/**
+ * Says on every answer that passed the cache what the cache did (Spec, "Response headers"; RFC 9211), lets methods that
+ * change a resource take its stored answers out, and gives back what the cache holds for an exchange when that is over.
+ */
+export class CacheTap implements ReplyTap {
+  readonly name = "cacheStore";
+  private readonly store: CacheStore;
+  private readonly keys: RequestKeys;
+  private readonly counter: CacheCounter;
+
+  constructor(store: CacheStore, keys: RequestKeys, counter: CacheCounter) {
+    this.store = store;
+    this.keys = keys;
+    this.counter = counter;
+  }
+
+  onHead(ex: Exchange): void {
+    const result = ex.cacheResult;
+    // A hit has its fields already.
+    if (result === CacheResult.None || result >= CacheResult.Stale) return;
+    const { headers, status } = ex.reply;
+    for (const id of OWN_FIELDS) {
+      for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) headers.removeAt(i);
+    }
+    ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[result]!);
+    if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
+  }
+
+  onFixed(ex: Exchange, _reply: FixedReply): void {
+    if (ex.cacheResult === CacheResult.None) return;
+    ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[ex.cacheResult]!);
+  }
+
+  onEnd(ex: Exchange): void {
+    if (ex.cacheUse !== null) ex.cacheUse.release();
+    ex.cacheUse = null;
+    if (ex.cacheResult !== CacheResult.None) this.counter.cachePassed(ex.cacheResult);
+  }
+
+  /** RFC 9111 §4.4: the resource itself, and what the answer names on the same host. */
+  private invalidate(ex: Exchange): void {
+    this.store.invalidate(this.keys.of(ex));
+    for (const id of [HeaderId.Location, HeaderId.ContentLocation]) {
+      const named = ex.reply.headers.valueOf(id);
+      if (named !== "") this.invalidateNamed(ex, named);
+    }
+  }
+
+  private invalidateNamed(ex: Exchange, reference: string): void {
+    const authority = ex.request.authority();
+    const url = URL.parse(reference, `http://${authority}${ex.request.path()}`);
+    if (url === null || url.host !== URL.parse(`${url.protocol}//${authority}`)?.host) return;
+    this.store.invalidate(this.keys.ofUri(authority.replace(/:$/, ""), url.pathname + url.search));
+  }
+}
+
+/** RFC 9110 §9.2.1. Unknown methods count as unsafe. */
+function isUnsafe({ request: { method } }: Exchange): boolean {
+  return method !== Method.Options && method !== Method.Trace;
+}
+
+function fields(status: string): ExtraFields {
+  return new ExtraFields([
+    ["X-Cache", "MISS"],
+    ["Cache-Status", status],
+  ]);
+}
+
+/** By result. */
+const FORWARDED = ["", "bypass", "method", "request", "uri-miss", "stale", "stale; fwd-status=304"] as const;
+const HIT_FIELDS = new ExtraFields([
+  ["X-Cache", "HIT"],
+  ["Cache-Status", "edge; hit"],
+]);
+const PASSED: readonly ExtraFields[] = [
+  ...FORWARDED.map((reason) => fields(`edge; fwd=${reason}`)),
+  HIT_FIELDS,
+  HIT_FIELDS,
+];
+const STORED: readonly ExtraFields[] = [
+  ...FORWARDED.map((reason) => fields(`edge; fwd=${reason}; stored`)),
+  HIT_FIELDS,
+  HIT_FIELDS,
+];
+/** What the cache says itself; an upstream's Age is not ours to pass on. Spec, "Response headers". */
+const OWN_FIELDS = [HeaderId.Age, HeaderId.XCache] as const;

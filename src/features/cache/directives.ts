@@ -1,0 +1,107 @@
+import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+
+/** What an answer's Cache-Control says. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
+export interface ResponseDirectives {
+  readonly noCache: boolean;
+  readonly noStore: boolean;
+  readonly isPrivate: boolean;
+  readonly isPublic: boolean;
+  /** Whether it must not be served stale, whatever else it says: must-revalidate, proxy-revalidate. */
+  readonly neverStale: boolean;
+  readonly sharedMaxAgeS: number;
+  readonly maxAgeS: number;
+  readonly staleWhileRevalidateS: number;
+  readonly staleIfErrorS: number;
+}
+
+/** What a request asks of the cache. RFC 9111 §5.2.1. */
+export interface RequestDirectives {
+  /** Spec, "Client-forced refresh". */
+  readonly refresh: boolean;
+  readonly noStore: boolean;
+  readonly onlyIfCached: boolean;
+}
+
+/** Reads an answer's Cache-Control fields. */
+export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
+  const index = headers.find(HeaderId.CacheControl);
+  if (index < 0) return NO_DIRECTIVES;
+  const all = directivesOf(headers, index);
+  return {
+    noCache: all.has("no-cache"),
+    noStore: all.has("no-store"),
+    isPrivate: all.has("private"),
+    isPublic: all.has("public"),
+    neverStale: all.has("must-revalidate") || all.has("proxy-revalidate"),
+    sharedMaxAgeS: secondsOf(all, "s-maxage"),
+    maxAgeS: secondsOf(all, "max-age"),
+    staleWhileRevalidateS: secondsOf(all, "stale-while-revalidate"),
+    staleIfErrorS: secondsOf(all, "stale-if-error"),
+  };
+}
+
+/** Reads a request's Cache-Control and Pragma fields. */
+export function requestDirectives(headers: HeaderBlock): RequestDirectives {
+  if (!headers.mayHave(ASKING)) return ASKS_NOTHING;
+  const index = headers.find(HeaderId.CacheControl);
+  const pragma = headers.find(HeaderId.Pragma);
+  const all = index < 0 ? NONE : directivesOf(headers, index);
+  const noStore = all.has("no-store");
+  const saysRefresh = noStore || all.has("no-cache") || secondsOf(all, "max-age") === 0;
+  return {
+    refresh: saysRefresh || (pragma >= 0 && PRAGMA_NO_CACHE.test(headers.valueText(pragma))),
+    noStore,
+    onlyIfCached: all.has("only-if-cached"),
+  };
+}
+
+/** All directives, names in lower case; of one that stands twice the smaller number counts. */
+function directivesOf(headers: HeaderBlock, first: number): ReadonlyMap<string, string> {
+  const all = new Map<string, string>();
+  for (let i = first; i >= 0; i = headers.find(HeaderId.CacheControl, i + 1)) {
+    for (const match of headers.valueText(i).matchAll(DIRECTIVE)) {
+      const name = match[1]!.toLowerCase();
+      const value = unquoted(match[2] ?? "");
+      const known = all.get(name);
+      all.set(name, known === undefined || numberOf(value) < numberOf(known) ? value : known);
+    }
+  }
+  return all;
+}
+
+function secondsOf(all: ReadonlyMap<string, string>, name: string): number {
+  const value = all.get(name);
+  return value === undefined ? -1 : numberOf(value);
+}
+
+/** RFC 9111 §4.2.1: what is no number of seconds makes the answer stale, so 0. */
+function numberOf(value: string): number {
+  return DIGITS.test(value) ? Math.min(Number(value), MAX_SECONDS) : 0;
+}
+
+function unquoted(value: string): string {
+  const text = value.trim();
+  return text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+}
+
+const ASKING = new HeaderIdSet([HeaderId.CacheControl, HeaderId.Pragma]);
+const NONE: ReadonlyMap<string, string> = new Map();
+const ASKS_NOTHING: RequestDirectives = { refresh: false, noStore: false, onlyIfCached: false };
+const NO_DIRECTIVES: ResponseDirectives = {
+  noCache: false,
+  noStore: false,
+  isPrivate: false,
+  isPublic: false,
+  neverStale: false,
+  sharedMaxAgeS: -1,
+  maxAgeS: -1,
+  staleWhileRevalidateS: -1,
+  staleIfErrorS: -1,
+};
+/** A token, perhaps with a token or a quoted string behind it: commas within quotes end nothing. */
+const DIRECTIVE = /([^\s,;="]+)(?:[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^,]*))?/g;
+const DIGITS = /^\d+$/;
+const PRAGMA_NO_CACHE = /(?:^|[,\s])no-cache(?:$|[,\s])/i;
+/** RFC 9111 §1.2.2: more than that is treated as this. */
+const MAX_SECONDS = 2 ** 31;

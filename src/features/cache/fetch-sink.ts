@@ -1,0 +1,347 @@
+import { Fault } from "../../core/fault.ts";
+import { MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
+import { CacheResult } from "../../message/cache-result.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { Method } from "../../message/method.ts";
+import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { Framing } from "../../message/request-head.ts";
+import { FillResult, SlotTime } from "../../shared/cache-memory.ts";
+import { admit, type Terms } from "./admission.ts";
+import type { CacheFetches } from "./cache-fetches.ts";
+import { isFailure, isOriginFault } from "./origin-failure.ts";
+import type { CachePolicy } from "./policy.ts";
+import { hasSameValidator } from "./selection.ts";
+import { type BodyEnd, StoredBody } from "./stored-body.ts";
+
+/**
+ *   Waiting ──head: not to be stored──▶ Passing
+ *      │ ├───head: to be stored──▶ Storing ──end──▶ Over (the client gets the rest out of the memory)
+ *      │ ├───304 to our condition──▶ Freshened ──end──▶ Over
+ *      │ └───failure, and stale may be sent──▶ Draining ──end──▶ Over (the stale answer is sent)
+ */
+const enum Stage {
+  Waiting = 0,
+  Passing,
+  Storing,
+  Freshened,
+  Draining,
+  Over,
+}
+
+/**
+ * Stands between a handler and the client's sink while an answer is fetched. An answer that may be stored is written into
+ * the shared memory as fast as the origin gives it, and goes to the client out of that memory, as fast as the client takes
+ * it: so nobody who waits for the answer waits for a slow client.
+ */
+export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
+  private readonly fetches: CacheFetches;
+  private readonly policy: CachePolicy;
+  private readonly inner: ReplySink;
+  private sender: StoredBody | null = null;
+  /** The slot of the fetch, -1 where there is none (any more). */
+  private fill: number;
+  /** An entry that is too old, pinned; -1 where there is none. */
+  private stale: number;
+  /** Whether our own conditions went with the request. */
+  private readonly isConditional: boolean;
+  /** Whether the answer may be stored, as far as the request says. */
+  private readonly mayStore: boolean;
+  private stage: Stage = Stage.Waiting;
+  private terms: Terms | null = null;
+  private fieldCount = 0;
+  private written = 0;
+  private bodyAt = 0;
+  private drained = 0;
+  /** What those hear who wait, should the exchange be over before the fetch. */
+  private outcome: FillResult = FillResult.GivenUp;
+  /** What holds the entry whose body is sent; -1 for none. */
+  private pinned = -1;
+  private origin: ReplySource;
+
+  constructor(
+    fetches: CacheFetches,
+    policy: CachePolicy,
+    inner: ReplySink,
+    begun: { fill: number; stale: number; isConditional: boolean; mayStore: boolean },
+  ) {
+    this.fetches = fetches;
+    this.policy = policy;
+    this.inner = inner;
+    this.fill = begun.fill;
+    this.stale = begun.stale;
+    this.isConditional = begun.isConditional;
+    this.mayStore = begun.mayStore;
+    this.origin = fetches.idle.source;
+  }
+
+  head(ex: Exchange): void {
+    const { status } = ex.reply;
+    if (this.stale >= 0 && status === 304 && this.takesNotModified(ex)) return;
+    if (isFailure(status) && this.maySendStale()) {
+      this.stage = Stage.Draining;
+      this.intercept(ex);
+      return;
+    }
+    const terms = this.mayStore ? admit(ex.request, ex.reply, this.policy, this.fetches.clock.nowMs) : null;
+    if (terms !== null && this.beginStoring(ex, terms)) return;
+    if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
+    this.pass(ex);
+    this.inner.head(ex);
+  }
+
+  fixed(ex: Exchange, reply: FixedReply): void {
+    if (this.mayStore && ex.request.method === Method.Get) this.storeFixed(ex, reply);
+    this.pass(ex);
+    this.inner.fixed(ex, reply);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
+    if (this.stage === Stage.Storing) {
+      const { store } = this.fetches;
+      const length = Math.min(to - from, ex.reply.contentLength - this.written);
+      store.write(this.fill, this.bodyAt + this.written, bytes, from, from + length);
+      this.written += length;
+      this.sender!.grow(ex, length);
+    } else if (this.stage === Stage.Draining) {
+      this.drained += to - from;
+      if (this.drained > MAX_STALE_DRAIN_BYTES) {
+        this.origin.onCancelled(ex);
+        this.sendStale(ex);
+      }
+    }
+    return true;
+  }
+
+  end(ex: Exchange): void {
+    if (this.stage === Stage.Passing) this.inner.end(ex);
+    else if (this.stage === Stage.Draining) this.sendStale(ex);
+    else if (this.stage === Stage.Storing) {
+      if (this.written < this.expectedBytes(ex)) this.abort(ex, Fault.UpstreamMalformed);
+      else {
+        this.commit(ex, ex.reply);
+        this.finish(ex);
+      }
+    } else if (this.stage === Stage.Freshened) this.finish(ex);
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    if (ex.state === ExchangeState.Open && isOriginFault(fault) && this.maySendStale()) {
+      this.sendStale(ex);
+      return;
+    }
+    this.stage = Stage.Over;
+    this.sender?.stop();
+    ex.cacheStored = false;
+    // A client that leaves makes way for another fetch; where the origin fails, all go on by themselves.
+    if (fault !== Fault.Cancelled) this.outcome = FillResult.NotStorable;
+    this.inner.abort(ex, fault);
+    this.release();
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    this.inner.interim(ex, status, headers);
+  }
+
+  wantBody(ex: Exchange): void {
+    this.inner.wantBody(ex);
+  }
+
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    this.pass(ex);
+    return this.inner.upgrade(ex, tunnel);
+  }
+
+  /** The client takes bytes again: they come out of the memory. */
+  onWritable(ex: Exchange): void {
+    this.sender?.onWritable(ex);
+  }
+
+  onCancelled(ex: Exchange): void {
+    this.sender?.stop();
+    this.origin.onCancelled(ex);
+  }
+
+  onBodySent(ex: Exchange): void {
+    this.dropStale();
+    this.unpin();
+    if (ex.state === ExchangeState.Finished) return;
+    ex.cacheUse = null;
+    this.inner.end(ex);
+  }
+
+  /** The exchange is over, however it ended. */
+  release(): void {
+    this.stage = Stage.Over;
+    this.sender?.stop();
+    this.endFill(this.outcome);
+    this.dropStale();
+    this.unpin();
+  }
+
+  /**
+   * A 304: what is stored holds on, under the terms of the new head. RFC 9111 §4.3.4.
+   * @returns whether it answers our own conditions, so that the client gets the stored body
+   */
+  private takesNotModified(ex: Exchange): boolean {
+    const { fetches, stale } = this;
+    const head = fetches.storedHead(stale);
+    if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
+    fetches.merge(head, ex.reply);
+    const terms = this.mayStore ? admit(ex.request, head, this.policy, fetches.clock.nowMs) : null;
+    if (terms === null) fetches.store.remove(stale);
+    else this.storeFreshened(ex, head, terms);
+    this.endFill(FillResult.NotStorable);
+    ex.cacheResult = CacheResult.Revalidated;
+    if (!this.isConditional) return false;
+    this.sendFreshened(ex, head);
+    return true;
+  }
+
+  private storeFreshened(ex: Exchange, head: ReplyHead, terms: Terms): void {
+    const { fetches, stale } = this;
+    const bodyBytes = fetches.bodyBytesOf(stale);
+    fetches.heads.encode(head, fetches.clock.dateBytes);
+    if (!this.reserve(ex, bodyBytes)) return;
+    this.terms = terms;
+    fetches.copyBody(stale, this.fill, this.bodyAt, bodyBytes);
+    this.commit(ex, head);
+    this.unpin();
+    ex.cacheStored = true;
+  }
+
+  /** The client gets the stored body below the new head. */
+  private sendFreshened(ex: Exchange, head: ReplyHead): void {
+    const { stale } = this;
+    const bodyBytes = head.withoutBody ? 0 : this.fetches.bodyBytesOf(stale);
+    this.stage = Stage.Freshened;
+    this.stale = -1;
+    this.pinned = stale;
+    ex.reply.takeOver(head);
+    this.intercept(ex);
+    this.inner.head(ex);
+    this.beginSending(stale, bodyBytes, bodyBytes).grow(ex, 0);
+  }
+
+  private beginStoring(ex: Exchange, terms: Terms): boolean {
+    const { heads, clock } = this.fetches;
+    heads.encode(ex.reply, clock.dateBytes);
+    if (!this.reserve(ex, this.expectedBytes(ex))) return false;
+    this.stage = Stage.Storing;
+    this.terms = terms;
+    ex.cacheStored = true;
+    this.intercept(ex);
+    this.inner.head(ex);
+    this.beginSending(this.fill, this.expectedBytes(ex), 0);
+    return true;
+  }
+
+  /** Makes room for what `heads` holds and a body, and writes the former. */
+  private reserve(ex: Exchange, bodyBytes: number): boolean {
+    const { store, heads, keys } = this.fetches;
+    // The slot is taken now where the fetch was not announced.
+    if (this.fill < 0) this.fill = store.claim(keys.of(ex));
+    const { fill } = this;
+    if (fill < 0 || !store.reserve(fill, keys.of(ex), heads.length, bodyBytes)) return false;
+    store.write(fill, 0, heads.bytes, 0, heads.length);
+    this.fieldCount = heads.fieldCount;
+    this.bodyAt = heads.length;
+    return true;
+  }
+
+  private commit(ex: Exchange, { status, contentLength }: ReplyHead): void {
+    const { fill, terms, fieldCount } = this;
+    const storedAtMs = this.fetches.clock.nowMs;
+    this.fill = -1;
+    this.pinned = fill;
+    this.fetches.store.commit(fill, { ...terms!, status, fieldCount, contentLength, storedAtMs });
+    this.fetches.fetched(ex, fill);
+  }
+
+  /** A prebuilt answer of the gateway's own: it is stored at once, and sent as it is. */
+  private storeFixed(ex: Exchange, reply: FixedReply): void {
+    const { heads, clock, store } = this.fetches;
+    this.fetches.describeFixed(ex, reply);
+    const terms = admit(ex.request, ex.reply, this.policy, clock.nowMs);
+    if (terms === null) return;
+    heads.encode(ex.reply, clock.dateBytes);
+    if (!this.reserve(ex, reply.body.length)) return;
+    this.terms = terms;
+    store.write(this.fill, this.bodyAt, reply.body, 0, reply.body.length);
+    this.commit(ex, ex.reply);
+    this.unpin();
+    ex.cacheStored = true;
+  }
+
+  private expectedBytes({ reply }: Exchange): number {
+    return reply.framing === Framing.Length ? reply.contentLength : 0;
+  }
+
+  /** Nothing will be stored: those who wait go on at once, and everything passes. */
+  private pass(ex: Exchange): void {
+    this.stage = Stage.Passing;
+    if (this.fill >= 0 && ex.reply.status < 500) this.fetches.noteUnstorable(ex);
+    this.endFill(FillResult.NotStorable);
+    this.dropStale();
+  }
+
+  private maySendStale(): boolean {
+    const { store, clock } = this.fetches;
+    if (this.stale < 0) return false;
+    return clock.nowMs < store.memory.times[this.stale * SlotTime.Count + SlotTime.StaleErrorUntil]!;
+  }
+
+  /** RFC 5861 §4. The origin has failed, and nothing of that has been sent. */
+  private sendStale(ex: Exchange): void {
+    const { stale } = this;
+    this.stale = -1;
+    this.stage = Stage.Over;
+    this.endFill(FillResult.NotStorable);
+    ex.deadline?.release();
+    ex.sink = this.inner;
+    ex.cacheUse = null;
+    this.fetches.answers.answer(ex, this.inner, stale, CacheResult.Stale);
+  }
+
+  /** The client's events come here from now on. */
+  private intercept(ex: Exchange): void {
+    this.origin = ex.source;
+    ex.source = this;
+  }
+
+  /** The origin is done with the exchange: the client gets the rest, and then its end. */
+  private finish(ex: Exchange): void {
+    this.stage = Stage.Over;
+    this.origin = this.fetches.idle.source;
+    ex.deadline?.release();
+    ex.source = this;
+    this.sender!.finish(ex);
+  }
+
+  private endFill(result: FillResult): void {
+    const { fill } = this;
+    if (fill < 0) return;
+    this.fill = -1;
+    this.fetches.gaveUp(fill, result);
+  }
+
+  private beginSending(slot: number, length: number, available: number): StoredBody {
+    const sender = new StoredBody(this.fetches.store, this.fetches.idle);
+    sender.begin(this.inner, slot, 0, length, available, this);
+    this.sender = sender;
+    return sender;
+  }
+
+  private dropStale(): void {
+    if (this.stale >= 0) this.fetches.store.unpin(this.stale);
+    this.stale = -1;
+  }
+
+  private unpin(): void {
+    if (this.pinned >= 0) this.fetches.store.unpin(this.pinned);
+    this.pinned = -1;
+  }
+}

@@ -1,0 +1,87 @@
+import { Byte, latin1 } from "../../core/ascii.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { CacheKey } from "../../shared/cache-key.ts";
+
+/**
+ * Makes the keys of requests. Spec, "Response cache": `<METHOD>:<authority>:<uri>`, with `:ae=<Accept-Encoding>` behind it.
+ * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
+ * object: it holds until the next is asked for.
+ */
+export class RequestKeys {
+  private readonly key: CacheKey;
+
+  /** @param seed of the cache */
+  constructor(seed: number) {
+    this.key = new CacheKey(seed);
+  }
+
+  /** The key of a GET or HEAD; for any other method, that of its resource. */
+  of({ request }: Exchange): CacheKey {
+    const { key } = this;
+    key.begin(boundOf(request));
+    addAuthority(key, request);
+    key.addByte(Byte.Nul);
+    if (request.targetTo > request.targetFrom) key.add(request.bytes, request.targetFrom, request.targetTo);
+    else key.addByte(Byte.Slash);
+    key.endUri();
+    key.addByte(request.method === Method.Head ? HEAD : GET);
+    addEncodings(key, request);
+    key.endVariant();
+    return key;
+  }
+
+  /** The key of a resource that is named by text: that of all its answers. */
+  ofUri(authority: string, target: string): CacheKey {
+    const { key } = this;
+    const bytes = latin1(`${authority.toLowerCase()}\0${target}`);
+    key.begin(bytes.length);
+    key.add(Buffer.from(bytes), 0, bytes.length);
+    key.endUri();
+    key.addByte(GET);
+    key.endVariant();
+    return key;
+  }
+}
+
+/**
+ * Host in lower case, with its port where it has one: the colons of an IPv6 literal stand in brackets and are none of the
+ * port's. Without Host it is empty.
+ */
+function addAuthority(key: CacheKey, request: RequestHead): void {
+  let { bytes, authorityFrom: from, authorityTo: to } = request;
+  if (request.hostIndex >= 0) {
+    bytes = request.headers.bytes;
+    from = request.headers.spans[request.hostIndex * 4 + 2]!;
+    to = request.headers.spans[request.hostIndex * 4 + 3]!;
+  }
+  // RFC 3986 §3.2.3: an empty port is no port.
+  if (to > from && bytes[to - 1] === Byte.Colon) to--;
+  key.addLower(bytes, from, to);
+}
+
+function addEncodings(key: CacheKey, { headers }: RequestHead): void {
+  for (let i = headers.find(HeaderId.AcceptEncoding); i >= 0; i = headers.find(HeaderId.AcceptEncoding, i + 1)) {
+    const from = headers.spans[i * 4 + 2]!;
+    const to = headers.spans[i * 4 + 3]!;
+    if (to === from) continue;
+    key.addByte(Byte.Nul);
+    key.add(headers.bytes, from, to);
+  }
+}
+
+function boundOf(request: RequestHead): number {
+  const { headers, hostIndex } = request;
+  let bound = request.targetTo - request.targetFrom + request.authorityTo - request.authorityFrom + PARTS_BOUND;
+  if (hostIndex >= 0) bound += headers.spans[hostIndex * 4 + 3]! - headers.spans[hostIndex * 4 + 2]!;
+  for (let i = headers.find(HeaderId.AcceptEncoding); i >= 0; i = headers.find(HeaderId.AcceptEncoding, i + 1)) {
+    bound += headers.spans[i * 4 + 3]! - headers.spans[i * 4 + 2]! + 1;
+  }
+  return bound;
+}
+
+const GET = 1;
+const HEAD = 2;
+const PARTS_BOUND = 16;

@@ -1,0 +1,85 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
+import { type Phase, Pipeline, type ReplyTap } from "../../message/pipeline.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+import { BackgroundFetches } from "./background-fetches.ts";
+import { CacheFetches } from "./cache-fetches.ts";
+import { CachePhase } from "./cache-phase.ts";
+import { type CacheCounter, CacheTap } from "./cache-tap.ts";
+import type { CachePolicy } from "./policy.ts";
+import { RequestKeys } from "./request-keys.ts";
+import { StoredAnswers } from "./stored-answers.ts";
+import { StoredHeads } from "./stored-head.ts";
+import { UnstorableKeys } from "./unstorable-keys.ts";
+import { Waiters, type WaitTime } from "./waiters.ts";
+
+/** What the cache needs of its worker. */
+export interface CacheServices {
+  readonly clock: Clock;
+  readonly time: WaitTime;
+  readonly idle: IdleExchangePorts;
+  readonly counter: CacheCounter;
+  /** Gives an exchange its request id, where no origin will see it. */
+  readonly nameRequest: (ex: Exchange) => void;
+  /** Hear of the end of what is fetched in the background. */
+  readonly endTaps: readonly ReplyTap[];
+}
+
+/** What is to be taken out of the cache. */
+export type PurgeOrder =
+  | { readonly kind: "all" }
+  /** All answers of one resource, or of all whose target begins so; "" as authority stands for any. */
+  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
+
+/** The response cache of one worker. Spec, "Response cache"; decisions, "Cache". */
+export class ResponseCache {
+  readonly phase: Phase;
+  readonly tap: ReplyTap;
+  private readonly store: CacheStore;
+  private readonly keys: RequestKeys;
+
+  /** @param policies by the routes' numbers; null for those whose answers are not stored */
+  constructor(store: CacheStore, policies: readonly (CachePolicy | null)[], services: CacheServices) {
+    const { clock, idle } = services;
+    const heads = new StoredHeads(store);
+    const keys = new RequestKeys(store.memory.seed);
+    const answers = new StoredAnswers(store, heads, clock, idle);
+    const unstorable = new UnstorableKeys();
+    const waiters = new Waiters(store, { onWaited: (ex, mayWait) => phase.onWaited(ex, mayWait) }, services.time);
+    const parts = { store, heads, keys, answers, clock, idle };
+    const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
+    const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
+    const { nameRequest } = services;
+    const phase = new CachePhase({ fetches, unstorable, waiters, background, policies, nameRequest });
+    this.store = store;
+    this.keys = keys;
+    this.phase = phase;
+    this.tap = new CacheTap(store, keys, services.counter);
+  }
+
+  /** Takes answers out. @returns how many */
+  purge(order: PurgeOrder): number {
+    if (order.kind === "all") return this.store.purge(() => true);
+    if (order.kind === "uri" && order.authority !== "") {
+      return this.store.invalidate(this.keys.ofUri(order.authority, order.target));
+    }
+    const authority = Buffer.from(order.authority.toLowerCase(), "latin1");
+    const target = Buffer.from(order.target, "latin1");
+    return this.store.purge((uri) => {
+      const end = uri.indexOf(0);
+      if (authority.length > 0 && !authority.equals(uri.subarray(0, end))) return false;
+      const own = uri.subarray(end + 1);
+      return order.kind === "uri" ? target.equals(own) : target.equals(own.subarray(0, target.length));
+    });
+  }
+}
+
+/** What is fetched in the background gives back what it holds. */
+const RELEASE: ReplyTap = {
+  name: "cacheRelease",
+  onHead(): void {},
+  onEnd(ex: Exchange): void {
+    ex.cacheUse?.release();
+    ex.cacheUse = null;
+  },
+};

@@ -1,0 +1,163 @@
+import type { Clock } from "../../core/clock.ts";
+import { CacheResult } from "../../message/cache-result.ts";
+import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
+import { ExchangeState } from "../../message/exchange.ts";
+import { HeaderIdSet } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import type { Held, ReplySink } from "../../message/ports.ts";
+import { Framing } from "../../message/request-head.ts";
+import { Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+import { rangeNotSatisfiable } from "./replies.ts";
+import { Selected, Selection } from "./selection.ts";
+import { type BodyEnd, StoredBody } from "./stored-body.ts";
+import { HitFields, type StoredHeads } from "./stored-head.ts";
+
+/** Answers out of entries. */
+export class StoredAnswers {
+  private readonly store: CacheStore;
+  private readonly heads: StoredHeads;
+  private readonly clock: Clock;
+  private readonly idle: IdleExchangePorts;
+  private readonly selection: Selection = new Selection();
+  private readonly free: Sending[] = [];
+
+  constructor(store: CacheStore, heads: StoredHeads, clock: Clock, idle: IdleExchangePorts) {
+    this.store = store;
+    this.heads = heads;
+    this.clock = clock;
+    this.idle = idle;
+  }
+
+  /**
+   * Answers with an entry that the caller has pinned; the pin is given back when all is sent.
+   * @param result Hit or Stale
+   */
+  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult): void {
+    const { words, times } = this.store.memory;
+    const { reply, request } = ex;
+    ex.cacheResult = result;
+    ex.source = this.idle.source;
+    const bodyBytes = words[this.store.memory.at(slot) + Slot.BodyBytes]!;
+    reply.status = words[this.store.memory.at(slot) + Slot.Status]!;
+    reply.contentLength = times[slot * SlotTime.Count + SlotTime.ContentLength]!;
+    reply.fromUpstream = (words[this.store.memory.at(slot) + Slot.Flags]! & SlotFlag.FromUpstream) !== 0;
+    reply.framing = bodyBytes === 0 ? Framing.None : Framing.Length;
+    reply.withoutBody = request.method === Method.Head;
+    reply.lengthWithoutBody = reply.withoutBody;
+    reply.trailers = null;
+    this.readHead(ex, slot, result);
+    let selected = Selected.Whole;
+    if (reply.status === 200 && isSelective(ex)) {
+      const size = request.method === Method.Get ? bodyBytes : -1;
+      selected = this.selection.select(request.headers, reply.headers, size, this.clock.nowMs);
+    }
+    const { range } = this.selection;
+    if (selected === Selected.Unsatisfiable) {
+      this.store.unpin(slot);
+      sink.fixed(ex, rangeNotSatisfiable(bodyBytes));
+    } else if (selected === Selected.Part) {
+      makePart(ex, range.from, range.to, bodyBytes);
+      this.send(ex, sink, slot, range.from, range.to);
+    } else if (selected === Selected.NotModified) {
+      makeNotModified(ex);
+      this.send(ex, sink, slot, 0, 0);
+    } else this.send(ex, sink, slot, 0, bodyBytes);
+  }
+
+  /** Keeps an object for the next answer. */
+  take(sending: Sending): void {
+    if (this.free.length < MAX_FREE_SENDINGS) this.free.push(sending);
+  }
+
+  private readHead(ex: Exchange, slot: number, result: CacheResult): void {
+    const fields = result === CacheResult.Hit ? HIT : STALE;
+    const { headers } = ex.reply;
+    const at = this.heads.read(slot, headers, fields.bound + PART_BOUND);
+    const ageMs = this.clock.nowMs - this.store.memory.times[slot * SlotTime.Count + SlotTime.StoredAt]!;
+    fields.append(headers, at, Math.max(0, Math.round(ageMs / 1000)));
+  }
+
+  private send(ex: Exchange, sink: ReplySink, slot: number, from: number, to: number): void {
+    sink.head(ex);
+    if (ex.state === ExchangeState.Finished) {
+      this.store.unpin(slot);
+      return;
+    }
+    const sending = this.free.pop() ?? new Sending(this, this.store, this.idle);
+    sending.begin(ex, sink, slot, from, to);
+  }
+}
+
+/** One answer that is being sent: it holds its entry until the client has all of it, or is gone. */
+class Sending implements Held, BodyEnd {
+  private readonly owner: StoredAnswers;
+  private readonly store: CacheStore;
+  private readonly body: StoredBody;
+  private sink: ReplySink;
+  private slot = -1;
+
+  constructor(owner: StoredAnswers, store: CacheStore, idle: IdleExchangePorts) {
+    this.owner = owner;
+    this.store = store;
+    this.body = new StoredBody(store, idle);
+    this.sink = idle.sink;
+  }
+
+  begin(ex: Exchange, sink: ReplySink, slot: number, from: number, to: number): void {
+    this.slot = slot;
+    this.sink = sink;
+    ex.cacheUse = this;
+    ex.source = this.body;
+    this.body.begin(sink, slot, from, to - from, to - from, this);
+    this.body.finish(ex);
+  }
+
+  onBodySent(ex: Exchange): void {
+    const { sink } = this;
+    if (ex.state === ExchangeState.Finished) return;
+    ex.cacheUse = null;
+    this.release();
+    sink.end(ex);
+  }
+
+  /** The exchange is over. */
+  release(): void {
+    if (this.slot < 0) return;
+    this.body.stop();
+    this.store.unpin(this.slot);
+    this.slot = -1;
+    this.owner.take(this);
+  }
+}
+
+/** Whether the request has a condition or a range. */
+function isSelective({ request: { headers } }: Exchange): boolean {
+  return headers.mayHave(SELECTING);
+}
+
+function makePart({ reply }: Exchange, from: number, to: number, size: number): void {
+  reply.status = 206;
+  reply.contentLength = to - from;
+  reply.headers.add("Content-Range", `bytes ${from}-${to - 1}/${size}`);
+}
+
+/** RFC 9110 §15.4.5: what describes a body that is not sent is left out. */
+function makeNotModified({ reply }: Exchange): void {
+  reply.status = 304;
+  reply.framing = Framing.None;
+  reply.withoutBody = true;
+  reply.lengthWithoutBody = false;
+  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding]) {
+    const index = reply.headers.find(id);
+    if (index >= 0) reply.headers.removeAt(index);
+  }
+}
+
+const HIT: HitFields = new HitFields("edge; hit");
+const STALE: HitFields = new HitFields("edge; hit; detail=stale");
+const PART_BOUND = 128;
+const MAX_FREE_SENDINGS = 256;
+
+const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);

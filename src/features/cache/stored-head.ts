@@ -1,0 +1,182 @@
+import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
+import { BlockCursor } from "../../shared/cache-blocks.ts";
+import { Slot } from "../../shared/cache-memory.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+
+/**
+ * Heads as they are stored: the fields as lines, just as HTTP/1.1 sends them, and before them a table of their lengths and
+ * identities, so that nothing is parsed again when they are sent.
+ *
+ *     a field in the table:  length of the name (2 bytes), of the value (2), HeaderId (1)
+ */
+export class StoredHeads {
+  /** What `encode` made. */
+  bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  length = 0;
+  fieldCount = 0;
+  private readonly cursor: BlockCursor;
+  private readonly store: CacheStore;
+
+  constructor(store: CacheStore) {
+    this.store = store;
+    this.cursor = new BlockCursor(store.memory);
+  }
+
+  /**
+   * Makes the stored form of a head: without what belongs to one connection, one exchange or one user (Spec, "Response
+   * headers": Set-Cookie), with its length and a date. RFC 9110 §6.6.1: who stores an answer without a date dates it.
+   * @param date the 29 bytes of the current date
+   */
+  encode(reply: ReplyHead, date: Uint8Array): void {
+    const { headers } = reply;
+    const tableBytes = (headers.count + OWN_FIELDS) * ROW_BYTES;
+    const bound = tableBytes + headers.lineBytes + OWN_BYTES;
+    if (bound > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(bound);
+    const kept: number[] = [];
+    for (let i = 0; i < headers.count; i++) if (DROP[headers.ids[i]!] === 0) kept.push(i);
+    const isDated = headers.find(HeaderId.Date) >= 0;
+    this.fieldCount = kept.length + (isDated ? 1 : 2);
+    let row = 0;
+    let at = this.fieldCount * ROW_BYTES;
+    for (const i of kept) {
+      const nameBytes = headers.spans[i * 4 + 1]! - headers.spans[i * 4]!;
+      const valueBytes = headers.spans[i * 4 + 3]! - headers.spans[i * 4 + 2]!;
+      row = this.writeRow(row, nameBytes, valueBytes, headers.ids[i]!);
+      at = copyBytes(this.bytes, at, headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!);
+      at = this.writeText(at, ": ");
+      at = copyBytes(this.bytes, at, headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+      at = this.writeText(at, "\r\n");
+    }
+    if (!isDated) {
+      row = this.writeRow(row, 4, date.length, HeaderId.Date);
+      at = this.writeText(at, "Date: ");
+      at = copyBytes(this.bytes, at, date, 0, date.length);
+      at = this.writeText(at, "\r\n");
+    }
+    const length = String(reply.contentLength);
+    this.writeRow(row, 14, length.length, HeaderId.ContentLength);
+    this.length = this.writeText(at, `Content-Length: ${length}\r\n`);
+  }
+
+  /**
+   * Reads the head of a pinned entry into a block of fields.
+   * @param room bytes that the caller will write behind it; they go at the offset that is returned
+   */
+  read(slot: number, headers: HeaderBlock, room: number): number {
+    const { words } = this.store.memory;
+    const at = this.store.memory.at(slot);
+    const length = words[at + Slot.HeadBytes]!;
+    const count = words[at + Slot.FieldCount]!;
+    const own = headers.lend(length + room);
+    this.cursor.seek(words[at + Slot.FirstBlock]!, this.store.keyBytesOf(slot));
+    this.cursor.read(own, 0, length);
+    let from = count * ROW_BYTES;
+    for (let row = 0; row < count * ROW_BYTES; row += ROW_BYTES) {
+      const nameTo = from + own[row]! + own[row + 1]! * 256;
+      const valueFrom = nameTo + 2;
+      const valueTo = valueFrom + own[row + 2]! + own[row + 3]! * 256;
+      headers.push(own[row + 4]!, from, nameTo, valueFrom, valueTo);
+      from = valueTo + 2;
+    }
+    return from;
+  }
+
+  private writeRow(row: number, nameBytes: number, valueBytes: number, id: HeaderId): number {
+    const { bytes } = this;
+    bytes[row] = nameBytes & 255;
+    bytes[row + 1] = nameBytes >>> 8;
+    bytes[row + 2] = valueBytes & 255;
+    bytes[row + 3] = valueBytes >>> 8;
+    bytes[row + 4] = id;
+    return row + ROW_BYTES;
+  }
+
+  private writeText(at: number, text: string): number {
+    return at + this.bytes.latin1Write(text, at, text.length);
+  }
+}
+
+/** The fields that a hit has beside the stored ones: what the cache did, and the age. */
+export class HitFields {
+  private readonly image: Buffer;
+  private readonly nameAt: readonly number[];
+
+  /** @param status the value of Cache-Status */
+  constructor(status: string) {
+    const lines = ["X-Cache: HIT\r\n", `Cache-Status: ${status}\r\n`, "Age: "];
+    this.image = Buffer.from(lines.join(""), "latin1");
+    this.nameAt = [0, lines[0]!.length];
+  }
+
+  /** Bytes that `append` writes at most. */
+  get bound(): number {
+    return this.image.length + MAX_AGE_DIGITS + 2;
+  }
+
+  /**
+   * Writes the fields behind those that the block has.
+   * @param at where `StoredHeads.read` ended
+   * @param ageS whole seconds
+   */
+  append(headers: HeaderBlock, at: number, ageS: number): void {
+    const own = headers.bytes as Buffer;
+    const ageAt = copyBytes(own, at, this.image, 0, this.image.length);
+    const end = writeDecimal(own, ageAt, ageS);
+    own[end] = 0x0d;
+    own[end + 1] = 0x0a;
+    const statusAt = at + this.nameAt[1]!;
+    headers.push(HeaderId.XCache, at, at + 7, at + 9, statusAt - 2);
+    headers.push(HeaderId.CacheStatus, statusAt, statusAt + 12, statusAt + 14, ageAt - 7);
+    headers.push(HeaderId.Age, ageAt - 5, ageAt - 2, ageAt, end);
+  }
+}
+
+/**
+ * Takes the fields of a 304 into a stored head: they replace those of the same name. RFC 9111 §3.2, §4.3.4: not those that
+ * describe the stored bytes.
+ */
+export function mergeHead(stored: HeaderBlock, fresh: HeaderBlock): void {
+  for (let i = 0; i < fresh.count; i++) {
+    if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
+    for (let j = stored.count - 1; j >= 0; j--) if (hasSameName(stored, j, fresh, i)) stored.removeAt(j);
+  }
+  for (let i = 0; i < fresh.count; i++) {
+    if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
+    const s = i * 4;
+    const { bytes, spans } = fresh;
+    stored.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+  }
+}
+
+function hasSameName(one: HeaderBlock, i: number, other: HeaderBlock, j: number): boolean {
+  if (one.ids[i] !== other.ids[j]) return false;
+  return one.ids[i] !== HeaderId.Other || one.nameText(i).toLowerCase() === other.nameText(j).toLowerCase();
+}
+
+/** Content-MD5 has no identity of its own. */
+function isOldDescription(headers: HeaderBlock, i: number): boolean {
+  if (headers.ids[i] !== HeaderId.Other) return false;
+  const from = headers.spans[i * 4]!;
+  const to = headers.spans[i * 4 + 1]!;
+  return to - from === 11 && sliceText(headers.bytes, from, to).toLowerCase() === "content-md5";
+}
+
+const DROP: Uint8Array = dropTable([
+  ...HOP_BY_HOP,
+  HeaderId.XRequestId,
+  HeaderId.SetCookie,
+  HeaderId.SetCookie2,
+  HeaderId.Age,
+  HeaderId.XCache,
+]);
+const KEPT: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.ContentEncoding, HeaderId.ContentRange, HeaderId.ETag]);
+const ROW_BYTES = 5;
+/** Date and Content-Length. */
+const OWN_FIELDS = 2;
+const OWN_BYTES = 128;
+const FIRST_BYTES = 2048;
+const MAX_AGE_DIGITS = 16;

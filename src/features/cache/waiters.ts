@@ -1,0 +1,115 @@
+import { Fault } from "../../core/fault.ts";
+import { CACHE_POLL_MS, CACHE_WAIT_MS } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { Held } from "../../message/ports.ts";
+import { FillResult } from "../../shared/cache-memory.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+
+/** Goes on with an exchange that waited for another's fetch. */
+export interface WaitOwner {
+  /** @param mayWait whether it may wait once more, or fetch for others */
+  onWaited(ex: Exchange, mayWait: boolean): void;
+}
+
+/** What waiting needs of its worker. */
+export interface WaitTime {
+  /** Milliseconds. */
+  now(): number;
+  /** Runs something that is not a socket event as a turn of its own. */
+  inTurn(work: () => void): void;
+  /** Hears what went wrong with one exchange. */
+  onException(error: unknown): void;
+}
+
+/**
+ * Exchanges that wait for an answer that somebody else fetches. A fetch of this worker wakes them at once; for those of
+ * others the slots are looked at every few milliseconds, as long as anybody waits.
+ */
+export class Waiters {
+  private readonly store: CacheStore;
+  private readonly owner: WaitOwner;
+  private readonly time: WaitTime;
+  private readonly waiting: Map<number, Waiter[]> = new Map();
+  private poll: ReturnType<typeof setInterval> | null = null;
+
+  constructor(store: CacheStore, owner: WaitOwner, time: WaitTime) {
+    this.store = store;
+    this.owner = owner;
+    this.time = time;
+  }
+
+  /** Lets an exchange wait for the end of a fetch. */
+  add(ex: Exchange, fill: number, generation: number): void {
+    const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS);
+    ex.cacheUse = waiter;
+    const others = this.waiting.get(fill);
+    if (others === undefined) this.waiting.set(fill, [waiter]);
+    else others.push(waiter);
+    this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
+  }
+
+  /** A fetch of this worker has ended. Whoever waited goes on when those have finished that are at work now. */
+  wake(fill: number): void {
+    if (this.waiting.has(fill)) setImmediate(() => this.time.inTurn(() => this.release(fill)));
+  }
+
+  private look(): void {
+    this.time.inTurn(() => {
+      for (const fill of [...this.waiting.keys()]) this.release(fill);
+    });
+    if (this.waiting.size > 0 || this.poll === null) return;
+    clearInterval(this.poll);
+    this.poll = null;
+  }
+
+  /** Lets those go on whose fetch has ended, and those whose time is over. */
+  private release(fill: number): void {
+    const all = this.waiting.get(fill);
+    if (all === undefined) return;
+    const left: Waiter[] = [];
+    const gone: Waiter[] = [];
+    for (const waiter of all) {
+      if (waiter.ex === null) continue;
+      const waits = this.store.isFilling(fill, waiter.generation) && waiter.untilMs > this.time.now();
+      (waits ? left : gone).push(waiter);
+    }
+    if (left.length === 0) this.waiting.delete(fill);
+    else this.waiting.set(fill, left);
+    for (const waiter of gone) this.goOn(waiter, fill);
+  }
+
+  private goOn(waiter: Waiter, fill: number): void {
+    const { ex, generation } = waiter;
+    // One that went on before may have ended it.
+    if (ex === null) return;
+    const isOver = !this.store.isFilling(fill, generation);
+    const mayWait = isOver && this.store.resultOf(fill, generation) !== FillResult.NotStorable;
+    waiter.ex = null;
+    ex.cacheUse = null;
+    try {
+      this.owner.onWaited(ex, mayWait);
+    } catch (error) {
+      // The others must not wait on its account.
+      this.time.onException(error);
+      ex.sink.abort(ex, Fault.InternalError);
+    }
+  }
+}
+
+/** One exchange that waits. */
+class Waiter implements Held {
+  ex: Exchange | null;
+  readonly generation: number;
+  readonly untilMs: number;
+
+  constructor(ex: Exchange, generation: number, untilMs: number) {
+    this.ex = ex;
+    this.generation = generation;
+    this.untilMs = untilMs;
+  }
+
+  /** The exchange is over: the client has left. */
+  release(): void {
+    this.ex = null;
+  }
+}

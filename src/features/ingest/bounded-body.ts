@@ -1,0 +1,30 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
+import { BufferedBody } from "./buffered-body.ts";
+
+/**
+ * Spec, "Sidecar mode", body bounding 2 and 3: the body of a mutating request is read whole, up to the limit, before the
+ * upstream hears of the request; then it goes on with its exact Content-Length. What is declared beyond the limit has been
+ * refused by the body limit before.
+ */
+export class BoundedBodyPhase implements Phase {
+  readonly name = "boundedBody";
+  readonly concernsBody = true;
+  private readonly budget: BodyBudget;
+
+  constructor(budget: BodyBudget) {
+    this.budget = budget;
+  }
+
+  run(ex: Exchange): Verdict {
+    const { method } = ex.request;
+    if (method === Method.Get || method === Method.Head) return Verdict.Next;
+    const body = new BufferedBody(ex, this.budget);
+    ex.held = body;
+    ex.body = body;
+    ex.sink.wantBody(ex);
+    return Verdict.Wait;
+  }
+}

@@ -1,0 +1,87 @@
+import { type PathPattern, SegmentKind } from "../../core/path-pattern.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { decodeOnce } from "../../proto/target/percent-decoding.ts";
+import type { RouteGroup } from "./route-group.ts";
+import { RouteNode } from "./route-node.ts";
+
+/**
+ * Routes with path patterns, as a tree of segments. Where several take a path, a literal segment wins over a variable
+ * one, from the left on; a pattern whose routes lack the method is passed over, so that no route hides another.
+ */
+export class PatternTable {
+  private readonly root: PatternNode = new PatternNode();
+  private hasVerbs = false;
+
+  /** The place for the routes of a pattern, made now if it is new. */
+  nodeOf(pattern: PathPattern): RouteNode {
+    let node = this.root;
+    for (const { kind, text } of pattern.segments) node = node.childFor(kind, text);
+    this.hasVerbs ||= pattern.verb !== "";
+    let routes = node.byVerb.get(pattern.verb);
+    if (routes === undefined) {
+      routes = new RouteNode(new Uint8Array(0), pattern.segments.length);
+      node.byVerb.set(pattern.verb, routes);
+    }
+    return routes;
+  }
+
+  /**
+   * The routes for a path.
+   * @param path raw or sanitised: escapes are decoded a segment at a time, so that an encoded slash ends none
+   * @param method a Method, or ANY_METHOD
+   */
+  find(path: string, head: RequestHead, method: number): RouteGroup | null {
+    const segments = path.slice(1).split("/");
+    const last = segments.at(-1)!;
+    const colon = this.hasVerbs ? last.lastIndexOf(":") : -1;
+    if (colon >= 0) {
+      segments[segments.length - 1] = last.slice(0, colon);
+      const found = findIn(this.root, segments, 0, { verb: last.slice(colon + 1), head, method });
+      if (found !== null) return found;
+      segments[segments.length - 1] = last;
+    }
+    return findIn(this.root, segments, 0, { verb: "", head, method });
+  }
+}
+
+class PatternNode {
+  readonly literals: Map<string, PatternNode> = new Map();
+  one: PatternNode | null = null;
+  rest: PatternNode | null = null;
+  readonly byVerb: Map<string, RouteNode> = new Map();
+
+  childFor(kind: SegmentKind, text: string): PatternNode {
+    if (kind === SegmentKind.One) {
+      this.one ??= new PatternNode();
+      return this.one;
+    }
+    if (kind === SegmentKind.Rest) {
+      this.rest ??= new PatternNode();
+      return this.rest;
+    }
+    const child = this.literals.get(text) ?? new PatternNode();
+    this.literals.set(text, child);
+    return child;
+  }
+}
+
+interface Wanted {
+  readonly verb: string;
+  readonly head: RequestHead;
+  readonly method: number;
+}
+
+/** It visits no node twice, whatever the path. */
+function findIn(node: PatternNode, segments: readonly string[], at: number, wanted: Wanted): RouteGroup | null {
+  if (at === segments.length) return groupAt(node, wanted) ?? (node.rest === null ? null : groupAt(node.rest, wanted));
+  const segment = segments[at]!;
+  const literal = node.literals.get(segment.includes("%") ? decodeOnce(segment) : segment);
+  const found = literal === undefined ? null : findIn(literal, segments, at + 1, wanted);
+  if (found !== null) return found;
+  const other = node.one === null || segment === "" ? null : findIn(node.one, segments, at + 1, wanted);
+  return other ?? (node.rest === null ? null : groupAt(node.rest, wanted));
+}
+
+function groupAt(node: PatternNode, { verb, head, method }: Wanted): RouteGroup | null {
+  return node.byVerb.get(verb)?.groupFor(head, method) ?? null;
+}

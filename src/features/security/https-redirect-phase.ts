@@ -1,0 +1,52 @@
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { RouteKind } from "../../message/route.ts";
+
+/**
+ * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
+ * answer as always, for those who watch it; so do ACME challenges, which others than the gateway may answer. A client that a
+ * trusted proxy took over TLS is where it should be.
+ */
+export class HttpsRedirectPhase implements Phase {
+  readonly name = "httpsRedirect";
+  /** What stands behind the host's name. */
+  private readonly port: string;
+
+  /** @param port the port that clients reach TLS at */
+  constructor(port: number) {
+    this.port = port === HTTPS_PORT ? "" : `:${port}`;
+  }
+
+  run(ex: Exchange): Verdict {
+    if (ex.client.tls || this.isExempt(ex)) return Verdict.Next;
+    const { request } = ex;
+    const host = request.authority().replace(PORT, "");
+    if (host === "") {
+      ex.sink.abort(ex, Fault.MissingHost);
+      return Verdict.Done;
+    }
+    const query = request.queryTo > request.pathTo ? request.target().slice(request.pathTo - request.targetFrom) : "";
+    const location = `https://${host}${this.port}${request.path()}${query.split("#", 1)[0]}`;
+    const isRead = request.method === Method.Get || request.method === Method.Head;
+    // RFC 9110 §15.4.9: 308 keeps method and body; clients of old know 301 alone.
+    ex.sink.fixed(ex, new FixedReply(isRead ? 301 : 308, [["Location", location]], ""));
+    return Verdict.Done;
+  }
+
+  private isExempt({ route, request, fromTrustedProxy }: Exchange): boolean {
+    if (route !== null && route.kind === RouteKind.BuiltIn) return true;
+    if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
+    const path = request.path();
+    return path.startsWith(CHALLENGES) || !path.startsWith("/");
+  }
+}
+
+const HTTPS_PORT = 443;
+/** RFC 8555 §8.3. */
+const CHALLENGES = "/.well-known/acme-challenge/";
+/** The port at the end of an authority, behind a name, an IPv4 address or an IPv6 address in brackets. */
+const PORT = /:\d*$/;

@@ -1,0 +1,30 @@
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { ReplyTap } from "../../message/pipeline.ts";
+import { Framing } from "../../message/request-head.ts";
+
+/** Who writes what an operator should know. */
+export interface WarningListener {
+  onWarning(message: string, method: string, path: string, limitBytes: number): void;
+}
+
+/** Spec, "Sidecar mode", body bounding 4: each 413 leaves a warning that names method, path and limit. */
+export class BodyWarningTap implements ReplyTap {
+  readonly name = "bodyWarning";
+  private readonly listener: WarningListener;
+
+  constructor(listener: WarningListener) {
+    this.listener = listener;
+  }
+
+  onHead(_ex: Exchange): void {}
+
+  onEnd(ex: Exchange): void {
+    if (ex.fault !== Fault.BodyTooLarge) return;
+    const { request, maxBodyBytes } = ex;
+    const what = request.framing === Framing.Length ? "declared Content-Length exceeds" : "request body exceeds";
+    const method = request.methodText();
+    const path = request.path();
+    this.listener.onWarning(`${method} ${path}: ${what} ${maxBodyBytes} bytes`, method, path, maxBodyBytes);
+  }
+}

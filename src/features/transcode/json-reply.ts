@@ -1,0 +1,44 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import { Method } from "../../message/method.ts";
+import { Framing } from "../../message/request-head.ts";
+
+/** The body of an error. Decisions, "Transcoder". @param details JSON texts */
+export function errorJson(status: GrpcStatus, details: readonly string[]): string {
+  return `{"code":${status.code},"message":${JSON.stringify(status.message)},"details":[${details.join(",")}]}`;
+}
+
+/**
+ * Puts the head of an answer into `ex.reply`.
+ * @param length of the body in bytes; -1 where it is not known
+ * @returns whether a body may follow
+ */
+export function prepareHead(
+  ex: Exchange,
+  status: number,
+  contentType: string,
+  length: number,
+  metadata: GrpcMetadata,
+): boolean {
+  const { reply } = ex;
+  const isHead = ex.request.method === Method.Head;
+  reply.status = status;
+  reply.headers.resetOwn();
+  reply.headers.add("Content-Type", contentType);
+  for (const [name, value] of metadata) if (passes(name, value)) reply.headers.add(name, value);
+  reply.framing = isHead ? Framing.None : length < 0 ? Framing.Chunked : Framing.Length;
+  reply.contentLength = Math.max(0, length);
+  reply.lengthWithoutBody = isHead && length >= 0;
+  reply.withoutBody = isHead;
+  return !isHead;
+}
+
+/** Metadata of an answer reach the client as fields, but for those that speak of the call or of the connection. */
+function passes(name: string, value: string): boolean {
+  return !RESERVED.test(name) && NAME.test(name) && VALUE.test(value);
+}
+
+const RESERVED =
+  /^(grpc-.*|content-(type|length|encoding)|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|date|server|via|x-request-id|accept-encoding)$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/;

@@ -1,0 +1,18 @@
+import type { GrpcStatus } from "../../message/grpc-upstream.ts";
+import type { RequestInput } from "./request-input.ts";
+
+/** Turns what REST says into messages of one gRPC method, and its messages into JSON. */
+export interface MethodCodec {
+  readonly contentType: string;
+  /** Whether the method answers with a stream; null where that is not known. */
+  readonly isStreaming: boolean | null;
+  /** The request message. @throws BadInput where the input does not fit */
+  encode(input: RequestInput): Uint8Array;
+  /** The JSON text of an answer's message. @throws UndecodableReply */
+  decode(message: Uint8Array): string;
+  /** The `details` of a status as JSON texts. */
+  details(status: GrpcStatus): readonly string[];
+}
+
+/** An answer's message is none of the method. */
+export class UndecodableReply extends Error {}

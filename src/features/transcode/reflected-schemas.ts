@@ -1,0 +1,80 @@
+import { Fault } from "../../core/fault.ts";
+import { MAX_SCHEMA_WAITERS, NO_SCHEMA_MS, SCHEMA_RETRY_MS } from "../../core/limits.ts";
+import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
+import { type Reflected, Reflection, type ReflectionServices } from "./reflection.ts";
+
+/** Who wants to know what an upstream tells of a service. */
+export interface SchemaWaiter {
+  onSchema(result: Reflected): void;
+}
+
+interface Entry {
+  /** null while the upstream is being asked. */
+  result: Reflected | null;
+  /** When it was found out, on the turn's clock. */
+  sinceMs: number;
+  waiters: SchemaWaiter[];
+}
+
+/**
+ * What one upstream has told of its services by reflection. Whoever asks first waits for the answer, and others with him;
+ * it is kept until a call is answered with UNIMPLEMENTED. Decisions, "Transcoder".
+ */
+export class ReflectedSchemas {
+  private readonly upstream: GrpcUpstream;
+  private readonly services: ReflectionServices;
+  private readonly entries: Map<string, Entry> = new Map();
+
+  constructor(upstream: GrpcUpstream, services: ReflectionServices) {
+    this.upstream = upstream;
+    this.services = services;
+  }
+
+  /**
+   * What is known of a service.
+   * @param waiter hears it later where nothing is known yet
+   * @returns null where the waiter waits
+   */
+  lookUp(service: string, waiter: SchemaWaiter): Reflected | null {
+    let entry = this.entries.get(service);
+    if (entry === undefined || this.isStale(entry)) {
+      entry = { result: null, sinceMs: 0, waiters: [] };
+      this.entries.set(service, entry);
+      this.ask(service, entry);
+    }
+    if (entry.result !== null) return entry.result;
+    if (entry.waiters.length >= MAX_SCHEMA_WAITERS) return { kind: "fault", fault: Fault.BuffersFull };
+    entry.waiters.push(waiter);
+    return null;
+  }
+
+  /** The waiter has given up. */
+  leave(service: string, waiter: SchemaWaiter): void {
+    const entry = this.entries.get(service);
+    if (entry !== undefined) entry.waiters = entry.waiters.filter((one) => one !== waiter);
+  }
+
+  /** A call was answered with UNIMPLEMENTED: the upstream may be another by now. */
+  doubt(service: string): void {
+    const entry = this.entries.get(service);
+    if (entry === undefined || entry.result === null) return;
+    if (this.services.turn.nowMs - entry.sinceMs > SCHEMA_RETRY_MS) this.entries.delete(service);
+  }
+
+  private isStale({ result, sinceMs }: Entry): boolean {
+    if (result === null || result.kind === "schema") return false;
+    const lasts = result.kind === "none" ? (result.lasting ? NO_SCHEMA_MS : SCHEMA_RETRY_MS) : 0;
+    return this.services.turn.nowMs - sinceMs >= lasts;
+  }
+
+  private ask(service: string, entry: Entry): void {
+    const settle = (result: Reflected): void => {
+      entry.result = result;
+      entry.sinceMs = this.services.turn.nowMs;
+      const { waiters } = entry;
+      entry.waiters = [];
+      for (const waiter of waiters) waiter.onSchema(result);
+    };
+    new Reflection(this.upstream, service, this.services, settle).start();
+  }
+}

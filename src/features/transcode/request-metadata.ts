@@ -1,0 +1,84 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { GrpcMetadata } from "../../message/grpc-upstream.ts";
+import { HeaderId } from "../../message/header-id.ts";
+
+/**
+ * The client's header fields as metadata of a call, and the gateway's own. Spec, "REST-to-gRPC transcoding": hop-by-hop
+ * fields and what Connection names are removed, everything else is preserved; TE is the gateway's.
+ */
+export function requestMetadata(ex: Exchange): GrpcMetadata {
+  const { headers } = ex.request;
+  const metadata: [string, string][] = [];
+  const via: string[] = [];
+  for (let i = 0; i < headers.count; i++) {
+    const id = headers.ids[i]!;
+    if (id === HeaderId.Via) via.push(headers.valueText(i));
+    if (DROPPED[id] === 1) continue;
+    const name = headers.nameText(i).toLowerCase();
+    // What begins with grpc- is the protocol's own. gRPC over HTTP/2, "Custom-Metadata".
+    if (!name.startsWith("grpc-")) metadata.push([name, headers.valueText(i)]);
+  }
+  metadata.push(["x-request-id", ex.reply.requestId()], ...forwardedFields(ex));
+  metadata.push(["via", [...via, "1.1 edge"].join(", ")]);
+  return metadata;
+}
+
+/** Decisions, "Sent upstream on every route". */
+function forwardedFields(ex: Exchange): [string, string][] {
+  const { client, request, fromTrustedProxy } = ex;
+  const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedFor) : [];
+  const proto = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
+  return [
+    ["x-forwarded-for", [...told, client.address].join(", ")],
+    ["x-real-ip", ex.clientIp],
+    ["x-forwarded-proto", proto === "http" || proto === "https" ? proto : client.tls ? "https" : "http"],
+    ["x-forwarded-host", request.authority()],
+    ...(client.identity === null ? [] : [clientCertificate(client.certificateLine)]),
+  ];
+}
+
+/** Name and value of the line. */
+function clientCertificate(line: string): [string, string] {
+  return ["x-forwarded-client-cert", line.slice(line.indexOf(" ") + 1).trimEnd()];
+}
+
+function valuesOf(ex: Exchange, id: HeaderId): string[] {
+  const { headers } = ex.request;
+  const values: string[] = [];
+  for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
+    if (headers.valueText(i) !== "") values.push(headers.valueText(i));
+  }
+  return values;
+}
+
+/** 1 for what is removed, what speaks of the REST message alone, and what the gateway writes itself. */
+const DROPPED: Uint8Array = new Uint8Array(256);
+for (const id of [
+  HeaderId.Host,
+  HeaderId.Connection,
+  HeaderId.KeepAlive,
+  HeaderId.Upgrade,
+  HeaderId.ProxyConnection,
+  HeaderId.TransferEncoding,
+  HeaderId.ProxyAuthenticate,
+  HeaderId.ProxyAuthorization,
+  HeaderId.Trailer,
+  HeaderId.Trailers,
+  HeaderId.NamedByConnection,
+  HeaderId.Te,
+  HeaderId.Http2Settings,
+  HeaderId.Expect,
+  HeaderId.ContentLength,
+  HeaderId.ContentType,
+  HeaderId.ContentEncoding,
+  HeaderId.AcceptEncoding,
+  HeaderId.XForwardedFor,
+  HeaderId.XForwardedProto,
+  HeaderId.XForwardedHost,
+  HeaderId.XForwardedClientCert,
+  HeaderId.XRealIp,
+  HeaderId.XRequestId,
+  HeaderId.Via,
+]) {
+  DROPPED[id] = 1;
+}

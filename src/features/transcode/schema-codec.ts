@@ -1,0 +1,167 @@
+import {
+  type DescField,
+  type DescMethod,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Registry,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import type { GrpcStatus } from "../../message/grpc-upstream.ts";
+import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
+import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-text.ts";
+import { fieldOf, fieldPath } from "../../proto/grpc/schema.ts";
+import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { BadInput, type RequestInput } from "./request-input.ts";
+import { detailsOf } from "./status-details.ts";
+
+/** Which parts of the messages the bodies are. google/api/http.proto: `body` and `response_body`. */
+export interface BodyFields {
+  /** `*` for the whole message, a field's name, or "" where the body is not looked at. */
+  readonly body: string;
+  /** A field of the answer, or "" for the whole of it. */
+  readonly responseBody: string;
+}
+
+/** Proto3 JSON in front of one method whose schema is known. Path over JSON body over query. Decisions, "Transcoder". */
+export class SchemaCodec implements MethodCodec {
+  readonly contentType = "application/grpc";
+  readonly isStreaming: boolean;
+  private readonly method: DescMethod;
+  private readonly registry: Registry;
+  private readonly bodies: BodyFields;
+  private readonly responseField: DescField | undefined;
+
+  constructor(method: DescMethod, registry: Registry, bodies: BodyFields) {
+    this.method = method;
+    this.registry = registry;
+    this.bodies = bodies;
+    this.isStreaming = method.methodKind === "server_streaming";
+    this.responseField = bodies.responseBody === "" ? undefined : fieldOf(method.output, bodies.responseBody);
+  }
+
+  encode(input: RequestInput): Uint8Array {
+    const { input: type } = this.method;
+    try {
+      return toBinary(type, fromJson(type, this.jsonOf(input), { registry: this.registry }));
+    } catch (error) {
+      if (error instanceof BadInput) throw error;
+      throw new BadInput(error instanceof Error ? error.message : "the request does not fit the method");
+    }
+  }
+
+  decode(bytes: Uint8Array): string {
+    const { output } = this.method;
+    let message: Message;
+    try {
+      message = fromBinary(output, bytes);
+    } catch {
+      throw new UndecodableReply("the reply is no message of its type");
+    }
+    const json = toJson(output, message, { registry: this.registry });
+    if (this.responseField === undefined) return JSON.stringify(json);
+    return JSON.stringify((json as JsonObject)[this.responseField.jsonName] ?? emptyValue(this.responseField));
+  }
+
+  details(status: GrpcStatus): readonly string[] {
+    return detailsOf(status, this.registry);
+  }
+
+  private jsonOf({ path, query, body }: RequestInput): JsonValue {
+    const overlaid = path.length + query.length > 0;
+    if (body !== undefined && this.bodies.body === "*" && !isJsonObject(body)) {
+      // Some messages are written as another JSON value, google.protobuf.Value for one.
+      if (!overlaid) return body;
+      throw new BadInput("the body must be a JSON object");
+    }
+    const tree = this.treeOf(body);
+    for (const [name, values] of grouped(query)) this.place(tree, name, values, false);
+    for (const [name, value] of path) this.place(tree, name, [value], true);
+    return tree;
+  }
+
+  private treeOf(body: JsonValue | undefined): JsonTree {
+    const tree = emptyTree();
+    if (body === undefined || this.bodies.body === "") return tree;
+    if (this.bodies.body === "*") return Object.assign(tree, body) as JsonTree;
+    tree[fieldOf(this.method.input, this.bodies.body)!.jsonName] = body;
+    return tree;
+  }
+
+  /** Puts a text where its field stands. @param overwrites whether it wins over what is there */
+  private place(tree: JsonTree, name: string, values: readonly string[], overwrites: boolean): void {
+    const fields = fieldPath(this.method.input, name);
+    if (typeof fields === "string")
+      throw new BadInput(`${this.method.input.typeName} has no field ${JSON.stringify(fields)}`);
+    const last = fields.at(-1)!;
+    let holder: JsonTree | null = tree;
+    for (const field of fields.slice(0, -1)) {
+      holder = innerTree(holder, field);
+      if (holder === null) return;
+    }
+    if (last.fieldKind === "map") placeEntry(holder, last, name, values, overwrites);
+    else if (overwrites || keyOf(holder, last) === null) setField(holder, last, jsonFor(last, name, values));
+  }
+}
+
+function jsonFor(field: DescField, name: string, values: readonly string[]): JsonValue {
+  if (!takesText(field)) throw new BadInput(`${name} cannot be given as a text`);
+  if (field.fieldKind === "list") return values.map((value) => jsonOfText(field, value));
+  if (values.length > 1) throw new BadInput(`${name} stands more than once and is no list`);
+  return jsonOfText(field, values[0]!);
+}
+
+/** `labels.env=prod` for a map field. */
+function placeEntry(
+  holder: JsonTree,
+  field: DescField,
+  name: string,
+  values: readonly string[],
+  overwrites: boolean,
+): void {
+  const key = name.slice(name.lastIndexOf(".") + 1);
+  const entries = innerTree(holder, field);
+  if (entries === null || (!overwrites && Object.hasOwn(entries, key))) return;
+  if (name.split(".").length < 2 || values.length > 1) throw new BadInput(`${name} is a map: give ${name}.key once`);
+  entries[key] = jsonOfText(field, values[0]!);
+}
+
+/** The object in a field; null where the body has put something else there, which is refused when it is read. */
+function innerTree(holder: JsonTree, field: DescField): JsonTree | null {
+  const key = keyOf(holder, field) ?? field.jsonName;
+  const found = Object.hasOwn(holder, key) ? holder[key] : undefined;
+  if (found !== undefined && found !== null && !isJsonObject(found)) return null;
+  const inner = Object.assign(emptyTree(), found) as JsonTree;
+  holder[key] = inner;
+  return inner;
+}
+
+/** The name under which a field stands in an object; null where it does not. */
+function keyOf(holder: JsonTree, field: DescField): string | null {
+  if (Object.hasOwn(holder, field.jsonName)) return field.jsonName;
+  return Object.hasOwn(holder, field.name) ? field.name : null;
+}
+
+function setField(holder: JsonTree, field: DescField, value: JsonValue): void {
+  delete holder[field.name];
+  holder[field.jsonName] = value;
+}
+
+function grouped(query: RequestInput["query"]): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const [name, value] of query) {
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [value]);
+    else group.push(value);
+  }
+  return groups;
+}
+
+/** What stands for a field that an answer leaves out because it is empty. */
+function emptyValue(field: DescField): JsonValue {
+  if (field.fieldKind === "list") return [];
+  return field.fieldKind === "map" || field.fieldKind === "message" ? {} : null;
+}

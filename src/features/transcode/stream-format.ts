@@ -1,0 +1,57 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-id.ts";
+
+/** How a stream of messages is written. Decisions, "Transcoder". */
+export interface StreamFormat {
+  readonly contentType: string;
+  readonly opening: string;
+  /** @param isFirst whether nothing stands before it */
+  record(json: string, isFirst: boolean): string;
+  /** Behind the last record of a stream that ended well. */
+  readonly closing: string;
+  /** The last record of a stream that did not, or null where the format has none: then the answer is cut. */
+  error(json: string): string | null;
+}
+
+const JSON_ARRAY: StreamFormat = {
+  contentType: "application/json",
+  opening: "[",
+  record: (json, isFirst) => (isFirst ? json : `,${json}`),
+  closing: "]",
+  error: () => null,
+};
+
+const NDJSON: StreamFormat = {
+  contentType: "application/x-ndjson",
+  opening: "",
+  record: (json) => `${json}\n`,
+  closing: "",
+  error: (json) => `{"error":${json}}\n`,
+};
+
+const EVENTS: StreamFormat = {
+  contentType: "text/event-stream",
+  opening: "",
+  record: (json) => `data: ${json}\n\n`,
+  closing: "",
+  error: (json) => `event: error\ndata: ${json}\n\n`,
+};
+
+/** The format that the client's Accept asks for; a JSON array where it asks for none of the others. */
+export function streamFormatOf(ex: Exchange): StreamFormat {
+  const { headers } = ex.request;
+  let accept = "";
+  for (let i = headers.find(HeaderId.Accept); i >= 0; i = headers.find(HeaderId.Accept, i + 1)) {
+    accept += `${headers.valueText(i).toLowerCase()},`;
+  }
+  const types = accept.split(",").map((part) => part.split(";", 1)[0]!.trim());
+  if (types.includes("text/event-stream")) return EVENTS;
+  return types.some((type) => NDJSON_TYPES.includes(type)) ? NDJSON : JSON_ARRAY;
+}
+
+/** Whether a format is asked for that only streams have. */
+export function isStreamOnly(format: StreamFormat): boolean {
+  return format !== JSON_ARRAY;
+}
+
+const NDJSON_TYPES: readonly string[] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];

@@ -1,0 +1,250 @@
+import { Fault } from "../../core/fault.ts";
+import { type TimerHolder, TimerNode } from "../../core/timer-wheel.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import type { ReplySource } from "../../message/ports.ts";
+import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
+import type { CodecResult, CodecWaiter } from "./codec-source.ts";
+import { errorJson, prepareHead } from "./json-reply.ts";
+import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { BadInput, type RequestInput } from "./request-input.ts";
+import { requestMetadata } from "./request-metadata.ts";
+import { isStreamOnly, type StreamFormat, streamFormatOf } from "./stream-format.ts";
+import type { TranscodeHandler } from "./transcode-handler.ts";
+
+/**
+ * One REST request on its way through a gRPC method.
+ *
+ *   Waiting (for the schema) ──▶ Calling ──one message, status──▶ answered
+ *                                   └──messages──▶ Streaming ──status──▶ ended
+ *
+ * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
+ */
+export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerHolder {
+  private ex: Exchange | null;
+  private readonly handler: TranscodeHandler;
+  private readonly input: RequestInput;
+  private readonly format: StreamFormat;
+  private readonly timer: TimerNode = new TimerNode(this);
+  private readonly startedMs: number;
+  private codec: MethodCodec | null = null;
+  private call: GrpcCall | null = null;
+  private metadata: GrpcMetadata = [];
+  /** The message that waits for the status, where the answer is one message. */
+  private message: Uint8Array | null = null;
+  private isStreaming = false;
+  private records = 0;
+  private isCounted = false;
+
+  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput) {
+    this.ex = ex;
+    this.handler = handler;
+    this.input = input;
+    this.format = streamFormatOf(ex);
+    this.startedMs = handler.services.turn.nowMs;
+  }
+
+  start(): void {
+    const { services, settings, codecs } = this.handler;
+    this.ex!.source = this;
+    services.wheel.arm(this.timer, this.startedMs + settings.timeoutMs);
+    const result = codecs.codec(this);
+    if (result !== null) this.onCodec(result);
+  }
+
+  onCodec(result: CodecResult): void {
+    const { ex, handler } = this;
+    if (ex === null) return;
+    if (result.kind === "fault") return this.abort(result.fault);
+    if (result.kind === "status") return this.refuse(result.status);
+    this.codec = result.codec;
+    let message: Uint8Array;
+    try {
+      message = result.codec.encode(this.input);
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+      return this.refuse({ code: GrpcCode.InvalidArgument, message: error.message, details: null });
+    }
+    const timeoutMs = handler.settings.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
+    ex.upstreamLabel = handler.upstream.label;
+    const { contentType } = result.codec;
+    const request = {
+      path: handler.settings.grpcMethod,
+      contentType,
+      metadata: requestMetadata(ex),
+      message,
+      timeoutMs,
+    };
+    const call = handler.upstream.call(request, this);
+    // It may have failed at once.
+    if (this.ex === null) call.cancel();
+    else this.call = call;
+  }
+
+  onMetadata(metadata: GrpcMetadata): void {
+    this.metadata = metadata;
+  }
+
+  onMessage(message: Uint8Array): void {
+    const streams = this.codec!.isStreaming ?? (this.isStreaming || this.message !== null || isStreamOnly(this.format));
+    if (!streams) {
+      if (this.message !== null) this.abort(Fault.UpstreamMalformed);
+      this.message = message;
+      return;
+    }
+    if (!this.isStreaming) this.startStream();
+    if (this.message !== null) this.writeMessage(this.message);
+    this.message = null;
+    this.writeMessage(message);
+  }
+
+  onEnd(status: GrpcStatus): void {
+    const { ex } = this;
+    if (ex === null) return;
+    this.call = null;
+    this.count(httpStatusOf(status.code));
+    if (status.code === GrpcCode.Unimplemented) this.handler.codecs.onUnimplemented();
+    if (this.isStreaming) this.endStream(status);
+    else if (status.code !== GrpcCode.Ok) this.refuse(status);
+    else if (this.codec!.isStreaming === true || (this.message === null && isStreamOnly(this.format))) {
+      this.startStream();
+      this.endStream(status);
+    } else this.answer();
+  }
+
+  onFailure(fault: Fault): void {
+    this.call = null;
+    this.abort(fault);
+  }
+
+  onWritable(): void {
+    this.call?.resume();
+  }
+
+  onCancelled(): void {
+    this.count(CLIENT_CLOSED_STATUS);
+    this.leave();
+  }
+
+  /** The deadline. */
+  onTimer(): void {
+    const { ex } = this;
+    if (ex === null) return;
+    this.count(httpStatusOf(GrpcCode.DeadlineExceeded));
+    if (ex.state === ExchangeState.Replying) this.abort(Fault.UpstreamTimeout);
+    else this.refuse({ code: GrpcCode.DeadlineExceeded, message: "deadline exceeded", details: null });
+  }
+
+  // ── one message ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  private answer(): void {
+    const json = this.message === null ? "{}" : this.decoded(this.message);
+    if (json !== null) this.give(200, json);
+  }
+
+  private refuse(status: GrpcStatus): void {
+    this.give(httpStatusOf(status.code), errorJson(status, this.codec?.details(status) ?? []));
+  }
+
+  private give(status: number, json: string): void {
+    const ex = this.leave();
+    if (ex === null) return;
+    const body = Buffer.from(json, "utf8");
+    // The answer is complete as it is given: nobody needs to hear of the client any more.
+    ex.source = NOBODY;
+    const withBody = prepareHead(ex, status, "application/json", body.length, this.metadata);
+    ex.sink.head(ex);
+    if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
+    if (isOpen(ex)) ex.sink.end(ex);
+  }
+
+  // ── many ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private startStream(): void {
+    const { ex } = this;
+    if (ex === null) return;
+    this.isStreaming = true;
+    const { contentType, opening } = this.format;
+    const withBody = prepareHead(ex, 200, contentType, -1, this.metadata);
+    ex.sink.head(ex);
+    if (!withBody) this.endReply();
+    else if (opening !== "") this.write(opening);
+  }
+
+  private writeMessage(message: Uint8Array): void {
+    const json = this.ex === null ? null : this.decoded(message);
+    if (json !== null) this.write(this.format.record(json, this.records++ === 0));
+  }
+
+  private endStream(status: GrpcStatus): void {
+    if (this.ex === null) return;
+    const last =
+      status.code === GrpcCode.Ok
+        ? this.format.closing
+        : this.format.error(errorJson(status, this.codec!.details(status)));
+    // Decisions, "Failures": never a clean end of a short body.
+    if (last === null) return this.abort(Fault.UpstreamUnavailable);
+    if (last !== "") this.write(last);
+    this.endReply();
+  }
+
+  private write(text: string): void {
+    const { ex } = this;
+    if (ex === null) return;
+    const bytes = Buffer.from(text, "utf8");
+    if (!ex.sink.body(ex, bytes, 0, bytes.length)) this.call?.pause();
+  }
+
+  private endReply(): void {
+    const ex = this.leave();
+    if (ex !== null) ex.sink.end(ex);
+  }
+
+  // ── both ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** @returns null where the message cannot be written as JSON; then the exchange is over */
+  private decoded(message: Uint8Array): string | null {
+    try {
+      return this.codec!.decode(message);
+    } catch (error) {
+      if (error instanceof UndecodableReply || this.isStreaming) this.abort(Fault.UpstreamMalformed);
+      else this.refuse({ code: GrpcCode.Internal, message: "the reply cannot be written as JSON", details: null });
+      return null;
+    }
+  }
+
+  private abort(fault: Fault): void {
+    this.count(FAULT_STATUS);
+    const ex = this.leave();
+    if (ex !== null) ex.sink.abort(ex, fault);
+  }
+
+  /** Both sides are done with each other. @returns the exchange, the first time */
+  private leave(): Exchange | null {
+    const { ex, call, handler } = this;
+    this.ex = null;
+    this.call = null;
+    if (ex === null) return null;
+    handler.services.wheel.remove(this.timer);
+    if (this.codec === null) handler.codecs.leave(this);
+    call?.cancel();
+    return ex;
+  }
+
+  private count(status: number): void {
+    const { ex, handler } = this;
+    if (this.isCounted || ex === null || this.codec === null) return;
+    this.isCounted = true;
+    ex.upstreamMs = handler.services.turn.nowMs - this.startedMs;
+    handler.services.tally.upstreamAnswered(handler.upstream.label, status, ex.upstreamMs);
+  }
+}
+
+function isOpen(ex: Exchange): boolean {
+  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
+}
+
+const NOBODY: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
+/** An attempt that the client did not wait for; nginx's word for it. */
+const CLIENT_CLOSED_STATUS = 499;
+const FAULT_STATUS = 502;

@@ -1,0 +1,54 @@
+import type { Fault } from "../core/fault.ts";
+
+/** How a call ended. */
+export interface GrpcStatus {
+  readonly code: number;
+  /** Percent-decoded. */
+  readonly message: string;
+  /** `grpc-status-details-bin`, decoded: a serialised google.rpc.Status; null where there is none. */
+  readonly details: Uint8Array | null;
+}
+
+/** Header fields of a call: lower-case names, one entry a field. */
+export type GrpcMetadata = readonly (readonly [name: string, value: string])[];
+
+/** One call with one request message. */
+export interface GrpcRequest {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  /** `application/grpc`, or with a suffix such as `+json`. */
+  readonly contentType: string;
+  readonly metadata: GrpcMetadata;
+  /** Not framed yet. */
+  readonly message: Uint8Array;
+  /** What is left of the deadline, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Who hears of a call. After `onEnd` or `onFailure` nothing more comes. */
+export interface GrpcListener {
+  /** The first fields of the answer. */
+  onMetadata(metadata: GrpcMetadata): void;
+  /** A message of the answer; its bytes stay unchanged. */
+  onMessage(message: Uint8Array): void;
+  /** The upstream has said how the call ended. */
+  onEnd(status: GrpcStatus): void;
+  /** There is no answer, or no whole one. */
+  onFailure(fault: Fault): void;
+}
+
+/** A call under way. */
+export interface GrpcCall {
+  /** No message comes after this, but for those that are being handed over. */
+  pause(): void;
+  resume(): void;
+  /** Gives the call up: the upstream is told, the listener is not. */
+  cancel(): void;
+}
+
+/** One origin that speaks gRPC. */
+export interface GrpcUpstream {
+  /** The origin, as logs and metrics name it. */
+  readonly label: string;
+  call(request: GrpcRequest, listener: GrpcListener): GrpcCall;
+}

@@ -1,0 +1,6 @@
+/** The error codes of HTTP/3 that streams are reset with. RFC 9114 §8.1. */
+export const enum H3Error {
+  InternalError = 0x102,
+  RequestRejected = 0x10b,
+  RequestCancelled = 0x10c,
+}

@@ -1,0 +1,160 @@
+import { createPrivateKey } from "node:crypto";
+import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
+import { H3Error } from "./h3-error.ts";
+
+export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
+
+/** A certificate as the runtime's QUIC takes it. */
+export interface QuicIdentity {
+  /** PEM, leaf first. */
+  readonly chain: string;
+  /** PEM. */
+  readonly key: string;
+}
+
+/** How to listen. */
+export interface QuicInit {
+  readonly host: string;
+  /** UDP port. */
+  readonly port: number;
+  /** By lower-case name, wildcards included; `*` is the default and must be there. */
+  readonly identities: ReadonlyMap<string, QuicIdentity>;
+  /** PEM certificates of the authorities that client certificates must lead to; null asks for none. */
+  readonly clientAuthorities: readonly string[] | null;
+  readonly limits: QuicLimits;
+  readonly onSession: (session: QuicSession) => void;
+}
+
+/** Bounds of what clients may make the endpoint hold. */
+export interface QuicLimits {
+  readonly idleTimeoutMs: number;
+  readonly handshakeTimeoutMs: number;
+  /** Bytes of a head's names and values. */
+  readonly maxHeadBytes: number;
+  readonly maxFields: number;
+  readonly maxStreams: number;
+  readonly maxSessions: number;
+  readonly maxSessionsPerHost: number;
+  /** Bytes of request bodies that a client may send ahead, a stream and a session. */
+  readonly streamWindowBytes: number;
+  readonly sessionWindowBytes: number;
+}
+
+/** The longest name and value that QPACK gives, with what the runtime may count beside them. */
+const LONGEST_FIELD_BYTES = 2 * 65_536;
+const TRAILER_POLL_MS = 2;
+/** The way to know when a writer takes bytes again. */
+const DRAINABLE = Symbol.for("Stream.drainableProtocol");
+
+/**
+ * Listens for HTTP/3 with the runtime's QUIC, which is loaded when it is first wanted.
+ * @throws when the runtime has none, when the port cannot be had, or a certificate cannot be used
+ */
+export async function listenQuic(init: QuicInit): Promise<QuicEndpoint> {
+  const quic = await loadQuic();
+  const { limits } = init;
+  const endpoint = await quic.listen((session) => init.onSession(session), {
+    endpoint: {
+      // Typed as an object that only the library makes; this is what it reads of it.
+      address: { address: init.host, port: init.port, family: init.host.includes(":") ? "ipv6" : "ipv4" } as never,
+      maxConnectionsTotal: limits.maxSessions,
+      maxConnectionsPerHost: limits.maxSessionsPerHost,
+    },
+    alpn: ["h3"],
+    sni: sniOf(init.identities),
+    ...(init.clientAuthorities === null
+      ? {}
+      : { verifyClient: true, ca: init.clientAuthorities.map((pem) => Buffer.from(pem)) }),
+    enableEarlyData: false,
+    handshakeTimeout: limits.handshakeTimeoutMs,
+    // The runtime drops what is beyond its limits without a word, and goes on with smaller fields. Its own decoder takes
+    // no field beyond 64 KiB, so that whatever it drops here belongs to a head that is too large for us as well.
+    application: {
+      maxHeaderLength: limits.maxHeadBytes + LONGEST_FIELD_BYTES,
+      maxHeaderPairs: limits.maxFields * 2,
+    },
+    transportParams: {
+      maxIdleTimeout: Math.ceil(limits.idleTimeoutMs / 1000),
+      initialMaxStreamsBidi: limits.maxStreams,
+      initialMaxStreamDataBidiRemote: limits.streamWindowBytes,
+      initialMaxData: limits.sessionWindowBytes,
+    },
+  });
+  endpoint.closed.catch(() => {});
+  // A port that is taken does not reject.
+  if (endpoint.address === undefined) {
+    endpoint.destroy();
+    throw Object.assign(new Error(`UDP port ${init.port} of ${init.host} is in use`), { code: "EADDRINUSE" });
+  }
+  return endpoint;
+}
+
+/** Takes other certificates for the handshakes that begin from now on. @throws when one cannot be used */
+export function useIdentities(endpoint: QuicEndpoint, identities: ReadonlyMap<string, QuicIdentity>): void {
+  endpoint.setSNIContexts(sniOf(identities), { replace: true });
+}
+
+/**
+ * Writes what the stream takes now; the bytes are copied.
+ * @returns whether it took them; if not, wait for `writable`
+ * @throws when the stream is gone
+ */
+export function writeNow(stream: QuicStream, bytes: Uint8Array): boolean {
+  return stream.writer.writeSync(bytes) as unknown as boolean;
+}
+
+/** Resolves when the stream takes bytes again, with false when it never will. */
+export function writable(stream: QuicStream): Promise<boolean> {
+  const writer = stream.writer as unknown as { [DRAINABLE](): Promise<boolean> | null };
+  return writer[DRAINABLE]() ?? Promise.resolve(false);
+}
+
+/**
+ * Ends a stream with trailers, when all that was written before has left. Ended any earlier, the runtime now and then sends
+ * them as the end of the body, one time in seven with megabytes before them; it says nothing when all has left.
+ * @param patienceMs the stream is reset when the client takes longer for what it still has to take
+ */
+export async function endWithTrailers(stream: QuicStream, trailers: object, patienceMs: number): Promise<void> {
+  const writer = stream.writer as unknown as { readonly desiredSize: number | null; endSync(): number };
+  const until = performance.now() + patienceMs;
+  try {
+    while (writer.desiredSize !== null && writer.desiredSize < stream.highWaterMark && performance.now() < until) {
+      await Bun.sleep(TRAILER_POLL_MS);
+    }
+    await Bun.sleep(TRAILER_POLL_MS);
+    if (writer.desiredSize === null || stream.destroyed) return;
+    if (writer.desiredSize < stream.highWaterMark) stream.destroy(undefined, { code: H3Error.RequestCancelled });
+    else {
+      stream.onwanttrailers = () => void stream.sendTrailers(trailers as never);
+      writer.endSync();
+    }
+  } catch {
+    // The client is gone.
+  }
+}
+
+async function loadQuic(): Promise<typeof import("node:quic")> {
+  const { emitWarning } = process;
+  // That the module is new is no news to whoever has switched it on.
+  process.emitWarning = () => {};
+  try {
+    return await import("node:quic");
+  } catch {
+    throw new Error("this build of the runtime has no QUIC");
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function sniOf(identities: ReadonlyMap<string, QuicIdentity>) {
+  const made = new Map<QuicIdentity, { keys: ReturnType<typeof createPrivateKey>[]; certs: Buffer[] }>();
+  const entryOf = (identity: QuicIdentity) => {
+    let entry = made.get(identity);
+    if (entry === undefined) {
+      entry = { keys: [createPrivateKey(identity.key)], certs: [Buffer.from(identity.chain)] };
+      made.set(identity, entry);
+    }
+    return entry;
+  };
+  return Object.fromEntries([...identities].map(([name, identity]) => [name, entryOf(identity)]));
+}

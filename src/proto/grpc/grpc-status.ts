@@ -1,0 +1,98 @@
+import type { GrpcStatus } from "../../message/grpc-upstream.ts";
+
+/** Status codes of gRPC as the gateway uses them. */
+export const enum GrpcCode {
+  Ok = 0,
+  Cancelled,
+  Unknown,
+  InvalidArgument,
+  DeadlineExceeded,
+  NotFound,
+  AlreadyExists,
+  PermissionDenied,
+  ResourceExhausted,
+  FailedPrecondition,
+  Aborted,
+  OutOfRange,
+  Unimplemented,
+  Internal,
+  Unavailable,
+  DataLoss,
+  Unauthenticated,
+}
+
+/** HTTP statuses by gRPC status. Decisions, "Transcoder". */
+const HTTP_STATUSES: readonly number[] = [
+  200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401,
+];
+
+/** The HTTP status for a gRPC status; 500 for one that is not known. */
+export function httpStatusOf(code: number): number {
+  return HTTP_STATUSES[code] ?? 500;
+}
+
+/** The gRPC status that an HTTP status other than 200 stands for where no grpc-status came. */
+export function codeOfHttpStatus(status: number): GrpcCode {
+  switch (status) {
+    case 400:
+      return GrpcCode.Internal;
+    case 401:
+      return GrpcCode.Unauthenticated;
+    case 403:
+      return GrpcCode.PermissionDenied;
+    case 404:
+      return GrpcCode.Unimplemented;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return GrpcCode.Unavailable;
+    default:
+      return GrpcCode.Unknown;
+  }
+}
+
+/** Reads one field of a header or trailer section; undefined where it is not there. */
+export type FieldReader = (name: string) => string | undefined;
+
+/** The status that headers or trailers tell; null where they hold no grpc-status. */
+export function readStatus(field: FieldReader): GrpcStatus | null {
+  const text = field("grpc-status");
+  if (text === undefined) return null;
+  // What is no number is no status either. gRPC over HTTP/2, "Responses".
+  const code = /^\d{1,9}$/.test(text.trim()) ? Number(text) : GrpcCode.Unknown;
+  return {
+    code,
+    message: decodeMessage(field("grpc-message") ?? ""),
+    details: decodeBinary(field("grpc-status-details-bin")),
+  };
+}
+
+/**
+ * Decodes `grpc-message`: percent-encoded UTF-8. What is not well encoded stays as it is, since a message must never be
+ * lost over its spelling (gRPC over HTTP/2, "Percent-Encoded").
+ */
+export function decodeMessage(text: string): string {
+  if (!text.includes("%")) return Buffer.from(text, "latin1").toString("utf8");
+  const bytes = Buffer.alloc(text.length);
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    const hex = text[at] === "%" ? text.slice(at + 1, at + 3) : "";
+    const isEscape = /^[0-9A-Fa-f]{2}$/.test(hex);
+    bytes[length++] = isEscape ? Number.parseInt(hex, 16) : text.charCodeAt(at);
+    if (isEscape) at += 2;
+  }
+  return bytes.toString("utf8", 0, length);
+}
+
+/** `grpc-timeout` for a number of milliseconds: at most eight digits and a unit. */
+export function timeoutText(milliseconds: number): string {
+  const whole = Math.max(1, Math.ceil(milliseconds));
+  return whole <= 99_999_999 ? `${whole}m` : `${Math.min(99_999_999, Math.ceil(whole / 1000))}S`;
+}
+
+/** Base64, with or without padding; null for anything else, and where there is none. */
+function decodeBinary(text: string | undefined): Uint8Array | null {
+  if (text === undefined || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return null;
+  return Buffer.from(text, "base64");
+}

@@ -1,0 +1,43 @@
+import { Byte } from "../../core/ascii.ts";
+import { copyBytes } from "../../core/bytes.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import type { LineBuffer } from "../hpack/line-buffer.ts";
+
+/**
+ * Makes one Cookie field of several, as they must be for whoever does not speak HTTP/2. RFC 9113 §8.2.3.
+ * @param lines holds the fields of `headers`, with nothing but other lines behind them
+ */
+export function joinCookies(lines: LineBuffer, headers: HeaderBlock): void {
+  const first = headers.find(HeaderId.Cookie);
+  if (first < 0 || headers.find(HeaderId.Cookie, first + 1) < 0) return;
+  const { spans } = headers;
+  let length = LINE_EXTRA;
+  for (let i = first; i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
+    length += spans[i * 4 + 3]! - spans[i * 4 + 2]! + SEPARATOR_BYTES;
+  }
+  const out = lines.reserve(length);
+  headers.bytes = out;
+  const nameFrom = lines.end;
+  const nameTo = copyBytes(out, nameFrom, out, spans[first * 4]!, spans[first * 4 + 1]!);
+  out[nameTo] = Byte.Colon;
+  out[nameTo + 1] = Byte.Space;
+  const valueFrom = nameTo + 2;
+  let at = valueFrom;
+  for (let i = first; i >= 0; i = headers.find(HeaderId.Cookie, i)) {
+    if (at > valueFrom) {
+      out[at++] = Byte.Semicolon;
+      out[at++] = Byte.Space;
+    }
+    at = copyBytes(out, at, out, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+    headers.removeAt(i);
+  }
+  out[at] = Byte.Cr;
+  out[at + 1] = Byte.Lf;
+  lines.end = at + 2;
+  headers.push(HeaderId.Cookie, nameFrom, nameTo, valueFrom, at);
+}
+
+/** The name, colon, space, CR and LF. */
+const LINE_EXTRA = 16;
+const SEPARATOR_BYTES = 2;

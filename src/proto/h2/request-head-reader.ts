@@ -1,0 +1,219 @@
+import { Byte, latin1, TOKEN } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method, methodOf } from "../../message/method.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { describeRefused } from "../h1/refused-head.ts";
+import { judgeRequest } from "../h1/request-rules.ts";
+import { locateTarget, sameAuthority, TARGET_CLASS } from "../h1/request-target.ts";
+import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
+import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
+import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";
+import { HOST_NAME_BYTES, type LineBuffer } from "../hpack/line-buffer.ts";
+import { joinCookies } from "./cookie-fields.ts";
+
+/** What a server says of the heads that it takes. */
+export interface HeadRules {
+  /** Names and values, and 32 bytes a field. RFC 9113 §6.5.2, SETTINGS_MAX_HEADER_LIST_SIZE. */
+  readonly maxListBytes: number;
+  /** RFC 9113 §8.3 against VECTOR-08: whether unknown pseudo-headers are refused; else they are dropped. */
+  readonly refusesUnknownPseudo: boolean;
+  /** RFC 8441: whether `:protocol` may stand beside CONNECT. */
+  readonly allowsConnectProtocol: boolean;
+}
+
+/**
+ * Reads a request's head out of a header block, into the form that HTTP/1.1 heads have. RFC 9113 §8.2, §8.3; decisions,
+ * "HTTP/2". Nothing that would not be well formed in HTTP/1.1 gets into a HeaderBlock.
+ */
+export class RequestHeadReader {
+  /** Whether the block could not be decoded, and the connection with it. */
+  isBroken = false;
+  /** Whether the head asks for a tunnel with `:protocol` (RFC 8441); its value is `bytes[protocolFrom, protocolTo)`. */
+  protocolFrom = 0;
+  protocolTo = 0;
+  private readonly rules: HeadRules;
+  private schemeFrom = 0;
+  private schemeTo = 0;
+  private sawRegular = false;
+  private hasAuthority = false;
+
+  constructor(rules: HeadRules) {
+    this.rules = rules;
+  }
+
+  /**
+   * Decodes all of a block that `decoder` has begun.
+   * @param lines holds the head from here on
+   * @param isEnd whether the request ends with it
+   * @returns Fault.None, or why the request is refused; what was found stands in `head` even then
+   */
+  read(decoder: FieldSource, lines: LineBuffer, head: RequestHead, isEnd: boolean): Fault {
+    this.begin();
+    lines.reset();
+    head.reset(lines.bytes);
+    head.major = 2;
+    let fault = Fault.None;
+    let listBytes = 0;
+    for (;;) {
+      const event = decoder.next(lines);
+      if (event === FieldEvent.Done) break;
+      if (event === FieldEvent.Failed) {
+        this.isBroken = true;
+        return Fault.BadFieldName;
+      }
+      listBytes += decoder.nameTo - decoder.nameFrom + decoder.valueTo - decoder.valueFrom + ENTRY_OVERHEAD;
+      // A refused head is decoded to its end all the same, since the tables go on: one field over the other.
+      if (fault !== Fault.None) continue;
+      fault = listBytes > this.rules.maxListBytes ? Fault.HeadTooLarge : this.take(decoder, lines, head);
+    }
+    head.bytes = lines.bytes;
+    head.headers.bytes = lines.bytes;
+    if (fault === Fault.None) fault = this.judge(lines, head, isEnd);
+    if (fault !== Fault.None) describeRefused(head);
+    return fault;
+  }
+
+  private begin(): void {
+    this.isBroken = false;
+    this.protocolFrom = 0;
+    this.protocolTo = 0;
+    this.schemeFrom = 0;
+    this.schemeTo = 0;
+    this.sawRegular = false;
+    this.hasAuthority = false;
+  }
+
+  private take(field: FieldSource, lines: LineBuffer, head: RequestHead): Fault {
+    const kind = kindOf(field.tag);
+    if (kind === FieldKind.Regular) return this.takeRegular(field, lines, head);
+    if (kind === FieldKind.BadName) return Fault.BadFieldName;
+    if (kind === FieldKind.BadValue) return Fault.BadFieldValue;
+    if (kind === FieldKind.ConnectionSpecific) return Fault.ConnectionField;
+    return this.sawRegular ? Fault.BadPseudoHeader : this.takePseudo(kind, field, lines, head);
+  }
+
+  private takeRegular(field: FieldSource, lines: LineBuffer, head: RequestHead): Fault {
+    const { nameFrom, nameTo, valueFrom, valueTo } = field;
+    const { headers } = head;
+    const id = idOf(field.tag);
+    this.sawRegular = true;
+    if (valueTo - nameFrom > MAX_HEADER_LINE_BYTES) return Fault.HeaderLineTooLong;
+    if (headers.count === MAX_FIELDS) return Fault.TooManyFields;
+    if (id === HeaderId.Host && this.hasAuthority) {
+      // RFC 9113 §8.3.1: both may stand there, and then they name the same. `:authority` always is the first field.
+      const { spans } = headers;
+      const isSame = sameAuthority(lines.bytes, valueFrom, valueTo, lines.bytes, spans[2]!, spans[3]!);
+      return isSame ? Fault.None : Fault.AuthorityMismatch;
+    }
+    headers.push(id, nameFrom, nameTo, valueFrom, valueTo);
+    lines.end = valueTo + 2;
+    return Fault.None;
+  }
+
+  private takePseudo(kind: FieldKind, field: FieldSource, lines: LineBuffer, head: RequestHead): Fault {
+    const { valueFrom, valueTo } = field;
+    switch (kind) {
+      case FieldKind.Method:
+        if (head.methodTo > 0) return Fault.BadPseudoHeader;
+        head.methodFrom = valueFrom;
+        head.methodTo = valueTo;
+        // At once, not when all fields are there: a refused HEAD is answered without a body, too.
+        head.method = methodOf(lines.bytes, valueFrom, valueTo);
+        break;
+      case FieldKind.Path:
+        if (head.targetTo > 0) return Fault.BadPseudoHeader;
+        head.targetFrom = valueFrom;
+        head.targetTo = valueTo;
+        break;
+      case FieldKind.Scheme:
+        if (this.schemeTo > 0) return Fault.BadPseudoHeader;
+        this.schemeFrom = valueFrom;
+        this.schemeTo = valueTo;
+        break;
+      case FieldKind.Authority:
+        if (this.hasAuthority) return Fault.BadPseudoHeader;
+        this.hasAuthority = true;
+        head.headers.push(HeaderId.Host, 0, HOST_NAME_BYTES, valueFrom, valueTo);
+        break;
+      case FieldKind.Protocol:
+        // It means something beside CONNECT alone, which may come behind it.
+        if (!this.rules.allowsConnectProtocol || this.protocolTo > 0) return this.dropped();
+        this.protocolFrom = valueFrom;
+        this.protocolTo = valueTo;
+        break;
+      // RFC 9113 §8.3: one that is defined for answers is no unknown one.
+      case FieldKind.Status:
+        return Fault.BadPseudoHeader;
+      default:
+        return this.dropped();
+    }
+    lines.end = valueTo + 2;
+    return Fault.None;
+  }
+
+  /** Spec, "HTTP framing enforcement at the edge", VECTOR-08: forwarded without them. */
+  private dropped(): Fault {
+    return this.rules.refusesUnknownPseudo ? Fault.BadPseudoHeader : Fault.None;
+  }
+
+  private judge(lines: LineBuffer, head: RequestHead, isEnd: boolean): Fault {
+    if (head.methodTo === head.methodFrom) return Fault.BadPseudoHeader;
+    for (let i = head.methodFrom; i < head.methodTo; i++) if (TOKEN[lines.bytes[i]!] !== 1) return Fault.BadMethod;
+    if (this.protocolTo > 0 && head.method !== Method.Connect) {
+      if (this.rules.refusesUnknownPseudo) return Fault.BadPseudoHeader;
+      this.protocolTo = 0;
+    }
+    const targetFault = this.judgeTarget(lines, head);
+    if (targetFault !== Fault.None) return targetFault;
+    joinCookies(lines, head.headers);
+    head.bytes = lines.bytes;
+    const fault = judgeRequest(head);
+    if (fault !== Fault.None) return fault;
+    if (this.protocolTo > 0) return head.framing === Framing.None ? Fault.None : Fault.LengthMismatch;
+    if (isEnd) return head.contentLength > 0 ? Fault.LengthMismatch : Fault.None;
+    // A body whose length is not declared is what a chunked one is in HTTP/1.1.
+    if (head.headers.find(HeaderId.ContentLength) < 0) head.framing = Framing.Chunked;
+    return Fault.None;
+  }
+
+  /** RFC 9113 §8.3.1, and §8.5 for CONNECT. The target keeps its bytes as they came. */
+  private judgeTarget(lines: LineBuffer, head: RequestHead): Fault {
+    const { bytes } = lines;
+    if (head.method === Method.Connect && this.protocolTo === 0) {
+      if (this.schemeTo > 0 || head.targetTo > 0 || !this.hasAuthority) return Fault.BadPseudoHeader;
+      head.targetFrom = head.headers.spans[2]!;
+      head.targetTo = head.headers.spans[3]!;
+      return locateTarget(bytes, head);
+    }
+    if (this.protocolTo > 0 && !this.hasAuthority) return Fault.BadPseudoHeader;
+    if (!this.isHttpScheme(bytes) || head.targetTo === head.targetFrom) return Fault.BadPseudoHeader;
+    if (head.targetTo - head.targetFrom > MAX_REQUEST_LINE_BYTES) return Fault.RequestLineTooLong;
+    let flags = 0;
+    let previous = 0;
+    for (let at = head.targetFrom; at < head.targetTo; at++) {
+      const bits = TARGET_CLASS[bytes[at]!]!;
+      if (bits === 0) return Fault.BadTarget;
+      // As in the parser of HTTP/1.1: bit 3 (Slash) of two neighbours, moved up to bit 7 (DoubleSlash).
+      flags |= bits | ((bits & previous & 8) << 4);
+      previous = bits;
+    }
+    head.targetFlags = flags;
+    // RFC 8441 §4: the target of an extended CONNECT is a path like any other.
+    if (this.protocolTo > 0) head.method = Method.Get;
+    const isPath = bytes[head.targetFrom] === Byte.Slash;
+    if (!isPath && (head.method !== Method.Options || bytes[head.targetFrom] !== Byte.Star)) return Fault.BadTarget;
+    return locateTarget(bytes, head);
+  }
+
+  private isHttpScheme(bytes: Uint8Array): boolean {
+    const { schemeFrom, schemeTo } = this;
+    const length = schemeTo - schemeFrom;
+    if (length !== 4 && length !== 5) return false;
+    for (let i = 0; i < length; i++) if ((bytes[schemeFrom + i]! | 0x20) !== HTTPS[i]) return false;
+    return true;
+  }
+}
+
+const HTTPS: Uint8Array = latin1("https");

@@ -1,0 +1,92 @@
+import { MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { Method } from "../../message/method.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { Framing } from "../../message/request-head.ts";
+import { parseContentLength } from "../h1/request-rules.ts";
+import { FieldEvent, type HpackDecoder } from "../hpack/decoder.ts";
+import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
+import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";
+import type { LineBuffer } from "../hpack/line-buffer.ts";
+
+/** Reads an answer's head out of a header block, as strictly as a request's. RFC 9113 §8.2, §8.3.2. */
+export class ResponseHeadReader {
+  /** Whether the block could not be decoded, and the connection with it. */
+  isBroken = false;
+  status = 0;
+  /** The declared length, or -1. */
+  contentLength = -1;
+  private sawRegular = false;
+
+  /**
+   * Decodes all of a block that `decoder` has begun into `reply.headers`.
+   * @param lines holds the head from here on
+   * @returns whether it is well formed
+   */
+  read(decoder: HpackDecoder, lines: LineBuffer, reply: ReplyHead): boolean {
+    this.isBroken = false;
+    this.status = 0;
+    this.contentLength = -1;
+    this.sawRegular = false;
+    lines.reset();
+    reply.headers.reset(lines.bytes);
+    let isGood = true;
+    let listBytes = 0;
+    for (;;) {
+      const event = decoder.next(lines);
+      if (event === FieldEvent.Done) break;
+      if (event === FieldEvent.Failed) {
+        this.isBroken = true;
+        return false;
+      }
+      listBytes += decoder.valueTo - decoder.nameFrom + ENTRY_OVERHEAD;
+      if (isGood) isGood = listBytes <= MAX_RESPONSE_HEAD_BYTES && this.take(decoder, lines, reply);
+    }
+    reply.headers.bytes = lines.bytes;
+    return isGood && this.status >= 100 && this.judgeLength(reply);
+  }
+
+  /** Tells the reply how its body is delimited. @param isEnd whether none follows */
+  describe(reply: ReplyHead, method: Method, isEnd: boolean): void {
+    const { status } = this;
+    reply.status = status;
+    reply.fromUpstream = true;
+    reply.withoutBody = method === Method.Head || status === 304 || status < 200;
+    reply.lengthWithoutBody = reply.withoutBody && this.contentLength >= 0;
+    reply.contentLength = Math.max(0, this.contentLength);
+    if (isEnd || reply.withoutBody || status === 204 || this.contentLength === 0) reply.framing = Framing.None;
+    else reply.framing = this.contentLength > 0 ? Framing.Length : Framing.Chunked;
+  }
+
+  private take(field: HpackDecoder, lines: LineBuffer, reply: ReplyHead): boolean {
+    const { tag, nameFrom, nameTo, valueFrom, valueTo } = field;
+    const kind = kindOf(tag);
+    if (kind === FieldKind.Status) return !this.sawRegular && this.status === 0 && this.takeStatus(field, lines);
+    if (kind !== FieldKind.Regular || reply.headers.count === MAX_FIELDS) return false;
+    this.sawRegular = true;
+    reply.headers.push(idOf(tag), nameFrom, nameTo, valueFrom, valueTo);
+    lines.end = valueTo + 2;
+    return true;
+  }
+
+  private takeStatus({ valueFrom, valueTo }: HpackDecoder, { bytes }: LineBuffer): boolean {
+    if (valueTo - valueFrom !== 3) return false;
+    let status = 0;
+    for (let i = valueFrom; i < valueTo; i++) {
+      const digit = bytes[i]! - 0x30;
+      if (digit < 0 || digit > 9) return false;
+      status = status * 10 + digit;
+    }
+    this.status = status;
+    // RFC 9113 §8.6: there is no 101.
+    return status >= 100 && status <= 599 && status !== 101;
+  }
+
+  private judgeLength({ headers }: ReplyHead): boolean {
+    const index = headers.find(HeaderId.ContentLength);
+    if (index < 0) return true;
+    if (headers.find(HeaderId.ContentLength, index + 1) >= 0) return false;
+    this.contentLength = parseContentLength(headers, index);
+    return this.contentLength >= 0;
+  }
+}

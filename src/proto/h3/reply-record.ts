@@ -1,0 +1,75 @@
+import { sliceText } from "../../core/bytes.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { Framing } from "../../message/request-head.ts";
+import { NOT_IN_REPLIES } from "../h2/reply-block.ts";
+import type { FieldRecord } from "./field-dictionary.ts";
+
+type Growing = Record<string, string | string[]>;
+
+/**
+ * The fields of a reply's head as the runtime takes them. RFC 9114 §4.3.2.
+ * @param date the 29 bytes of the current date, used where the reply has none
+ */
+export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
+  const record = begin(reply.status);
+  addBlock(record, reply.headers);
+  if (reply.requestIdEnd > 0) {
+    record["x-request-id"] = sliceText(reply.requestIdLine, ID_NAME + 2, reply.requestIdEnd - 2);
+  }
+  if (reply.headers.find(HeaderId.Date) < 0) record.date = sliceText(date, 0, 29);
+  if (!reply.fromUpstream) record.server = SERVER;
+  if (reply.extra !== null) addBlock(record, reply.extra.block);
+  if (reply.framing === Framing.Length || reply.lengthWithoutBody) {
+    record["content-length"] = String(reply.contentLength);
+  }
+  return record;
+}
+
+/** The fields of a prebuilt reply, with those that taps have added. */
+export function fixedRecord(reply: FixedReply, head: ReplyHead, date: Uint8Array): FieldRecord {
+  const record = begin(reply.status);
+  record.date = sliceText(date, 0, 29);
+  record.server = SERVER;
+  addBlock(record, reply.block);
+  if (head.extra !== null) addBlock(record, head.extra.block);
+  if (reply.status !== 204) record["content-length"] = String(reply.body.length);
+  return record;
+}
+
+/** The fields of an interim answer. RFC 9114 §4.1. */
+export function interimRecord(status: number, headers: HeaderBlock): FieldRecord {
+  const record = begin(status);
+  addBlock(record, headers);
+  return record;
+}
+
+/** The fields behind a body. */
+export function trailerRecord(trailers: HeaderBlock): FieldRecord {
+  const record: Growing = Object.create(null);
+  addBlock(record, trailers);
+  return record;
+}
+
+function begin(status: number): Growing {
+  const record: Growing = Object.create(null);
+  record[":status"] = String(status);
+  return record;
+}
+
+function addBlock(record: Growing, block: HeaderBlock): void {
+  for (let i = 0; i < block.count; i++) {
+    if (NOT_IN_REPLIES[block.ids[i]!] === 1) continue;
+    const name = block.nameText(i).toLowerCase();
+    const value = block.valueText(i);
+    const before = record[name];
+    if (before === undefined) record[name] = value;
+    else if (typeof before === "string") record[name] = [before, value];
+    else before.push(value);
+  }
+}
+
+const SERVER = "edge";
+const ID_NAME = "X-Request-Id".length;

@@ -1,0 +1,203 @@
+import { LOWER } from "../../core/ascii.ts";
+import { MAX_ALPN_NAMES, MAX_SIGNATURE_SCHEMES } from "../../core/limits.ts";
+
+/** What a ClientHello says that decides which certificate and protocol the client gets. */
+export interface ClientHello {
+  /** Lower-case, without a dot at the end; "" where the client names none, or something that is no host name. */
+  readonly serverName: string;
+  /** In the client's order of preference; the first MAX_ALPN_NAMES. Bytes above 0x7f as Latin-1. */
+  readonly protocols: readonly string[];
+  /** Code points of `supported_versions`, such as 0x0304 for TLS 1.3; the legacy version alone where there are none. */
+  readonly versions: readonly number[];
+  /** Code points of `signature_algorithms`, such as 0x0403 for ecdsa_secp256r1_sha256; the first MAX_SIGNATURE_SCHEMES. */
+  readonly signatures: readonly number[];
+  /** Whether a cipher suite is among those offered that goes with a certificate of ECDSA: one of its own, or of TLS 1.3. */
+  readonly allowsEcdsa: boolean;
+}
+
+/**
+ * Reads the body of a ClientHello, `bytes[from, to)`, by RFC 8446 §4.1.2.
+ * @returns null where a length does not fit, or an extension comes twice
+ */
+export function readClientHello(bytes: Uint8Array, from: number, to: number): ClientHello | null {
+  const body = new Cursor(bytes, from, to);
+  const legacyVersion = body.number(2);
+  body.skip(RANDOM_BYTES);
+  const session = body.vector(1);
+  const ciphers = body.vector(2);
+  const compressions = body.vector(1);
+  if (body.isBroken || session.left > MAX_SESSION_ID_BYTES) return null;
+  if (ciphers.left < 2 || ciphers.left % 2 !== 0 || compressions.left < 1) return null;
+  const allowsEcdsa = readSuites(ciphers);
+  const found = { serverName: "", protocols: NO_NAMES, versions: [legacyVersion], signatures: [], allowsEcdsa };
+  // TLS 1.2 lets a client leave the extensions out. RFC 5246 §7.4.1.2.
+  if (body.left === 0) return found;
+  const extensions = body.vector(2);
+  if (body.isBroken || body.left > 0) return null;
+  return readExtensions(extensions, found) ? found : null;
+}
+
+interface Found {
+  serverName: string;
+  protocols: readonly string[];
+  versions: readonly number[];
+  signatures: readonly number[];
+}
+
+function readSuites(ciphers: Cursor): boolean {
+  let allowsEcdsa = false;
+  while (ciphers.left > 0) {
+    const suite = ciphers.number(2);
+    if (suite >> 8 === TLS13_SUITES || ECDSA_SUITES.includes(suite)) allowsEcdsa = true;
+  }
+  return allowsEcdsa;
+}
+
+function readExtensions(extensions: Cursor, found: Found): boolean {
+  const seen = new Set<number>();
+  while (extensions.left > 0) {
+    const type = extensions.number(2);
+    const data = extensions.vector(2);
+    // RFC 8446 §4.2: not more than one extension of a type.
+    if (extensions.isBroken || seen.has(type)) return false;
+    seen.add(type);
+    let isSound = true;
+    if (type === SERVER_NAME) isSound = readServerName(data, found);
+    else if (type === APPLICATION_PROTOCOLS) isSound = readProtocols(data, found);
+    else if (type === SUPPORTED_VERSIONS) isSound = readVersions(data, found);
+    else if (type === SIGNATURE_ALGORITHMS) isSound = readSignatures(data, found);
+    if (!isSound) return false;
+  }
+  return true;
+}
+
+/** RFC 6066 §3: a list, with one name of each type at most; the one type there has ever been is the host name. */
+function readServerName(data: Cursor, found: Found): boolean {
+  const list = data.vector(2);
+  if (data.isBroken || data.left > 0 || list.left === 0) return false;
+  let hasName = false;
+  while (list.left > 0) {
+    const type = list.number(1);
+    const name = list.vector(2);
+    if (list.isBroken || name.left === 0) return false;
+    if (type !== HOST_NAME) continue;
+    if (hasName) return false;
+    hasName = true;
+    found.serverName = name.hostName();
+  }
+  return true;
+}
+
+/** RFC 7301 §3.1: names of 1 to 255 bytes. */
+function readProtocols(data: Cursor, found: Found): boolean {
+  const list = data.vector(2);
+  if (data.isBroken || data.left > 0 || list.left === 0) return false;
+  const names: string[] = [];
+  while (list.left > 0) {
+    const name = list.vector(1);
+    if (list.isBroken || name.left === 0) return false;
+    if (names.length < MAX_ALPN_NAMES) names.push(name.latin1());
+  }
+  found.protocols = names;
+  return true;
+}
+
+/** RFC 8446 §4.2.1. */
+function readVersions(data: Cursor, found: Found): boolean {
+  const list = data.vector(1);
+  if (data.isBroken || data.left > 0 || list.left === 0 || list.left % 2 !== 0) return false;
+  const versions: number[] = [];
+  while (list.left > 0) versions.push(list.number(2));
+  found.versions = versions;
+  return true;
+}
+
+/** RFC 8446 §4.2.3. */
+function readSignatures(data: Cursor, found: Found): boolean {
+  const list = data.vector(2);
+  if (data.isBroken || data.left > 0 || list.left === 0 || list.left % 2 !== 0) return false;
+  const schemes: number[] = [];
+  while (list.left > 0 && schemes.length < MAX_SIGNATURE_SCHEMES) schemes.push(list.number(2));
+  found.signatures = schemes;
+  return true;
+}
+
+/** Reads numbers and length-prefixed vectors; past its end it gives nothing and is broken from then on. RFC 8446 §3. */
+class Cursor {
+  isBroken = false;
+  private readonly bytes: Uint8Array;
+  private at: number;
+  private readonly to: number;
+
+  constructor(bytes: Uint8Array, from: number, to: number) {
+    this.bytes = bytes;
+    this.at = from;
+    this.to = to;
+  }
+
+  /** Bytes that have not been read. */
+  get left(): number {
+    return this.to - this.at;
+  }
+
+  skip(count: number): void {
+    if (count > this.left) this.isBroken = true;
+    this.at = Math.min(this.at + count, this.to);
+  }
+
+  /** A number of `size` bytes, 1 or 2. */
+  number(size: number): number {
+    const { at } = this;
+    this.skip(size);
+    if (this.isBroken) return 0;
+    return size === 1 ? this.bytes[at]! : (this.bytes[at]! << 8) | this.bytes[at + 1]!;
+  }
+
+  /** A vector whose length stands before it in `size` bytes. */
+  vector(size: number): Cursor {
+    const length = this.number(size);
+    const from = this.at;
+    this.skip(length);
+    return new Cursor(this.bytes, from, this.at);
+  }
+
+  latin1(): string {
+    return String.fromCharCode(...this.bytes.subarray(this.at, this.to));
+  }
+
+  /** The rest as a host name in lower case; "" where it is none. */
+  hostName(): string {
+    // RFC 6066 §3 wants no dot at the end; some clients send it.
+    const to = this.bytes[this.to - 1] === DOT ? this.to - 1 : this.to;
+    if (to - this.at > MAX_NAME_BYTES) return "";
+    let name = "";
+    for (let i = this.at; i < to; i++) {
+      const byte = LOWER[this.bytes[i]!]!;
+      if (!isNameByte(byte)) return "";
+      name += String.fromCharCode(byte);
+    }
+    return name;
+  }
+}
+
+/** Lower-case letters, digits, hyphen, dot, and the underscore that real names have. */
+function isNameByte(byte: number): boolean {
+  return (
+    (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === DOT || byte === 0x5f
+  );
+}
+
+const NO_NAMES: readonly string[] = [];
+const RANDOM_BYTES = 32;
+const MAX_SESSION_ID_BYTES = 32;
+const MAX_NAME_BYTES = 253;
+const DOT = 0x2e;
+const HOST_NAME = 0;
+const SERVER_NAME = 0;
+const APPLICATION_PROTOCOLS = 16;
+const SIGNATURE_ALGORITHMS = 13;
+const SUPPORTED_VERSIONS = 43;
+/** High byte of the suites of TLS 1.3. */
+const TLS13_SUITES = 0x13;
+/** ECDHE with ECDSA: AES in GCM, ChaCha20. */
+const ECDSA_SUITES: readonly number[] = [0xc02b, 0xc02c, 0xcca9];

@@ -1,0 +1,46 @@
+import { CACHE_LOCK_WAITS } from "../core/limits.ts";
+import { Head } from "./cache-memory.ts";
+
+/**
+ * The one lock of a cache. It is held for well under a microsecond, but for repairs; the word says by whom, so that the
+ * control thread can take it from a worker that has died. Nobody waits for it longer than a few milliseconds: who does not
+ * get it does without the cache.
+ */
+export class CacheLock {
+  private readonly words: Int32Array;
+  private readonly id: number;
+
+  /** @param id of this thread, 1 and up */
+  constructor(words: Int32Array, id: number) {
+    this.words = words;
+    this.id = id;
+  }
+
+  /** Takes the lock. @returns false when it cannot be had within a few milliseconds */
+  take(): boolean {
+    const { words, id } = this;
+    if (Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+    for (let spins = 0; spins < SPINS; spins++) {
+      if (Atomics.load(words, Head.Lock) === 0 && Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+    }
+    for (let waits = 0; waits < CACHE_LOCK_WAITS; waits++) {
+      // The holder may be waiting for a processor: sleeping lets it have ours.
+      const holder = Atomics.load(words, Head.Lock);
+      if (holder !== 0) Atomics.wait(words, Head.Lock, holder, WAIT_MS);
+      if (Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+    }
+    return false;
+  }
+
+  give(): void {
+    Atomics.store(this.words, Head.Lock, 0);
+  }
+
+  /** Takes the lock from a thread that has ended. @returns false when that thread does not hold it */
+  takeFrom(dead: number): boolean {
+    return Atomics.compareExchange(this.words, Head.Lock, dead, this.id) === dead;
+  }
+}
+
+const SPINS = 1000;
+const WAIT_MS = 0.1;

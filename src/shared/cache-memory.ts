@@ -1,0 +1,216 @@
+import { CACHE_BLOCK_MAX_BYTES, CACHE_BLOCK_MIN_BYTES, MAX_CACHE_BYTES, MAX_CACHE_FILLS } from "../core/limits.ts";
+
+/** How large a cache may become. */
+export interface CacheSizes {
+  /** Stored answers, 1 and up. */
+  readonly maxEntries: number;
+  /** Memory of all stored answers together with what is needed to find them; at most MAX_CACHE_BYTES. */
+  readonly maxBytes: number;
+}
+
+/** The memory of one cache, made by the control thread and shared by all. */
+export interface CacheBuffers {
+  /** Another number for each memory. */
+  readonly version: number;
+  /** What describes the entries. */
+  readonly meta: SharedArrayBuffer;
+  /** The entries: blocks of one size. */
+  readonly data: SharedArrayBuffer;
+}
+
+/** Numbers of the header, one Int32 each. Lists hold numbers of slots and blocks plus 1, so that 0 is the end. */
+export const enum Head {
+  /** The id of the thread that holds the lock; 0 when it is free. */
+  Lock = 0,
+  Slots,
+  Blocks,
+  BlockBytes,
+  Buckets,
+  MaxEntries,
+  PinWords,
+  Seed,
+  /** Stored answers that can be found. */
+  Entries,
+  /** Fetches under way. */
+  Fills,
+  /** Slots that have been taken out while somebody was sending them. */
+  Doomed,
+  Evictions,
+  FreeSlot,
+  FreeBlock,
+  FreeBlocks,
+  /** Slots and blocks from here on have never been used, and are in no list. */
+  SlotsUsed,
+  BlocksUsed,
+  /** Most recently used. */
+  Newest,
+  Oldest,
+  Count = 32,
+}
+
+/** Numbers of a slot. */
+export const enum Slot {
+  State = 0,
+  /** The thread that fetches. */
+  Owner,
+  /** Grows whenever the slot becomes free. */
+  Generation,
+  /** How the last fetch of this slot ended: see FillResult; with the generation that it had. */
+  Result,
+  ResultGeneration,
+  /** Hash of authority and target, and of method and variant. */
+  UriHash,
+  VariantHash,
+  Next,
+  Newer,
+  Older,
+  FirstBlock,
+  BlockCount,
+  UriBytes,
+  VariantBytes,
+  HeadBytes,
+  FieldCount,
+  BodyBytes,
+  Status,
+  Flags,
+  Words = 20,
+}
+
+/** Times and lengths of a slot that need more than 32 bits. Times are milliseconds since the epoch. */
+export const enum SlotTime {
+  StoredAt = 0,
+  FreshUntil,
+  /** Until when it may be served stale while it is fetched anew. */
+  StaleWhileUntil,
+  /** Until when it may be served where the origin fails. */
+  StaleErrorUntil,
+  /** The Content-Length that the answer announces. */
+  ContentLength,
+  Count = 6,
+}
+
+export const enum SlotState {
+  Free = 0,
+  /** Somebody fetches the answer. */
+  Filling,
+  /** The answer can be found and sent. */
+  Ready,
+  /** Taken out, and still being sent by somebody. */
+  Doomed,
+}
+
+/** How a fetch ended for those who waited. */
+export const enum FillResult {
+  /** Given up: somebody else should fetch. */
+  GivenUp = 0,
+  Stored,
+  /** The answer is not one to be stored. */
+  NotStorable,
+}
+
+export const enum SlotFlag {
+  /** Made by an origin, not by the gateway. */
+  FromUpstream = 1,
+  /** Cache-Control: public. */
+  Public = 2,
+  /** What is being fetched was invalidated meanwhile, and must not be stored. */
+  Outdated = 4,
+  /** Holds a validator, so that it can be fetched anew with a condition. */
+  HasValidator = 8,
+}
+
+/**
+ * The arrays of a cache, as one thread sees them.
+ *
+ *     meta:  header | buckets | next block of each block | slots | pins of the slots | times of the slots
+ *     data:  blocks; an entry is a chain of them: its key in whole words, its head, its body
+ *
+ * Blocks are as large as the average entry allows (256 bytes to 16 KiB), so that half-filled last blocks waste a thirtieth
+ * of the memory at most, and nothing fragments.
+ */
+export class CacheMemory {
+  readonly words: Int32Array;
+  readonly times: Float64Array;
+  readonly data: Buffer;
+  readonly dataWords: Int32Array;
+  readonly bucketsAt: number;
+  readonly nextAt: number;
+  readonly slotsAt: number;
+  readonly pinsAt: number;
+  readonly bucketMask: number;
+  readonly pinWords: number;
+  readonly blockBytes: number;
+  readonly blocks: number;
+  readonly slots: number;
+  readonly maxEntries: number;
+  readonly seed: number;
+
+  constructor(buffers: CacheBuffers) {
+    this.words = new Int32Array(buffers.meta);
+    const { words } = this;
+    this.slots = words[Head.Slots]!;
+    this.blocks = words[Head.Blocks]!;
+    this.blockBytes = words[Head.BlockBytes]!;
+    this.bucketMask = words[Head.Buckets]! - 1;
+    this.pinWords = words[Head.PinWords]!;
+    this.maxEntries = words[Head.MaxEntries]!;
+    this.seed = words[Head.Seed]!;
+    this.bucketsAt = Head.Count;
+    this.nextAt = this.bucketsAt + words[Head.Buckets]!;
+    this.slotsAt = this.nextAt + this.blocks;
+    this.pinsAt = this.slotsAt + this.slots * Slot.Words;
+    const timesAt = evenUp(this.pinsAt + this.slots * this.pinWords) * 4;
+    this.times = new Float64Array(buffers.meta, timesAt, this.slots * SlotTime.Count);
+    this.data = Buffer.from(buffers.data);
+    this.dataWords = new Int32Array(buffers.data);
+  }
+
+  /** Where the numbers of a slot begin in `words`. */
+  at(slot: number): number {
+    return this.slotsAt + slot * Slot.Words;
+  }
+}
+
+/**
+ * Makes the memory of a cache; only what is used becomes resident.
+ * @param threads that will use it, the control thread included
+ * @param seed a number that nobody can guess, for the hashes
+ * @param version another number for each memory that a process makes, 1 and up
+ */
+export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: number, version = 1): CacheBuffers {
+  const maxBytes = Math.min(sizes.maxBytes, MAX_CACHE_BYTES);
+  const maxEntries = Math.max(1, Math.min(sizes.maxEntries, Math.floor(maxBytes / LEAST_ENTRY_BYTES)));
+  const slots = maxEntries + MAX_CACHE_FILLS;
+  const blockBytes = blockBytesFor(maxBytes / maxEntries);
+  const buckets = 2 ** Math.ceil(Math.log2(slots));
+  const pinWords = Math.ceil((threads + 1) / 32);
+  const fixedWords = evenUp(Head.Count + buckets + slots * (Slot.Words + pinWords)) + slots * SlotTime.Count * 2;
+  // Slots for fetches are beside the limit; a block costs one word in `next`.
+  const fillWords = MAX_CACHE_FILLS * (Slot.Words + pinWords + SlotTime.Count * 2);
+  const room = maxBytes - (fixedWords - fillWords) * 4;
+  const blocks = Math.max(0, Math.floor(room / (blockBytes + 4)));
+  const meta = new SharedArrayBuffer((evenUp(fixedWords + blocks) + 2) * 4);
+  const words = new Int32Array(meta);
+  words[Head.Slots] = slots;
+  words[Head.Blocks] = blocks;
+  words[Head.BlockBytes] = blockBytes;
+  words[Head.Buckets] = buckets;
+  words[Head.MaxEntries] = maxEntries;
+  words[Head.PinWords] = pinWords;
+  words[Head.Seed] = seed;
+  return { version, meta, data: new SharedArrayBuffer(blocks * blockBytes) };
+}
+
+/** A sixteenth of what an entry may take on average, as a power of two. */
+function blockBytesFor(entryBytes: number): number {
+  let bytes = CACHE_BLOCK_MIN_BYTES;
+  while (bytes < CACHE_BLOCK_MAX_BYTES && bytes * 2 * 16 <= entryBytes) bytes *= 2;
+  return bytes;
+}
+
+function evenUp(words: number): number {
+  return words + (words & 1);
+}
+
+/** No entry is smaller, its slot and bucket included. */
+const LEAST_ENTRY_BYTES = 512;

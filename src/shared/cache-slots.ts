@@ -1,0 +1,140 @@
+import { CacheBlocks } from "./cache-blocks.ts";
+import { CacheIndex } from "./cache-index.ts";
+import { type CacheMemory, FillResult, Head, Slot, SlotState } from "./cache-memory.ts";
+
+/** The lives of slots: taken for a fetch, made ready, taken out, freed. All under the lock. */
+export class CacheSlots {
+  readonly index: CacheIndex;
+  readonly blocks: CacheBlocks;
+  private readonly memory: CacheMemory;
+
+  constructor(memory: CacheMemory) {
+    this.memory = memory;
+    this.index = new CacheIndex(memory);
+    this.blocks = new CacheBlocks(memory);
+  }
+
+  /** Takes a free slot for a fetch. @returns -1 when there is none */
+  take(owner: number, uriHash: number, variantHash: number): number {
+    const { words, slots } = this.memory;
+    let slot = words[Head.FreeSlot]! - 1;
+    if (slot >= 0) words[Head.FreeSlot] = words[this.memory.at(slot) + Slot.Next]!;
+    else if (words[Head.SlotsUsed]! < slots) slot = words[Head.SlotsUsed]!++;
+    else return -1;
+    const at = this.memory.at(slot);
+    words[at + Slot.Owner] = owner;
+    words[at + Slot.UriHash] = uriHash;
+    words[at + Slot.VariantHash] = variantHash;
+    words[at + Slot.FirstBlock] = 0;
+    words[at + Slot.BlockCount] = 0;
+    words[at + Slot.Flags] = 0;
+    Atomics.store(words, at + Slot.State, SlotState.Filling);
+    words[Head.Fills]!++;
+    this.index.link(slot);
+    return slot;
+  }
+
+  /** Ends a fetch that stores nothing; what was fetched stays for as long as it is being sent. */
+  endFill(slot: number, result: FillResult): void {
+    const { words } = this.memory;
+    this.noteResult(slot, result);
+    Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
+    this.index.unlink(slot);
+    words[Head.Fills]!--;
+    words[Head.Doomed]!++;
+    this.freeIfUnused(slot);
+  }
+
+  /** Ends a fetch: the slot is an entry from now on. */
+  makeReady(slot: number): void {
+    const { words } = this.memory;
+    this.noteResult(slot, FillResult.Stored);
+    words[Head.Fills]!--;
+    words[Head.Entries]!++;
+    this.index.remember(slot);
+    Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Ready);
+  }
+
+  /** Takes an entry out; it is freed now, or by whoever ends sending it. */
+  remove(slot: number): void {
+    const { words } = this.memory;
+    // Before the pins are looked at: whoever lets go of the last one looks at the state after that.
+    Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
+    this.index.unlink(slot);
+    this.index.forget(slot);
+    words[Head.Entries]!--;
+    words[Head.Doomed]!++;
+    this.freeIfUnused(slot);
+  }
+
+  /** Frees a slot that has been taken out and that nobody sends any more. */
+  freeIfUnused(slot: number): void {
+    const { words } = this.memory;
+    if (words[this.memory.at(slot) + Slot.State] !== SlotState.Doomed || this.isPinned(slot)) return;
+    words[Head.Doomed]!--;
+    this.free(slot);
+  }
+
+  /** Takes the entry out that was not used for longest. @returns false where there is none */
+  evictOldest(): boolean {
+    const { words } = this.memory;
+    const oldest = words[Head.Oldest]! - 1;
+    if (oldest < 0) return false;
+    words[Head.Evictions]!++;
+    this.remove(oldest);
+    return true;
+  }
+
+  /**
+   * Makes room by taking out entries that were not used for longest and that nobody is sending.
+   * @returns false when that is not enough
+   */
+  makeRoom(blocks: number): boolean {
+    const { words } = this.memory;
+    let passedOver = 0;
+    let next = words[Head.Oldest]!;
+    while (this.blocks.free < blocks) {
+      if (next === 0 || passedOver > MAX_PASSED_OVER) return false;
+      const slot = next - 1;
+      next = words[this.memory.at(slot) + Slot.Newer]!;
+      if (this.isPinned(slot)) passedOver++;
+      else {
+        words[Head.Evictions]!++;
+        this.remove(slot);
+      }
+    }
+    return true;
+  }
+
+  /** Whether any thread sends the entry. */
+  isPinned(slot: number): boolean {
+    const { words, pinsAt, pinWords } = this.memory;
+    const at = pinsAt + slot * pinWords;
+    for (let i = 0; i < pinWords; i++) if (Atomics.load(words, at + i) !== 0) return true;
+    return false;
+  }
+
+  private free(slot: number): void {
+    const { words } = this.memory;
+    const at = this.memory.at(slot);
+    const first = words[at + Slot.FirstBlock]!;
+    const count = words[at + Slot.BlockCount]!;
+    words[at + Slot.BlockCount] = 0;
+    words[at + Slot.FirstBlock] = 0;
+    if (count > 0) this.blocks.give(first, count);
+    Atomics.add(words, at + Slot.Generation, 1);
+    Atomics.store(words, at + Slot.State, SlotState.Free);
+    words[at + Slot.Next] = words[Head.FreeSlot]!;
+    words[Head.FreeSlot] = slot + 1;
+  }
+
+  private noteResult(slot: number, result: FillResult): void {
+    const { words } = this.memory;
+    const at = this.memory.at(slot);
+    words[at + Slot.Result] = result;
+    Atomics.store(words, at + Slot.ResultGeneration, words[at + Slot.Generation]!);
+  }
+}
+
+/** Entries that may be in the way of making room, since they are being sent. */
+const MAX_PASSED_OVER = 64;

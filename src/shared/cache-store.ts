@@ -1,0 +1,348 @@
+import { MAX_CACHE_FILLS, MAX_CACHE_VARIANTS } from "../core/limits.ts";
+import { BlockCursor } from "./cache-blocks.ts";
+import type { CacheKey } from "./cache-key.ts";
+import { CacheLock } from "./cache-lock.ts";
+import {
+  type CacheBuffers,
+  CacheMemory,
+  FillResult,
+  Head,
+  Slot,
+  SlotFlag,
+  SlotState,
+  SlotTime,
+} from "./cache-memory.ts";
+import { CachePins } from "./cache-pins.ts";
+import { PURGE_STEP, purgeStep } from "./cache-purge.ts";
+import { rebuildCache } from "./cache-repair.ts";
+import { CacheSlots } from "./cache-slots.ts";
+
+/** What `find` has found. */
+export const enum Found {
+  Nothing = 0,
+  Fresh,
+  /** An answer whose time is over. */
+  Stale,
+  /** The cache cannot be asked now. */
+  Busy,
+}
+
+/** What is known of an answer when it is stored; times in milliseconds since the epoch. */
+export interface EntryFacts {
+  readonly status: number;
+  /** SlotFlag bits. */
+  readonly flags: number;
+  readonly fieldCount: number;
+  readonly contentLength: number;
+  readonly storedAtMs: number;
+  readonly freshUntilMs: number;
+  readonly staleWhileUntilMs: number;
+  readonly staleErrorUntilMs: number;
+}
+
+/**
+ * The stored answers of all workers, as one thread sees them. Entries are found, put in order of use and taken out under
+ * one lock; their bytes are written by the one thread that fetches them, and read by those that have pinned them, without
+ * it. An entry that is pinned keeps its blocks although it was taken out.
+ *
+ * Whatever a thread holds when it ends (the lock, fetches, pins) carries its number, and the control thread takes it back
+ * (CacheKeeper).
+ */
+export class CacheStore {
+  readonly memory: CacheMemory;
+  readonly slots: CacheSlots;
+  /** What `find` has found: a pinned entry, or -1. */
+  entry = -1;
+  /** A fetch of the same key that is under way, or -1. */
+  fill = -1;
+  fillGeneration = 0;
+  /** Whether the fetch is this caller's to make: `fill` was made for it. */
+  claimed = false;
+  private readonly id: number;
+  private readonly lock: CacheLock;
+  private readonly pins: CachePins;
+  private readonly writer: BlockCursor;
+  /** Slots to be freed, for which the lock could not be had. */
+  private unfreed: number[] = [];
+
+  /**
+   * @param buffers from `createCacheBuffers`
+   * @param thread number of this thread, 0 and up
+   */
+  constructor(buffers: CacheBuffers, thread: number) {
+    this.memory = new CacheMemory(buffers);
+    this.slots = new CacheSlots(this.memory);
+    this.id = thread + 1;
+    this.lock = new CacheLock(this.memory.words, this.id);
+    this.pins = new CachePins(this.memory, this.id);
+    this.writer = new BlockCursor(this.memory);
+  }
+
+  /**
+   * Looks for an answer; what is found is pinned, and counts as used.
+   * @param mayClaim whether a fetch is noted where nothing fresh is found and nobody fetches yet
+   */
+  find(key: CacheKey, nowMs: number, mayClaim: boolean): Found {
+    this.entry = -1;
+    this.fill = -1;
+    this.claimed = false;
+    if (!this.lock.take()) return Found.Busy;
+    try {
+      const sameUri = this.walk(key);
+      let found = Found.Nothing;
+      if (this.entry >= 0) {
+        this.pins.add(this.entry);
+        this.slots.index.touch(this.entry);
+        found =
+          nowMs < this.memory.times[this.entry * SlotTime.Count + SlotTime.FreshUntil]! ? Found.Fresh : Found.Stale;
+      }
+      if (mayClaim && found !== Found.Fresh && this.fill < 0 && sameUri < MAX_CACHE_VARIANTS * 2) {
+        this.fill = this.takeFill(key);
+        this.claimed = this.fill >= 0;
+      }
+      if (this.fill >= 0) this.fillGeneration = this.memory.words[this.memory.at(this.fill) + Slot.Generation]!;
+      return found;
+    } catch (error) {
+      this.repair();
+      throw error;
+    } finally {
+      this.lock.give();
+    }
+  }
+
+  /** Notes a fetch of this key beside any other. @returns its slot, or -1 */
+  claim(key: CacheKey): number {
+    return this.locked(() => this.takeFill(key), -1);
+  }
+
+  /**
+   * Makes room for a fetched answer, and writes its key.
+   * @param fill the slot of the fetch
+   * @returns false when there is no room, or when what is fetched has been invalidated
+   */
+  reserve(fill: number, key: CacheKey, headBytes: number, bodyBytes: number): boolean {
+    const { words, blockBytes } = this.memory;
+    const at = this.memory.at(fill);
+    const keyBytes = key.wordCount * 4;
+    const count = Math.ceil((keyBytes + headBytes + bodyBytes) / blockBytes);
+    if (count > this.memory.blocks) return false;
+    const hasRoom = this.locked(() => {
+      if ((words[at + Slot.Flags]! & SlotFlag.Outdated) !== 0 || !this.slots.makeRoom(count)) return false;
+      words[at + Slot.FirstBlock] = this.slots.blocks.take(count);
+      words[at + Slot.BlockCount] = count;
+      return true;
+    }, false);
+    if (!hasRoom) return false;
+    words[at + Slot.UriBytes] = key.uriBytes;
+    words[at + Slot.VariantBytes] = key.variantBytes;
+    words[at + Slot.HeadBytes] = headBytes;
+    words[at + Slot.BodyBytes] = bodyBytes;
+    this.writer.seek(words[at + Slot.FirstBlock]!, 0);
+    this.writer.write(key.bytes, 0, keyBytes);
+    return true;
+  }
+
+  /** Writes bytes of a fetched answer: `offset` counts from the beginning of its head. */
+  write(fill: number, offset: number, bytes: Uint8Array, from: number, to: number): void {
+    this.writer.seek(this.memory.words[this.memory.at(fill) + Slot.FirstBlock]!, this.keyBytesOf(fill) + offset);
+    this.writer.write(bytes, from, to);
+  }
+
+  /**
+   * Makes a fetched answer, written to its end, an entry in place of an older one with its key, and pins it: it can be sent
+   * from then on, whatever becomes of the entry.
+   * @returns false when it was invalidated meanwhile, so that it is no entry
+   */
+  commit(fill: number, facts: EntryFacts): boolean {
+    const { words, times } = this.memory;
+    const at = this.memory.at(fill);
+    const time = fill * SlotTime.Count;
+    words[at + Slot.Status] = facts.status;
+    words[at + Slot.FieldCount] = facts.fieldCount;
+    times[time + SlotTime.StoredAt] = facts.storedAtMs;
+    times[time + SlotTime.FreshUntil] = facts.freshUntilMs;
+    times[time + SlotTime.StaleWhileUntil] = facts.staleWhileUntilMs;
+    times[time + SlotTime.StaleErrorUntil] = facts.staleErrorUntilMs;
+    times[time + SlotTime.ContentLength] = facts.contentLength;
+    this.pins.add(fill);
+    const committed = this.locked(() => {
+      if ((words[at + Slot.Flags]! & SlotFlag.Outdated) !== 0) return false;
+      words[at + Slot.Flags] = facts.flags;
+      this.makeWay(fill);
+      this.slots.makeReady(fill);
+      return true;
+    }, false);
+    if (!committed) this.abandon(fill, FillResult.NotStorable);
+    return committed;
+  }
+
+  /** Ends a fetch that stores nothing. */
+  abandon(fill: number, result: FillResult): void {
+    const done = this.locked(() => {
+      this.slots.endFill(fill, result);
+      return true;
+    }, false);
+    if (!done) this.unfreed.push(-1 - fill);
+  }
+
+  /** Whether the fetch is still under way. */
+  isFilling(fill: number, generation: number): boolean {
+    const { words } = this.memory;
+    const at = this.memory.at(fill);
+    return (
+      Atomics.load(words, at + Slot.Generation) === generation &&
+      Atomics.load(words, at + Slot.State) === SlotState.Filling
+    );
+  }
+
+  /** How a fetch ended that is no longer under way. */
+  resultOf(fill: number, generation: number): FillResult {
+    const { words } = this.memory;
+    const at = this.memory.at(fill);
+    if (Atomics.load(words, at + Slot.ResultGeneration) !== generation) return FillResult.GivenUp;
+    return words[at + Slot.Result]!;
+  }
+
+  /** Keeps an entry that is pinned already from being overwritten until `unpin` was called once more. */
+  pin(slot: number): void {
+    this.pins.add(slot);
+  }
+
+  /** Lets go of an entry. */
+  unpin(slot: number): void {
+    if (!this.pins.drop(slot)) return;
+    const { words } = this.memory;
+    if (Atomics.load(words, this.memory.at(slot) + Slot.State) === SlotState.Doomed) this.free(slot);
+  }
+
+  /** Takes out all answers of the key's resource, and keeps those from being stored that are on their way. */
+  invalidate(key: CacheKey): number {
+    const { words } = this.memory;
+    return this.locked(() => {
+      let removed = 0;
+      for (let next = this.slots.index.firstOf(key.uriHash); next !== 0; ) {
+        const slot = next - 1;
+        const at = this.memory.at(slot);
+        next = words[at + Slot.Next]!;
+        if (words[at + Slot.State] === SlotState.Filling && words[at + Slot.UriHash] === key.uriHash) {
+          words[at + Slot.Flags]! |= SlotFlag.Outdated;
+        } else if (words[at + Slot.State] === SlotState.Ready && this.slots.index.holdsUri(slot, key)) {
+          this.slots.remove(slot);
+          removed++;
+        }
+      }
+      return removed;
+    }, 0);
+  }
+
+  /** Takes one entry out. */
+  remove(slot: number): void {
+    this.locked(() => {
+      if (this.memory.words[this.memory.at(slot) + Slot.State] === SlotState.Ready) this.slots.remove(slot);
+      return true;
+    }, false);
+  }
+
+  /**
+   * Takes out all entries whose resource matches, a few at a time so that others get the lock; what is on its way is not
+   * stored.
+   * @param matches is given the first half of the key: authority, NUL, target
+   */
+  purge(matches: (uri: Buffer) => boolean): number {
+    let removed = 0;
+    for (let from = 0; from < this.memory.words[Head.SlotsUsed]!; from += PURGE_STEP) {
+      removed += this.locked(() => purgeStep(this.memory, this.slots, from, matches), 0);
+    }
+    return removed;
+  }
+
+  /** Tries again what could not be done for want of the lock; to be called now and then. */
+  tidy(): void {
+    if (this.unfreed.length === 0) return;
+    const again = this.unfreed;
+    this.unfreed = [];
+    for (const one of again) {
+      if (one < 0) this.abandon(-1 - one, FillResult.GivenUp);
+      else this.free(one);
+    }
+  }
+
+  /** Bytes of an entry's key, after which its head begins. */
+  keyBytesOf(slot: number): number {
+    const { words } = this.memory;
+    const at = this.memory.at(slot);
+    return ((words[at + Slot.UriBytes]! + 3) & ~3) + ((words[at + Slot.VariantBytes]! + 3) & ~3);
+  }
+
+  /** Looks at the bucket: the entry of this key, a fetch of it. @returns the fetches of the resource */
+  private walk(key: CacheKey): number {
+    const { words } = this.memory;
+    let sameUri = 0;
+    for (let next = this.slots.index.firstOf(key.uriHash); next !== 0; ) {
+      const slot = next - 1;
+      const at = this.memory.at(slot);
+      next = words[at + Slot.Next]!;
+      if (words[at + Slot.UriHash] !== key.uriHash) continue;
+      if (words[at + Slot.State] === SlotState.Ready) {
+        if (this.entry < 0 && this.slots.index.holds(slot, key)) this.entry = slot;
+        continue;
+      }
+      sameUri++;
+      // A fetch has no key yet. Two keys with one hash would merely wait for each other.
+      if (words[at + Slot.VariantHash] === key.variantHash) this.fill = slot;
+    }
+    return sameUri;
+  }
+
+  private takeFill(key: CacheKey): number {
+    if (this.memory.words[Head.Fills]! >= MAX_CACHE_FILLS) return -1;
+    return this.slots.take(this.id, key.uriHash, key.variantHash);
+  }
+
+  /** Takes out what stands in the way of a new entry: one with its key, one variant too many, the oldest. */
+  private makeWay(fill: number): void {
+    const { words, times, maxEntries } = this.memory;
+    const uriHash = words[this.memory.at(fill) + Slot.UriHash]!;
+    let variants = 0;
+    let oldest = -1;
+    for (let next = this.slots.index.firstOf(uriHash); next !== 0; ) {
+      const slot = next - 1;
+      const at = this.memory.at(slot);
+      next = words[at + Slot.Next]!;
+      if (words[at + Slot.State] !== SlotState.Ready || words[at + Slot.UriHash] !== uriHash) continue;
+      if (this.slots.index.haveSameKey(slot, fill)) this.slots.remove(slot);
+      else {
+        variants++;
+        if (oldest < 0 || times[slot * SlotTime.Count]! < times[oldest * SlotTime.Count]!) oldest = slot;
+      }
+    }
+    if (variants >= MAX_CACHE_VARIANTS) this.slots.remove(oldest);
+    while (words[Head.Entries]! >= maxEntries && this.slots.evictOldest());
+  }
+
+  private free(slot: number): void {
+    const done = this.locked(() => {
+      this.slots.freeIfUnused(slot);
+      return true;
+    }, false);
+    if (!done) this.unfreed.push(slot);
+  }
+
+  /** @param otherwise what is given where the lock cannot be had */
+  private locked<T>(work: () => T, otherwise: T): T {
+    if (!this.lock.take()) return otherwise;
+    try {
+      return work();
+    } catch (error) {
+      this.repair();
+      throw error;
+    } finally {
+      this.lock.give();
+    }
+  }
+
+  /** An exception in the midst of a change: what can be derived is derived anew. */
+  private repair(): void {
+    rebuildCache(this.memory, 0);
+  }
+}

@@ -1,0 +1,56 @@
+/** How a stream's request ended, where it did not end with a status (100 to 599). */
+export const enum Ending {
+  /** The connection was reset. */
+  Reset = 1,
+  /** The connection was closed in order, without an answer. */
+  Closed = 2,
+  /** Nobody answered in time. */
+  Timeout = 3,
+  /** There was no connection to send it on. */
+  ConnectFailed = 4,
+  /** The answer was no HTTP/1.1. */
+  Malformed = 5,
+  /** It waited in vain for its turn. */
+  NotSent = 6,
+}
+
+/** What an answer to an attack is worth. Spec, "Load generator and status classification". */
+export const enum AttackTier {
+  ActiveDefense = 0,
+  RouteMiss,
+  Bypassed,
+  Unhandled,
+}
+
+/** Statuses of a refusal. */
+export const REFUSALS: readonly number[] = [400, 403, 413, 431, 501];
+
+/**
+ * The one tier that an outcome belongs to. A connection that the server tears down without an answer counts as 400; a
+ * server that cannot be reached, or says nothing, has defended nothing.
+ * @param outcome a status or an `Ending`
+ */
+export function tierOf(outcome: number): AttackTier {
+  if (REFUSALS.includes(outcome) || isTeardown(outcome)) return AttackTier.ActiveDefense;
+  if (outcome === 404) return AttackTier.RouteMiss;
+  return outcome === 200 ? AttackTier.Bypassed : AttackTier.Unhandled;
+}
+
+/** Whether the server ended the connection instead of answering. */
+export function isTeardown(outcome: number): boolean {
+  return outcome === Ending.Reset || outcome === Ending.Closed;
+}
+
+/** An outcome in words: the status, or how it ended without one. */
+export function outcomeName(outcome: number): string {
+  return ENDING_NAMES[outcome] ?? String(outcome);
+}
+
+const ENDING_NAMES: Readonly<Record<number, string>> = {
+  [Ending.Reset]: "reset",
+  [Ending.Closed]: "closed",
+  [Ending.Timeout]: "timeout",
+  [Ending.ConnectFailed]: "connect_failed",
+  [Ending.Malformed]: "malformed",
+  [Ending.NotSent]: "not_sent",
+};

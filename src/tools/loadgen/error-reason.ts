@@ -1,0 +1,17 @@
+/** A system's error in a few words. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: string; message?: string };
+  return REASONS[code ?? ""] ?? message ?? String(error);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or folder",
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is no folder",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space left",
+  ECONNREFUSED: "connection refused",
+  ENOTFOUND: "no such host",
+  DNS_ENOTFOUND: "no such host",
+};

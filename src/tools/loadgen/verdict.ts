@@ -1,0 +1,65 @@
+import { AttackTier } from "./attack-tier.ts";
+import type { GcTelemetry } from "./gc-telemetry.ts";
+import type { LoadResult } from "./load-run.ts";
+
+/** What a run has shown. */
+export interface Verdict {
+  readonly verdict: "PASS" | "FAIL";
+  readonly zeroStarvation: boolean;
+  /** Why it is FAIL, one text a rule; empty for PASS. */
+  readonly reasons: readonly string[];
+}
+
+/** Spec, "Limits": benign health under load, heap growth under soak. */
+const BENIGN_SUCCESS_PER_MILLE = 999;
+const BENIGN_P99_BELOW_MS = 10;
+const SOAK_SLOPE_MB_PER_MIN = 1.0;
+
+/**
+ * Spec, "Load generator and status classification": PASS only when the benign stream was not starved and every attack
+ * was actively refused; in the soak tier, also when the heap did not grow. A run that did not last its time is no proof.
+ */
+export function judge(result: LoadResult, gc: GcTelemetry): Verdict {
+  const starvation = starvationReasons(result);
+  const reasons = [...starvation, ...attackReasons(result), ...growthReasons(result, gc)];
+  if (result.wasInterrupted) reasons.push("the run was interrupted");
+  if (result.failure !== "") reasons.push(`a generator thread has failed: ${result.failure}`);
+  return { verdict: reasons.length === 0 ? "PASS" : "FAIL", zeroStarvation: starvation.length === 0, reasons };
+}
+
+function starvationReasons({ tally }: LoadResult): string[] {
+  const { benignGood: good, benignTotal: total } = tally;
+  const reasons: string[] = [];
+  if (good * 1000 < total * BENIGN_SUCCESS_PER_MILLE) {
+    reasons.push(`benign success is ${percentText(good, total)}, below 99.9 %`);
+  }
+  const p99Ms = tally.latency.percentileMs(99);
+  if (p99Ms >= BENIGN_P99_BELOW_MS) reasons.push(`benign p99 is ${p99Ms.toFixed(2)} ms, not under 10 ms`);
+  return reasons;
+}
+
+function attackReasons({ tally: { tiers } }: LoadResult): string[] {
+  const counts = [
+    [tiers[AttackTier.RouteMiss], "answered 404 (route miss)"],
+    [tiers[AttackTier.Bypassed], "answered 200 (bypass)"],
+    [tiers[AttackTier.Unhandled], "not handled (neither refused nor 404 nor 200)"],
+  ] as const;
+  return counts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${count} ${count === 1 ? "attack was" : "attacks were"} ${what}`);
+}
+
+function growthReasons({ plan }: LoadResult, gc: GcTelemetry): string[] {
+  const slope = gc.heap_metrics_mb.heap_growth_slope_mb_per_min;
+  if (plan.tier !== "soak" || slope <= SOAK_SLOPE_MB_PER_MIN) return [];
+  return [`the heap grows by ${slope.toFixed(2)} MB a minute, more than ${SOAK_SLOPE_MB_PER_MIN.toFixed(1)}`];
+}
+
+/** `part` of `whole` in percent, cut (not rounded) to two decimals, so that 100 means all; 100 where there is no whole. */
+export function percentOf(part: number, whole: number): number {
+  return whole === 0 ? 100 : Math.floor((part / whole) * 10_000) / 100;
+}
+
+function percentText(part: number, whole: number): string {
+  return `${percentOf(part, whole).toFixed(2)} %`;
+}

@@ -1,0 +1,17 @@
+/** One of the three origins of the reference deployment. Spec, "HTTP framing enforcement at the edge". */
+export interface Backend {
+  readonly name: BackendName;
+  /** The route prefix that leads to it, and that the gateway strips. */
+  readonly prefix: string;
+  readonly runtime: string;
+  /** The parser of that runtime. */
+  readonly parserEngine: string;
+}
+
+export type BackendName = "node" | "python" | "go";
+
+export const BACKENDS: readonly Backend[] = [
+  { name: "node", prefix: "/node", runtime: "node", parserEngine: "llhttp" },
+  { name: "python", prefix: "/python", runtime: "python", parserEngine: "http.server" },
+  { name: "go", prefix: "/go", runtime: "go", parserEngine: "net/http" },
+];

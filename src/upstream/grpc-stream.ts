@@ -1,0 +1,144 @@
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { constants } from "node:http2";
+import { Fault } from "../core/fault.ts";
+import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
+import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../message/grpc-upstream.ts";
+import { codeOfHttpStatus, GrpcCode, readStatus } from "../proto/grpc/grpc-status.ts";
+import { FrameFault, MessageReader } from "../proto/grpc/message-frames.ts";
+
+/** Who carries the stream. */
+export interface StreamOwner {
+  /** The stream is over. @param refused whether the upstream has not looked at it, so that it may be sent again */
+  streamOver(stream: GrpcStream, refused: boolean): void;
+  /** Runs what a socket event brings as a turn of its own; what it throws costs the call. */
+  inTurn(work: () => void, onException: () => void): void;
+  /** Why the connection is gone; Fault.None while it is there. */
+  readonly lostBy: Fault;
+}
+
+/**
+ * One gRPC call as an HTTP/2 stream. What the upstream says is judged when the stream is over: only then it is known
+ * whether the trailers have come or the connection went. gRPC over HTTP/2, "Responses".
+ */
+export class GrpcStream implements GrpcCall {
+  private readonly owner: StreamOwner;
+  private readonly stream: ClientHttp2Stream;
+  private listener: GrpcListener | null;
+  private readonly reader: MessageReader = new MessageReader(MAX_GRPC_MESSAGE_BYTES);
+  private httpStatus = 0;
+  private isGrpc = false;
+  private status: GrpcStatus | null = null;
+
+  constructor(owner: StreamOwner, stream: ClientHttp2Stream, listener: GrpcListener) {
+    this.owner = owner;
+    this.stream = stream;
+    this.listener = listener;
+    const turn = (work: () => void): void => this.owner.inTurn(work, () => this.fail(Fault.InternalError));
+    stream.on("response", (headers) => turn(() => this.onResponse(headers)));
+    stream.on("data", (bytes: Buffer) => turn(() => this.onData(bytes)));
+    stream.on("trailers", (trailers) => turn(() => this.onTrailers(trailers)));
+    // What an error means is told by the close that follows.
+    stream.on("error", () => {});
+    stream.on("close", () => turn(() => this.onClose()));
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.stream.resume();
+  }
+
+  cancel(): void {
+    this.listener = null;
+    this.reset();
+  }
+
+  private onResponse(headers: IncomingHttpHeaders & { ":status"?: number }): void {
+    this.httpStatus = Number(headers[":status"] ?? 0);
+    this.isGrpc = GRPC_TYPE.test(headers["content-type"] ?? "");
+    this.status = readStatus((name) => textOf(headers[name]));
+    if (this.listener !== null && this.isGrpc && this.httpStatus === 200) this.listener.onMetadata(metadataOf(headers));
+  }
+
+  private onData(bytes: Buffer): void {
+    if (this.listener === null) return;
+    // The body of an answer that is no gRPC is of no use; its status is.
+    if (this.httpStatus !== 0 && !(this.isGrpc && this.httpStatus === 200)) return;
+    const fault =
+      this.httpStatus === 0
+        ? FrameFault.BadFlag
+        : this.reader.push(bytes, (message) => {
+            this.listener?.onMessage(message);
+            return this.listener !== null;
+          });
+    if (fault !== FrameFault.None) this.fail(Fault.UpstreamMalformed);
+  }
+
+  private onTrailers(trailers: IncomingHttpHeaders): void {
+    this.status = readStatus((name) => textOf(trailers[name])) ?? this.status;
+  }
+
+  private onClose(): void {
+    const { listener, stream } = this;
+    const code = stream.rstCode ?? constants.NGHTTP2_NO_ERROR;
+    this.owner.streamOver(
+      this,
+      this.httpStatus === 0 && code === constants.NGHTTP2_REFUSED_STREAM && listener !== null,
+    );
+    if (this.listener === null) return;
+    this.listener = null;
+    if (this.status !== null && this.reader.isBetweenMessages) listener!.onEnd(this.status);
+    else if (!this.reader.isBetweenMessages) listener!.onFailure(Fault.UpstreamMalformed);
+    else if (this.owner.lostBy !== Fault.None) listener!.onFailure(this.owner.lostBy);
+    // The connection is there, so it is this call that was cut.
+    else if (this.httpStatus === 0 || code !== constants.NGHTTP2_NO_ERROR) listener!.onFailure(Fault.UpstreamMalformed);
+    else listener!.onEnd(this.statusOfHttp());
+  }
+
+  /** Nothing of gRPC has been said: the HTTP status has to do. Decisions, "Transcoder". */
+  private statusOfHttp(): GrpcStatus {
+    const { httpStatus } = this;
+    const code = httpStatus === 200 ? GrpcCode.Unknown : codeOfHttpStatus(httpStatus);
+    return {
+      code,
+      message: httpStatus === 200 ? "the upstream gave no status" : `HTTP status ${httpStatus}`,
+      details: null,
+    };
+  }
+
+  private fail(fault: Fault): void {
+    const { listener } = this;
+    this.listener = null;
+    this.reset();
+    listener?.onFailure(fault);
+  }
+
+  /** Hands the listener over to another attempt. */
+  takeListener(): GrpcListener | null {
+    const { listener } = this;
+    this.listener = null;
+    return listener;
+  }
+
+  private reset(): void {
+    if (!this.stream.destroyed) this.stream.close(constants.NGHTTP2_CANCEL);
+    // What is still in its buffer is nobody's.
+    this.stream.resume();
+  }
+}
+
+/** A field that came several times counts as its values in a row; of grpc-status that is then no number. */
+function textOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+function metadataOf(headers: IncomingHttpHeaders): GrpcMetadata {
+  return Object.entries(headers).flatMap(([name, value]): [string, string][] => {
+    if (name.startsWith(":") || value === undefined) return [];
+    return Array.isArray(value) ? value.map((one) => [name, one]) : [[name, value]];
+  });
+}
+
+const GRPC_TYPE = /^application\/grpc($|[+;])/i;

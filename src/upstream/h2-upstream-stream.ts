@@ -1,0 +1,322 @@
+import { Fault } from "../core/fault.ts";
+import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
+import type { BodySink, ReplySource } from "../message/ports.ts";
+import type { UpstreamCaller } from "../message/upstream.ts";
+import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
+import { commitHeaders } from "../proto/h2/header-frames.ts";
+import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
+import { Outflow } from "../proto/h2/outflow.ts";
+import { blockBound, encodeTrailerBlock } from "../proto/h2/reply-block.ts";
+import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block.ts";
+import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
+import type { UpstreamContext } from "./upstream-context.ts";
+
+/**
+ *   Waiting ──connection open──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
+ */
+const enum Stage {
+  Waiting = 0,
+  AwaitingHead,
+  /** Nothing has been handed on: what comes right behind the head may still be malformed, and then the answer is 502. */
+  HoldingHead,
+  ReadingBody,
+  Over,
+}
+
+/** One exchange with an origin as a stream of HTTP/2: both bodies may flow at the same time. Pooled. */
+export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
+  id = 0;
+  isQueued = false;
+  ex: Exchange | null = null;
+  /** Holds the answer's head. */
+  readonly lines: LineBuffer = new LineBuffer();
+  readonly out: Outflow = new Outflow();
+  private readonly context: UpstreamContext;
+  private readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
+  private readonly timer: TimerNode = new TimerNode(this);
+  private connection!: H2UpstreamConnection;
+  private caller!: UpstreamCaller;
+  private stage: Stage = Stage.Over;
+  private holdsBody = false;
+  /** The request's body is complete, but for what waits. */
+  private endsBody = false;
+  private reused = false;
+  /** Whether anything of an answer has come. */
+  private answered = false;
+  /** Whether all of the answer has come, and is in order. */
+  private isWhole = false;
+  private interims = 0;
+  private startedMs = 0;
+
+  constructor(context: UpstreamContext) {
+    this.context = context;
+  }
+
+  /** Takes an exchange, whose body waits for the connection. */
+  begin(connection: H2UpstreamConnection, ex: Exchange, caller: UpstreamCaller): void {
+    this.connection = connection;
+    this.caller = caller;
+    this.ex = ex;
+    this.id = 0;
+    this.isQueued = false;
+    this.stage = Stage.Waiting;
+    this.endsBody = false;
+    this.answered = false;
+    this.isWhole = false;
+    this.interims = 0;
+    ex.body = this;
+    ex.source = this;
+    this.holdsBody = ex.request.hasBody();
+    if (this.holdsBody) ex.flow.pauseBody(ex);
+  }
+
+  get awaitsHead(): boolean {
+    return this.stage === Stage.AwaitingHead;
+  }
+
+  /** The connection is there: the request goes out. @param reused whether others went before */
+  open(id: number, reused: boolean): void {
+    const { connection, caller } = this;
+    const { session, writer } = connection;
+    const ex = this.ex!;
+    this.id = id;
+    this.reused = reused;
+    this.stage = Stage.AwaitingHead;
+    this.startedMs = this.context.turn.nowMs;
+    this.out.begin(id, session.peer.initialWindowBytes);
+    this.inflow.begin(id, session);
+    const head = Buffer.allocUnsafe(caller.requestBound(ex));
+    const headEnd = caller.encodeRequest(ex, head, 0);
+    const out = writer.reserve(FRAME_HEADER_BYTES + requestBlockBound(headEnd));
+    const at = writer.offset + FRAME_HEADER_BYTES;
+    const isTls = connection.pool.settings.tls !== null;
+    const end = encodeRequestBlock(connection.streams.encoder, out, at, head, headEnd, isTls);
+    const hasBody = ex.request.hasBody();
+    commitHeaders(writer, out, end, id, hasBody ? Flag.None : Flag.EndStream);
+    session.noteSent(1);
+    if (!hasBody) {
+      this.out.isEnded = true;
+      this.arm(caller.times.responseHeaderMs);
+      return;
+    }
+    ex.sink.wantBody(ex);
+    if (this.ex === ex) this.releaseBody(ex);
+  }
+
+  // ── the request's body ────────────────────────────────────────────────────────────────────────────────────────
+
+  onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    if (this.ex !== ex || from === to || this.out.isEnded) return;
+    this.out.send(bytes, from, to, false, this.connection);
+    if (this.out.waiting === 0) return;
+    this.holdsBody = true;
+    // Once the answer has begun, its own times run.
+    if (this.stage === Stage.AwaitingHead) this.arm(this.caller.times.responseHeaderMs);
+    ex.flow.pauseBody(ex);
+    this.enqueue();
+  }
+
+  onBodyEnd(ex: Exchange): void {
+    if (this.ex !== ex || this.out.isEnded) return;
+    this.endsBody = true;
+    if (this.out.waiting === 0) this.endBody(ex);
+  }
+
+  onBodyFault(ex: Exchange): void {
+    if (this.ex === ex) this.giveUp(ErrorCode.Cancel);
+  }
+
+  /** The windows or the kernel let more through. */
+  onWindow(): void {
+    const { ex } = this;
+    if (this.out.waiting === 0 || ex === null) return;
+    this.out.flush(this.connection);
+    if (this.out.waiting > 0) this.enqueue();
+    else if (this.endsBody) this.endBody(ex);
+    else if (this.holdsBody) {
+      if (this.stage === Stage.AwaitingHead) this.arm(0);
+      this.releaseBody(ex);
+    }
+  }
+
+  private endBody(ex: Exchange): void {
+    const { connection } = this;
+    const { trailers } = ex.request;
+    if (trailers === null) this.out.end(connection);
+    else {
+      const { writer } = connection;
+      const out = writer.reserve(FRAME_HEADER_BYTES + blockBound(trailers));
+      const at = writer.offset + FRAME_HEADER_BYTES;
+      const end = encodeTrailerBlock(connection.streams.encoder, out, at, trailers);
+      commitHeaders(writer, out, end, this.id, Flag.EndStream);
+      this.out.isEnded = true;
+    }
+    if (this.stage === Stage.AwaitingHead) this.arm(this.caller.times.responseHeaderMs);
+  }
+
+  private enqueue(): void {
+    if (this.out.window > 0) this.connection.streams.enqueue(this);
+  }
+
+  private releaseBody(ex: Exchange): void {
+    this.holdsBody = false;
+    ex.flow.resumeBody(ex);
+  }
+
+  // ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A head stands in the exchange's reply. */
+  onHead(isGood: boolean, isEnd: boolean): void {
+    const ex = this.ex!;
+    const { heads } = this.connection.streams;
+    this.answered = true;
+    if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
+    if (heads.status < 200) {
+      if (++this.interims > MAX_INTERIM_RESPONSES) this.refuse();
+      else if (heads.status === 103) this.caller.onInterim(ex, 103, ex.reply.headers);
+      return;
+    }
+    heads.describe(ex.reply, ex.request.method, isEnd);
+    const isBodyless = ex.reply.withoutBody || heads.status === 204;
+    if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse();
+    ex.upstreamMs = this.context.turn.nowMs - this.startedMs;
+    this.inflow.declare(isBodyless ? 0 : heads.contentLength, isEnd);
+    this.inflow.isPaused = true;
+    this.isWhole = isEnd;
+    this.stage = Stage.HoldingHead;
+    this.connection.streams.hold(this);
+  }
+
+  /** All that came together with the head has been read: the answer goes on to the client. */
+  announce(): void {
+    if (this.stage !== Stage.HoldingHead) return;
+    const ex = this.ex!;
+    this.stage = Stage.ReadingBody;
+    this.arm(this.caller.times.idleMs);
+    this.caller.onReplyHead(ex);
+    this.onWritable(ex);
+  }
+
+  onData(bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
+    const { ex, inflow } = this;
+    if (ex === null || this.isWhole) return;
+    if (this.stage < Stage.HoldingHead) return this.refuse();
+    const outcome = inflow.receive(to - from, flowBytes, isEnd);
+    if (outcome === Inflow.BeyondWindow) return this.connection.session.fail(ErrorCode.FlowControlError);
+    if (outcome === Inflow.WrongLength) return this.refuse();
+    this.isWhole = isEnd;
+    if (inflow.isPaused || inflow.holds) {
+      inflow.keep(bytes, from, to);
+      inflow.credit(flowBytes - (to - from));
+      return;
+    }
+    this.arm(this.caller.times.idleMs);
+    if (to > from) this.hand(ex, bytes, from, to);
+    if (this.ex !== ex) return;
+    inflow.credit(flowBytes);
+    if (isEnd && !inflow.isPaused) this.complete(ex);
+  }
+
+  onTrailers(isGood: boolean, trailers: HeaderBlock | null): void {
+    const { ex, inflow } = this;
+    if (ex === null || this.isWhole) return;
+    if (!isGood || inflow.receive(0, 0, true) !== Inflow.Taken) return this.refuse();
+    ex.reply.trailers = trailers;
+    this.isWhole = true;
+    if (!inflow.isPaused && !inflow.holds) this.complete(ex);
+  }
+
+  /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: behind a whole answer, the rest of the request is unwanted. */
+  onReset(code: ErrorCode): void {
+    if (this.isWhole) {
+      this.out.clear();
+      this.out.isEnded = true;
+    }
+    this.fail(Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
+  }
+
+  onWritable(ex: Exchange): void {
+    const { inflow } = this;
+    if (this.ex !== ex || !inflow.isPaused) return;
+    inflow.isPaused = false;
+    this.arm(this.caller.times.idleMs);
+    while (this.ex === ex && !inflow.isPaused) {
+      const piece = inflow.nextKept();
+      if (piece === null) break;
+      this.hand(ex, piece, 0, piece.length);
+      if (this.ex === ex) inflow.credit(piece.length);
+    }
+    if (this.ex === ex && this.isWhole && !inflow.holds && !inflow.isPaused) this.complete(ex);
+  }
+
+  onCancelled(ex: Exchange): void {
+    if (this.ex === ex) this.giveUp(ErrorCode.Cancel);
+  }
+
+  onTimer(): void {
+    const { connection, startedMs } = this;
+    connection.session.reset(this.id, ErrorCode.Cancel);
+    const isDeaf = connection.heardMs < startedMs;
+    this.fail(Fault.UpstreamTimeout, true);
+    // Nothing at all has come since the request: whoever comes next had better not wait here.
+    if (isDeaf) connection.retire();
+  }
+
+  /**
+   * Something went wrong. Before the answer's head was handed on the caller decides; after it the client's answer is cut.
+   * What has come whole is not harmed by what becomes of the connection.
+   */
+  fail(fault: Fault, sent: boolean): void {
+    const { ex, caller, answered, reused, stage } = this;
+    if (ex === null) return;
+    if (this.isWhole && fault !== Fault.InternalError) return this.announce();
+    this.release(ex);
+    if (ex.state === ExchangeState.Finished) return;
+    if (stage === Stage.ReadingBody) ex.sink.abort(ex, fault);
+    else caller.onFailure(ex, { fault, sent: answered || (sent && stage !== Stage.Waiting), answered, reused });
+  }
+
+  private hand(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    if (ex.sink.body(ex, bytes, from, to) || this.ex !== ex) return;
+    this.inflow.isPaused = true;
+    this.arm(0);
+  }
+
+  private complete(ex: Exchange): void {
+    // An answer that did not need all of the request: the rest of it is not wanted any more.
+    if (!this.out.isEnded) this.connection.session.reset(this.id, ErrorCode.Cancel);
+    this.release(ex);
+    ex.sink.end(ex);
+  }
+
+  private refuse(): void {
+    this.connection.session.reset(this.id, ErrorCode.ProtocolError);
+    this.fail(Fault.UpstreamMalformed, true);
+  }
+
+  private giveUp(code: ErrorCode): void {
+    if (this.stage !== Stage.Waiting) this.connection.session.reset(this.id, code);
+    this.release(this.ex!);
+  }
+
+  private arm(ms: number): void {
+    if (ms > 0) this.context.wheel.arm(this.timer, this.context.turn.nowMs + ms);
+    else this.context.wheel.disarm(this.timer);
+  }
+
+  private release(ex: Exchange): void {
+    this.ex = null;
+    this.stage = Stage.Over;
+    this.holdsBody = false;
+    this.out.clear();
+    this.inflow.drop();
+    this.context.wheel.remove(this.timer);
+    ex.body = this.context.idlePorts.body;
+    ex.source = this.context.idlePorts.source;
+    this.connection.streams.forget(this);
+  }
+}

@@ -1,0 +1,112 @@
+import type { QuicSession } from "node:quic";
+
+/** A complete answer over HTTP/3. */
+export interface H3Reply {
+  readonly status: number;
+  readonly fields: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+  readonly trailers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** What is sent beside the head. */
+export interface H3Sending {
+  /** Pieces of the body; each is written when the one before it has been taken. */
+  readonly pieces?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  readonly trailers?: Record<string, string>;
+  /** Resets the stream behind the pieces instead of ending it. */
+  readonly abandons?: boolean;
+}
+
+type Drainable = { [key: symbol]: () => Promise<boolean> | null };
+const DRAINABLE = Symbol.for("Stream.drainableProtocol");
+
+/** One HTTP/3 connection, made with the runtime's own client. */
+export class H3Client {
+  private readonly session: QuicSession;
+  private readonly authority: string;
+
+  private constructor(session: QuicSession, authority: string) {
+    this.session = session;
+    this.authority = authority;
+  }
+
+  /** Connects without looking at the certificate. */
+  static async connect(port: number, serverName = "localhost", extra: Record<string, unknown> = {}): Promise<H3Client> {
+    const { emitWarning } = process;
+    process.emitWarning = () => {};
+    const quic = await import("node:quic");
+    const session = await quic.connect(`127.0.0.1:${port}`, {
+      alpn: "h3",
+      servername: serverName,
+      rejectUnauthorized: false,
+      verifyPeer: "manual",
+      ...extra,
+    });
+    process.emitWarning = emitWarning;
+    session.onerror = () => {};
+    session.closed.catch(() => {});
+    await session.opened;
+    return new H3Client(session, `${serverName}:${port}`);
+  }
+
+  /** The common name of the certificate that the server has shown. */
+  get serverName(): string {
+    return this.session.peerCertificate?.subjectAltName ?? "";
+  }
+
+  get closed(): Promise<void> {
+    return this.session.closed;
+  }
+
+  /** Sends a request and waits for the whole answer. @throws when the stream is reset */
+  async ask(
+    method: string,
+    path: string,
+    fields: Record<string, string> = {},
+    sending: H3Sending = {},
+  ): Promise<H3Reply> {
+    const stream = await this.session.createBidirectionalStream();
+    stream.closed.catch(() => {});
+    let head: H3Reply["fields"] = {};
+    let trailers: H3Reply["trailers"] = {};
+    stream.onheaders = (got) => {
+      head = got;
+    };
+    stream.ontrailers = (got) => {
+      trailers = got;
+    };
+    const pseudo = { ":method": method, ":scheme": "https", ":authority": this.authority, ":path": path };
+    const { pieces, trailers: sent, abandons } = sending;
+    stream.sendHeaders({ ...pseudo, ...fields }, { terminal: pieces === undefined && sent === undefined });
+    const writing = pieces === undefined && sent === undefined ? Promise.resolve() : this.write(stream, sending);
+    const body: Uint8Array[] = [];
+    for await (const batch of stream) body.push(...batch);
+    if (abandons !== true) await writing.catch(() => {});
+    // Trailers are told of a moment behind the body.
+    await Bun.sleep(1);
+    return { status: Number(head[":status"]), fields: head, body: Buffer.concat(body), trailers };
+  }
+
+  private async write(
+    stream: Awaited<ReturnType<QuicSession["createBidirectionalStream"]>>,
+    { pieces, trailers, abandons }: H3Sending,
+  ): Promise<void> {
+    const { writer } = stream;
+    for await (const piece of pieces ?? []) {
+      while (!writer.writeSync(piece)) {
+        if ((await (writer as unknown as Drainable)[DRAINABLE]!()) !== true) return;
+      }
+    }
+    if (abandons === true) {
+      stream.destroy(undefined, { code: 0x10c });
+      return;
+    }
+    if (trailers !== undefined) stream.onwanttrailers = () => stream.sendTrailers(trailers);
+    writer.endSync();
+  }
+
+  /** Ends the connection at once. */
+  close(): void {
+    this.session.destroy();
+  }
+}

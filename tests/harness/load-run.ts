@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SaturationReport } from "../../src/tools/loadgen/saturation-report.ts";
+import { EDGE_BINARY, type FinishedRun } from "./gateway.ts";
+
+/** What `edge loadgen` left behind. */
+export interface LoadOutcome extends FinishedRun {
+  readonly report: SaturationReport;
+}
+
+/** Runs `edge loadgen` to its end and reads its JSON report; later flags win over the short ones set here. */
+export async function loadgen(url: string, flags: readonly string[]): Promise<LoadOutcome> {
+  const folder = mkdtempSync(join(tmpdir(), "edge-load-"));
+  try {
+    const json = join(folder, "report.json");
+    const short = ["-d", "250ms", "-rate", "800", "-a", "0.5", "-c", "4"];
+    const run = await runToEnd(["loadgen", "-url", url, ...short, "-json", json, ...flags]);
+    if (run.code > 1) throw new Error(`edge loadgen left with ${run.code}: ${run.stderr}`);
+    return { ...run, report: JSON.parse(readFileSync(json, "utf8")) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** More than the time after which the load generator gives a request up. */
+const LIMIT_MS = 45_000;
+
+async function runToEnd(args: readonly string[]): Promise<FinishedRun> {
+  const child = Bun.spawn([EDGE_BINARY, ...args], {
+    ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const),
+    timeout: LIMIT_MS,
+    killSignal: "SIGKILL",
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return { code: await child.exited, stdout, stderr };
+}

@@ -1,0 +1,123 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { SHOP_FILE } from "../../harness/grpc-shop.ts";
+import { inFolder, lines, load } from "./config-case.ts";
+
+// What a descriptor set tells is checked where the configuration is, with file and line.
+const whole = fromBinary(FileDescriptorSetSchema, readFileSync(SHOP_FILE));
+
+function loadWith(transcoder: string, files: Record<string, Uint8Array | string> = {}) {
+  return inFolder((dir) => {
+    copyFileSync(SHOP_FILE, join(dir, "shop.binpb"));
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(dir, name), bytes);
+    writeFileSync(join(dir, "config.yaml"), `transcoder:\n  enabled: true\n${transcoder}`);
+    writeFileSync(join(dir, "routes.yaml"), "[]\n");
+    return load(dir, {});
+  });
+}
+
+function faultsOf(transcoder: string, files: Record<string, Uint8Array | string> = {}): string[] {
+  const result = loadWith(transcoder, files);
+  return result.ok ? [] : lines([...result.faults]);
+}
+
+function route(method: string, path: string, more = ""): string {
+  return `  routes:
+    - http_method: GET
+      http_path: ${path}
+      grpc_method: ${method}
+      upstream_url: http://127.0.0.1:50051
+${more}`;
+}
+
+const SET = "  descriptor_set: shop.binpb\n";
+
+test("a good route has no fault, and the configuration carries the set", () => {
+  const result = loadWith(`${SET}${route("/shop.Shop/GetItem", "/items/:item", "      field_mappings: {item: id}\n")}`);
+  expect(
+    result.ok ? result.config.transcoder.descriptorSets.map((one) => one.base64.length > 1000) : result.faults,
+  ).toEqual([true]);
+});
+
+test("an unknown method", () => {
+  expect(faultsOf(SET + route("/shop.Shop/GetItm", "/items/:id"))).toEqual([
+    'config.yaml:7:20: transcoder.routes[0].grpc_method: expected a method of the descriptor set, found "/shop.Shop/GetItm" (did you mean "/shop.Shop/GetItem"?)',
+  ]);
+});
+
+test("a method that takes a stream", () => {
+  expect(faultsOf(SET + route("/shop.Shop/Upload", "/upload"))).toEqual([
+    "config.yaml:7:20: transcoder.routes[0].grpc_method: /shop.Shop/Upload takes a stream of requests, which REST cannot send",
+  ]);
+});
+
+test("a mapping to nothing, to a part that takes no text, and a parameter that is no field", () => {
+  const mapped = (field: string) =>
+    faultsOf(SET + route("/shop.Shop/GetItem", "/items/:item", `      field_mappings: {item: ${field}}\n`));
+  expect(mapped("nope")).toEqual([
+    "config.yaml:9:30: transcoder.routes[0].field_mappings.item: shop.ItemRequest has no field nope",
+  ]);
+  expect(mapped("filter.nope")).toEqual([
+    "config.yaml:9:30: transcoder.routes[0].field_mappings.item: shop.ItemRequest has no field filter.nope",
+  ]);
+  expect(mapped("filter")).toEqual([
+    "config.yaml:9:30: transcoder.routes[0].field_mappings.item: filter of shop.ItemRequest cannot be given by a path",
+  ]);
+  expect(faultsOf(SET + route("/shop.Shop/GetItem", "/items/:sku"))).toEqual([
+    "config.yaml:6:18: transcoder.routes[0].http_path: shop.ItemRequest has no field sku: map the parameter with field_mappings",
+  ]);
+});
+
+const EXPECTED = "(expected what protoc --descriptor_set_out --include_imports writes)";
+
+test.each([
+  ["text", "syntax = proto3;\n", "is no FileDescriptorSet"],
+  ["nothing", "", "is no FileDescriptorSet"],
+  ["cut in two", readFileSync(SHOP_FILE).subarray(0, 7000), "is no FileDescriptorSet"],
+  [
+    "without its imports",
+    toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: whole.file.slice(-1) })),
+    "lacks google/api/annotations.proto, which shop.proto imports: write it with --include_imports",
+  ],
+])("a file that is %s", (_, bytes, fault) => {
+  expect(
+    faultsOf(`  descriptor_set: odd.binpb\n${route("/shop.Shop/GetItem", "/items/:id")}`, { "odd.binpb": bytes }),
+  ).toEqual([`config.yaml:3:19: transcoder.descriptor_set: "odd.binpb" ${fault} ${EXPECTED}`]);
+});
+
+test("the well-known files may be left out of a set", () => {
+  const own = whole.file.filter((file) => !file.name.startsWith("google/protobuf/"));
+  const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: own }));
+  expect(faultsOf(`  descriptor_set: own.binpb\n${route("/shop.Shop/Echo", "/echo")}`, { "own.binpb": bytes })).toEqual(
+    [],
+  );
+});
+
+test("auto takes the routes that the methods ask for, behind those by hand", () => {
+  const auto = "  auto: true\n  upstream_url: h2c://shop.test:50051\n";
+  const result = loadWith(SET + auto + route("/shop.Shop/UpdateItem", "/v1/items/:id"));
+  if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+  const shown = result.config.transcoder.routes.map((one) => [one.httpMethod, one.httpPath, one.grpcMethod, one.body]);
+  expect(shown).toEqual([
+    ["GET", "/v1/items/:id", "/shop.Shop/UpdateItem", "*"],
+    ["GET", "/v1/{name=shelves/*/items/*}", "/shop.Shop/GetItem", ""],
+    ["GET", "/v1/items/{id}/{filter.author}:check", "/shop.Shop/GetItem", ""],
+    ["GET", "/files/{name=**}", "/shop.Shop/GetItem", ""],
+    ["POST", "/v1/items", "/shop.Shop/CreateItem", "item"],
+    ["PATCH", "/v1/items/{id}", "/shop.Shop/UpdateItem", "*"],
+    ["GET", "/v1/watch/{count}", "/shop.Shop/Watch", ""],
+  ]);
+  expect(result.config.transcoder.routes[1]!.upstream.originKey).toBe("h2c://shop.test:50051");
+});
+
+test("auto without what it needs", () => {
+  expect(faultsOf("  auto: true\n")).toEqual([
+    "config.yaml:3:9: transcoder.auto: needs descriptor_set, the file with the methods",
+  ]);
+  expect(faultsOf(`${SET}  auto: true\n`)).toEqual([
+    "config.yaml:4:9: transcoder.auto: needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051",
+  ]);
+});

@@ -1,0 +1,23 @@
+/** What is wrong with a gateway that is wrong on purpose; null is one that does everything right. */
+export type Flaw =
+  | "passes both lengths, counts by the length"
+  | "passes both lengths, counts by the chunks"
+  | "refuses, but forwards all the same"
+  | "refuses, but stays open"
+  | "refuses, and runs what is behind"
+  | "trusts names with a space behind them"
+  | "joins folded lines"
+  | "passes folded lines"
+  | "passes a bare LF"
+  | "reads chunk extensions up to a CRLF"
+  | "keeps the prefix"
+  | "loses the last byte of a longer body"
+  | "answers by turns"
+  | "passes Transfer-Encoding from HTTP/2"
+  | "passes two lengths from HTTP/2"
+  | "passes a wrong length from HTTP/2"
+  | "passes CR and LF from HTTP/2"
+  | "passes pseudo-headers from HTTP/2"
+  | "refuses pseudo-headers from HTTP/2"
+  | "has no HTTP/2"
+  | null;

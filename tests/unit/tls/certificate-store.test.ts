@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { CertificateStore, type TlsPolicy } from "../../../src/edge/certificate-store.ts";
+import { NO_CERTIFICATES, type ServerCertificate } from "../../../src/message/server-certificate.ts";
+import { makeCertificate } from "../../harness/certificate.ts";
+
+const pems = await makeCertificate();
+const others = await makeCertificate();
+const POLICY: TlsPolicy = { minVersion: "1.2", clientAuth: "none", protocols: ["http/1.1"] };
+
+function certificate(id: string, ...names: string[]): ServerCertificate {
+  return { id, names, chain: pems.cert, key: pems.key };
+}
+
+function storeOf(...certificates: ServerCertificate[]): CertificateStore {
+  const store = new CertificateStore(POLICY);
+  store.use({ ...NO_CERTIFICATES, certificates }, POLICY);
+  return store;
+}
+
+describe("a certificate", () => {
+  const set = [
+    certificate("default", "default.test"),
+    certificate("wild", "*.wild.test", "both.test"),
+    certificate("exact", "a.wild.test"),
+    certificate("late", "a.wild.test", "*.wild.test", "default.test"),
+  ];
+  const store = storeOf(...set);
+  const contextOf = (name: string) => store.contextFor(name, [])?.context;
+
+  test.each([
+    ["", "default.test"],
+    ["unknown.test", "default.test"],
+    ["b.wild.test", "c.wild.test"],
+    ["both.test", "b.wild.test"],
+    ["a.b.wild.test", ""],
+    ["wild.test", ""],
+    [".wild.test", ""],
+    ["test", ""],
+  ])("of %j is that of %j", (name, other) => {
+    expect(contextOf(name)).toBe(contextOf(other)!);
+  });
+
+  test("of an exact name is not that of the wildcard", () => {
+    expect(contextOf("a.wild.test")).not.toBe(contextOf("b.wild.test")!);
+  });
+
+  test("is not there where there are none", () => {
+    expect(new CertificateStore(POLICY).contextFor("a.test", [])).toBeNull();
+  });
+});
+
+describe("a challenge", () => {
+  const store = new CertificateStore(POLICY);
+  store.use(
+    { ...NO_CERTIFICATES, certificates: [certificate("a", "a.test")], challenges: [certificate("c", "a.test")] },
+    POLICY,
+  );
+
+  test("is shown to whoever offers its protocol alone", () => {
+    const choice = store.contextFor("a.test", ["acme-tls/1"])!;
+    expect(choice.options.ALPNProtocols.toString("latin1")).toBe("\x0aacme-tls/1");
+    expect(store.contextFor("a.test", ["acme-tls/1", "h2"])!.options.ALPNProtocols.toString("latin1")).toBe(
+      "\x08http/1.1",
+    );
+  });
+
+  test.each(["b.test", "", "x.a.test"])("is for its name alone, not %j", (name) => {
+    expect(store.contextFor(name, ["acme-tls/1"])).toBeNull();
+  });
+});
+
+describe("another set", () => {
+  test("keeps the contexts, and so the sessions, of certificates that stay", () => {
+    const store = storeOf(certificate("one", "one.test"), certificate("two", "two.test"));
+    const [one, two] = ["one.test", "two.test"].map((name) => store.contextFor(name, [])!.context);
+    const changed = { ...certificate("two", "two.test"), chain: others.cert, key: others.key };
+    store.use({ ...NO_CERTIFICATES, certificates: [changed, certificate("one", "one.test")] }, POLICY);
+    expect(store.contextFor("one.test", [])!.context).toBe(one!);
+    expect(store.contextFor("two.test", [])!.context).not.toBe(two!);
+  });
+
+  test.each<[string, Partial<TlsPolicy>, string]>([
+    ["another least version", { minVersion: "1.3" }, ""],
+    ["client certificates", { clientAuth: "require" }, pems.cert],
+  ])("with %s makes new contexts", (_name, change, clientAuthorities) => {
+    const store = storeOf(certificate("one", "one.test"));
+    const before = store.contextFor("one.test", [])!.context;
+    const certificates = [certificate("one", "one.test")];
+    store.use({ ...NO_CERTIFICATES, certificates, clientAuthorities }, { ...POLICY, ...change });
+    expect(store.contextFor("one.test", [])!.context).not.toBe(before);
+    expect(store.asksForCertificate).toBe(change.clientAuth === "require");
+  });
+});

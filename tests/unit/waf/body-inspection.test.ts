@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test";
+import { parameterOf, parametersOf } from "../../../src/features/waf/body/type-parameters.ts";
+import { explainWaf, type WafExplanation } from "../../../src/features/waf/waf-explanation.ts";
+import { NO_ROUTES } from "./vector-request.ts";
+import { ENFORCE } from "./waf-settings.ts";
+
+function explain(headers: readonly string[], body: string | Uint8Array): WafExplanation {
+  const bytes = typeof body === "string" ? Buffer.from(body, "latin1") : body;
+  return explainWaf({ method: "POST", target: "/x", headers, body: bytes }, ENFORCE, NO_ROUTES);
+}
+
+/** Names of the parameters in which something was found. */
+function paramsIn(type: string, body: string): string[] {
+  return explain([`Content-Type: ${type}`], body).findings.map(({ location, param }) => `${location} ${param}`);
+}
+
+const SCRIPT = "<script>alert(1)</script>";
+
+describe("which bodies are inspected", () => {
+  const form = `a=${encodeURIComponent(SCRIPT)}`;
+  test.each([
+    [["Content-Type: application/x-www-form-urlencoded"], form, true],
+    [["content-type: APPLICATION/X-WWW-Form-Urlencoded;charset=utf-8"], form, true],
+    [["Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded"], form, true],
+    [["Content-Type: application/json"], JSON.stringify(SCRIPT), true],
+    [["Content-Type: application/vnd.api+json ; x=y"], JSON.stringify(SCRIPT), true],
+    [["Content-Type: text/json"], JSON.stringify(SCRIPT), true],
+    [["Content-Type: application/jsonish"], JSON.stringify(SCRIPT), false],
+    [["Content-Type: text/plain"], form, false],
+    [["Content-Type: text/html"], SCRIPT, false],
+    [[], form, false],
+    [["Content-Type: application/json", "Content-Encoding: gzip"], JSON.stringify(SCRIPT), false],
+    [["Content-Type: application/json", "Content-Encoding: Identity"], JSON.stringify(SCRIPT), true],
+  ])("%j", (headers, body, isInspected) => {
+    const found = explain(headers, body);
+    expect([found.inspectedBodyBytes > 0, found.verdict === "block"]).toEqual([isInspected, isInspected]);
+  });
+
+  test("no more of them than the limit says", () => {
+    const settings = { ...ENFORCE, maxInspectBodyBytes: 20 };
+    const headers = ["Content-Type: application/json"];
+    const verdict = (body: string) =>
+      explainWaf({ method: "POST", target: "/x", headers, body: Buffer.from(body) }, settings, NO_ROUTES).verdict;
+    expect(verdict(`["${SCRIPT}"]`)).toBe("block");
+    expect(verdict(`["${" ".repeat(20)}${SCRIPT}"]`)).toBe("pass");
+  });
+});
+
+describe("JSON", () => {
+  const type = "application/json";
+  const text = JSON.stringify(SCRIPT);
+
+  test.each([
+    [`{"a":${text}}`, "body a"],
+    [`{"A":{"b":[1,{"c":${text}}]}}`, "body a.b.c"],
+    [`{"a":{"b":1},"c":${text}}`, "body c"],
+    [`{"a":[{"b":"x"},"y"],"c":{"d":"e","f":${text}}}`, "body c.f"],
+    [`[1,"x",${text}]`, "body "],
+    [text, "body "],
+    [`{"a,\\"b":${text}}`, 'body a,"b'],
+    [`{"a":${text}`, "body a"],
+    [`{"a":"${SCRIPT}`, "body a"],
+    [`{"a":"x\\`, undefined],
+    [`{"a":"<\\u0073cript>alert(1)"}`, "body a"],
+    [`{"a":"&lt;script"}{"b":${text}}`, "body b"],
+    [`{"a":1,\n  "b":\t${text}}`, "body b"],
+    [`${"[".repeat(500)}${text}`, "body "],
+  ])("names the member: %s", (body, expected) => {
+    expect(paramsIn(type, body)[0]!).toBe(expected!);
+  });
+
+  test("names are inspected too", () => {
+    expect(paramsIn(type, '{"a":{"<script>alert(1)</script>":1}}')[0]).toBe("body a");
+    expect(paramsIn(type, '{"user":{"$ne":""}}').length).toBeGreaterThan(0);
+  });
+
+  test("what is no JSON is inspected as one text", () => {
+    expect(paramsIn(type, `{'a':'${SCRIPT}'}`)[0]).toBe("body ");
+    expect(paramsIn(type, `a=${SCRIPT}`)[0]).toBe("body ");
+    expect(paramsIn(type, "plainly no JSON")).toEqual([]);
+  });
+});
+
+describe("multipart", () => {
+  const type = "multipart/form-data; boundary=b";
+  const part = (head: string, content: string): string => `--b\r\nContent-Disposition: ${head}\r\n\r\n${content}\r\n`;
+
+  test.each([
+    [`${part('form-data; name="a"', "x")}${part('form-data; name="B"', SCRIPT)}--b--\r\n`, "body b"],
+    [part("form-data; name=c", SCRIPT), "body c"],
+    [`--b\nContent-Disposition: form-data; name="a"\n\n${SCRIPT}\n--b--`, "body a"],
+    [part('form-data; name="<script>alert(1)"', "x"), "body <script>alert(1)"],
+    [`preamble\r\n${part('form-data; name="a"', SCRIPT)}`, "body a"],
+    [part('form-data; name="f"; filename="shell.php"', "x"), "body f"],
+    [part('form-data; name="f"; filename="x.txt"\r\nContent-Type: text/plain', SCRIPT), undefined],
+    // What not every application takes for a file is read as a field.
+    [part('form-data; name="f"; filename="x.txt"', SCRIPT), "body f"],
+    [part('form-data; name="f"; x="; filename=y"\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [part('form-data; name="f\\"; filename=y; x="\r\nContent-Type: text/plain', SCRIPT), "body f\\"],
+    [part("form-data; name=f; filename*=utf-8''y\r\nContent-Type: text/plain", SCRIPT), "body f"],
+    [part("x; filename=y\r\nContent-Disposition: form-data; name=f\r\nContent-Type: text/plain", SCRIPT), "body f"],
+    [`${part('form-data; name="a"', "x")}--b--\r\n${part('form-data; name="a"', SCRIPT)}`, undefined],
+  ])("%j", (body, expected) => {
+    expect(paramsIn(type, body)[0]).toBe(expected as string);
+  });
+
+  test.each([
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    "multipart/form-data; boundary=other",
+    "multipart/form-data; boundary=b; boundary=c",
+    "multipart/form-data; boundary=b; boundary*=utf-8''c",
+  ])("that cannot be taken apart (%s) is found out", (other) => {
+    const found = explain([`Content-Type: ${other}`], part('form-data; name="a"', "x"));
+    expect(found.rules.map((rule) => rule.category)).toEqual(["protocol"]);
+  });
+
+  test.each([
+    // What stands behind a delimiter, or in front of it, is another thing for each reader.
+    [`${part('form-data; name="a"', "x\n--b\nContent-Disposition: form-data; name=c\n\ny")}--b--`],
+    [`${part('form-data; name="a"', "x")}--bcd\r\n\r\ny\r\n--b--`],
+    [`${part('form-data; name="a"', "x")}--b\n\ny\r\n--b--`],
+    [part('form-data; name="a"\r\nContent-Transfer-Encoding: base64', "PHNjcmlwdD4=")],
+  ])("that can be taken apart in two ways is found out: %j", (body) => {
+    expect(explain([`Content-Type: ${type}`], body).rules.map((rule) => rule.category)).toEqual(["protocol"]);
+  });
+
+  test.each([
+    [`${part('form-data; name="a"', "x --b y")}--b--\r\n`],
+    [`${part('form-data; name="a"', "x")}--b  \r\n\r\ny\r\n--b--`],
+    [part('form-data; name="a"\r\nContent-Transfer-Encoding: 8bit', "PHNjcmlwdD4=")],
+    [part('form-data; name="a"; filename=x\r\nContent-Type: x/y\r\nContent-Transfer-Encoding: base64', "PHNjcmlwdD4=")],
+    ["--b"],
+    ["--b\r"],
+    ["--b\r\nContent-Disp"],
+    [""],
+  ])("that is odd but clear passes: %j", (body) => {
+    expect(explain([`Content-Type: ${type}`], body).verdict).toBe("pass");
+  });
+
+  test("looks behind a delimiter that stands within a line", () => {
+    expect(paramsIn(type, part('form-data; name="a"', `x--b\r\n${SCRIPT}\r\n\r\ny`))[0]).toBe("body a");
+  });
+
+  test("a boundary may be quoted", () => {
+    expect(paramsIn('multipart/form-data; boundary="b"', part('form-data; name="a"', SCRIPT))[0]).toBe("body a");
+  });
+});
+
+test.each([
+  ['form-data; name="a b"; filename="c"', "name", "a b"],
+  ['form-data; filename="name=x"; name="y"', "filename", "name=x"],
+  ['form-data; x="; name=z"; name="y"', "name", "y"],
+  ["form-data; NAME = x ; y=z", "name", "x"],
+  ["form-data;name=x;;y", "name", "x"],
+  ['form-data; name="open; a=b', "name", "open; a=b"],
+  ['form-data; filename="x"', "name", null],
+  ["form-data", "name", null],
+])("parameters of %j: %s", (text, name, expected) => {
+  expect(parameterOf(parametersOf(text), name)).toBe(expected);
+});

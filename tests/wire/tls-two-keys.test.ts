@@ -1,0 +1,76 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { freePort, startGateway } from "../harness/gateway.ts";
+import { OPENSSL, openssl, Scratch } from "../harness/openssl.ts";
+
+if (OPENSSL === null) console.log("skipped: the choice between two kinds of keys needs openssl");
+
+// A name with an RSA and an ECDSA certificate: each client gets the one that it can check.
+describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
+  const scratch = new Scratch();
+  const rsa = await selfSigned(scratch, "rsa", ["-newkey", "rsa:2048"]);
+  const ec = await selfSigned(scratch, "ec", ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+  const larger = await selfSigned(scratch, "larger", ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"]);
+  const start = async (...pairs: readonly (readonly [string, string])[]) => {
+    const port = freePort();
+    const certificates = pairs.map(([cert_file, key_file]) => ({ cert_file, key_file }));
+    return { gateway: await startGateway({ config: { server: { tls: { port, certificates } } } }), port };
+  };
+  const [rsaFirst, ecFirst, onlyRsa, three] = await Promise.all([
+    start(rsa, ec),
+    start(ec, rsa),
+    start(rsa),
+    start(larger, ec, rsa),
+  ]);
+  afterAll(async () => {
+    await Promise.all([rsaFirst, ecFirst, onlyRsa, three].map(({ gateway }) => gateway.stop()));
+    scratch[Symbol.dispose]();
+  });
+
+  /** The kind of key that a client is shown; `none` where there is no handshake. */
+  async function shown(port: number, ...args: readonly string[]): Promise<string> {
+    const { text } = await openssl(port, args.includes("-noservername") ? args : [...NAMED, ...args]);
+    return /Peer signature type: (.*)/.exec(text)?.[1]?.toLowerCase() ?? "none";
+  }
+
+  test.each([
+    ["any", [], /ecdsa/],
+    ["any, by TLS 1.2", ["-tls1_2"], /ecdsa/],
+    ["ECDSA alone", ["-sigalgs", "ecdsa_secp256r1_sha256"], /ecdsa/],
+    ["RSA alone", ["-sigalgs", "rsa_pss_rsae_sha256"], /rsa/],
+    ["RSA alone, by TLS 1.2", ["-tls1_2", "-sigalgs", "rsa_pss_rsae_sha256:RSA+SHA256"], /rsa/],
+    ["RSA suites alone, by TLS 1.2", ["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], /rsa/],
+    ["ECDSA suites alone, by TLS 1.2", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"], /ecdsa/],
+    ["ECDSA with another curve, and RSA", ["-sigalgs", "ecdsa_secp384r1_sha384:rsa_pss_rsae_sha256"], /rsa/],
+  ] as const)("a client that checks %s", async (_, args, kind) => {
+    for (const { port } of [rsaFirst, ecFirst]) expect(await shown(port, ...args)).toMatch(kind);
+  });
+
+  test("without a name it is the same", async () => {
+    expect(await shown(rsaFirst.port, "-noservername")).toMatch(/ecdsa/);
+    expect(await shown(ecFirst.port, "-noservername", "-sigalgs", "rsa_pss_rsae_sha256")).toMatch(/rsa/);
+  });
+
+  test("with one alone, and with three", async () => {
+    expect(await shown(onlyRsa.port)).toMatch(/rsa/);
+    expect(await shown(onlyRsa.port, "-sigalgs", "ecdsa_secp256r1_sha256")).toBe("none");
+    const shownOfThree = await openssl(three.port, [...NAMED, "-sigalgs", "ecdsa_secp384r1_sha384"]);
+    expect(shownOfThree.text).toMatch(/384 bit/);
+    expect(await shown(three.port, "-sigalgs", "ecdsa_secp256r1_sha256")).toMatch(/ecdsa/);
+    expect(await shown(three.port, "-sigalgs", "rsa_pss_rsae_sha256")).toMatch(/rsa/);
+  });
+});
+
+const NAMED: readonly string[] = ["-servername", "two.test"];
+
+/** Makes a certificate for two.test. @returns the paths of certificate and key */
+async function selfSigned(scratch: Scratch, name: string, key: readonly string[]): Promise<readonly [string, string]> {
+  const [cert, own] = [scratch.path(`${name}.pem`), scratch.path(`${name}.key`)];
+  const extra = ["-subj", "/CN=two.test", "-addext", "subjectAltName=DNS:two.test", "-days", "2"];
+  const child = Bun.spawn([OPENSSL!, "req", "-x509", "-nodes", ...key, "-keyout", own, "-out", cert, ...extra], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  expect(await child.exited).toBe(0);
+  return [cert, own];
+}
