@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { ByteSocket } from "../harness/byte-socket.ts";
 import { EchoOrigin, sha256 } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { expectGrowthBelow, residentBytes } from "../harness/memory.ts";
 import { chunked, request } from "../harness/raw-client.ts";
 import type { OriginConnection } from "../harness/scripted-origin.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
@@ -35,10 +36,9 @@ async function untilStalled(sender: ByteSocket, before = 0): Promise<number> {
 
 /** Runs `stalled` with the memory as it was before, and checks that it has not grown beyond the bound. */
 async function withBoundedMemory(stalled: () => Promise<void>): Promise<void> {
-  const before = gateway.memory();
+  const before = residentBytes(gateway);
   await stalled();
-  const after = gateway.memory();
-  if (before !== null && after !== null) expect(after.resident - before.resident).toBeLessThan(GROWTH_BYTES);
+  await expectGrowthBelow(gateway, before, GROWTH_BYTES);
 }
 
 test.each([

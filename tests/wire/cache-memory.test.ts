@@ -1,7 +1,7 @@
 // The memory of the cache stays within max_bytes, whatever sizes are stored.
 import { afterAll, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
-import { eventually } from "../harness/eventually.ts";
+import { expectGrowthBelow, residentBytes } from "../harness/memory.ts";
 import { request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 
@@ -31,16 +31,12 @@ test("random sizes up to max_payload_size leave it at max_bytes and a tenth", as
     expect(reply.body.byteLength).toBe(size);
   };
   for (let i = 0; i < 200; i++) await ask("/warm", i);
-  const before = cached.gateway.memory()?.resident ?? 0;
+  const before = residentBytes(cached.gateway);
   for (let i = 0; i < REQUESTS; i++) await ask("/stored", i);
   const metrics = (await cached.get("/metrics")).text;
   const bytes = Number(/^gateway_cache_bytes (\d+)$/m.exec(metrics)?.[1]);
   expect(bytes).toBeGreaterThan(MAX_BYTES * 0.9);
   expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
-  // On a busy machine the collector comes late: what is still resident then is not what the cache holds.
-  await eventually(() => {
-    const grown = (cached.gateway.memory()?.resident ?? 0) - before;
-    expect(grown).toBeLessThan(MAX_BYTES * 1.1 + SERVING_BYTES);
-  });
+  await expectGrowthBelow(cached.gateway, before, MAX_BYTES * 1.1 + SERVING_BYTES);
   client.close();
 }, 60_000);

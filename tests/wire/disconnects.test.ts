@@ -2,12 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { expectNothingLeft } from "../harness/memory.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 import type { OriginCall } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 
-const MIB = 1024 * 1024;
 const origin = EchoOrigin.start();
 const gateway = await startGateway({ routes: [upstream("/node", origin)] });
 afterAll(() => stopAll(gateway, origin));
@@ -87,16 +87,10 @@ describe("a client that disconnects", () => {
         for (const client of clients) client.reset();
       }
     };
-    // Memory may grow at first; what is left behind each time would make it grow every time.
-    const growths: number[] = [];
-    for (let rounds = 0, last = 0; rounds < 10 && !growths.slice(1).some((growth) => growth < 4 * MIB); rounds++) {
+    await expectNothingLeft(gateway, async () => {
       await round(200);
       await eventually(async () => expect(await activeConnections()).toBeLessThanOrEqual(1));
-      const resident = gateway.memory()?.resident ?? 0;
-      growths.push(resident - last);
-      last = Math.max(last, resident);
-    }
-    expect(Math.min(...growths.slice(1))).toBeLessThan(4 * MIB);
+    });
     await origin.until("the origin's connections to be let go", () => origin.openConnections < 150 || undefined);
     expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
   }, 60_000);
