@@ -57,6 +57,8 @@ describe.skipIf(OPENSSL === null)("openssl", () => {
     const { text } = await openssl(port, [`-${version}`], GET);
     expect(text).toContain("HTTP/1.1 200 OK");
     expect(text).toContain(version === "tls1_2" ? "TLSv1.2" : "TLSv1.3");
+    // RFC 8446 §6.1: without close_notify an answer cut short would look the same.
+    expect(text).not.toContain("unexpected eof");
   });
 
   test.each(["tls1", "tls1_1"])("is refused with %s, by an alert", async (version) => {
