@@ -63,7 +63,7 @@ server:
     enabled: true
     mode: enforce                 # detection only writes to the log
     anomaly_threshold: 5          # blocked from this score on
-    max_inspect_body_size: 64KiB
+    max_inspect_body_size: 64KiB  # so much of a form, JSON, multipart or XML body is inspected
     disabled_rules: [SCANNER-001] # e.g. the names that waf_block lines and "edge waf test" show
     allowed_ips: [192.0.2.9]      # e.g. clients that skip the firewall
     exclusions:

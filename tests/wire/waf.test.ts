@@ -63,6 +63,8 @@ const PLACES: Readonly<Record<string, (param: string, value: string) => Buffer>>
     ),
   "a JSON body": (param, value) =>
     request("POST /node/echo", ["Content-Type: application/json"], JSON.stringify({ a: [{ [param]: value }] })),
+  "an XML body": (param, value) =>
+    request("POST /node/echo", ["Content-Type: text/xml"], `<a><x:${param}>${escapeXml(value)}</x:${param}></a>`),
   "a multipart body": (param, value) =>
     request(
       "POST /node/echo",
@@ -77,6 +79,7 @@ const PLACES: Readonly<Record<string, (param: string, value: string) => Buffer>>
     ),
 };
 
+const escapeXml = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const BLOCK = { error: "403 Forbidden", message: "Request blocked by Web Application Firewall" };
 
 /** Sends it with a canary behind; checks the block's status, body, headers, close, event and that nothing ran. */

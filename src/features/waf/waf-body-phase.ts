@@ -7,7 +7,7 @@ import { type BodyJudge, HeldBody } from "./body/held-body.ts";
 import type { Waf } from "./waf.ts";
 
 /**
- * Scores the beginning of a form, JSON or multipart body before anybody else sees a byte of it. It runs behind the
+ * Scores the beginning of a form, JSON, multipart or XML body before anybody else sees a byte of it. It runs behind the
  * limits and guards, so that no body is asked for (Expect: 100-continue) that is refused anyway. Decisions §5.
  */
 export class WafBodyPhase implements Phase, BodyJudge {

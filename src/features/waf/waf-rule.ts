@@ -28,7 +28,7 @@ export interface WafRule {
    * What the rule matches when there are no routes. Of a traversal rule these are targets. Of the others a vector is a
    * value of the query parameter `q`, unless words in brackets in front say where it stands: `[name] value` a parameter,
    * `[target] /a` a raw target, `[?] a=1&b=2` a raw query, `[User-Agent:] value` a header, `[cookie] a=1; b=2`, `[form] a=1`, `[json] {"a":1}`,
-   * `[upload] x.php` the name of a file that is sent, `[type] text/plain` the Content-Type of a form.
+   * `[xml] <a/>`, `[upload] x.php` the name of a file that is sent, `[type] text/plain` the Content-Type of a form.
    */
   readonly matches: readonly string[];
   /** Look-alikes that it does not match. */

@@ -39,7 +39,7 @@ export function requestOf(vector: string): WafQuestion {
 
 function bodyOf(place: string, text: string): Uint8Array {
   if (place === "form") return Buffer.from(escaped(text, KEPT_IN_QUERY), "latin1");
-  if (place === "json") return Buffer.from(text, "utf8");
+  if (place === "json" || place === "xml") return Buffer.from(text, "utf8");
   if (place === "type") return Buffer.from(text.includes("multipart") ? MULTIPART : "a=1", "latin1");
   return Buffer.from(MULTIPART.replace("NAME", text), "utf8");
 }
@@ -72,6 +72,7 @@ const MULTIPART = [
 const TYPES: Readonly<Record<string, string>> = {
   form: "application/x-www-form-urlencoded",
   json: "application/json",
+  xml: "application/xml",
   upload: `multipart/form-data; boundary=${BOUNDARY}`,
 };
 const PLAIN: WafQuestion = { method: "GET", target: "/x", headers: [], body: new Uint8Array(0) };

@@ -12,6 +12,7 @@ import { BodyType, bodyTypeOf, typeParameters } from "./body-type.ts";
 import { findJsonFamilies, inspectJson } from "./json-strings.ts";
 import { inspectMultipart } from "./multipart-parts.ts";
 import { parameterOf, type TypeParameter } from "./type-parameters.ts";
+import { inspectXml } from "./xml-values.ts";
 
 /** Inspects the beginning of a body as its Content-Type says. */
 export function inspectBody(
@@ -42,6 +43,9 @@ export function inspectBody(
       if (!inspectMultipart(inspector, findings, boundaryOf(parameters), bytes, from, to)) {
         findings.found(Sign.UnreadableBody, 0);
       }
+      return;
+    case BodyType.Xml:
+      inspectXml(inspector, findings, bytes, from, to);
   }
 }
 

@@ -11,6 +11,7 @@ export const enum BodyType {
   Form,
   Json,
   Multipart,
+  Xml,
 }
 
 /**
@@ -43,7 +44,8 @@ function typeOf(bytes: Uint8Array, from: number, valueTo: number): BodyType {
   if (equalsLower(bytes, from, to, FORM)) return BodyType.Form;
   if (startsLower(bytes, from, to, MULTIPART)) return BodyType.Multipart;
   const subtype = sliceText(bytes, from, to).toLowerCase().split("/")[1] ?? "";
-  return JSON_SUBTYPES.includes(subtype) || subtype.endsWith("+json") ? BodyType.Json : BodyType.Other;
+  if (JSON_SUBTYPES.includes(subtype) || subtype.endsWith("+json")) return BodyType.Json;
+  return XML_SUBTYPES.includes(subtype) || subtype.endsWith("+xml") ? BodyType.Xml : BodyType.Other;
 }
 
 function startsLower(bytes: Uint8Array, from: number, to: number, lower: Uint8Array): boolean {
@@ -56,3 +58,5 @@ const IDENTITY: Uint8Array = latin1("identity");
 const FORM: Uint8Array = latin1("application/x-www-form-urlencoded");
 const MULTIPART: Uint8Array = latin1("multipart/");
 const JSON_SUBTYPES: readonly string[] = ["json", "x-json", "ndjson", "x-ndjson", "jsonl", "csp-report"];
+/** RFC 7303. */
+const XML_SUBTYPES: readonly string[] = ["xml", "xml-external-parsed-entity", "xml-dtd"];

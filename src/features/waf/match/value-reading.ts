@@ -1,5 +1,6 @@
 import { Byte, HEX_VALUE, LOWER } from "../../../core/ascii.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
+import { readXmlText } from "./xml-text.ts";
 
 /** Where a value comes from. */
 export const enum Place {
@@ -10,7 +11,7 @@ export const enum Place {
   Header,
   /** A header that clients make up: X-*. */
   Extension,
-  /** A field of a form, a multipart field or a JSON string. */
+  /** A field of a form, a multipart field, a JSON string, a text or an attribute of XML. */
   Body,
   /** The path of the target, as one value. */
   Path,
@@ -77,6 +78,11 @@ export class ValueReading {
       out[length++] = LOWER[byte]!;
     }
     this.endAt(length);
+  }
+
+  /** Takes a text or an attribute of XML; see `readXmlText`. */
+  loadXml(bytes: Uint8Array, from: number, to: number): void {
+    this.endAt(readXmlText(this.room(to - from), bytes, from, to));
   }
 
   /**

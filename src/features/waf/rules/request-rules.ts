@@ -242,4 +242,20 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     matches: ["[type] multipart/form-data", "[type] multipart/form-data; boundary=other"],
     passes: ["[type] application/json", "[upload] a.png"],
   },
+  {
+    id: "PROTOCOL-006",
+    category: "protocol",
+    score: CRITICAL_SCORE,
+    description: "an entity of XML that is made of many others, so that the document grows when it is read",
+    sign: Sign.GrowingEntity,
+    matches: [
+      '[xml] <!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;&b;&b;">]><a>&c;</a>',
+      '[xml] <!DOCTYPE a [<!ENTITY % b "x"><!ENTITY % c "%b;%b;%b;%b;">]><a/>',
+    ],
+    passes: [
+      '[xml] <!DOCTYPE a [<!ENTITY b "Smith &amp; Sons &lt;s@a.test&gt; &#169;">]><a>&b;</a>',
+      '[xml] <!DOCTYPE a [<!ENTITY b "&c; &amp; &d;">]><a>&b;</a>',
+      "[xml] <a>&b;&b;&b;&b;&b;</a>",
+    ],
+  },
 ];

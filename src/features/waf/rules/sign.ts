@@ -53,5 +53,6 @@ export const enum Sign {
   OverEncoding,
   HiddenCharset,
   UnreadableBody,
+  GrowingEntity,
   Count,
 }
