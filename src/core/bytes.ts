@@ -20,6 +20,16 @@ export function copyBytes(out: Buffer, at: number, bytes: Uint8Array, from: numb
   return end;
 }
 
+/**
+ * The offset `count` bytes behind `from`, at most `to`. Lengths may be beyond 2^31 and are doubles then; offsets never are.
+ * What adds the two makes doubles of offsets, and once such a one has come along, all that is compiled for small integers
+ * is compiled again for doubles, for good.
+ * @param count 0 to 2^53-1
+ */
+export function offsetBehind(from: number, count: number, to: number): number {
+  return count < to - from ? from + (count | 0) : to;
+}
+
 /** The text of `bytes[from, to)`, one character a byte. */
 export function sliceText(bytes: Uint8Array, from: number, to: number): string {
   return bufferSlice.call(bytes as Buffer, from, to);

@@ -1,3 +1,4 @@
+import { offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { MAX_FIELDS, PASSTHROUGH_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
@@ -9,6 +10,9 @@ import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 import { markClaims } from "../proto/h1/claimed-fields.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { followAsTrailers } from "./request-trailers.ts";
+
+/** More than any input holds. */
+const ALL_BYTES = 0x7fffffff;
 
 /** Cuts a request's body out of a connection's input and hands it to whoever takes it. RFC 9112 §6. */
 export class RequestBody {
@@ -50,7 +54,7 @@ export class RequestBody {
 
   private readCounted(input: InputBuffer, ex: Exchange): Fault {
     const from = input.from;
-    const to = Math.min(input.to, from + this.remaining);
+    const to = offsetBehind(from, this.remaining, input.to);
     input.from = to;
     this.remaining -= to - from;
     this.wireBytes += to - from;
@@ -65,10 +69,10 @@ export class RequestBody {
     // The limit is known only when the route is: the decoder begins with the first byte.
     if (!this.decoding) {
       decoder.begin(ex.maxBodyBytes);
-      this.windowBytes = isPassthrough(ex) ? PASSTHROUGH_BYTES : Number.POSITIVE_INFINITY;
+      this.windowBytes = isPassthrough(ex) ? PASSTHROUGH_BYTES : ALL_BYTES;
     }
     this.decoding = true;
-    const event = decoder.next(input.bytes, from, Math.min(input.to, from + this.windowBytes));
+    const event = decoder.next(input.bytes, from, offsetBehind(from, this.windowBytes, input.to));
     if (event === ChunkEvent.Failed) return decoder.fault;
     input.from = decoder.consumed;
     this.wireBytes += decoder.consumed - from;

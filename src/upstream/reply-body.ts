@@ -1,3 +1,4 @@
+import { offsetBehind } from "../core/bytes.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
@@ -47,7 +48,7 @@ export class ReplyBody {
     this.from = input.from;
     this.to = input.to;
     if (this.framing === Framing.Length) {
-      this.to = Math.min(input.to, input.from + this.remaining);
+      this.to = offsetBehind(input.from, this.remaining, input.to);
       this.remaining -= this.to - this.from;
       this.done = this.remaining === 0;
     }

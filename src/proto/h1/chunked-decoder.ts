@@ -1,4 +1,5 @@
 import { Byte, HEX_VALUE } from "../../core/ascii.ts";
+import { offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
 import { TrailerSection } from "./trailer-section.ts";
@@ -77,7 +78,7 @@ export class ChunkedDecoder {
       switch (this.state) {
         case ChunkState.ChunkData:
           this.dataFrom = at;
-          this.dataTo = Math.min(to, at + this.remaining);
+          this.dataTo = offsetBehind(at, this.remaining, to);
           this.remaining -= this.dataTo - at;
           this.consumed = this.dataTo;
           if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyBytes, sliceText, writeDecimal, writeHex } from "../../../src/core/bytes.ts";
+import { copyBytes, offsetBehind, sliceText, writeDecimal, writeHex } from "../../../src/core/bytes.ts";
 
 const NUMBERS = [0, 1, 9, 10, 99, 100, 101, 999, 1000, 65535, 65536, 99_999_999, 2 ** 31 - 1, 2 ** 32, 2 ** 32 + 1];
 
@@ -9,6 +9,20 @@ function written(write: (out: Buffer, at: number, value: number) => number, valu
   expect([out[2], out[end]]).toEqual([0x23, 0x23]);
   return out.latin1Slice(3, end);
 }
+
+test.each([
+  [10, 0, 20, 10],
+  [10, 9, 20, 19],
+  [10, 10, 20, 20],
+  [10, 11, 20, 20],
+  [10, 0x7fffffff, 20, 20],
+  [10, 2 ** 31 + 1, 20, 20],
+  [10, 2 ** 32 + 5, 20, 20],
+  [10, Number.MAX_SAFE_INTEGER, 20, 20],
+  [20, 5, 20, 20],
+])("behind %p, %p bytes further and at most %p, is %p", (from, count, to, end) => {
+  expect(offsetBehind(from, count, to)).toBe(end);
+});
 
 describe("writing numbers", () => {
   test("in decimal digits, up to 2^53-1", () => {
