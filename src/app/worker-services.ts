@@ -1,4 +1,5 @@
 import { Clock } from "../core/clock.ts";
+import { STANDSTILL_MS } from "../core/limits.ts";
 import { TimerWheel } from "../core/timer-wheel.ts";
 import type { Exchange, IdleExchangePorts } from "../message/exchange.ts";
 import { IDLE_PIPELINE } from "../message/pipeline.ts";
@@ -14,6 +15,8 @@ export class WorkerServices {
   readonly writers: WriterGroup = new WriterGroup(new SlabPool());
   readonly wheel: TimerWheel;
   readonly upstream: UpstreamContext;
+  private tickedMs: number = this.turn.nowMs;
+  private isForgiving = false;
 
   /**
    * @param onException hears of every exception that escaped from the data plane
@@ -34,11 +37,17 @@ export class WorkerServices {
     };
   }
 
-  /** Runs timers and refreshes the date; called every TICK_MS. */
+  /**
+   * Runs timers and refreshes the date; called every TICK_MS. After a standstill the timers wait for one more tick: what has
+   * come meanwhile came in time, and is read before anybody is called late.
+   */
   tick(): void {
-    this.turn.begin();
+    const { turn } = this;
+    turn.begin();
     this.clock.update();
-    this.wheel.advance(this.turn.nowMs);
+    this.isForgiving = !this.isForgiving && turn.nowMs - this.tickedMs > STANDSTILL_MS;
+    this.tickedMs = turn.nowMs;
+    if (!this.isForgiving) this.wheel.advance(turn.nowMs);
     this.writers.flushAll();
   }
 

@@ -122,6 +122,8 @@ export const MAX_FREE_EXCHANGES = 256;
 
 /** Granularity of the timer wheel in milliseconds. */
 export const TICK_MS = 50;
+/** A worker whose tick comes so much later than the one before has stood still: a stopped process, a machine asleep. */
+export const STANDSTILL_MS = 250;
 /** Slots of the timer wheel; a longer timer goes round again. */
 export const WHEEL_SLOTS = 512;
 
