@@ -85,7 +85,7 @@ export class CertificateKeeper implements CertificateSink {
     const old = new Map(this.fromFiles.map((one) => [one.id, one]));
     const now = certificates.flatMap((pair) => this.read(pair, old.get(pair.certFile)) ?? []);
     const authorities = this.readAuthorities(clientCaFile);
-    const isSame = now.length === old.size && now.every((one) => old.get(one.id) === one);
+    const isSame = now.length === this.fromFiles.length && now.every((one, i) => one === this.fromFiles[i]);
     if (isSame && authorities === this.clientAuthorities) return;
     this.fromFiles = now;
     this.clientAuthorities = authorities;
@@ -131,9 +131,9 @@ export class CertificateKeeper implements CertificateSink {
     if (file === "") return "";
     try {
       const now = readFileSync(file, "utf8");
-      if (now === this.clientAuthorities) return now;
       new X509Certificate(now);
       this.failures.delete(file);
+      if (now === this.clientAuthorities) return now;
       if (this.clientAuthorities !== "") this.listener.onReloaded(file);
       return now;
     } catch (error) {
