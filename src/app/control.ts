@@ -86,7 +86,6 @@ export class Control implements PoolListener {
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
   private keywords: SharedArrayBuffer | null = null;
-  private drained = 0;
   private draining = false;
   private lastReloadOk = true;
   private lastReloadMs: number = Date.now();
@@ -223,13 +222,10 @@ export class Control implements PoolListener {
       case "breaker":
         this.nodes.onBreaker(message.key, message.change);
         break;
-      case "drained":
-        if (++this.drained === this.pool.size) this.finish(0);
-        break;
     }
   }
 
-  onDeath(index: number, reason: string): void {
+  onDeath(index: number, reason: string, restarted: boolean): void {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
     this.nodes.workerDied(index);
@@ -237,8 +233,11 @@ export class Control implements PoolListener {
     this.restarted.add(index);
     this.listening.delete(index);
     this.fence.onDeath(index);
-    this.event("worker_died", { worker: index, reason, restarted: true });
-    if (this.draining && ++this.drained === this.pool.size) this.finish(0);
+    this.event("worker_died", { worker: index, reason, restarted });
+  }
+
+  onDrained(): void {
+    this.finish(0);
   }
 
   private announce(): void {
@@ -256,9 +255,8 @@ export class Control implements PoolListener {
     if (this.draining) process.exit(1);
     this.draining = true;
     this.services.stopping();
-    this.pool.stop();
     this.event("draining", { timeout_ms: this.config.server.shutdownTimeoutMs });
-    this.pool.broadcast({ kind: "drain" });
+    this.pool.drain();
     setTimeout(() => this.finish(0), this.config.server.shutdownTimeoutMs);
   }
 

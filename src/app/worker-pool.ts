@@ -1,7 +1,7 @@
 import { type CounterBuffers, createCounterBuffers } from "../shared/counter-table.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
-/** A worker that ends this often within the window is not started again at once. */
+/** Milliseconds until a worker that has ended is started again: one that cannot live must not take the CPU from the others. */
 const RESTART_DELAY_MS = 250;
 
 /** What the pool tells the control thread. */
@@ -9,8 +9,10 @@ export interface PoolListener {
   /** The first message for a worker, old or new. */
   startMessage(index: number, counters: CounterBuffers): ToWorker;
   onMessage(index: number, message: FromWorker): void;
-  /** A worker has ended although nobody asked it to; it is being started again. */
-  onDeath(index: number, reason: string): void;
+  /** A worker has ended although nobody asked it to. @param restarted whether it is being started again */
+  onDeath(index: number, reason: string, restarted: boolean): void;
+  /** After `drain`: no worker has anything in hand. */
+  onDrained(): void;
 }
 
 /** The data workers: threads that are started again when they end. */
@@ -22,6 +24,8 @@ export class WorkerPool {
   private readonly ready: Set<number> = new Set();
   private released = false;
   private stopping = false;
+  private draining = false;
+  private readonly drained: Set<number> = new Set();
 
   /** @param size number of data workers, 1 and up */
   constructor(size: number, listener: PoolListener) {
@@ -56,6 +60,14 @@ export class WorkerPool {
     this.threads[index]?.postMessage(message);
   }
 
+  /** Tells every worker to end what it has in hand and to take nothing new. Those that end before stay ended. */
+  drain(): void {
+    this.stopping = true;
+    this.draining = true;
+    this.broadcast({ kind: "drain" });
+    this.checkDrained();
+  }
+
   /** Workers that end from now on stay ended. */
   stop(): void {
     this.stopping = true;
@@ -74,6 +86,9 @@ export class WorkerPool {
       if (event.data.kind === "ready") {
         if (this.released) this.startWorker(index);
         else this.ready.add(index);
+      } else if (event.data.kind === "drained") {
+        this.drained.add(index);
+        this.checkDrained();
       } else this.listener.onMessage(index, event.data);
     };
     thread.onerror = (event: ErrorEvent) => {
@@ -83,11 +98,16 @@ export class WorkerPool {
       if (this.threads[index] !== thread) return;
       this.threads[index] = null;
       this.ready.delete(index);
-      if (this.stopping) return;
-      this.listener.onDeath(index, reason);
+      this.listener.onDeath(index, reason, !this.stopping);
+      this.checkDrained();
       setTimeout(() => {
         if (!this.stopping) this.spawn(index);
       }, RESTART_DELAY_MS);
     });
+  }
+
+  private checkDrained(): void {
+    const isOver = (thread: unknown, index: number) => thread === null || this.drained.has(index);
+    if (this.draining && this.threads.every(isOver)) this.listener.onDrained();
   }
 }

@@ -13,7 +13,8 @@ afterAll(() => {
 
 async function start(shutdownTimeout = "5s"): Promise<Gateway> {
   const server = { workers: 2, shutdown_timeout: shutdownTimeout };
-  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)] });
+  const env = { EDGE_TEST_HOOKS: "1" };
+  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)], env });
   gateways.push(gateway);
   return gateway;
 }
@@ -121,6 +122,28 @@ describe("while it drains", () => {
     await gateway.exited(3000);
     await client.ended();
     held.release();
+    client.close();
+  });
+
+  test("a worker that ends is waited for no longer", async () => {
+    const gateway = await start("60s");
+    const client = await gateway.connect();
+    client.send(Buffer.concat([request("GET /health"), Buffer.from("GET /__test/crash HTTP/1.1\r\n")]));
+    expect((await client.reply()).status).toBe(200);
+    gateway.signal("SIGTERM");
+    await refusesConnections(gateway);
+    client.send("Host: gw.test\r\n\r\n");
+    expect(await gateway.exited()).toBe(0);
+    client.close();
+  });
+
+  test("a worker that has just ended is not waited for", async () => {
+    const gateway = await start("60s");
+    const client = await gateway.connect();
+    client.send(request("GET /__test/crash"));
+    await gateway.log("its end", ({ event }) => event === "worker_died");
+    gateway.signal("SIGTERM");
+    expect(await gateway.exited()).toBe(0);
     client.close();
   });
 
