@@ -220,7 +220,8 @@ export class CertificateRenewal {
     if (stored === null || (this.current !== null && stored.notBeforeMs < this.current.notBeforeMs)) return;
     const isNew = this.current?.fingerprint !== stored.fingerprint;
     this.current = stored;
-    if (isNew) this.parts.listener.onCertificates([stored]);
+    // What an order brings that was under way at the end is for the next process, or for nobody.
+    if (isNew && !this.isStopped) this.parts.listener.onCertificates([stored]);
   }
 
   private dueMs(): number {

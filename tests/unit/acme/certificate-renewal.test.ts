@@ -34,6 +34,8 @@ class Desk implements CertificateAuthority {
   failure: Error | null = null;
   /** Never answers. */
   isSilent = false;
+  /** Answers when this has resolved. */
+  answering: Promise<void> = Promise.resolve();
   window: RenewalWindow | null = null;
   lifeMs: number = 90 * DAY;
   nowMs: number = Date.now();
@@ -47,6 +49,7 @@ class Desk implements CertificateAuthority {
   async obtain(request: CertificateRequest): Promise<IssuedCertificate & { accountUrl: string }> {
     this.asked.push(request);
     if (this.isSilent) await new Promise(() => {});
+    await this.answering;
     if (this.failure !== null) throw this.failure;
     const life = { notBeforeMs: this.nowMs, notAfterMs: this.nowMs + this.lifeMs };
     return { ...(await issueCertificate({ names: NAMES, ...life })), accountUrl: "https://ca.test/1" };
@@ -104,6 +107,18 @@ describe("with nothing stored", () => {
     expect(desk.shown.length).toBe(2);
     expect(desk.store.load(NAMES)?.chain).toBe(desk.shown[1]!.chain);
     expect(desk.store.account()?.url).toBe("https://ca.test/1");
+  });
+
+  test("one that comes after the end is stored, and shown to nobody", async () => {
+    const mayAnswer = Promise.withResolvers<void>();
+    desk.answering = mayAnswer.promise;
+    await desk.start();
+    await eventually(() => expect(desk.asked.length).toBe(1));
+    desk.stop();
+    mayAnswer.resolve();
+    await eventually(() => expect(desk.store.load(NAMES)).not.toBeNull());
+    await untilAsked(1);
+    expect(desk.shown.length).toBe(1);
   });
 
   test("a failure keeps it, and waits longer each time", async () => {
