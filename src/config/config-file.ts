@@ -46,8 +46,13 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   }
 }
 
+/** What cannot be looked at is there: reading it says what is wrong. */
 function isThere(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 const MAX_FILE_BYTES = 16_777_216;

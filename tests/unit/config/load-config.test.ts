@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
@@ -48,6 +48,14 @@ describe("files", () => {
         waf: { enabled: true, mode: "enforce" },
       });
       expect(result.config.routes).toEqual([]);
+    });
+  });
+
+  test("what cannot be looked at is a fault, and is not passed over", () => {
+    inFolder((dir) => {
+      symlinkSync("config.yaml", join(dir, "config.yaml"));
+      const result = loadConfig({ ...request, cwd: dir });
+      expect(result.ok ? [] : lines([...result.faults])).toEqual(["config.yaml: this file cannot be read"]);
     });
   });
 
