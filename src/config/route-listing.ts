@@ -97,9 +97,10 @@ function listEdits(edits: HeaderEdits): object {
 }
 
 function listValues(values: HeaderEdits["set"]): object {
-  const byName: Record<string, string[]> = {};
-  for (const { name, value } of values) {
-    byName[name] = [...(byName[name] ?? []), isSecretHeader(name) ? "***" : value];
-  }
-  return byName;
+  const byName = Map.groupBy(values, ({ name }) => name);
+  const shown = [...byName].map(([name, all]) => [
+    name,
+    all.map(({ value }) => (isSecretHeader(name) ? "***" : value)),
+  ]);
+  return Object.fromEntries(shown);
 }

@@ -51,6 +51,12 @@ describe("a probe", () => {
     expect(seen["x-forwarded-for"]).toBe("127.0.0.1");
   });
 
+  test("gives headers as they are whose names every object has a member of", async () => {
+    origin.on("/named", (one) => one.reply("200 OK", ["constructor: a", "toString: b", "toString: c"], ""));
+    const { headers } = json<Result>(await call({ path: "/node/named" }));
+    expect([headers.constructor as unknown, headers.tostring]).toEqual(["a", "b, c"]);
+  });
+
   test("shows an upstream that fails as its status", async () => {
     expect(json<Result>(await call({ path: "/down/x" }))).toMatchObject({ status_code: 502, truncated: false });
   });

@@ -21,7 +21,7 @@ export class ProbeSink implements ReplySink {
   private readonly maxBytes: number;
   private readonly done: (result: ProbeResult) => void;
   private readonly pieces: Buffer[] = [];
-  private headers: Record<string, string> = {};
+  private readonly headers: Map<string, string> = new Map();
   private kept = 0;
   private beyond = 0;
   private over = false;
@@ -37,7 +37,7 @@ export class ProbeSink implements ReplySink {
 
   fixed(ex: Exchange, reply: FixedReply): void {
     ex.reply.status = reply.status;
-    this.headers = Object.fromEntries(reply.fields.map(([name, value]) => [name.toLowerCase(), value]));
+    for (const [name, value] of reply.fields) this.addHeader(name, value);
     this.keep(reply.body);
     this.finish(ex);
   }
@@ -45,11 +45,7 @@ export class ProbeSink implements ReplySink {
   head(ex: Exchange): void {
     ex.state = ExchangeState.Replying;
     const { headers } = ex.reply;
-    for (let i = 0; i < headers.count; i++) {
-      const name = headers.nameText(i).toLowerCase();
-      const value = headers.valueText(i);
-      this.headers[name] = name in this.headers ? `${this.headers[name]}, ${value}` : value;
-    }
+    for (let i = 0; i < headers.count; i++) this.addHeader(headers.nameText(i), headers.valueText(i));
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -83,6 +79,12 @@ export class ProbeSink implements ReplySink {
     return tunnel;
   }
 
+  private addHeader(name: string, value: string): void {
+    const key = name.toLowerCase();
+    const before = this.headers.get(key);
+    this.headers.set(key, before === undefined ? value : `${before}, ${value}`);
+  }
+
   private keep(bytes: Uint8Array): void {
     const room = Math.min(bytes.length, this.maxBytes - this.kept);
     if (room > 0) this.pieces.push(Buffer.from(bytes.subarray(0, room)));
@@ -103,7 +105,7 @@ export class ProbeSink implements ReplySink {
       status_code: status,
       status_text: reasonOf(status),
       latency_ms: Math.round(latency * 1000) / 1000,
-      headers: this.headers,
+      headers: Object.fromEntries(this.headers),
       body: Buffer.concat(this.pieces).toString("utf8"),
       truncated: this.beyond > 0,
     });

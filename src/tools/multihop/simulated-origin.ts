@@ -127,12 +127,12 @@ export class SimulatedOrigin implements Witness {
   private contentFor(path: string, { method, target, fields, body }: LenientRequest): object {
     if (path === "/health") return { status: "ok" };
     const canary = path === "/canary" ? { status: "canary_ok", sequence: ++this.sequence } : {};
-    const headers: Record<string, string | string[]> = {};
+    const headers = new Map<string, string | string[]>();
     for (const [name, value] of fields) {
-      const before = headers[name];
-      headers[name] = before === undefined ? value : [before, value].flat();
+      const before = headers.get(name);
+      headers.set(name, before === undefined ? value : [before, value].flat());
     }
-    return { ...canary, method, target, headers, length: body.length };
+    return { ...canary, method, target, headers: Object.fromEntries(headers), length: body.length };
   }
 }
 

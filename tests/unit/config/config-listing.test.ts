@@ -42,6 +42,19 @@ internal_api: {token: hush-hush}
     expect(text).toContain("X-Team:");
     expect(text.match(/\*\*\*/g)).toHaveLength(4);
   });
+
+  test("has header names that every object has a member of", () => {
+    const routes = `- type: upstream
+  prefix: /a
+  target: http://a:1
+  headers: {request: {set: {toString: one}, add: {valueOf: two}}}
+`;
+    const result = loadCase({ name: "members", config: "", routes });
+    if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+    const text = listConfig(result.config);
+    expect(text).toMatch(/toString:\s+- one/);
+    expect(text).toMatch(/valueOf:\s+- two/);
+  });
 });
 
 /** Puts the secrets back, and doubles the dollar sign where it would begin a variable. */
