@@ -17,6 +17,7 @@ STOP_LIMIT_S=40
 
 auto_start=false
 dry_run=false
+help=false
 url=http://127.0.0.1:8080/health
 gc_trace=
 count=$#
@@ -28,6 +29,7 @@ while [ "$count" -gt 0 ]; do
     --auto-start | -auto-start | --auto-start=true | -auto-start=true) auto_start=true; continue ;;
     --auto-start=false | -auto-start=false) auto_start=false; continue ;;
     --dry-run | -dry-run) dry_run=true ;;
+    --help | -help | -h) help=true ;;
     --url=* | -url=*) url=${flag#*=} ;;
     --gc-trace=* | -gc-trace=*) gc_trace=${flag#*=} ;;
     --url | -url) if [ "$count" -gt 0 ]; then url=$1; fi ;;
@@ -38,6 +40,16 @@ while [ "$count" -gt 0 ]; do
 done
 
 edge_is_fresh || scripts/build
+if [ "$help" = true ]; then
+  ./edge loadgen "$@" || exit $?
+  cat <<'END'
+
+scripts/loadgen.sh takes all of these, and:
+  --auto-start  build ./edge, start it with the shipped configuration on the port of --url, with the collector's log for
+                --gc-trace switched on, and stop it afterwards
+END
+  exit 0
+fi
 if [ "$dry_run" = true ] || [ "$auto_start" = false ]; then exec ./edge loadgen "$@"; fi
 [ -z "$gc_trace" ] || refuse "--auto-start makes the collector's log itself: leave --gc-trace out"
 # Wrong flags are found before anything is started.

@@ -247,7 +247,7 @@ export class Control implements PoolListener {
     this.services.ready();
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
-    this.event("listening", { host: this.config.server.host, ...portFields(this.ports), ...facts });
+    this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
   }
 
   /** The first signal drains, the second ends at once. Decisions, "Signals". */

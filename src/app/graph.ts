@@ -19,6 +19,7 @@ import { EditedHandler } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-end.ts";
 import { namesChanged, responseEdits } from "../features/forward/header-edits.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
+import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { GuardListener } from "../features/route/prefix-guard-phase.ts";
 import type { Router } from "../features/route/router.ts";
@@ -54,6 +55,7 @@ export interface GraphInputs {
   readonly log: LogBatch;
   readonly incidents: IncidentListener;
   readonly guarded: GuardListener;
+  readonly spool: SpoolListener;
   readonly control: ControlPort;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;

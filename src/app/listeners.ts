@@ -62,9 +62,14 @@ export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName
   };
 }
 
-/** The ports of the listeners that are there, as the log names them. */
-export function portFields(ports: ReadonlyMap<ListenerName, number>): Readonly<Record<string, number>> {
-  return Object.fromEntries([...ports].map(([name, port]) => [PORT_FIELDS[name], port]));
+/** The ports of the listeners that are there, as the log names them; that of HTTP/3 is UDP. */
+export function portFields(
+  config: RuntimeConfig,
+  ports: ReadonlyMap<ListenerName, number>,
+): Readonly<Record<string, number>> {
+  const { http3 } = withPorts(config, ports).server;
+  const named = [...ports].map(([name, port]) => [PORT_FIELDS[name], port] as const);
+  return Object.fromEntries(http3.enabled ? [...named, ["http3_port", http3.port] as const] : named);
 }
 
 const PORT_FIELDS: Readonly<Record<ListenerName, string>> = {

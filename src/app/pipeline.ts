@@ -67,7 +67,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new BodyLimitPhase(),
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     cache === null ? null : cache.phase,
-    new NormalizePhase(budget),
+    new NormalizePhase(budget, inputs.spool),
     waf === null ? null : new WafTrailerPhase(waf),
     new DispatchPhase(),
   ];
@@ -110,7 +110,7 @@ export function buildInternalPipeline(
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, maxBodyBytes),
     new BodyLimitPhase(),
-    new NormalizePhase(budget),
+    new NormalizePhase(budget, inputs.spool),
     new DispatchPhase(),
   ];
   return new Pipeline(phases, [], accessLog === null ? [inputs.counters] : [inputs.counters, accessLog]);

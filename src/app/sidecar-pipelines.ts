@@ -90,7 +90,7 @@ function pipelineOf(route: Phase, readingLimit: number, { inputs, budget, access
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning];
   if (accessLog !== null) taps.push(accessLog);
   const limit = new BodyLimitPhase(readingLimit);
-  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget), new DispatchPhase()];
+  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.spool), new DispatchPhase()];
   return new Pipeline(phases, [], taps);
 }
 

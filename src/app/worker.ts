@@ -32,6 +32,7 @@ import { QuicPort } from "./quic-port.ts";
 import { RateLimitReporter } from "./rate-limit-reporter.ts";
 import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
+import { SpoolReporter } from "./spool-reporter.ts";
 import { testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
 import { WorkerListeners } from "./worker-listeners.ts";
@@ -254,6 +255,7 @@ export class Worker {
         this.log,
       ),
       guarded: new GuardReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
+      spool: new SpoolReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
       control: this.control,
       health: this.health,
       requestIds: this.requestIds,

@@ -1,7 +1,7 @@
 import { parseDuration } from "../config/duration.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { helpText } from "./help-text.ts";
+import { dashed, helpText } from "./help-text.ts";
 
 export type FlagType = "string" | "int" | "float" | "bool" | "duration";
 
@@ -50,8 +50,8 @@ export type ParsedFlags<F extends readonly FlagSpec[]> =
   | {
       readonly kind: "run";
       readonly values: FlagValues<F>;
-      /** Names of the flags that were typed. */
-      readonly given: ReadonlySet<string>;
+      /** The flags that were typed, by name: each as it was typed, such as `-attack-ratio` or `--a`. */
+      readonly given: ReadonlyMap<string, string>;
       readonly operands: readonly string[];
     }
   | { readonly kind: "help" }
@@ -86,7 +86,7 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
 ): ParsedFlags<F> {
   const values: Record<string, string | number | boolean> = {};
   for (const flag of command.flags) values[flag.name] = defaultOf(flag);
-  const given = new Set<string>();
+  const given = new Map<string, string>();
   const operands: string[] = [];
   for (let i = 0; i < args.length; i++) {
     const word = args[i]!;
@@ -99,20 +99,21 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
       operands.push(word);
       continue;
     }
+    const typed = word.split("=")[0]!;
     const flag = findFlag(command.flags, parts[1]!);
     if (flag === undefined) {
       if (parts[1] === "help" || parts[1] === "h") return { kind: "help" };
-      return { kind: "usage", message: unknownFlag(word, parts[1]!, command.flags) };
+      return { kind: "usage", message: unknownFlag(typed, parts[1]!, command.flags) };
     }
     let text = parts[2];
     // A switch never takes the next word: `--print FILE` names a file.
     if (text === undefined && flag.type === "bool") text = "true";
     if (text === undefined && i + 1 < args.length && !isFlagWord(args[i + 1]!, command.flags)) text = args[++i];
-    if (text === undefined) return { kind: "usage", message: `--${flag.name} needs a value` };
+    if (text === undefined) return { kind: "usage", message: `${typed} needs a value` };
     const value = readValue(flag, text);
-    if (value instanceof FlagFault) return { kind: "usage", message: value.message };
+    if (value instanceof FlagFault) return { kind: "usage", message: `${typed}: ${value.message}` };
     values[flag.name] = value;
-    given.add(flag.name);
+    given.set(flag.name, typed);
   }
   const { min, max } = command.operands ?? { min: 0, max: 0 };
   if (operands.length > max) return { kind: "usage", message: `unexpected argument ${JSON.stringify(operands[max])}` };
@@ -142,25 +143,23 @@ function readValue(flag: FlagSpec, text: string): string | number | boolean | Fl
   const found = `found ${JSON.stringify(text)}`;
   if (flag.type === "bool") {
     if (text === "true" || text === "false") return text === "true";
-    return new FlagFault(`--${flag.name}: expected true or false, ${found}`);
+    return new FlagFault(`expected true or false, ${found}`);
   }
   if (flag.type === "string") {
     if (flag.choices === undefined || flag.choices.includes(text)) return text;
     const meant = nearestName(text, flag.choices);
     const cure = meant === "" ? "" : ` (did you mean ${meant}?)`;
-    return new FlagFault(`--${flag.name}: expected one of ${flag.choices.join(", ")}, ${found}${cure}`);
+    return new FlagFault(`expected one of ${flag.choices.join(", ")}, ${found}${cure}`);
   }
   if (flag.type === "duration") {
     const ms = parseDuration(text);
-    return ms >= 0 ? ms : new FlagFault(`--${flag.name}: expected a duration such as 500ms, 60s or 1m30s, ${found}`);
+    return ms >= 0 ? ms : new FlagFault(`expected a duration such as 500ms, 60s or 1m30s, ${found}`);
   }
   const isNumber = flag.type === "int" ? /^[+-]?\d+$/.test(text) : /^[+-]?(\d+(\.\d*)?|\.\d+)$/.test(text);
   const what = flag.type === "int" ? "a whole number" : "a number";
   const number = isNumber ? Number(text) : Number.NaN;
   const { min = -Number.MAX_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = flag;
-  return number >= min && number <= max
-    ? number
-    : new FlagFault(`--${flag.name}: expected ${what}${bounds(flag)}, ${found}`);
+  return number >= min && number <= max ? number : new FlagFault(`expected ${what}${bounds(flag)}, ${found}`);
 }
 
 function bounds(flag: FlagSpec): string {
@@ -169,10 +168,9 @@ function bounds(flag: FlagSpec): string {
   return flag.max === undefined ? "" : ` of at most ${flag.max}`;
 }
 
-function unknownFlag(word: string, name: string, flags: readonly FlagSpec[]): string {
-  const typed = word.split("=")[0]!;
+function unknownFlag(typed: string, name: string, flags: readonly FlagSpec[]): string {
   const meant = nearestName(name, [...flags.map((flag) => flag.name), "help"]);
-  return `unknown flag ${typed}${meant === "" ? "" : ` (did you mean --${meant}?)`}`;
+  return `unknown flag ${typed}${meant === "" ? "" : ` (did you mean ${dashed(meant)}?)`}`;
 }
 
 /** `-x`, `--name`, `--name=value`; a lone `-` and negative numbers are operands or values. */

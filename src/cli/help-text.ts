@@ -12,10 +12,15 @@ export function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A flag's name as help and messages show it: one dash before a letter, two before a word. */
+export function dashed(name: string): string {
+  return name.length === 1 ? `-${name}` : `--${name}`;
+}
+
 function heading(flag: FlagSpec): string {
   const value = flag.type === "bool" ? "" : ` ${flag.placeholder ?? PLACEHOLDERS[flag.type]}`;
   const names = flag.alias === undefined ? [flag.name] : [flag.name, flag.alias].sort((a, b) => a.length - b.length);
-  return names.map((name) => (name.length === 1 ? `-${name}` : `--${name}`)).join(", ") + value;
+  return names.map(dashed).join(", ") + value;
 }
 
 function defaultNote(flag: FlagSpec): string {

@@ -20,7 +20,7 @@ import { type SaturationReport, saturationReport } from "../tools/loadgen/satura
 import { reachTarget } from "../tools/loadgen/target-reach.ts";
 import { progressLine, tierSummary } from "../tools/loadgen/tier-summary.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { type FlagValues, startCommand } from "./flags.ts";
+import { type CommandCall, type FlagValues, startCommand } from "./flags.ts";
 
 /** The command as `edge help loadgen` shows it. Spec, "Command-line tools". */
 export const loadgenCommand = {
@@ -78,6 +78,8 @@ export const loadgenCommand = {
 } as const;
 
 type Values = FlagValues<(typeof loadgenCommand)["flags"]>;
+/** The flags as they were typed; defaults are never at fault. */
+type Given = CommandCall<(typeof loadgenCommand)["flags"]>["given"];
 
 /** One call: what to run and where its reports go. */
 interface LoadCall {
@@ -113,11 +115,11 @@ function refuse(io: CommandIo, message: string): ExitCode {
 }
 
 /** The flags, checked as far as possible without the target; a text about what is wrong with them. */
-function readCall(values: Values, given: ReadonlySet<string>): LoadCall | string {
+function readCall(values: Values, given: Given): LoadCall | string {
   const target = parseTarget(values.url);
-  if (typeof target === "string") return `--url: ${target}`;
+  if (typeof target === "string") return `${given.get("url")}: ${target}`;
   if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(values.m) || /^(CONNECT|TRACE)$/.test(values.m)) {
-    return `--m: expected a method such as GET or POST, found ${JSON.stringify(values.m)}`;
+    return `${given.get("m")}: expected a method such as GET or POST, found ${JSON.stringify(values.m)}`;
   }
   const tiers = readTiers(values, given);
   if (typeof tiers === "string") return tiers;
@@ -128,7 +130,7 @@ function readCall(values: Values, given: ReadonlySet<string>): LoadCall | string
   try {
     if (gcTrace !== "") accessSync(gcTrace, constants.R_OK);
   } catch (error) {
-    return `--gc-trace: cannot read ${gcTrace}: ${reasonOf(error)}`;
+    return `${given.get("gc-trace")}: cannot read ${gcTrace}: ${reasonOf(error)}`;
   }
   const plans = tiers.map((tier) => ({
     target,
@@ -144,14 +146,15 @@ function readCall(values: Values, given: ReadonlySet<string>): LoadCall | string
 }
 
 // A list of durations goes before the tier, which then only names the rules that hold.
-function readTiers(values: Values, given: ReadonlySet<string>): readonly DurationTier[] | string {
+function readTiers(values: Values, given: Given): readonly DurationTier[] | string {
   if (!given.has("d")) return tiersOf(values.tier);
-  if (given.has("tier") && values.tier === "all") return "--d and --tier all: give one of them";
+  if (given.has("tier") && values.tier === "all")
+    return `${given.get("d")} and ${given.get("tier")} all: give one of them`;
   const durations: number[] = [];
   for (const text of values.d.split(",")) {
     const ms = parseDuration(text);
     if (ms <= 0 || ms > MAX_LOAD_MS) {
-      return `--d: expected durations such as 5s or 5s,60s,300s, at most a day each, found ${JSON.stringify(text)}`;
+      return `${given.get("d")}: expected durations such as 5s or 5s,60s,300s, at most a day each, found ${JSON.stringify(text)}`;
     }
     durations.push(ms);
   }

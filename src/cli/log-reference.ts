@@ -26,12 +26,13 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
 
 /** All other events. */
 export const EVENTS: Readonly<Record<string, string>> = {
-  listening: "the ports are open",
+  listening: "the ports are open; http3_port is UDP",
   draining: "SIGTERM or SIGINT: no more is accepted",
   config_reload: "SIGHUP; with ok: false and faults nothing has changed",
   upgrade: "SIGUSR2: a new binary takes over",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
+  spool_failed: "no file for a large body: folder, and reason such as ENOSPC; the client got 503",
   upstream_unhealthy: "a health check failed unhealthy_threshold times",
   upstream_healthy: "it passes again",
   breaker_open: "a circuit breaker keeps requests away from a server",

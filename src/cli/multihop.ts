@@ -88,7 +88,8 @@ export const multihopCommand = {
   ],
 } as const;
 
-type Values = CommandCall<(typeof multihopCommand)["flags"]>["values"];
+type Call = CommandCall<(typeof multihopCommand)["flags"]>;
+type Values = Call["values"];
 
 /** `edge multihop`: runs the scenarios, writes the reports, leaves with the verdict. Decisions, "Commands", "Tools". */
 export async function runMultihop(args: readonly string[], io: CommandIo): Promise<number> {
@@ -96,7 +97,7 @@ export async function runMultihop(args: readonly string[], io: CommandIo): Promi
   if (typeof call === "number") return call;
   const { values } = call;
   try {
-    if (values.timeout === 0) throw new Error("--timeout: expected more than 0");
+    if (values.timeout === 0) throw new Error(`${call.given.get("timeout")}: expected more than 0`);
     const scenarios = choose(values);
     if (values.list) {
       for (const { vector, backend } of scenarios) {
@@ -106,7 +107,7 @@ export async function runMultihop(args: readonly string[], io: CommandIo): Promi
     }
     const files = [values.json, values.md].filter((path) => path !== "" && path !== "-");
     for (const path of files) checkWritable(path);
-    const report = await run(values, scenarios, io);
+    const report = await run(call, scenarios, io);
     write(values, report, io);
     if (report.interrupted) return ExitCode.Interrupted;
     return report.overall_verdict === "PASS" ? ExitCode.Done : ExitCode.Failure;
@@ -129,7 +130,7 @@ function choose(values: Values): Scenario[] {
   throw new Error(`there is no ${JSON.stringify(chosen.unknown)} (${cure})`);
 }
 
-async function run(values: Values, scenarios: readonly Scenario[], io: CommandIo): Promise<MultihopReport> {
+async function run({ values, given }: Call, scenarios: readonly Scenario[], io: CommandIo): Promise<MultihopReport> {
   const { standalone } = values;
   if (standalone === (values["edge-addr"] !== "")) {
     throw new Error("give either --standalone or --edge-addr HOST:PORT");
@@ -138,12 +139,14 @@ async function run(values: Values, scenarios: readonly Scenario[], io: CommandIo
     throw new Error("--h2-addr and --origin-ports belong to --edge-addr");
   }
   const isSimulated = standalone || values["origin-ports"] !== "";
-  const origins = isSimulated ? startSimulatedOrigins(standalone ? [] : portsOf(values["origin-ports"])) : new Map();
+  const origins = isSimulated
+    ? startSimulatedOrigins(standalone ? [] : portsOf(given.get("origin-ports")!, values["origin-ports"]))
+    : new Map();
   const ports = new Map([...origins].map(([name, origin]): [BackendName, number] => [name, origin.port]));
   const h1 = standalone
     ? { hostname: "127.0.0.1", port: (await startStandaloneGateway(ports)).port }
-    : endpointOf("edge-addr", values["edge-addr"]);
-  const h2 = values["h2-addr"] === "" ? h1 : endpointOf("h2-addr", values["h2-addr"]);
+    : endpointOf(given.get("edge-addr")!, values["edge-addr"]);
+  const h2 = values["h2-addr"] === "" ? h1 : endpointOf(given.get("h2-addr")!, values["h2-addr"]);
   await checkReachable(h1);
   if (scenarios.some(({ vector }) => vector.protocol === "HTTP/2")) await checkReachable(h2);
   const startedAtMs = Date.now();
@@ -230,15 +233,15 @@ function endpointOf(flag: string, text: string): Endpoint {
   const parts = /^(?:http:\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})\/?$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port < 1 || port > MAX_PORT) {
-    throw new Error(`--${flag}: expected an address such as 127.0.0.1:8080, found ${JSON.stringify(text)}`);
+    throw new Error(`${flag}: expected an address such as 127.0.0.1:8080, found ${JSON.stringify(text)}`);
   }
   return { hostname: parts[1] ?? parts[2]!, port };
 }
 
-function portsOf(text: string): number[] {
+function portsOf(flag: string, text: string): number[] {
   const ports = text.split(",").map((each) => (/^\s*\d{1,5}\s*$/.test(each) ? Number(each) : -1));
   if (ports.length !== 3 || ports.some((port) => port < 0 || port > MAX_PORT)) {
-    throw new Error(`--origin-ports: expected three ports such as 9001,9002,9003, found ${JSON.stringify(text)}`);
+    throw new Error(`${flag}: expected three ports such as 9001,9002,9003, found ${JSON.stringify(text)}`);
   }
   return ports;
 }

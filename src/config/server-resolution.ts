@@ -119,7 +119,7 @@ function resolveHttp3(values: ServerValues, tls: TlsConfig, log: FaultLog): Http
   if (values.http3.enabled && !tls.enabled && !log.isFaulty(["server", "tls"])) {
     log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
   }
-  return { enabled: values.http3.enabled, port: values.http3.port < 0 ? tls.port : values.http3.port };
+  return { enabled: values.http3.enabled, port: values.http3.port <= 0 ? tls.port : values.http3.port };
 }
 
 function resolveProxyProtocol(values: ServerValues, log: FaultLog): ProxyProtocolConfig {

@@ -8,7 +8,7 @@ import { Pipeline } from "../../src/message/pipeline.ts";
 import { Framing } from "../../src/message/request-head.ts";
 import { BUDGET_BLOCK_BYTES } from "../../src/shared/body-budget.ts";
 import { IDLE } from "../unit/edge/idle-ports.ts";
-import { bodyRoute, budgetOf, chunkedExchange, phase } from "../unit/ingest/body-route.ts";
+import { bodyRoute, budgetOf, chunkedExchange, phase, SILENT } from "../unit/ingest/body-route.ts";
 
 const BLOCKS = 200;
 const FEW_BLOCKS = 6;
@@ -57,7 +57,7 @@ class Run {
     const take = phase(() => {
       if (todo.ending !== "nobody takes it") ex.body = this.taker();
     });
-    ex.pipeline = new Pipeline([new NormalizePhase(this.budget), take], [], []);
+    ex.pipeline = new Pipeline([new NormalizePhase(this.budget, SILENT), take], [], []);
     ex.sink = {
       ...IDLE.sink,
       // What a connection does with a refusal: the answer goes out and the exchange is over.

@@ -42,6 +42,11 @@ const gateway = await startGateway({
 });
 afterAll(() => stopAll(gateway, origin));
 
+test("the log names the UDP port", async () => {
+  const { tls_port, http3_port } = await gateway.log("the ports", ({ event }) => event === "listening");
+  expect([tls_port, http3_port]).toEqual([port, port]);
+});
+
 const echoOf = (body: Buffer): Echo => JSON.parse(body.toString());
 
 describe("a request over HTTP/3", () => {

@@ -24,6 +24,13 @@ async function servedRequests(port: number): Promise<number> {
 }
 
 describe("scripts/loadgen.sh", () => {
+  test("--help names its own flags beside those of edge loadgen", async () => {
+    const run = await runScript("--help");
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    expect(run.stdout).toContain("  --auto-start  build ./edge, start it");
+    expect(run.stdout).toContain("  --dry-run ");
+  });
+
   test("--auto-start loads a gateway of its own with its collector's log, and leaves nothing behind", async () => {
     const port = freePort();
     const json = join(folder, "report.json");
@@ -67,7 +74,7 @@ describe("scripts/loadgen.sh", () => {
 
   test.each([
     [["--auto-start", "--dry-run", "-tier", "all"], 0, "5s,60s,300s\n", ""],
-    [["--auto-start", "-a", "1.1"], 2, "", "--attack-ratio"],
+    [["--auto-start", "-a", "1.1"], 2, "", " -a: expected a number"],
     [["--auto-start", "-url", "http://gw.example/"], 2, "", "on this machine"],
     [["--auto-start", "-gc-trace=x"], 2, "", "leave --gc-trace out"],
   ])("%p leaves with %d", async (args, code, stdout, message) => {

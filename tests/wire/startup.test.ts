@@ -57,7 +57,12 @@ describe("a machine without a temporary folder", () => {
     expect(String(line.note)).toContain("chunked request bodies over 1 MiB get 503");
     const chunk = `${(2_000_000).toString(16)}\r\n${"a".repeat(2_000_000)}\r\n0\r\n\r\n`;
     const head = "POST /node/echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-    expect((await gateway.once(Buffer.from(head + chunk))).status).toBe(503);
+    const refused = await gateway.once(Buffer.from(head + chunk));
+    expect(refused.status).toBe(503);
+    expect(JSON.parse(refused.text).message).toBe("the request body cannot be stored at the moment");
+    const failed = await gateway.log("the reason", ({ event }) => event === "spool_failed");
+    expect([failed.folder, failed.reason]).toEqual(["/nowhere", "ENOENT"]);
+    await gateway.log("the access line", ({ fault }) => fault === "spool_failed");
     expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
     await gateway.stop();
     origin.stop();

@@ -12,6 +12,8 @@ const READ_BYTES = 65536;
 export class BodyStore {
   /** Bytes stored. */
   length = 0;
+  /** Why the spool file took nothing more: the system's code; empty while nothing failed. */
+  spoolFailure = "";
   private readonly budget: BodyBudget;
   private blocks: Buffer[] = [];
   /** Where the last block ends, and how much fits into it. */
@@ -86,7 +88,8 @@ export class BodyStore {
     try {
       this.file ??= new SpoolFile();
       for (const block of this.blocks) this.file.append(block, block.length);
-    } catch {
+    } catch (error) {
+      this.spoolFailure = (error as { code?: string }).code ?? String(error);
       return false;
     }
     this.blocks = this.blocks.slice(-1);

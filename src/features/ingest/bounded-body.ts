@@ -2,7 +2,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
-import { BufferedBody } from "./buffered-body.ts";
+import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
  * Spec, "Sidecar mode", body bounding 2 and 3: the body of a mutating request is read whole, up to the limit, before the
@@ -13,15 +13,17 @@ export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";
   readonly concernsBody = true;
   private readonly budget: BodyBudget;
+  private readonly spool: SpoolListener;
 
-  constructor(budget: BodyBudget) {
+  constructor(budget: BodyBudget, spool: SpoolListener) {
     this.budget = budget;
+    this.spool = spool;
   }
 
   run(ex: Exchange): Verdict {
     const { method } = ex.request;
     if (method === Method.Get || method === Method.Head) return Verdict.Next;
-    const body = new BufferedBody(ex, this.budget);
+    const body = new BufferedBody(ex, this.budget, this.spool);
     ex.held = body;
     ex.body = body;
     ex.sink.wantBody(ex);

@@ -6,12 +6,19 @@ import { Framing } from "../../message/request-head.ts";
 import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../shared/body-budget.ts";
 import { BodyStore } from "./body-store.ts";
 
+/** Hears of bodies for which there was no place on the disk. */
+export interface SpoolListener {
+  /** @param reason the system's code, such as ENOSPC */
+  onSpoolFailed(reason: string): void;
+}
+
 /**
  * A request body that is gathered whole, then handed on. Spec, "Inbound chunked request handling": `normalize`.
  * A small body in one chunk, as most are, is handed on where it was received: that saves a buffer and a copy.
  */
 export class BufferedBody implements BodySink, BodyFlow, Held {
   private readonly budget: BodyBudget;
+  private readonly spool: SpoolListener;
   private store: BodyStore | null = null;
   private ex: Exchange | null;
   /** The only piece so far; empty where there is none, or the store has it. */
@@ -21,15 +28,18 @@ export class BufferedBody implements BodySink, BodyFlow, Held {
   private paused = false;
   private delivering = false;
 
-  constructor(ex: Exchange, budget: BodyBudget) {
+  constructor(ex: Exchange, budget: BodyBudget, spool: SpoolListener) {
     this.ex = ex;
     this.budget = budget;
+    this.spool = spool;
   }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex === null || from === to || this.keep(bytes, from, to)) return;
+    const failure = this.store?.spoolFailure ?? "";
     this.release();
-    ex.sink.abort(ex, Fault.BuffersFull);
+    if (failure !== "") this.spool.onSpoolFailed(failure);
+    ex.sink.abort(ex, failure === "" ? Fault.BuffersFull : Fault.SpoolFailed);
   }
 
   /** The body is complete: the request is one with a Content-Length from here on. */

@@ -3,7 +3,7 @@ import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
-import { BufferedBody } from "./buffered-body.ts";
+import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
  * Spec, "Inbound chunked request handling", mode `normalize`: the body is decoded whole before the origin sees a byte,
@@ -13,9 +13,11 @@ export class NormalizePhase implements Phase {
   readonly name = "ingest";
   readonly concernsBody = true;
   private readonly budget: BodyBudget;
+  private readonly spool: SpoolListener;
 
-  constructor(budget: BodyBudget) {
+  constructor(budget: BodyBudget, spool: SpoolListener) {
     this.budget = budget;
+    this.spool = spool;
   }
 
   run(ex: Exchange): Verdict {
@@ -25,7 +27,7 @@ export class NormalizePhase implements Phase {
     const isOurs = framing === Framing.Chunked && route.chunkedMode !== ChunkedMode.Passthrough && !goesOn;
     // Only an upstream takes a body; every other handler answers without, and the body is drained.
     if (!isOurs || route.kind !== RouteKind.Upstream) return Verdict.Next;
-    const body = new BufferedBody(ex, this.budget);
+    const body = new BufferedBody(ex, this.budget, this.spool);
     ex.held = body;
     ex.body = body;
     ex.sink.wantBody(ex);

@@ -4,10 +4,15 @@ import { join } from "node:path";
 
 let count = 0;
 
+/** Where such files are made. */
+export function spoolFolder(): string {
+  return tmpdir();
+}
+
 /** Whether there is a folder for such files that can be written to. */
 export function canSpool(): boolean {
   try {
-    accessSync(tmpdir(), constants.W_OK | constants.X_OK);
+    accessSync(spoolFolder(), constants.W_OK | constants.X_OK);
     return true;
   } catch {
     return false;
@@ -21,7 +26,7 @@ export class SpoolFile {
   length = 0;
 
   /** @throws when there is no place for it */
-  constructor(folder: string = tmpdir()) {
+  constructor(folder: string = spoolFolder()) {
     const path = join(
       folder,
       `edge-body-${process.pid}-${++count}-${Math.floor(Math.random() * 2 ** 48).toString(36)}`,

@@ -40,6 +40,7 @@ import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-con
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
 import { IDLE } from "../../unit/edge/idle-ports.ts";
+import { SILENT } from "../../unit/ingest/body-route.ts";
 
 /** A socket that takes everything and only counts it. */
 export class SinkSocket implements ByteSocket {
@@ -96,7 +97,7 @@ export class GatewayLab {
       new RoutePrefixPhase(router, 0),
       new BodyLimitPhase(),
       ...(cache === null ? [] : [cache.phase]),
-      new NormalizePhase(this.bodies),
+      new NormalizePhase(this.bodies, SILENT),
       { name: "dispatch", run: (ex) => ex.route!.handler.handle(ex) },
     ];
     const taps = cache === null ? [] : [cache.tap];

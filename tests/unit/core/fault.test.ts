@@ -18,6 +18,10 @@ describe("the table of refusals", () => {
     for (const { status } of FAULTS) if (status !== 0) expect(reasonOf(status)).not.toBe("Unknown");
   });
 
+  test("says nothing that is true of HTTP/2 or HTTP/3 alone: they share this table", () => {
+    expect(FAULTS.filter(({ message }) => /HTTP\/[23]/.test(message)).map((row) => row.label)).toEqual([]);
+  });
+
   test("never tells of an upstream's fault more than that it is one", () => {
     expect(faultRow(Fault.UpstreamMalformed).message).toBe(faultRow(Fault.UpstreamUnavailable).message);
   });

@@ -1,7 +1,7 @@
 import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
 import { type Phase, Verdict } from "../../../src/message/pipeline.ts";
 import type { BodyBudget } from "../../../src/shared/body-budget.ts";
-import { bodyRoute, budgetOf } from "../ingest/body-route.ts";
+import { bodyRoute, budgetOf, SILENT } from "../ingest/body-route.ts";
 
 /** Phases that put every request on a route which gathers chunked bodies, and the budget that these draw on. */
 export function gathering(): { budget: BodyBudget; phases: Phase[] } {
@@ -13,5 +13,5 @@ export function gathering(): { budget: BodyBudget; phases: Phase[] } {
       return Verdict.Next;
     },
   };
-  return { budget, phases: [route, new NormalizePhase(budget)] };
+  return { budget, phases: [route, new NormalizePhase(budget, SILENT)] };
 }

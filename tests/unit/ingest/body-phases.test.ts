@@ -7,7 +7,7 @@ import { Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { ChunkedMode, RouteKind } from "../../../src/message/route.ts";
 import { IDLE } from "../edge/idle-ports.ts";
-import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts } from "./body-route.ts";
+import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts, SILENT } from "./body-route.ts";
 
 /** The verdict of the body limit and the faults that the exchange is refused with. */
 function limited(facts: RouteFacts, framing: Framing, contentLength = 0): [Verdict, ...Fault[]] {
@@ -47,7 +47,7 @@ describe("the body limit", () => {
 
 describe("normalising", () => {
   const budget = budgetOf(4);
-  const normalize = new NormalizePhase(budget);
+  const normalize = new NormalizePhase(budget, SILENT);
 
   test.each<[string, RouteFacts, Framing, Verdict]>([
     ["a chunked body for an upstream waits", {}, Framing.Chunked, Verdict.Wait],

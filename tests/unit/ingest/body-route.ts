@@ -1,3 +1,4 @@
+import type { SpoolListener } from "../../../src/features/ingest/buffered-body.ts";
 import { Exchange } from "../../../src/message/exchange.ts";
 import { METHOD_COUNT } from "../../../src/message/method.ts";
 import { type Handler, type Phase, Verdict } from "../../../src/message/pipeline.ts";
@@ -43,6 +44,9 @@ export function chunkedExchange(route: Route): Exchange {
 export function budgetOf(blocks: number): BodyBudget {
   return new BodyBudget(createBodyBudget(1), 0, blocks * BUDGET_BLOCK_BYTES);
 }
+
+/** For tests in which the disk never fails. */
+export const SILENT: SpoolListener = { onSpoolFailed() {} };
 
 /** A last phase. */
 export function phase(run: (ex: Exchange) => void): Phase {

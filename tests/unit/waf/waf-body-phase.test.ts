@@ -4,7 +4,7 @@ import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { RouteKind } from "../../../src/message/route.ts";
 import { BUDGET_BLOCK_BYTES } from "../../../src/shared/body-budget.ts";
-import { budgetOf } from "../ingest/body-route.ts";
+import { budgetOf, SILENT } from "../ingest/body-route.ts";
 import { BodyScript } from "./body-script.ts";
 
 const ATTACK = '{"q":"<script>alert(1)</script>"}';
@@ -148,7 +148,7 @@ describe("holding", () => {
 
   test("goes on into a buffer that takes the whole body", () => {
     const budget = budgetOf(64);
-    const script = new BodyScript({ settings, budget, behind: [new NormalizePhase(budget)] });
+    const script = new BodyScript({ settings, budget, behind: [new NormalizePhase(budget, SILENT)] });
     const text = `["${"a".repeat(300)}"]`;
     script.start();
     for (let at = 0; at < text.length; at += 30) script.send(text.slice(at, at + 30));
@@ -160,7 +160,7 @@ describe("holding", () => {
 
   test("gives its memory back when the buffer behind it is full", () => {
     const budget = budgetOf(1);
-    const script = new BodyScript({ settings, budget, behind: [new NormalizePhase(budgetOf(0))] });
+    const script = new BodyScript({ settings, budget, behind: [new NormalizePhase(budgetOf(0), SILENT)] });
     script.play(['["a', "a".repeat(200), "a".repeat(200), '"]']);
     expect([script.faults, budget.usedBlocks]).toEqual([[Fault.BuffersFull], 0]);
   });
