@@ -92,6 +92,11 @@ export function contentTypeOf(name: string): string {
   return TYPES.get(name.slice(dot + 1).toLowerCase()) ?? UNKNOWN_TYPE;
 }
 
+/** The coding in which a file is itself, by its name; "" for most. An .svgz is an SVG image in gzip. */
+export function ownCodingOf(name: string): string {
+  return name.toLowerCase().endsWith(".svgz") ? "gzip" : "";
+}
+
 function rows(type: string, extensions: string): [string, string][] {
   return extensions.split(" ").map((extension) => [extension, type]);
 }

@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import { type ContainedRoot, Found } from "./contained-root.ts";
 import { CODING_COUNT, CODING_SUFFIXES, Coding } from "./content-coding.ts";
+import { ownCodingOf } from "./content-type.ts";
 import { FileEntry } from "./file-cache.ts";
 import { FileVariant, type Resource } from "./file-variant.ts";
 
@@ -40,7 +41,7 @@ export class FileLoader {
       variants[Coding.Identity] =
         known !== null && known.varies === varies && known.identity.equals(identity)
           ? known
-          : new FileVariant(resource, Coding.Identity, varies, fd, identity, this.clock.nowMs);
+          : new FileVariant(resource, Coding.Identity, ownCodingOf(target), varies, fd, identity, this.clock.nowMs);
       this.entry = new FileEntry(resource, target, variants, this.clock.nowMs);
       return Found.File;
     } catch {
@@ -61,7 +62,7 @@ export class FileLoader {
     try {
       const known = previous?.variants[coding] ?? null;
       if (known?.identity.equals(identity)) return known;
-      return new FileVariant(resource, coding, true, fd, identity, this.clock.nowMs);
+      return new FileVariant(resource, coding, ownCodingOf(target), true, fd, identity, this.clock.nowMs);
     } finally {
       closeSync(fd);
     }

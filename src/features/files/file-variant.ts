@@ -39,10 +39,19 @@ export class FileVariant implements Validators {
 
   /**
    * Describes an open file, and reads it if it is small.
+   * @param ownCoding the coding that the file has without any; see ownCodingOf
    * @param fd the open file; it stays open
    * @param nowMs milliseconds since the epoch
    */
-  constructor(resource: Resource, coding: Coding, varies: boolean, fd: number, identity: FileIdentity, nowMs: number) {
+  constructor(
+    resource: Resource,
+    coding: Coding,
+    ownCoding: string,
+    varies: boolean,
+    fd: number,
+    identity: FileIdentity,
+    nowMs: number,
+  ) {
     const content = identity.sizeBytes <= HELD_FILE_BYTES ? readStable(fd, identity) : null;
     this.coding = coding;
     this.varies = varies;
@@ -50,7 +59,7 @@ export class FileVariant implements Validators {
     this.etag = this.identity.entityTag(coding === Coding.Identity ? "" : `-${CODING_NAMES[coding]}`);
     this.lastModifiedS = this.identity.lastModifiedS(nowMs);
     this.lastModifiedText = httpDateText(this.lastModifiedS);
-    this.fields = fieldsOf(resource, this);
+    this.fields = fieldsOf(resource, this, ownCoding);
     this.notModifiedFields = this.fields.filter(([name]) => KEPT_IN_304.has(name));
     this.held = content === null ? null : new FixedReply(resource.status, this.fields, content.bytes);
   }
@@ -58,7 +67,7 @@ export class FileVariant implements Validators {
 
 const KEPT_IN_304: ReadonlySet<string> = new Set(["ETag", "Vary", "Cache-Control"]);
 
-function fieldsOf(resource: Resource, variant: FileVariant): Field[] {
+function fieldsOf(resource: Resource, variant: FileVariant, ownCoding: string): Field[] {
   const fields: Field[] = [
     ["Content-Type", resource.contentType],
     ["X-Content-Type-Options", "nosniff"],
@@ -67,7 +76,10 @@ function fieldsOf(resource: Resource, variant: FileVariant): Field[] {
   if (resource.status === 200) {
     fields.push(["ETag", variant.etag], ["Last-Modified", variant.lastModifiedText], ["Accept-Ranges", "bytes"]);
   }
-  if (variant.coding !== Coding.Identity) fields.push(["Content-Encoding", CODING_NAMES[variant.coding]!]);
+  // In the order in which they were applied. RFC 9110 §8.4.
+  const codings = [ownCoding, variant.coding === Coding.Identity ? "" : CODING_NAMES[variant.coding]!];
+  const encoding = codings.filter((name) => name !== "").join(", ");
+  if (encoding !== "") fields.push(["Content-Encoding", encoding]);
   if (variant.varies) fields.push(["Vary", "Accept-Encoding"]);
   if (resource.cacheControl !== "") fields.push(["Cache-Control", resource.cacheControl]);
   return fields;

@@ -19,6 +19,26 @@ site.link("app.css.br", "../outside/app.css.br");
 site.write("odd.js", "odd");
 site.write("odd.js.br/file", "");
 
+describe("a file that is in gzip by itself", () => {
+  site.write("drawing.svgz", "gzipped svg");
+  site.write("UPPER.SVGZ", "gzipped svg");
+  site.write("twice.svgz", "gzipped svg");
+  site.write("twice.svgz.br", "br of it");
+
+  test.each(["/drawing.svgz", "/UPPER.SVGZ"])("%s says so, whatever the client accepts", (path) => {
+    for (const accepts of ["gzip", "identity", "br"]) {
+      const sink = get(site.mount(), path, { "Accept-Encoding": accepts });
+      expect([sink.status, sink.text, sink.field("Content-Type")]).toEqual([200, "gzipped svg", "image/svg+xml"]);
+      expect([sink.field("Content-Encoding"), sink.field("Vary")]).toEqual(["gzip", null]);
+    }
+  });
+
+  test("its sibling is in both codings", () => {
+    const sink = get(site.mount(), "/twice.svgz", { "Accept-Encoding": "br" });
+    expect([sink.text, sink.field("Content-Encoding")]).toEqual(["br of it", "gzip, br"]);
+  });
+});
+
 describe("precompressed siblings", () => {
   for (const [accepts, coding, body] of [
     ["br", "br", "br"],
