@@ -15,6 +15,9 @@ interface Closable {
   close(): void;
 }
 
+/** What stands for the TLS settings of a sidecar's pools. */
+const SIDECAR = "sidecar";
+
 /** One pool an origin and way of trusting it, whatever the number of routes that lead there. */
 export class OriginPools {
   private readonly transport: TransportConfig;
@@ -35,7 +38,12 @@ export class OriginPools {
 
   /** The pool of an origin that a sidecar speaks to. Spec, "Sidecar mode": one instance an origin key. */
   poolWith(origin: OriginConfig, identity: SidecarIdentity): Pool {
-    return this.pool(origin, "sidecar", () => identity.tlsFor(origin.hostname));
+    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname));
+  }
+
+  /** A sidecar's certificates have changed: exchanges go over new connections from now on. */
+  renewSidecar(): void {
+    for (const [key, pool] of this.pools) if (key.endsWith(` ${SIDECAR}`)) pool.renew();
   }
 
   /** Closes the kept connections to an origin and forgets it. */

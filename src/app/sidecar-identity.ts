@@ -12,14 +12,23 @@ export class SidecarIdentity {
   private key: string | undefined = undefined;
   private authorities: string | readonly string[] | undefined = undefined;
   private verifies = true;
+  /** What was taken last, as one text. */
+  private taken = "";
 
-  /** Takes what the files hold now. */
-  use(config: SidecarConfig, set: CertificateSet): void {
+  /**
+   * Takes what the files hold now.
+   * @returns whether it is anything else than before: then connections that are open show what is out of date
+   */
+  use(config: SidecarConfig, set: CertificateSet): boolean {
     const own = set.certificates[0];
+    const taken = JSON.stringify([own?.chain, own?.key, set.clientAuthorities, config.insecureSkipVerify]);
+    if (taken === this.taken) return false;
+    this.taken = taken;
     this.chain = own?.chain;
     this.key = own?.key;
     this.authorities = set.clientAuthorities === "" ? systemRoots() : set.clientAuthorities;
     this.verifies = !config.insecureSkipVerify;
+    return true;
   }
 
   /** How connections to a host are secured; its parts are looked up when each is made. */

@@ -176,7 +176,7 @@ export class Worker {
     if (!config.sidecar.enabled) return;
     const mutual = this.certificates["sidecar-ingress"] ?? NO_CERTIFICATES;
     this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
-    this.sidecar.use(config.sidecar, mutual);
+    if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.graph.pools.renewSidecar());
   }
 
   /** New requests take the new configuration; those in flight end on the old one. */

@@ -56,6 +56,11 @@ export class H2OriginPool implements Upstream {
   /** Connections close when their streams are over. */
   close(): void {
     this.closed = true;
+    this.renew();
+  }
+
+  /** Exchanges go over new connections from now on; those under way end where they are. */
+  renew(): void {
     for (const connection of this.open.splice(0)) connection.retire();
   }
 

@@ -40,6 +40,8 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
   private readonly link: UpstreamLink;
   private readonly openedMs: number;
   private stage: Stage = Stage.Connecting;
+  /** Whether it takes no further streams. */
+  private isRetired = false;
 
   constructor(pool: H2OriginPool) {
     this.pool = pool;
@@ -75,6 +77,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
   /** Takes no further streams, and closes when those that are there are over. */
   retire(): void {
     this.pool.forget(this);
+    this.isRetired = true;
     if (this.stage === Stage.Open) this.stage = Stage.Retired;
     this.settle();
   }
@@ -104,7 +107,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
       [SettingId.MaxHeaderListSize, MAX_RESPONSE_HEAD_BYTES],
     ]);
     writeWindowUpdate(this.writer, 0, windowBytes - DEFAULT_WINDOW_BYTES);
-    this.stage = Stage.Open;
+    this.stage = this.isRetired ? Stage.Retired : Stage.Open;
     this.heardMs = context.turn.nowMs;
     this.link.arm(0);
     this.streams.openAll();

@@ -33,9 +33,11 @@ export interface UpstreamTls {
 /** A connection that the pool has made, with the time when it is too old to be kept. */
 class PooledConnection extends H1UpstreamConnection {
   readonly keptUntilMs: number;
+  readonly generation: number;
 
   constructor(pool: OriginPool) {
     super(pool);
+    this.generation = pool.generation;
     // Spread over a fifth, so that those made in one moment do not end in one.
     this.keptUntilMs = pool.context.turn.nowMs + MAX_UPSTREAM_CONNECTION_MS * (1 - Math.random() / 5);
   }
@@ -57,6 +59,8 @@ export class OriginPool implements Upstream {
   /** Those beyond `maxIdleConnections`, which a burst has left and the next one may take. */
   private readonly spare: PooledConnection[] = [];
   private closed = false;
+  /** Connections of an earlier one are not kept; see renew. */
+  generation = 0;
 
   constructor(settings: OriginSettings, context: UpstreamContext) {
     this.settings = settings;
@@ -85,6 +89,7 @@ export class OriginPool implements Upstream {
   keep(connection: H1UpstreamConnection): number {
     const { maxIdleConnections, idleTimeoutMs } = this.settings;
     const pooled = connection as PooledConnection;
+    if (pooled.generation !== this.generation) return 0;
     if (this.closed || maxIdleConnections === 0 || this.context.turn.nowMs >= pooled.keptUntilMs) return 0;
     const isSpare = this.idle.length >= maxIdleConnections;
     (isSpare ? this.spare : this.idle).push(pooled);
@@ -102,6 +107,16 @@ export class OriginPool implements Upstream {
   /** Closes the kept connections; those in use close when their exchange is over. */
   close(): void {
     this.closed = true;
+    this.closeKept();
+  }
+
+  /** Exchanges go over new connections from now on; those under way end where they are. */
+  renew(): void {
+    this.generation++;
+    this.closeKept();
+  }
+
+  private closeKept(): void {
     for (const connection of [...this.idle.splice(0), ...this.spare.splice(0)]) connection.closeIdle();
   }
 

@@ -56,6 +56,40 @@ test.each(["https", "h2"])(
   60_000,
 );
 
+test.each(["https", "h2"])(
+  "requests behind a rotation go over connections with the new certificate, what is under way ends: %s",
+  async (scheme) => {
+    const origin = EchoOrigin.start();
+    const gate = Promise.withResolvers<void>();
+    const headOf = (name: string) => `X-Shown: ${name.replaceAll('"', "")}`;
+    origin.on("/held", async (call) => {
+      await gate.promise;
+      call.reply("200 OK", [headOf(call.request.fields.get("x-forwarded-client-cert") ?? "")], "late");
+    });
+    const inbound = await sidecar({ mode: "ingress", app_port: origin.port, strict_mtls: true });
+    const outbound = await sidecar({
+      mode: "egress",
+      traffic_splits: [{ prefix: "/", backends: [{ target: `${scheme}://localhost:${inbound.ingress}` }] }],
+    });
+    const shown = async () =>
+      String(json<Echo>(await exchangeOnce(outbound.egress, request("POST /echo", [], "x"))).headers[XFCC]);
+    expect(await shown()).toContain("sa/web");
+    const held = exchangeOnce(outbound.egress, request("GET /held"));
+    await origin.until("the held request", () => origin.requestsFor("/held").length === 1 || undefined);
+    replace(outbound.gateway, await mesh.issue({ name: "next", id: "spiffe://mesh/ns/shop/sa/next" }));
+    await outbound.gateway.log("the reload", (line) => line.event === "certificate_reload" && line.ok === true);
+    await eventually(async () => expect(await shown()).toContain("sa/next"));
+    gate.resolve();
+    const late = await held;
+    expect([late.status, late.text]).toEqual([200, "late"]);
+    expect(late.fields.get("x-shown")).toContain("sa/web");
+    expect(await shown()).toContain("sa/next");
+    await inbound.gateway.stop();
+    await stopAll(outbound.gateway, origin);
+  },
+  60_000,
+);
+
 test("a new handshake shows the new certificate, and the old one stays where the new does not fit", async () => {
   const origin = EchoOrigin.start();
   const { gateway, ingress } = await sidecar({ mode: "ingress", app_port: origin.port });
@@ -70,6 +104,8 @@ test("a new handshake shows the new certificate, and the old one stays where the
   expect((await TlsClient.once(ingress, request("GET /x"), shop)).status).toBe(200);
   await stopAll(gateway, origin);
 });
+
+const XFCC = "x-forwarded-client-cert";
 
 /** Puts a new pair in place of the old one, as a rotation does. */
 function replace(gateway: Gateway, { cert, key }: { cert: string; key: string }): void {
