@@ -151,6 +151,8 @@ export class H1ReplySink implements ReplySink {
     // Behind a request to leave HTTP that was not granted, the client may already speak something else.
     const refusedUpgrade = ex.request.upgrade && ex.reply.status !== 101;
     if (ex.reply.close || refusedUpgrade || this.ctx.draining) request.closeAfter = true;
+    // One that does not wait for an answer to its wish for HTTP/2 speaks it already.
+    if (ex.request.ignoresUpgrade && (!ex.bodyDone || this.input.length > 0)) request.closeAfter = true;
     if (ex.bodyDone) return;
     const unsent = request.continuePending && this.input.length === 0;
     if (unsent || request.body.remaining - this.input.length > DRAIN_BYTES) request.closeAfter = true;

@@ -60,6 +60,8 @@ export class RequestHead {
   expectContinue = false;
   /** Whether the request asks to leave HTTP (Connection: upgrade with an Upgrade field). */
   upgrade = false;
+  /** Whether it asks for HTTP/2, and is answered as if it did not. RFC 9110 §7.8. */
+  ignoresUpgrade = false;
   /** Index of the Host field, or -1. */
   hostIndex = -1;
   /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
@@ -113,6 +115,7 @@ export class RequestHead {
     this.keepAlive = true;
     this.expectContinue = false;
     this.upgrade = false;
+    this.ignoresUpgrade = false;
     this.hostIndex = -1;
     this.trailers = null;
   }
@@ -146,6 +149,7 @@ export class RequestHead {
     this.keepAlive = other.keepAlive;
     this.expectContinue = other.expectContinue;
     this.upgrade = other.upgrade;
+    this.ignoresUpgrade = other.ignoresUpgrade;
     this.hostIndex = other.hostIndex;
     this.trailers = null;
   }

@@ -18,6 +18,8 @@ const UPGRADE = [
 ];
 const SWITCH = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
+const H2C = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"];
+
 async function openTunnel(path = "/node/socket"): Promise<RawClient> {
   const client = await gateway.connect();
   const reply = await client.exchange(request(`GET ${path}`, UPGRADE));
@@ -138,4 +140,30 @@ describe("without a 101", () => {
     expect(reply.status).not.toBe(101);
     client.close();
   });
+
+  test.each(["/node/canary", "/health", "/nowhere"])(
+    "a wish for HTTP/2 is ignored, and the connection goes on: %s",
+    async (path) => {
+      const client = await gateway.connect();
+      for (const method of ["GET", "GET", "HEAD"]) {
+        const reply = await client.exchange(request(`${method} ${path}`, H2C), method);
+        expect([reply.status, reply.fields.get("connection") ?? ""]).toEqual([path === "/nowhere" ? 404 : 200, ""]);
+      }
+      client.close();
+    },
+  );
+
+  test.each(["GET /node/canary HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "Hot diggity dogg"])(
+    "what comes behind a wish for HTTP/2 before the answer is not read: %j",
+    async (behind) => {
+      const before = origin.sequence;
+      const client = await gateway.connect();
+      client.send(Buffer.concat([request("GET /node/canary", H2C), Buffer.from(behind)]));
+      const reply = await client.reply();
+      expect([reply.status, reply.fields.get("connection")]).toEqual([200, "close"]);
+      expect((await client.takeRest()).byteLength).toBe(0);
+      expect(origin.sequence).toBe(before + 1);
+      client.close();
+    },
+  );
 });

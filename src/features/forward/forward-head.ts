@@ -1,5 +1,5 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
-import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS, MAX_VIA_HOPS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
@@ -10,6 +10,7 @@ import type { Target } from "../../message/target.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
+import { namesHttp2 } from "../../proto/h1/upgrade-tokens.ts";
 
 /** What a route says of the heads it forwards. */
 export interface ForwardHeadSettings {
@@ -80,11 +81,7 @@ export function isForwardableUpgrade(head: RequestHead): boolean {
   const { headers } = head;
   const index = headers.find(HeaderId.Upgrade);
   if (index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0) return false;
-  const tokens = new ListTokens(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!);
-  while (tokens.next()) {
-    if (HTTP2.test(sliceText(headers.bytes, tokens.from, tokens.to))) return false;
-  }
-  return true;
+  return !namesHttp2(headers);
 }
 
 function writeTarget(ex: Exchange, basePath: Buffer, out: Buffer, start: number): number {
@@ -180,8 +177,6 @@ const VIA_AND_END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
 const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 const TRAILERS: Uint8Array = latin1("trailers");
-/** `h2c`, `h2`, `HTTP/2.0`. */
-const HTTP2 = /^(h2c?|http\/2(\..*)?)$/i;
 
 /** Hop-by-hop fields (RFC 9110 §7.6.1), what the gateway writes itself, and what only a trusted hop may say. */
 const DROPPED: readonly HeaderId[] = [...HOP_BY_HOP, HeaderId.Host, HeaderId.Trailers, ...CLAIMS];

@@ -7,6 +7,7 @@ import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { isLookAlike } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { isAuthority, sameAuthority } from "./request-target.ts";
+import { namesHttp2 } from "./upgrade-tokens.ts";
 
 /**
  * Judges a head whose lines are well formed: framing, Host, Connection, Expect.
@@ -167,6 +168,10 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
     }
   }
   if (close) head.keepAlive = false;
+  if (head.upgrade && namesHttp2(headers)) {
+    head.upgrade = false;
+    head.ignoresUpgrade = true;
+  }
   return true;
 }
 
