@@ -1,4 +1,5 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import { ValueReading } from "../../../src/features/waf/match/value-reading.ts";
 import { explainWaf, type WafExplanation } from "../../../src/features/waf/waf-explanation.ts";
 import { NO_ROUTES } from "./vector-request.ts";
 import { ENFORCE } from "./waf-settings.ts";
@@ -86,6 +87,20 @@ describe("declarations", () => {
   test("one in a text is found, too", () => {
     expect(idsIn('<a><![CDATA[<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>]]></a>')).toContain("LFI-004");
   });
+});
+
+test.each([
+  `<!ENTITY a ${"SYSTEM ".repeat(1000)}`,
+  `<!DOCTYPE a SYSTEM ${"'http://x.test/' ".repeat(1000)}`,
+  `<!ENTITY a ${"'&b;&c;&d;' ".repeat(1000)}`,
+])("a long declaration is reported once, not read anew for each of its words: %#", (body) => {
+  const load = spyOn(ValueReading.prototype, "load");
+  try {
+    expect(explain(body).verdict).toBe("block");
+    expect(load.mock.calls.filter(([, from, to]) => to - from > 100).length).toBeLessThan(3);
+  } finally {
+    load.mockRestore();
+  }
 });
 
 describe("encodings that hide the text", () => {

@@ -22,6 +22,7 @@ export function inspectDeclaration(
   let name = "";
   let isExternal = false;
   let isFormal = false;
+  let isReported = false;
   let at = kindTo;
   for (; at < to && !isEnd(bytes[at]!); ) {
     const byte = bytes[at]!;
@@ -44,7 +45,10 @@ export function inspectDeclaration(
   }
   return at < to && bytes[at] !== Byte.Less ? at + 1 : at;
 
+  // Once a declaration: what is shown of it is read anew each time, and a declaration may be as long as the body.
   function report(sign: Sign, end: number): void {
+    if (isReported) return;
+    isReported = true;
     inspector.nameNothing();
     inspector.value.load(bytes, open, end);
     findings.setSource(bytes, open, end);
