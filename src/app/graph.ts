@@ -292,7 +292,8 @@ function http2Settings(http2: Http2Config): Http2Settings | null {
   };
 }
 
-const BUILT_IN_LABELS: readonly string[] = [
+/** The paths of the built-in endpoints, and the prefix of challenges: the labels of the gateway's own routes. */
+export const BUILT_IN_LABELS: readonly string[] = [
   "/health",
   "/api/status",
   "/metrics",

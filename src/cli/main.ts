@@ -12,38 +12,41 @@ const IO: CommandIo = {
   err: (text) => writeAll(2, text),
 };
 
-const COMMANDS: Readonly<Record<string, { readonly run: Command; readonly summary: string }>> = {
-  serve: { run: runServe, summary: "run the gateway" },
-  check: { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" },
-  validate: { run: checkWithRules, summary: "the same as check" },
-  init: { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" },
-  waf: { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" },
-  multihop: { run: attackGateway, summary: "attack a gateway with framing vectors and look at the origins behind it" },
-  certs: { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" },
-  loadgen: { run: loadTest, summary: "load a gateway with benign and hostile requests and judge it" },
-  version: { run: runVersion, summary: "print the version" },
-  help: { run: runHelp, summary: "print this text, or with a command's name that command's help" },
-};
+const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: string }> = new Map([
+  ["serve", { run: runServe, summary: "run the gateway" }],
+  ["check", { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" }],
+  ["validate", { run: checkWithRules, summary: "the same as check" }],
+  ["init", { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" }],
+  ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" }],
+  [
+    "multihop",
+    { run: attackGateway, summary: "attack a gateway with framing vectors and look at the origins behind it" },
+  ],
+  ["certs", { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" }],
+  ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge it" }],
+  ["version", { run: runVersion, summary: "print the version" }],
+  ["help", { run: runHelp, summary: "print this text, or with a command's name that command's help" }],
+]);
 
 /** `edge`: finds the command, runs it, leaves with its exit code. Decisions, "Commands". */
 export async function main(args: readonly string[]): Promise<void> {
   const [name = "help", ...rest] = args;
-  const command = COMMANDS[ALIASES[name] ?? name];
+  const command = COMMANDS.get(ALIASES.get(name) ?? name);
   if (command === undefined) {
-    IO.err(`edge: no command "${name}"; the commands are ${Object.keys(COMMANDS).join(", ")}.\n`);
+    IO.err(`edge: no command "${name}"; the commands are ${[...COMMANDS.keys()].join(", ")}.\n`);
     process.exit(ExitCode.Usage);
   }
   process.exit(await command.run(rest, IO));
 }
 
-const ALIASES: Readonly<Record<string, string>> = {
-  "--help": "help",
-  "-help": "help",
-  "-h": "help",
-  "--version": "version",
-  "-version": "version",
-  "-v": "version",
-};
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ["--help", "help"],
+  ["-help", "help"],
+  ["-h", "help"],
+  ["--version", "version"],
+  ["-version", "version"],
+  ["-v", "version"],
+]);
 
 async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
   const { WAF_RULES } = await import("../features/waf/rule-table.ts");
@@ -82,8 +85,8 @@ function runVersion(_args: readonly string[], io: CommandIo): number {
 async function runHelp(args: readonly string[], io: CommandIo): Promise<number> {
   const [name] = args;
   if (name === undefined || name === "help") {
-    const width = Math.max(...Object.keys(COMMANDS).map((one) => one.length));
-    const lines = Object.entries(COMMANDS).map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
+    const width = Math.max(...[...COMMANDS.keys()].map((one) => one.length));
+    const lines = [...COMMANDS].map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
     io.out(
       `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
         "edge help config and edge help routes show every key of the two files, edge help log what the log says.\n",
@@ -100,7 +103,7 @@ async function runHelp(args: readonly string[], io: CommandIo): Promise<number> 
     io.out(name === "config" ? CONFIG_REFERENCE : ROUTES_REFERENCE);
     return ExitCode.Done;
   }
-  const command = COMMANDS[name];
+  const command = COMMANDS.get(name);
   if (command === undefined) {
     io.err(`edge: no command "${name}"; "edge help" lists them\n`);
     return ExitCode.Usage;

@@ -1,4 +1,4 @@
-import { routeLabels } from "../app/graph.ts";
+import { BUILT_IN_LABELS } from "../app/graph.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
@@ -119,7 +119,6 @@ function takeHeaders(args: readonly string[]): { headers: string[]; others: stri
 
 /** The routes that decide on relative paths, without anything that serves them. */
 function routesOf(config: RuntimeConfig): Router {
-  const builtIns = routeLabels(config).slice(0, routeLabels(config).length - config.routes.length);
   const routes = config.routes.map((route) => ({
     ...SHAPE,
     kind: route.type === "static" ? RouteKind.Static : RouteKind.Upstream,
@@ -127,7 +126,7 @@ function routesOf(config: RuntimeConfig): Router {
     exact: route.path !== "",
     hosts: route.hosts,
   }));
-  return buildRouter([...builtIns.map((path) => ({ ...SHAPE, path, exact: true })), ...routes]);
+  return buildRouter([...BUILT_IN_LABELS.map((path) => ({ ...SHAPE, path, exact: true })), ...routes]);
 }
 
 const NOBODY: Handler = { name: "nobody", handle: () => Verdict.Done };

@@ -122,8 +122,23 @@ describe("the command line", () => {
   });
 
   test("what it does not know is 2", async () => {
-    for (const args of [["frobnicate"], ["serve", "--prot", "1"], ["check", "--config"]]) {
-      expect((await runEdge(args)).code).toBe(2);
+    const named = [["frobnicate"], ["toString"], ["help", "constructor"]];
+    for (const args of [...named, ["serve", "--prot", "1"], ["check", "--config"]]) {
+      const { code, stderr } = await runEdge(args);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringMatching(/^edge/)]);
+    }
+  });
+
+  test("waf test judges by the routes of the configuration and no others", async () => {
+    const routes = [{ type: "upstream", prefix: "/files", target: "http://127.0.0.1:1" }];
+    const upstream = { grpc_method: "/p.S/M", upstream_url: "http://127.0.0.1:1" };
+    const call = { http_method: "GET", http_path: "/call", ...upstream };
+    for (const transcoder of [{ enabled: false }, { enabled: true, routes: [call] }]) {
+      const run = await runEdge(["waf", "test", "GET /other/../files"], {
+        config: { server: { waf: { enabled: true } }, transcoder },
+        routes,
+      });
+      expect([run.code, run.stdout]).toEqual([1, expect.stringContaining("blocked")]);
     }
   });
 
