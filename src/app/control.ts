@@ -34,6 +34,7 @@ import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes } from "./sidecar-routes.ts";
 import { warnOfSidecar } from "./sidecar-warnings.ts";
+import { quicNotes } from "./start-notes.ts";
 import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { WorkerFence } from "./worker-fence.ts";
@@ -137,7 +138,8 @@ export class Control implements PoolListener {
     this.ports = claimPorts(listenersOf(this.config), this.inherited.sockets);
     this.certificates.use(this.config);
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
-    for (const note of this.options.notes) this.event("start", note);
+    const quic = quicNotes(this.config, this.certificates.sets.https);
+    for (const note of [...this.options.notes, ...quic]) this.event("start", note);
     if (this.config.server.waf.enabled) this.keywords = sharedKeywords();
     return new Promise((resolve, reject) => {
       this.fail = (error) => {

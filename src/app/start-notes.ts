@@ -1,5 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
+import type { CertificateSet } from "../message/server-certificate.ts";
 
 /** What whoever reads the log should know of a start: each becomes a `start` event. */
 export function startNotes(config: RuntimeConfig, usingDefaults: boolean): { readonly note: string }[] {
@@ -14,4 +15,21 @@ export function startNotes(config: RuntimeConfig, usingDefaults: boolean): { rea
     notes.push({ note: `no temporary folder (TMPDIR, /tmp) can be written: ${bodies} over 1 MiB get 503` });
   }
   return notes;
+}
+
+/**
+ * What HTTP/3 does not do with certificates: the runtime's QUIC has one for a name, and does not look at what a client can
+ * check before it shows it.
+ */
+export function quicNotes({ server }: RuntimeConfig, set: CertificateSet | undefined): { readonly note: string }[] {
+  if (!server.http3.enabled || set === undefined) return [];
+  return set.certificates.flatMap((one, index) => {
+    const first = set.certificates.slice(0, index).find(({ names }) => names.some((name) => one.names.includes(name)));
+    if (first === undefined) return [];
+    return [
+      {
+        note: `HTTP/3 shows ${first.id} only, never ${one.id}, which is for the same name: it cannot choose by client`,
+      },
+    ];
+  });
 }

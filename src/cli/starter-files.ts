@@ -45,6 +45,7 @@ server:
     # exclusions: [{rule: SQLI-001, path: /search, param: q}]   # a rule that is wrong here; waf_block lines name it
 
   # Keep answers in memory, shared by all workers. Off by default; "cache: false" at a route keeps its answers out.
+  # Answers of transcoded routes (gRPC) and of the gateway's own endpoints are never stored.
   cache:
     enabled: false
     default_ttl: 60s       # for answers that do not say how long they stay fresh; 0s stores only those that do

@@ -45,6 +45,18 @@ describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
     for (const { port } of [rsaFirst, ecFirst]) expect(await shown(port, ...args)).toMatch(kind);
   });
 
+  test("HTTP/3 cannot choose: a note of the start says which one it shows", async () => {
+    const certificates = [rsa, ec].map(([cert_file, key_file]) => ({ cert_file, key_file }));
+    const tls = { port: freePort(), certificates };
+    const gateway = await startGateway({ config: { server: { tls, http3: { enabled: true } } } });
+    const { note } = await gateway.log("the note", ({ event }) => event === "start");
+    expect(note).toBe(
+      `HTTP/3 shows ${rsa[0]} only, never ${ec[0]}, which is for the same name: it cannot choose by client`,
+    );
+    expect(rsaFirst.gateway.logs.json.filter(({ event }) => event === "start")).toEqual([]);
+    await gateway.stop();
+  });
+
   test("without a name it is the same", async () => {
     expect(await shown(rsaFirst.port, "-noservername")).toMatch(/ecdsa/);
     expect(await shown(ecFirst.port, "-noservername", "-sigalgs", "rsa_pss_rsae_sha256")).toMatch(/rsa/);

@@ -18,7 +18,7 @@ const route = (http_method: string, http_path: string, method: string, more: obj
 });
 const gateway = await startGateway({
   config: {
-    server: { cors: { enabled: true, allowed_origins: ["https://app.test"] } },
+    server: { cache: { enabled: true }, cors: { enabled: true, allowed_origins: ["https://app.test"] } },
     transcoder: {
       enabled: true,
       descriptor_set: SHOP_FILE,
@@ -42,6 +42,15 @@ function seen() {
 }
 
 describe("a transcoded request", () => {
+  test("is answered by the service each time: such answers are never stored", async () => {
+    const calls = shop.calls.length;
+    for (let i = 0; i < 2; i++) {
+      const reply = await gateway.once(request("GET /items/again"));
+      expect([reply.status, reply.fields.has("x-cache")]).toEqual([200, false]);
+    }
+    expect(shop.calls.length).toBe(calls + 2);
+  });
+
   test("becomes a message of path, query and body, the path first", async () => {
     const body = '{"id":"from the body","filter":{"author":"b","years":[1]},"tags":["body"],"dry_run":true}';
     const target = "/items/4%2F2%20%C3%A9?id=q&filter.author=q&filter.years=9&tags=a&page_size=3&color=RED&labels.x=y";
