@@ -28,7 +28,7 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
 export const EVENTS: Readonly<Record<string, string>> = {
   listening: "the ports are open; http3_port is UDP",
   draining: "SIGTERM or SIGINT: no more is accepted",
-  config_reload: "SIGHUP; with ok: false and faults nothing has changed",
+  config_reload: "SIGHUP; with ok: false and faults nothing has changed; needs_restart names what was not taken up",
   upgrade: "SIGUSR2: a new binary takes over",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
