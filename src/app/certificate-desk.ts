@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { EventFields } from "../features/telemetry/event-line.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
-import type { CertificateSet, CertificateSink } from "../message/server-certificate.ts";
+import type { CertificateSink } from "../message/server-certificate.ts";
 import { CertificateKeeper, type CertificateTerm } from "./certificate-keeper.ts";
 import type { ListenerCertificates } from "./messages.ts";
 
@@ -28,7 +28,7 @@ export class CertificateDesk {
       },
     };
     this.https = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ https: set }) });
-    this.sidecar = new CertificateKeeper({ ...changes, onCertificates: (set) => send(forSidecar(set)) });
+    this.sidecar = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
   }
 
   /** Takes the files that a configuration names. */
@@ -51,7 +51,7 @@ export class CertificateDesk {
 
   /** What all listeners show now. */
   get sets(): ListenerCertificates {
-    return { https: this.https.set, ...forSidecar(this.sidecar.set) };
+    return { https: this.https.set, sidecar: this.sidecar.set };
   }
 
   terms(): CertificateTerm[] {
@@ -73,11 +73,6 @@ export class CertificateDesk {
       ),
     ];
   }
-}
-
-/** What a sidecar shows to those who call it is what it shows to those whom it calls. */
-function forSidecar(set: CertificateSet): ListenerCertificates {
-  return { "sidecar-ingress": set, "sidecar-egress": set };
 }
 
 const NO_FILES = { certificates: [], clientCaFile: "" } as const;

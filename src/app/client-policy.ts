@@ -17,6 +17,7 @@ import type { NowMs } from "../message/ports.ts";
 import { type Route, RouteKind } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
+import { settingsByIndex } from "./route-settings.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyInputs {
@@ -102,12 +103,6 @@ function purposeOf(limit: RateLimitConfig, route: Route): string {
   if (limit.scope === "server" && limit.key !== "route") return "server";
   const { kind, path, exact, hosts, methods } = route.init;
   return `${limit.scope} ${JSON.stringify([kind, path, exact, hosts, methods])}`;
-}
-
-/** The gateway's own routes have no settings of their own. */
-function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
-  const own = routes.length - config.routes.length;
-  return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
 }
 
 /** Whether the endpoint is for operators alone. */

@@ -1,6 +1,6 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { speaksHttp2 } from "../config/origin.ts";
-import type { RouteConfig, StaticRouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import { pathOf, type RouteConfig, type StaticRouteConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { Http2Config, RuntimeConfig } from "../config/runtime-config.ts";
 import { MANY_ROUTES } from "../core/limits.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
@@ -147,10 +147,10 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
   const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
   return [
     ...BUILT_IN_LABELS,
-    ...config.routes.map(labelOf),
+    ...config.routes.map(pathOf),
     ...transcoded(config).map((route) => route.httpPath),
     ...sidecar,
-    ...sidecarRoutes(config).map(labelOf),
+    ...sidecarRoutes(config).map(pathOf),
   ];
 }
 
@@ -238,8 +238,8 @@ function routeInit(
       );
   return {
     kind: isStatic ? RouteKind.Static : RouteKind.Upstream,
-    label: labelOf(route),
-    path: route.path === "" ? route.prefix : route.path,
+    label: pathOf(route),
+    path: pathOf(route),
     exact: route.path !== "",
     methods: isStatic ? ["GET"] : route.methods,
     hosts: route.hosts,
@@ -264,10 +264,6 @@ function fileHandler(route: StaticRouteConfig, services: WorkerServices, cache: 
   const handler = new FileHandler({ ...route, prefix: route.prefix }, { cache, clock, defer });
   const edits = responseEdits(route.headers.response);
   return edits === null ? handler : new EditedHandler(handler, edits);
-}
-
-function labelOf(route: RouteConfig): string {
-  return route.path === "" ? route.prefix : route.path;
 }
 
 function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {

@@ -1,3 +1,4 @@
+import { usesTls } from "../config/origin.ts";
 import type { OriginConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
@@ -21,11 +22,10 @@ export class GrpcOrigins {
     const known = this.origins.get(key);
     if (known !== undefined) return known;
     const { transcoder, proxy } = this.config;
-    const isSecure = origin.scheme === "https" || origin.scheme === "h2";
     const made = new GrpcOrigin(
       {
         ...origin,
-        tls: isSecure ? readUpstreamTls(transcoder.tls, origin.hostname) : null,
+        tls: usesTls(origin.scheme) ? readUpstreamTls(transcoder.tls, origin.hostname) : null,
         connectTimeoutMs: proxy.transport.connectTimeoutMs,
         idleTimeoutMs: proxy.transport.idleConnTimeoutMs,
       },

@@ -79,7 +79,6 @@ export class InProcessGateway {
 
   private onMessage(message: FromWorker): void {
     if (message.kind === "breaker") this.nodes.onBreaker(message.key, message.change);
-    if (message.kind === "failed") throw new Error(message.message);
   }
 }
 

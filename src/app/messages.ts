@@ -55,8 +55,11 @@ export type ToWorker =
   | { readonly kind: "fence"; readonly id: number }
   | { readonly kind: "drain" };
 
-/** The certificates of the TLS listeners, by name. */
-export type ListenerCertificates = { readonly [Name in ListenerName]?: CertificateSet };
+/** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */
+export interface ListenerCertificates {
+  readonly https?: CertificateSet;
+  readonly sidecar?: CertificateSet;
+}
 
 /** What a worker tells the control thread. */
 export type FromWorker =

@@ -18,7 +18,7 @@ export class ServiceNotifier {
     if (this.watchdogMs > 0) setInterval(() => this.send(["WATCHDOG=1"]), this.watchdogMs / 2);
   }
 
-  /** The configuration is being read again; `ready` follows. */
+  /** The configuration is being read again; `reloaded` follows, whatever came of it. */
   reloading(): void {
     this.send(["RELOADING=1"]);
   }

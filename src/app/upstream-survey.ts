@@ -1,6 +1,6 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { usesTls } from "../config/origin.ts";
-import type { UpstreamRouteConfig, UpstreamTlsConfig } from "../config/route-config.ts";
+import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
@@ -18,8 +18,9 @@ const SURVEY_LIMIT_MS = 5000;
 const MAX_RUNNING = 128;
 
 /**
- * Probes every target of every route, of a sidecar and of the transcoder at once, for `/internal/api/upstreams/health`. Each origin and path is asked once,
- * however many routes lead there; who asks while a survey runs gets its result. It changes no state: reading is free.
+ * Probes every target of every route, of a sidecar and of the transcoder at once, for `/internal/api/upstreams/health`. Each
+ * origin and path is asked once, however many routes lead there; who asks while a survey runs gets its result. It changes no
+ * state: reading is free.
  */
 export class UpstreamSurvey {
   private readonly nodes: NodeKeeper;
@@ -88,10 +89,10 @@ interface Entry {
 function entriesOf(config: RuntimeConfig): Entry[] {
   const { transcoder } = config;
   return [
-    ...config.routes.flatMap((route) => (route.type === "upstream" ? routeEntries(route, labelOf(route)) : [])),
+    ...config.routes.flatMap((route) => (route.type === "upstream" ? routeEntries(route, pathOf(route)) : [])),
     ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
       const isInbound = listener === INGRESS_LABEL;
-      return routeEntries(route, isInbound ? listener : `${listener} ${labelOf(route)}`, systemRoots);
+      return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, systemRoots);
     }),
     ...(transcoder.enabled ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls)) : []),
   ];
@@ -137,10 +138,6 @@ function grpcEntry({ httpPath, upstream }: TranscodedRouteConfig, tls: UpstreamT
     },
     isExpected: isAnswer,
   };
-}
-
-function labelOf(route: UpstreamRouteConfig): string {
-  return route.path === "" ? route.prefix : route.path;
 }
 
 async function probe(entry: Entry): Promise<ProbeOutcome> {

@@ -174,7 +174,7 @@ export class Worker {
     this.https.certificates.use(set, tlsPolicyOf(config));
     this.quic?.useCertificates(set);
     if (!config.sidecar.enabled) return;
-    const mutual = this.certificates["sidecar-ingress"] ?? NO_CERTIFICATES;
+    const mutual = this.certificates.sidecar ?? NO_CERTIFICATES;
     this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
     if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.graph.pools.renewSidecar());
   }

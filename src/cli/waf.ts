@@ -1,6 +1,7 @@
 import { BUILT_IN_LABELS } from "../app/graph.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
+import { pathOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault, faultRow } from "../core/fault.ts";
 import { buildRouter } from "../features/route/build-router.ts";
@@ -122,7 +123,7 @@ function routesOf(config: RuntimeConfig): Router {
   const routes = config.routes.map((route) => ({
     ...SHAPE,
     kind: route.type === "static" ? RouteKind.Static : RouteKind.Upstream,
-    path: route.path === "" ? route.prefix : route.path,
+    path: pathOf(route),
     exact: route.path !== "",
     hosts: route.hosts,
   }));

@@ -42,7 +42,7 @@ export class ConfiguredFiles {
     return full;
   }
 
-  /** A certificate with its key: both readable, PEM, belonging together; warns when it has expired or soon will. */
+  /** A certificate with its key: both readable, PEM, belonging together; warns when it has expired or is not valid yet. */
   pair(certKey: KeyPath, certPath: string, keyKey: KeyPath, keyPath: string): { certFile: string; keyFile: string } {
     const certFile = this.file(certKey, certPath);
     const keyFile = this.file(keyKey, keyPath);

@@ -27,6 +27,11 @@ export interface RouteBase {
   readonly headers: HeaderOperations;
 }
 
+/** The path that a route is for, exact or a prefix: also its label in metrics and logs. */
+export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
+  return route.path === "" ? route.prefix : route.path;
+}
+
 /** `type: static`: files from a folder. Decisions §2. */
 export interface StaticRouteConfig extends RouteBase {
   readonly type: "static";
