@@ -46,12 +46,12 @@ export class BackgroundFetches {
     own.canonicalPath = ex.canonicalPath;
     own.bodyDone = true;
     own.startedMs = ex.startedMs;
-    const isConditional = this.addConditions(own.request, entry);
+    const isConditional = this.fetches.addConditions(own.request, entry);
     const inner = new NobodySink(() => {
       this.active--;
     });
     own.open(inner, idle.flow, ex.client, this.pipeline);
-    const sink = new FetchSink(this.fetches, policy, inner, { fill, stale: entry, isConditional, mayStore: true });
+    const sink = new FetchSink(this.fetches, policy, inner, { fill, stale: entry, isConditional });
     own.sink = sink;
     own.cacheUse = sink;
     try {
@@ -60,16 +60,6 @@ export class BackgroundFetches {
       own.sink.abort(own, Fault.InternalError);
       throw error;
     }
-  }
-
-  /** Adds the validators of a pinned entry as conditions. @returns whether it has any */
-  addConditions(request: RequestHead, slot: number): boolean {
-    const { headers } = this.fetches.storedHead(slot);
-    const etag = headers.valueOf(HeaderId.ETag);
-    const modified = headers.valueOf(HeaderId.LastModified);
-    if (etag !== "") request.headers.add("If-None-Match", etag);
-    if (modified !== "") request.headers.add("If-Modified-Since", modified);
-    return etag !== "" || modified !== "";
   }
 }
 

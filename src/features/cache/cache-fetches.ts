@@ -1,14 +1,15 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
+import { HeaderId } from "../../message/header-id.ts";
 import { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { RequestKeys } from "./request-keys.ts";
 import type { StoredAnswers } from "./stored-answers.ts";
-import { mergeHead, type StoredHeads } from "./stored-head.ts";
+import type { StoredHeads } from "./stored-head.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
 
 /** What all fetches of one worker share. */
@@ -58,6 +59,7 @@ export class CacheFetches {
     this.unstorable.add(this.keys.of(ex), this.clock.nowMs);
   }
 
+  /** Length of the body of a pinned entry, in bytes. */
   bodyBytesOf(slot: number): number {
     return this.store.memory.words[this.store.memory.at(slot) + Slot.BodyBytes]!;
   }
@@ -78,9 +80,14 @@ export class CacheFetches {
     return merged;
   }
 
-  /** Takes the fields of a 304 into a stored head. */
-  merge(head: ReplyHead, notModified: ReplyHead): void {
-    mergeHead(head.headers, notModified.headers);
+  /** Adds the validators of a pinned entry to a request as conditions. RFC 9111 §4.3.1. @returns whether it has any */
+  addConditions(request: RequestHead, slot: number): boolean {
+    const { headers } = this.storedHead(slot);
+    const etag = headers.valueOf(HeaderId.ETag);
+    const modified = headers.valueOf(HeaderId.LastModified);
+    if (etag !== "") request.headers.add("If-None-Match", etag);
+    if (modified !== "") request.headers.add("If-Modified-Since", modified);
+    return etag !== "" || modified !== "";
   }
 
   /** Copies the body of a pinned entry into a fetch. */

@@ -12,6 +12,7 @@ import { type RequestDirectives, requestDirectives } from "./directives.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
 import { NOT_STORED } from "./replies.ts";
+import { isSelective } from "./selection.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -66,7 +67,7 @@ export class CachePhase implements Phase {
     const directives = requestDirectives(headers);
     if (directives.refresh) return this.refresh(ex, policy, directives);
     const key = this.parts.fetches.keys.of(ex);
-    const isPlain = !isSelective(ex) && headers.find(HeaderId.Authorization) < 0 && !directives.onlyIfCached;
+    const isPlain = !isSelective(request) && headers.find(HeaderId.Authorization) < 0 && !directives.onlyIfCached;
     const { nowMs } = this.parts.fetches.clock;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
@@ -94,14 +95,14 @@ export class CachePhase implements Phase {
       return Verdict.Wait;
     }
     ex.cacheResult = entry >= 0 ? CacheResult.Expired : CacheResult.Miss;
-    this.watch(ex, policy, claimed ? fill : -1, entry, true);
+    this.watch(ex, policy, claimed ? fill : -1, entry);
     return Verdict.Next;
   }
 
   /** Spec, "Client-forced refresh". RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
   private refresh(ex: Exchange, policy: CachePolicy, directives: RequestDirectives): Verdict {
     ex.cacheResult = CacheResult.Refresh;
-    if (!directives.noStore) this.watch(ex, policy, -1, -1, true);
+    if (!directives.noStore) this.watch(ex, policy, -1, -1);
     return Verdict.Next;
   }
 
@@ -123,9 +124,11 @@ export class CachePhase implements Phase {
   }
 
   /** Puts a watcher between the handler and the client. */
-  private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number, mayStore: boolean): void {
-    const isConditional = stale >= 0 && !isSelective(ex) && this.parts.background.addConditions(ex.request, stale);
-    const sink = new FetchSink(this.parts.fetches, policy, ex.sink, { fill, stale, isConditional, mayStore });
+  private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number): void {
+    const { fetches } = this.parts;
+    // What a client that asks for something other than the whole answer gets may be no use to others.
+    const isConditional = stale >= 0 && !isSelective(ex.request) && fetches.addConditions(ex.request, stale);
+    const sink = new FetchSink(fetches, policy, ex.sink, { fill, stale, isConditional });
     ex.sink = sink;
     ex.cacheUse = sink;
   }
@@ -148,15 +151,9 @@ export class CachePhase implements Phase {
   }
 }
 
-/** Whether the client asks for something other than the whole answer: what it gets from an origin may be no use to others. */
-function isSelective({ request: { headers } }: Exchange): boolean {
-  return headers.mayHave(SELECTING);
-}
-
 /** Whether another's answer is of use to it. */
 function isWaiter({ request }: Exchange): boolean {
   return request.headers.find(HeaderId.Authorization) < 0;
 }
 
 const ORIGINS_OWN = new HeaderIdSet([HeaderId.IfMatch, HeaderId.IfUnmodifiedSince]);
-const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);

@@ -15,6 +15,7 @@ import { isFailure, isOriginFault } from "./origin-failure.ts";
 import type { CachePolicy } from "./policy.ts";
 import { hasSameValidator } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
+import { mergeHead } from "./stored-head.ts";
 
 /**
  *   Waiting ──head: not to be stored──▶ Passing
@@ -47,8 +48,6 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   private stale: number;
   /** Whether our own conditions went with the request. */
   private readonly isConditional: boolean;
-  /** Whether the answer may be stored, as far as the request says. */
-  private readonly mayStore: boolean;
   private stage: Stage = Stage.Waiting;
   private terms: Terms | null = null;
   private fieldCount = 0;
@@ -65,7 +64,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     fetches: CacheFetches,
     policy: CachePolicy,
     inner: ReplySink,
-    begun: { fill: number; stale: number; isConditional: boolean; mayStore: boolean },
+    begun: { fill: number; stale: number; isConditional: boolean },
   ) {
     this.fetches = fetches;
     this.policy = policy;
@@ -73,7 +72,6 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.fill = begun.fill;
     this.stale = begun.stale;
     this.isConditional = begun.isConditional;
-    this.mayStore = begun.mayStore;
     this.origin = fetches.idle.source;
   }
 
@@ -85,7 +83,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
       this.intercept(ex);
       return;
     }
-    const terms = this.mayStore ? admit(ex.request, ex.reply, this.policy, this.fetches.clock.nowMs) : null;
+    const terms = admit(ex.request, ex.reply, this.policy, this.fetches.clock.nowMs);
     if (terms !== null && this.beginStoring(ex, terms)) return;
     if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
     this.pass(ex);
@@ -93,7 +91,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   }
 
   fixed(ex: Exchange, reply: FixedReply): void {
-    if (this.mayStore && ex.request.method === Method.Get) this.storeFixed(ex, reply);
+    if (ex.request.method === Method.Get) this.storeFixed(ex, reply);
     this.pass(ex);
     this.inner.fixed(ex, reply);
   }
@@ -190,8 +188,8 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     const { fetches, stale } = this;
     const head = fetches.storedHead(stale);
     if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
-    fetches.merge(head, ex.reply);
-    const terms = this.mayStore ? admit(ex.request, head, this.policy, fetches.clock.nowMs) : null;
+    mergeHead(head.headers, ex.reply.headers);
+    const terms = admit(ex.request, head, this.policy, fetches.clock.nowMs);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
     this.endFill(FillResult.NotStorable);

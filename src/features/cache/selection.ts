@@ -1,5 +1,6 @@
-import type { HeaderBlock } from "../../message/header-block.ts";
+import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { parseHttpDate } from "../../proto/semantics/http-date.ts";
 
@@ -12,6 +13,11 @@ export const enum Selected {
   Part,
   /** No byte that there is: 416. */
   Unsatisfiable,
+}
+
+/** Whether a request may have a condition or a range that a cache judges: it asks for something other than the whole answer. */
+export function isSelective({ headers }: RequestHead): boolean {
+  return headers.mayHave(SELECTING);
 }
 
 /** Conditions and ranges, as a cache judges them. RFC 9111 §4.3.2; RFC 9110 §13.2.2, §14.2. */
@@ -83,4 +89,5 @@ function opaque(etag: string): string {
   return etag.startsWith("W/") ? etag.slice(2) : etag;
 }
 
+const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);
 const TAG = /(?:W\/)?("[^"]*")/g;

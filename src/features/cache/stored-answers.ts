@@ -2,7 +2,6 @@ import type { Clock } from "../../core/clock.ts";
 import { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
-import { HeaderIdSet } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import type { Held, ReplySink } from "../../message/ports.ts";
@@ -10,7 +9,7 @@ import { Framing } from "../../message/request-head.ts";
 import { Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import { rangeNotSatisfiable } from "./replies.ts";
-import { Selected, Selection } from "./selection.ts";
+import { isSelective, Selected, Selection } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { HitFields, type StoredHeads } from "./stored-head.ts";
 
@@ -49,7 +48,7 @@ export class StoredAnswers {
     reply.trailers = null;
     this.readHead(ex, slot, result);
     let selected = Selected.Whole;
-    if (reply.status === 200 && isSelective(ex)) {
+    if (reply.status === 200 && isSelective(request)) {
       const size = request.method === Method.Get ? bodyBytes : -1;
       selected = this.selection.select(request.headers, reply.headers, size, this.clock.nowMs);
     }
@@ -132,11 +131,6 @@ class Sending implements Held, BodyEnd {
   }
 }
 
-/** Whether the request has a condition or a range. */
-function isSelective({ request: { headers } }: Exchange): boolean {
-  return headers.mayHave(SELECTING);
-}
-
 function makePart({ reply }: Exchange, from: number, to: number, size: number): void {
   reply.status = 206;
   reply.contentLength = to - from;
@@ -159,5 +153,3 @@ const HIT: HitFields = new HitFields("edge; hit");
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");
 const PART_BOUND = 128;
 const MAX_FREE_SENDINGS = 256;
-
-const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);

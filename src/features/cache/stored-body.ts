@@ -73,11 +73,6 @@ export class StoredBody implements ReplySource {
     this.sink = this.idle.sink;
   }
 
-  /** Whether everything is sent and taken, or it was stopped. */
-  get isOver(): boolean {
-    return this.end === null;
-  }
-
   onWritable(ex: Exchange): void {
     this.blocked = false;
     this.send(ex);
