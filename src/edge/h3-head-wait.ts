@@ -1,6 +1,6 @@
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { H3Error } from "../net/h3-error.ts";
-import type { QuicStream } from "../net/quic.ts";
+import { type QuicStream, resetStream } from "../net/quic.ts";
 import type { EdgeContext } from "./edge-context.ts";
 
 /**
@@ -24,6 +24,6 @@ export class H3HeadWait implements TimerHolder {
   }
 
   onTimer(): void {
-    this.stream.destroy(undefined, { code: H3Error.RequestRejected });
+    resetStream(this.stream, H3Error.RequestRejected);
   }
 }

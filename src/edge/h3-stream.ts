@@ -5,7 +5,7 @@ import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
-import { endWithTrailers, type QuicStream, writable } from "../net/quic.ts";
+import { endWithTrailers, type QuicStream, resetStream, writable } from "../net/quic.ts";
 import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
@@ -277,7 +277,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   /** The client does not take the reply, or too much waits for too many clients. */
   abandon(): void {
     const { exchange: ex } = this;
-    this.stream.destroy(undefined, { code: H3Error.RequestCancelled });
+    resetStream(this.stream, H3Error.RequestCancelled);
     if (ex.state !== ExchangeState.Finished) this.onLost();
   }
 
@@ -285,7 +285,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   onException(error: unknown): void {
     const { observer } = this.session.ctx;
     observer.onException(error);
-    this.stream.destroy(undefined, { code: H3Error.InternalError });
+    resetStream(this.stream, H3Error.InternalError);
     try {
       this.onLost();
     } catch (second) {
@@ -313,7 +313,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
 
   /** Cuts the stream, so that nobody takes what has arrived for complete. */
   reset(code: H3Error): void {
-    this.stream.destroy(undefined, { code });
+    resetStream(this.stream, code);
     this.release();
   }
 

@@ -43,6 +43,8 @@ export interface QuicLimits {
 /** The longest name and value that QPACK gives, with what the runtime may count beside them. */
 const LONGEST_FIELD_BYTES = 2 * 65_536;
 const TRAILER_POLL_MS = 2;
+/** What a stream is destroyed with; nobody reads it. */
+const CUT = new Error("the stream is cut");
 /** The way to know when a writer takes bytes again. */
 const DRAINABLE = Symbol.for("Stream.drainableProtocol");
 
@@ -103,6 +105,14 @@ export function writeNow(stream: QuicStream, bytes: Uint8Array): boolean {
   return stream.writer.writeSync(bytes) as unknown as boolean;
 }
 
+/**
+ * Ends both directions of a stream at once. Without an error the runtime resets a stream whose head has left with the code
+ * 0, which clients may take for no error (RFC 9114 §9); with one it is always H3_INTERNAL_ERROR there.
+ */
+export function resetStream(stream: QuicStream, code: H3Error): void {
+  stream.destroy(CUT, { code });
+}
+
 /** Resolves when the stream takes bytes again, with false when it never will. */
 export function writable(stream: QuicStream): Promise<boolean> {
   const writer = stream.writer as unknown as { [DRAINABLE](): Promise<boolean> | null };
@@ -123,7 +133,7 @@ export async function endWithTrailers(stream: QuicStream, trailers: object, pati
     }
     await Bun.sleep(TRAILER_POLL_MS);
     if (writer.desiredSize === null || stream.destroyed) return;
-    if (writer.desiredSize < stream.highWaterMark) stream.destroy(undefined, { code: H3Error.RequestCancelled });
+    if (writer.desiredSize < stream.highWaterMark) resetStream(stream, H3Error.RequestCancelled);
     else {
       stream.onwanttrailers = () => void stream.sendTrailers(trailers as never);
       writer.endSync();

@@ -300,7 +300,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   private startTunnel(ex: Exchange): void {
-    if (!ex.request.upgrade || !this.requestDone) return void this.refuseAnswer();
+    if (!this.requestDone || !OriginTunnel.isGranted(ex)) return void this.refuseAnswer();
     const { caller } = this;
     this.parser.describe(ex.reply, ex.request.method);
     this.stage = Stage.Tunnel;

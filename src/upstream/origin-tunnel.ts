@@ -1,5 +1,7 @@
+import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
+import { grantsUpgrade } from "../proto/h1/upgrade-tokens.ts";
 import type { UpstreamLink } from "./upstream-link.ts";
 
 /** The origin's end of a tunnel, after its 101: bytes go through as they come. RFC 9110 §7.8. */
@@ -8,6 +10,11 @@ export class OriginTunnel implements TunnelEnd {
   private readonly onOver: () => void;
   private client: TunnelEnd | null = null;
   private over = false;
+
+  /** Whether the 101 in the reply's fields grants what the request asked for. */
+  static isGranted({ request, reply }: Exchange): boolean {
+    return request.upgrade && grantsUpgrade(request.headers, reply.headers);
+  }
 
   /** @param onOver closes the connection */
   constructor(link: UpstreamLink, onOver: () => void) {

@@ -140,6 +140,18 @@ describe.skipIf(!hasClient)("an independent client (aioquic)", async () => {
     expect([got!.status, got!.reset, got!.timed_out]).toEqual([0, 0x10b, false]);
   }, 60_000);
 
+  test("an answer that is cut ends in a reset, whose code is an error", async () => {
+    origin.on("/cut", async (call) => {
+      call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+      await call.connection.flushed();
+      call.connection.reset();
+    });
+    origin.on("/short", (call) => call.sendAndFinish("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"));
+    const answers = await ask({ fields: head("GET", "/node/cut") }, { fields: head("GET", "/node/short") });
+    const H3_INTERNAL_ERROR = 0x102;
+    expect(answers.map(({ reset, closed }) => [reset, closed])).toEqual(answers.map(() => [H3_INTERNAL_ERROR, null]));
+  }, 60_000);
+
   test("trailers, and a request that is given up", async () => {
     const [streamed, gathered, abandoned] = await ask(
       { fields: head("POST", "/stream/t"), body: 5, trailers: [["x-sum", "42"]] },

@@ -120,6 +120,50 @@ describe("without a 101", () => {
     client.close();
   });
 
+  test.each([
+    ["without Upgrade", "Connection: Upgrade"],
+    ["with an empty Upgrade", "Connection: Upgrade\r\nUpgrade:"],
+    ["to something else", "Connection: Upgrade\r\nUpgrade: chat"],
+    ["to HTTP/2", "Connection: Upgrade\r\nUpgrade: h2c"],
+    ["to HTTP/2 as well", "Connection: Upgrade\r\nUpgrade: websocket, h2c"],
+    ["twice", "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: chat"],
+  ])(
+    "an origin that switches %s has not granted what was asked: 502, and nothing is tunnelled",
+    async (_name, fields) => {
+      origin.on("/other", (call) => {
+        call.takeOver();
+        call.send(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n\r\nhello`);
+      });
+      const client = await gateway.connect();
+      const reply = await client.exchange(request("GET /node/other", UPGRADE));
+      expect([reply.status, reply.fields.get("connection")]).toEqual([502, "close"]);
+      await client.ended();
+      client.close();
+    },
+  );
+
+  test("the name of a protocol has no case, and one of several may be granted", async () => {
+    origin.on("/one", (call) => {
+      call.takeOver();
+      call.send(SWITCH.replace("websocket", "WebSocket"));
+    });
+    const client = await gateway.connect();
+    const lines = ["Connection: upgrade", "Upgrade: chat/2, websocket"];
+    expect((await client.exchange(request("GET /node/one", lines))).status).toBe(101);
+    client.close();
+  });
+
+  test("a 101 says no length", async () => {
+    origin.on("/length", (call) => {
+      call.takeOver();
+      call.send(SWITCH.replace("\r\n\r\n", "\r\nContent-Length: 0\r\n\r\n"));
+    });
+    const client = await gateway.connect();
+    const reply = await client.exchange(request("GET /node/length", UPGRADE));
+    expect([reply.status, reply.fields.has("content-length")]).toEqual([101, false]);
+    client.close();
+  });
+
   test("Upgrade that Connection does not name is no upgrade", async () => {
     const client = await gateway.connect();
     const reply = await client.exchange(request("GET /node/canary", ["Upgrade: websocket"]));
@@ -128,18 +172,21 @@ describe("without a 101", () => {
     client.close();
   });
 
-  test("an upgrade to h2c never opens a way past the gateway", async () => {
-    origin.on("/h2c", (call) => {
-      if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
-      call.takeOver();
-      call.send(SWITCH.replace("websocket", "h2c"));
-    });
-    const lines = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"];
-    const client = await gateway.connect();
-    const reply = await client.exchange(request("GET /node/h2c", lines));
-    expect(reply.status).not.toBe(101);
-    client.close();
-  });
+  test.each(["h2c", "websocket, h2c", "h2c/14", "H2C", "HTTP/2.0", "http", "foo h2c", '"h2c"', "", ","])(
+    "an upgrade to HTTP/2 never opens a way past the gateway, however it is spelt: %j",
+    async (upgrade) => {
+      origin.on("/h2c", (call) => {
+        if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
+        call.takeOver();
+        call.send(SWITCH.replace("websocket", "h2c"));
+      });
+      const lines = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${upgrade}`, "HTTP2-Settings: AAMAAABk"];
+      const client = await gateway.connect();
+      const reply = await client.exchange(request("GET /node/h2c", lines));
+      expect([reply.status, reply.text]).toEqual([200, "plain"]);
+      client.close();
+    },
+  );
 
   test.each(["/node/canary", "/health", "/nowhere"])(
     "a wish for HTTP/2 is ignored, and the connection goes on: %s",

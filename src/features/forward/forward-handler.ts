@@ -8,15 +8,10 @@ import type { NowMs, TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import { Deadlines } from "./deadline.ts";
-import {
-  encodeForwardHead,
-  type ForwardHeadSettings,
-  forwardHeadBound,
-  isForwardableUpgrade,
-  isLoop,
-} from "./forward-head.ts";
+import { encodeForwardHead, type ForwardHeadSettings, forwardHeadBound, isLoop } from "./forward-head.ts";
 import type { RequestEdits, ResponseEdits } from "./header-edits.ts";
 import { MAX_REPLAY_BYTES, ReplayBody, type ReplayOwner } from "./replay-body.ts";
 import type { RequestIds } from "./request-id.ts";
@@ -70,7 +65,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
       ex.sink.abort(ex, Fault.LoopDetected);
       return Verdict.Done;
     }
-    if (ex.request.upgrade && !isForwardableUpgrade(ex.request)) {
+    if (ex.request.upgrade && !isForwardableUpgrade(ex.request.headers)) {
       ex.request.upgrade = false;
       // The client may take the answer for consent; nothing of what follows is to be read as HTTP/1.1.
       ex.reply.close = true;

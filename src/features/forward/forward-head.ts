@@ -10,7 +10,7 @@ import type { Target } from "../../message/target.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
-import { namesHttp2 } from "../../proto/h1/upgrade-tokens.ts";
+import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 
 /** What a route says of the heads it forwards. */
 export interface ForwardHeadSettings {
@@ -47,7 +47,7 @@ export function encodeForwardHead(
   start: number,
 ): number {
   const head = ex.request;
-  const upgrade = head.upgrade && isForwardableUpgrade(head);
+  const upgrade = head.upgrade && isForwardableUpgrade(head.headers);
   let at = copyBytes(out, start, head.bytes, head.methodFrom, head.methodTo);
   at = writeTarget(ex, target.basePath, out, at);
   // HTTP/1.0 clients may leave Host out; HTTP/1.1 origins must get one (RFC 9112 §3.2).
@@ -74,14 +74,6 @@ export function isLoop(headers: HeaderBlock): boolean {
     for (const part of headers.valueText(i).split(",")) if (part.trim() === "1.1 edge") hops++;
   }
   return hops >= MAX_VIA_HOPS;
-}
-
-/** Upgrading to HTTP/2 by way of an origin would take the requests behind it out of the gateway's sight. */
-export function isForwardableUpgrade(head: RequestHead): boolean {
-  const { headers } = head;
-  const index = headers.find(HeaderId.Upgrade);
-  if (index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0) return false;
-  return !namesHttp2(headers);
 }
 
 function writeTarget(ex: Exchange, basePath: Buffer, out: Buffer, start: number): number {

@@ -77,7 +77,8 @@ export class ResponseParser {
     reply.contentLength = this.contentLength;
     reply.fromUpstream = true;
     reply.withoutBody = method === Method.Head || this.status === 304 || this.status < 200;
-    reply.lengthWithoutBody = reply.withoutBody && this.hasLength;
+    // RFC 9110 §8.6: interim answers say no length.
+    reply.lengthWithoutBody = reply.withoutBody && this.hasLength && this.status >= 200;
   }
 
   private parseStatusLine(bytes: Uint8Array, to: number): number {

@@ -4,16 +4,47 @@ import { HeaderId } from "../../message/header-id.ts";
 import { ListTokens } from "./list-tokens.ts";
 
 /**
- * Whether a head's Upgrade fields name HTTP/2, alone or among others. RFC 9113 §3.1: servers ignore that since 2022; HTTP/2
+ * Whether a head's Upgrade fields name HTTP, alone or among others. RFC 9113 §3.1: servers ignore that since 2022; HTTP/2
  * in cleartext begins with its preface.
  */
 export function namesHttp2(headers: HeaderBlock): boolean {
   for (let i = headers.find(HeaderId.Upgrade); i >= 0; i = headers.find(HeaderId.Upgrade, i + 1)) {
-    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
-    while (tokens.next()) if (HTTP2.test(sliceText(headers.bytes, tokens.from, tokens.to))) return true;
+    if (protocolsAt(headers, i).some((one) => HTTP.test(one))) return true;
   }
   return false;
 }
 
+/**
+ * Whether an origin may be asked for what Upgrade names: one field, of protocols other than HTTP. Upgrading to HTTP/2 by way
+ * of an origin would take the requests behind it out of the gateway's sight; what is no protocol's name could be taken for
+ * it by an origin.
+ */
+export function isForwardableUpgrade(headers: HeaderBlock): boolean {
+  const protocols = protocolsOf(headers);
+  return protocols.length > 0 && protocols.every((one) => PROTOCOL.test(one) && !HTTP.test(one));
+}
+
+/** Whether a 101 switches to what was asked for, and to nothing else. RFC 9110 §7.8. */
+export function grantsUpgrade(asked: HeaderBlock, answer: HeaderBlock): boolean {
+  const protocols = protocolsOf(answer);
+  const wanted = protocolsOf(asked);
+  return protocols.length > 0 && protocols.every((one) => wanted.includes(one));
+}
+
+/** The protocols of the Upgrade field, in lower case; none where there is no such field, or more than one. */
+function protocolsOf(headers: HeaderBlock): string[] {
+  const index = headers.find(HeaderId.Upgrade);
+  return index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0 ? [] : protocolsAt(headers, index);
+}
+
+function protocolsAt({ bytes, spans }: HeaderBlock, index: number): string[] {
+  const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+  const protocols: string[] = [];
+  while (tokens.next()) protocols.push(sliceText(bytes, tokens.from, tokens.to).toLowerCase());
+  return protocols;
+}
+
+/** A name and perhaps a version. RFC 9110 §7.8. */
+const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(\/[\w!#$%&'*+.^`|~-]+)?$/;
 /** `h2c`, `h2`, `HTTP/2.0`. */
-const HTTP2 = /^(h2c?|http\/2(\..*)?)$/i;
+const HTTP = /^(h2c?|http)(\/|$)/;

@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  encodeForwardHead,
-  forwardHeadBound,
-  isForwardableUpgrade,
-  isLoop,
-} from "../../../src/features/forward/forward-head.ts";
+import { encodeForwardHead, forwardHeadBound, isLoop } from "../../../src/features/forward/forward-head.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
+import { isForwardableUpgrade } from "../../../src/proto/h1/upgrade-tokens.ts";
 import { forwardExchange, headOf, targetAt } from "./forward-exchange.ts";
 
 /** What is sent upstream, without the line of the request id, which is new every time. */
@@ -121,7 +117,7 @@ describe("an upgrade to HTTP/2 is not forwarded", () => {
     "%s",
     (value) => {
       const head = headOf(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
-      expect(isForwardableUpgrade(head)).toBe(false);
+      expect(isForwardableUpgrade(head.headers)).toBe(false);
       const text = sent(get("/", "Connection: Upgrade", `Upgrade: ${value}`));
       expect(text.toLowerCase()).not.toContain("h2c");
       expect(text).not.toContain("Connection: Upgrade");
@@ -130,12 +126,12 @@ describe("an upgrade to HTTP/2 is not forwarded", () => {
 
   test("spread over two fields", () => {
     const head = headOf(get("/", "Connection: Upgrade", "Upgrade: websocket", "Upgrade: h2c"));
-    expect(isForwardableUpgrade(head)).toBe(false);
+    expect(isForwardableUpgrade(head.headers)).toBe(false);
   });
 
   test("but others are", () => {
     const head = headOf(get("/", "Connection: Upgrade", "Upgrade: websocket"));
-    expect(isForwardableUpgrade(head)).toBe(true);
+    expect(isForwardableUpgrade(head.headers)).toBe(true);
   });
 });
 
