@@ -28,13 +28,15 @@ export class GrpcStream implements GrpcCall {
   private httpStatus = 0;
   private isGrpc = false;
   private status: GrpcStatus | null = null;
+  /** Whether the status is the last that was said, as it must be: in the trailers, or in a head that is all. */
+  private hasEnd = false;
 
   constructor(owner: StreamOwner, stream: ClientHttp2Stream, listener: GrpcListener) {
     this.owner = owner;
     this.stream = stream;
     this.listener = listener;
     const turn = (work: () => void): void => this.owner.inTurn(work, () => this.fail(Fault.InternalError));
-    stream.on("response", (headers) => turn(() => this.onResponse(headers)));
+    stream.on("response", (headers, flags) => turn(() => this.onResponse(headers, flags)));
     stream.on("data", (bytes: Buffer) => turn(() => this.onData(bytes)));
     stream.on("trailers", (trailers) => turn(() => this.onTrailers(trailers)));
     // What an error means is told by the close that follows.
@@ -55,10 +57,11 @@ export class GrpcStream implements GrpcCall {
     this.reset();
   }
 
-  private onResponse(headers: IncomingHttpHeaders & { ":status"?: number }): void {
+  private onResponse(headers: IncomingHttpHeaders & { ":status"?: number }, flags: number): void {
     this.httpStatus = Number(headers[":status"] ?? 0);
     this.isGrpc = GRPC_TYPE.test(headers["content-type"] ?? "");
     this.status = readStatus((name) => textOf(headers[name]));
+    this.hasEnd = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     if (this.listener !== null && this.isGrpc && this.httpStatus === 200) this.listener.onMetadata(metadataOf(headers));
   }
 
@@ -78,6 +81,7 @@ export class GrpcStream implements GrpcCall {
 
   private onTrailers(trailers: IncomingHttpHeaders): void {
     this.status = readStatus((name) => textOf(trailers[name])) ?? this.status;
+    this.hasEnd = true;
   }
 
   private onClose(): void {
@@ -89,7 +93,8 @@ export class GrpcStream implements GrpcCall {
     );
     if (this.listener === null) return;
     this.listener = null;
-    if (this.status !== null && this.reader.isBetweenMessages) listener!.onEnd(this.status);
+    const isWhole = this.hasEnd || (this.owner.lostBy === Fault.None && code === constants.NGHTTP2_NO_ERROR);
+    if (this.status !== null && isWhole && this.reader.isBetweenMessages) listener!.onEnd(this.status);
     else if (!this.reader.isBetweenMessages) listener!.onFailure(Fault.UpstreamMalformed);
     else if (this.owner.lostBy !== Fault.None) listener!.onFailure(this.owner.lostBy);
     // The connection is there, so it is this call that was cut.

@@ -50,6 +50,8 @@ function answer(...steps: ((call: RawCall) => void)[]): (call: RawCall) => void 
 }
 
 const head = (call: RawCall) => call.head();
+/** An answer's status belongs behind it; this one is told before. */
+const saysOk = (call: RawCall) => call.head({ ...GRPC_HEAD, ...OK });
 const end = (fields: Record<string, string>) => (call: RawCall) => call.trailers(fields);
 const data =
   (bytes: Uint8Array, flags = 0) =>
@@ -105,6 +107,9 @@ const CASES: [name: string, script: (call: RawCall) => void, status: number, cod
   ["a reset", (c) => rst(c, 2), 502, null],
   ["a reset in the middle", answer(head, data(grpcFrame(item, 50)), (c) => rst(c, 8)), 502, null],
   ["a reset with status 0 missing", answer(head, data(grpcFrame(item)), (c) => rst(c, 2)), 502, null],
+  ["a status in the headers and a reset", answer(saysOk, data(grpcFrame(item)), (c) => rst(c, 2)), 502, null],
+  ["a status in the headers and a cancel", answer(saysOk, data(grpcFrame(item)), (c) => rst(c, 8)), 502, null],
+  ["a status in the headers, lost connection", answer(saysOk, data(grpcFrame(item)), (c) => c.socket.end()), 502, null],
   ["always refused", (c) => rst(c, 7), 502, null],
   ["an end of the connection", (c) => c.socket.destroy(), 502, null],
   ["an end in the middle", answer(head, data(grpcFrame(item)), (c) => c.socket.end()), 502, null],
@@ -130,8 +135,14 @@ test.each(CASES)(
 );
 
 test("a stream that goes wrong behind its first message is cut", async () => {
-  for (const fault of [data(grpcFrame(item, 3, 1)), (c: RawCall) => rst(c, 2), (c: RawCall) => c.socket.destroy()]) {
-    act = answer(head, data(grpcFrame(item)), (call) => setTimeout(() => fault(call), 50));
+  const faults = [
+    data(grpcFrame(item, 3, 1)),
+    (c: RawCall) => rst(c, 2),
+    (c: RawCall) => rst(c, 8),
+    (c: RawCall) => c.socket.destroy(),
+  ];
+  for (const [begin, fault] of [head, saysOk].flatMap((begin) => faults.map((fault) => [begin, fault] as const))) {
+    act = answer(begin, data(grpcFrame(item)), (call) => setTimeout(() => fault(call), 50));
     const client = await gateway.connect();
     client.send(request("GET /watch"));
     await client.takeUntil('"id":"7"', 30_000);
