@@ -282,7 +282,8 @@ function connectOptions({ hostname, port, tls }: GrpcOriginSettings): object {
 }
 
 function headersOf(request: GrpcRequest, { authority, basePath, tls }: GrpcOriginSettings): OutgoingHttpHeaders {
-  const headers: Record<string, string | string[]> = {
+  // Clients may name a field `constructor`: the object has no member but its own.
+  const headers: Record<string, string | string[]> = Object.assign(Object.create(null), {
     [constants.HTTP2_HEADER_METHOD]: "POST",
     [constants.HTTP2_HEADER_SCHEME]: tls === null ? "http" : "https",
     [constants.HTTP2_HEADER_AUTHORITY]: authority,
@@ -291,7 +292,7 @@ function headersOf(request: GrpcRequest, { authority, basePath, tls }: GrpcOrigi
     "content-type": request.contentType,
     "grpc-timeout": timeoutText(request.timeoutMs),
     "grpc-accept-encoding": "identity",
-  };
+  });
   for (const [name, value] of request.metadata) {
     const other = headers[name];
     if (other === undefined) headers[name] = value;

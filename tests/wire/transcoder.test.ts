@@ -112,6 +112,12 @@ describe("a transcoded request", () => {
 });
 
 describe("header fields", () => {
+  test("with names that every object has a member of arrive as they are", async () => {
+    await gateway.once(request("GET /items/1", ["__proto__: a", "constructor: b", "X-After: c"]));
+    const { metadata } = seen();
+    expect([metadata.constructor as unknown, metadata["x-after"]]).toEqual(["b", "c"]);
+  });
+
   test("of the connection are removed, TE is the gateway's, all others are preserved", async () => {
     await gateway.once(
       request("GET /items/1", [
@@ -154,6 +160,14 @@ describe("header fields", () => {
 });
 
 describe("a bad request is refused before the upstream hears of it", () => {
+  test("is told in few words, however long the value is", async () => {
+    const body = `{"large":"${"1".repeat(100_000)}"}`;
+    const reply = await gateway.once(request("POST /echo", ["Content-Type: application/json"], body));
+    expect(reply.status).toBe(400);
+    expect(json(reply)).toMatchObject({ code: 3, message: expect.stringContaining("shop.Everything.large") });
+    expect(reply.body.length).toBeLessThan(1000);
+  });
+
   test.each([
     ["broken JSON", "POST /echo", JSON_TYPE, '{"flag":', 400],
     ["a wrong type", "POST /echo", JSON_TYPE, '{"flag":1}', 400],

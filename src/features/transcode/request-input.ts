@@ -15,8 +15,14 @@ export interface RequestInput {
   readonly body: JsonValue | undefined;
 }
 
-/** The request cannot become a message; the text says why, for the client. */
-export class BadInput extends Error {}
+/** The request cannot become a message; the text says why, for the client, and repeats only so much of the request. */
+export class BadInput extends Error {
+  constructor(reason: string) {
+    super(reason.length > MAX_REASON_CHARS ? `${reason.slice(0, MAX_REASON_CHARS)}…` : reason);
+  }
+}
+
+const MAX_REASON_CHARS = 300;
 
 /**
  * The parts of the path that the pattern names. Decisions, "Transcoder": one segment, percent-decoded once.
