@@ -37,7 +37,8 @@ export const SHORT_TIMEOUTS = {
   header_timeout: "2s",
   read_timeout: "1s",
   write_timeout: "1s",
-  idle_timeout: "2s",
+  // Longer than the clients beside the attack ever pause, busy as their process may be with the attack.
+  idle_timeout: "10s",
   access_log: { enabled: false },
 };
 

@@ -4,7 +4,7 @@ import type { Socket, SocketHandler } from "bun";
 export type Ending = "open" | "fin" | "reset";
 
 /** Longest wait of a test for something that must happen; it only decides when a hang is called a failure. */
-export const PATIENCE_MS = 15_000;
+export const PATIENCE_MS = 30_000;
 
 /** One TCP connection seen as bytes, from either side: a send queue, what came in, and how it ended. */
 export class ByteSocket {
@@ -115,7 +115,7 @@ export class ByteSocket {
     const found = await this.until(
       JSON.stringify(marker),
       () => {
-        const at = this.peek().indexOf(marker, 0, "latin1");
+        const at = this.indexOf(marker);
         if (at >= 0) return at;
         if (this.buffered > maxBytes) throw new Error(`no ${JSON.stringify(marker)} within ${maxBytes} bytes`);
         if (this.ending !== "open") throw new EndedEarly(`wanted ${JSON.stringify(marker)}; ${this.describe()}`);
@@ -150,8 +150,7 @@ export class ByteSocket {
   /** The unread bytes, left in place. */
   peek(): Buffer {
     if (this.incoming.length !== 1) this.incoming = [Buffer.concat(this.incoming)];
-    const all = this.incoming[0]!;
-    return Buffer.from(all.buffer, all.byteOffset, all.byteLength);
+    return bufferOf(this.incoming[0]!);
   }
 
   /** Called with every chunk as it comes; a subclass may record it. */
@@ -201,7 +200,20 @@ export class ByteSocket {
     this.wake();
   }
 
+  /** Where the text is in the unread bytes, or -1. What is found in the first chunk costs no copy of the others. */
+  private indexOf(text: string): number {
+    const first = this.incoming[0];
+    const at = first === undefined ? -1 : bufferOf(first).indexOf(text, 0, "latin1");
+    return at >= 0 ? at : this.peek().indexOf(text, 0, "latin1");
+  }
+
   private cut(count: number): Buffer {
+    const first = this.incoming[0];
+    if (first !== undefined && first.byteLength > count) {
+      this.incoming[0] = first.subarray(count);
+      this.buffered -= count;
+      return bufferOf(first).subarray(0, count);
+    }
     const all = this.peek();
     const rest = all.subarray(count);
     this.incoming = rest.byteLength === 0 ? [] : [rest];
@@ -229,6 +241,10 @@ export class ByteSocket {
   private wake(): void {
     for (const waiter of [...this.waiters]) waiter();
   }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** The peer ended where more bytes were due. */

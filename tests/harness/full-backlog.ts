@@ -27,12 +27,24 @@ export class FullBacklog {
     const { value } = await child.stdout.getReader().read();
     const full = new FullBacklog(Number(new TextDecoder().decode(value).trim()), child);
     for (let i = 0; i < MAX_FILLERS; i++) {
-      const filler = await Promise.race([RawClient.connect(full.port), Bun.sleep(PENDING_MS).then(() => null)]);
-      if (filler === null) return full;
-      full.fillers.push(filler);
+      if (!(await full.takesAnother())) return full;
     }
     full.stop();
     return null;
+  }
+
+  /** Whether one more connect succeeds. This process may stand still meanwhile: it looks again and again. */
+  private async takesAnother(): Promise<boolean> {
+    let filler: RawClient | null = null;
+    void RawClient.connect(this.port).then(
+      (client) => {
+        filler = client;
+        this.fillers.push(client);
+      },
+      () => {},
+    );
+    for (let look = 0; look < LOOKS && filler === null; look++) await Bun.sleep(LOOK_MS);
+    return filler !== null;
   }
 
   stop(): void {
@@ -42,4 +54,5 @@ export class FullBacklog {
 }
 
 const MAX_FILLERS = 1024;
-const PENDING_MS = 150;
+const LOOKS = 50;
+const LOOK_MS = 5;

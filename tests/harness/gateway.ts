@@ -3,8 +3,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
 import { PATIENCE_MS } from "./byte-socket.ts";
-import { LineCollector, type LogLine } from "./line-collector.ts";
+import type { LogLine } from "./line-collector.ts";
+import { LogFile } from "./log-file.ts";
+import { freePort } from "./ports.ts";
 import { exchangeOnce, RawClient, type Reply } from "./raw-client.ts";
+import { type FinishedRun, runProcess } from "./run-process.ts";
+
+export { freePort } from "./ports.ts";
+export type { FinishedRun } from "./run-process.ts";
 
 type Settings = Record<string, unknown>;
 
@@ -21,29 +27,19 @@ export interface GatewayOptions {
   readonly port?: number;
 }
 
-/** A process that ran to its end. */
-export interface FinishedRun {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** The compiled gateway that the tests run; EDGE_BINARY names another one. */
 export const EDGE_BINARY = process.env.EDGE_BINARY ?? join(import.meta.dir, "..", "..", "edge");
 
 /** A gateway process that serves on a loopback port of its own. */
 export class Gateway {
-  readonly logs = new LineCollector();
-  readonly errors = new LineCollector();
-
   constructor(
     readonly port: number,
     readonly folder: string,
-    private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
-  ) {
-    void this.logs.follow(child.stdout);
-    void this.errors.follow(child.stderr);
-  }
+    /** What it has written to its standard output, and to its standard error. */
+    readonly logs: LogFile,
+    readonly errors: LogFile,
+    private readonly child: Bun.Subprocess<"ignore", number, number>,
+  ) {}
 
   get pid(): number {
     return this.child.pid;
@@ -96,7 +92,6 @@ export class Gateway {
       this.signal("SIGTERM");
       const code = await this.exited();
       if (code !== 0) throw new Error(`the gateway ended with ${code}; ${this.lastWords()}`);
-      await this.logs.finished;
       if (this.logs.stray.length > 0) throw new Error(`not JSON on stdout: ${this.logs.stray.slice(0, 5).join("\n")}`);
     } finally {
       this.kill();
@@ -106,6 +101,8 @@ export class Gateway {
   /** Ends the process at once, and removes its folder. */
   kill(): void {
     if (!this.hasExited) this.child.kill("SIGKILL");
+    this.logs.close();
+    this.errors.close();
     running.delete(this);
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -121,11 +118,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   if (!existsSync(EDGE_BINARY)) throw new Error(`${EDGE_BINARY} is not there: run scripts/build first`);
   const port = options.port ?? freePort();
   const folder = writeFolder(port, options);
+  const [logs, errors] = [new LogFile(), new LogFile()];
   const child = Bun.spawn(
     [EDGE_BINARY, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
-    { cwd: folder, env: environment(options.env), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    { cwd: folder, env: environment(options.env), stdin: "ignore", stdout: logs.fd, stderr: errors.fd },
   );
-  const gateway = new Gateway(port, folder, child);
+  const gateway = new Gateway(port, folder, logs, errors, child);
   running.add(gateway);
   await untilServing(gateway);
   return gateway;
@@ -139,17 +137,8 @@ export async function runEdge(
 ): Promise<FinishedRun> {
   const folder = inFolder ?? writeFolder(freePort(), options);
   try {
-    const child = Bun.spawn([EDGE_BINARY, ...args], {
-      cwd: folder,
-      env: environment(options.env),
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: PATIENCE_MS,
-      killSignal: "SIGKILL",
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { code: await child.exited, stdout, stderr };
+    const env = environment(options.env);
+    return await runProcess([EDGE_BINARY, ...args], { cwd: folder, env, timeout: PATIENCE_MS });
   } finally {
     if (inFolder === undefined) rmSync(folder, { recursive: true, force: true });
   }
@@ -160,23 +149,10 @@ export function upstream(prefix: string, origin: { readonly url: string }, more:
   return { type: "upstream", prefix, target: origin.url, circuit_breaker: { failure_threshold: 100000 }, ...more };
 }
 
-/** A loopback port that was free a moment ago; each call gives another one, for the kernel may give the same again. */
-export function freePort(): number {
-  for (;;) {
-    const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const { port } = listener;
-    listener.stop(true);
-    if (givenPorts.has(port)) continue;
-    givenPorts.add(port);
-    return port;
-  }
-}
-
 /** One worker, so that all connections of a test share one upstream pool. */
 const DEFAULT_SERVER: Settings = { host: "127.0.0.1", workers: 1, shutdown_timeout: "2s" };
 const START_MS = 45_000;
 const running = new Set<Gateway>();
-const givenPorts = new Set<number>();
 
 // Nothing outlives the test process, however it ends.
 process.on("exit", () => {

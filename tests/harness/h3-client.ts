@@ -17,6 +17,8 @@ export interface H3Sending {
   readonly abandons?: boolean;
 }
 
+const TURNS = 5;
+
 type Drainable = { [key: symbol]: () => Promise<boolean> | null };
 const DRAINABLE = Symbol.for("Stream.drainableProtocol");
 
@@ -82,8 +84,8 @@ export class H3Client {
     const body: Uint8Array[] = [];
     for await (const batch of stream) body.push(...batch);
     if (abandons !== true) await writing.catch(() => {});
-    // Trailers are told of a moment behind the body.
-    await Bun.sleep(1);
+    // Trailers are told of a moment behind the body, in one of the next turns of the event loop.
+    for (let turn = 0; turn < TURNS && Object.keys(trailers).length === 0; turn++) await Bun.sleep(1);
     return { status: Number(head[":status"]), fields: head, body: Buffer.concat(body), trailers };
   }
 

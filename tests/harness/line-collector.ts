@@ -1,38 +1,29 @@
 import { PATIENCE_MS } from "./byte-socket.ts";
 
-/** One structured log line. */
+/** One line of JSON, as the gateway's log has it. */
 export type LogLine = Record<string, unknown>;
 
-/** Reads a process's output line by line, and keeps JSON objects apart from anything else. */
-export class LineCollector {
-  readonly lines: string[] = [];
-  readonly json: LogLine[] = [];
-  /** Lines that are not a JSON object. */
-  readonly stray: string[] = [];
-  /** Resolves when the output has ended. */
-  readonly finished: Promise<void>;
-  private resolveFinished: () => void = () => {};
-  private readonly waiters = new Set<() => void>();
+/** The lines that a process has written so far, JSON objects apart from anything else. */
+export abstract class LogLines {
+  private readonly all: string[] = [];
+  private readonly objects: LogLine[] = [];
+  private readonly others: string[] = [];
+  private rest = "";
 
-  constructor() {
-    this.finished = new Promise((resolve) => {
-      this.resolveFinished = resolve;
-    });
+  get lines(): readonly string[] {
+    this.read();
+    return this.all;
   }
 
-  /** Reads the stream to its end. */
-  async follow(stream: ReadableStream<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of stream) {
-      const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = parts.pop() ?? "";
-      for (const line of parts) this.take(line);
-      for (const waiter of [...this.waiters]) waiter();
-    }
-    if (rest !== "") this.take(rest);
-    for (const waiter of [...this.waiters]) waiter();
-    this.resolveFinished();
+  get json(): readonly LogLine[] {
+    this.read();
+    return this.objects;
+  }
+
+  /** Lines that are not a JSON object. */
+  get stray(): readonly string[] {
+    this.read();
+    return this.others;
   }
 
   /** Waits until a JSON line is there for which `matches` holds. */
@@ -43,7 +34,7 @@ export class LineCollector {
       if (found !== undefined) return found;
       const left = deadline - performance.now();
       if (left <= 0) throw new Error(`no log line: ${what}; ${this.tail()}`);
-      await this.nextChunk(left);
+      await this.nextText(left);
     }
   }
 
@@ -52,14 +43,50 @@ export class LineCollector {
     return this.lines.slice(-count).join("\n").slice(-2000);
   }
 
-  private take(line: string): void {
-    this.lines.push(line);
-    const value = parseObject(line);
-    if (value === null) this.stray.push(line);
-    else this.json.push(value);
+  /** Takes what has been written and was not seen yet. */
+  protected abstract read(): void;
+
+  /** Resolves when there may be more. */
+  protected abstract nextText(patienceMs: number): Promise<void>;
+
+  protected takeText(text: string): void {
+    const parts = (this.rest + text).split("\n");
+    this.rest = parts.pop() ?? "";
+    for (const line of parts) this.take(line);
   }
 
-  private nextChunk(patienceMs: number): Promise<void> {
+  /** What comes last may lack its line feed. */
+  protected takeRest(): void {
+    if (this.rest !== "") this.take(this.rest);
+    this.rest = "";
+  }
+
+  private take(line: string): void {
+    this.all.push(line);
+    const value = parseObject(line);
+    if (value === null) this.others.push(line);
+    else this.objects.push(value);
+  }
+}
+
+/** Follows a stream of lines. */
+export class LineCollector extends LogLines {
+  private readonly waiters = new Set<() => void>();
+
+  /** Reads the stream to its end. */
+  async follow(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      this.takeText(decoder.decode(chunk, { stream: true }));
+      for (const waiter of [...this.waiters]) waiter();
+    }
+    this.takeRest();
+    for (const waiter of [...this.waiters]) waiter();
+  }
+
+  protected override read(): void {}
+
+  protected override nextText(patienceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SaturationReport } from "../../src/tools/loadgen/saturation-report.ts";
-import { EDGE_BINARY, type FinishedRun } from "./gateway.ts";
+import { EDGE_BINARY } from "./gateway.ts";
+import { type FinishedRun, runProcess } from "./run-process.ts";
 
 /** What `edge loadgen` left behind. */
 export interface LoadOutcome extends FinishedRun {
@@ -15,7 +16,9 @@ export async function loadgen(url: string, flags: readonly string[]): Promise<Lo
   try {
     const json = join(folder, "report.json");
     const short = ["-d", "250ms", "-rate", "800", "-a", "0.5", "-c", "4"];
-    const run = await runToEnd(["loadgen", "-url", url, ...short, "-json", json, ...flags]);
+    const run = await runProcess([EDGE_BINARY, "loadgen", "-url", url, ...short, "-json", json, ...flags], {
+      timeout: LIMIT_MS,
+    });
     if (run.code > 1) throw new Error(`edge loadgen left with ${run.code}: ${run.stderr}`);
     return { ...run, report: JSON.parse(readFileSync(json, "utf8")) };
   } finally {
@@ -25,13 +28,3 @@ export async function loadgen(url: string, flags: readonly string[]): Promise<Lo
 
 /** More than the time after which the load generator gives a request up. */
 const LIMIT_MS = 45_000;
-
-async function runToEnd(args: readonly string[]): Promise<FinishedRun> {
-  const child = Bun.spawn([EDGE_BINARY, ...args], {
-    ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const),
-    timeout: LIMIT_MS,
-    killSignal: "SIGKILL",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { code: await child.exited, stdout, stderr };
-}

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openNameless, textOf } from "./run-process.ts";
 
 /** Where openssl is, or null: what needs it skips itself. */
 export const OPENSSL = Bun.which("openssl");
@@ -16,20 +17,23 @@ export interface ClientRun {
  * @param input what it sends once the handshake is over; it ends then, unless the server does before
  */
 export async function openssl(port: number, args: readonly string[], input = ""): Promise<ClientRun> {
+  const output = openNameless();
   const child = Bun.spawn([OPENSSL!, "s_client", "-connect", `127.0.0.1:${port}`, ...args], {
     stdin: "pipe",
-    stdout: "pipe",
-    stderr: "pipe",
+    stdout: output,
+    stderr: output,
     timeout: TIME_MS,
     killSignal: "SIGKILL",
   });
-  const output = Promise.all([child.stdout.text(), child.stderr.text()]);
   child.stdin.write(input);
   await child.stdin.flush();
   // It reads what comes until its input ends.
   if (input !== "") await Promise.race([child.exited, Bun.sleep(READING_MS)]);
   await child.stdin.end();
-  return { code: await child.exited, text: (await output).join("\n") };
+  const code = await child.exited;
+  const text = textOf(output);
+  closeSync(output);
+  return { code, text };
 }
 
 /** A folder for session files and certificates, removed when it is disposed of. */

@@ -1,6 +1,7 @@
 import type { TCPSocketListener, TLSOptions } from "bun";
 import { BYTE_SOCKET_HANDLERS, ByteSocket, EndedEarly, PATIENCE_MS } from "./byte-socket.ts";
 import { type Fields, HttpSyntaxError, type MessageBody, readBody, readHead } from "./http-message.ts";
+import { freePort } from "./ports.ts";
 
 /** What an origin does with one request. It may send anything, at any time, or nothing. */
 export type OriginScript = (call: OriginCall) => void | Promise<void>;
@@ -17,7 +18,7 @@ export interface OriginRequest {
 }
 
 export interface OriginOptions {
-  /** 0 (the default) takes a free port. */
+  /** 0 (the default) takes a free one, which nobody else gets while the origin is stopped. */
   readonly port?: number;
   readonly tls?: TLSOptions;
 }
@@ -94,11 +95,11 @@ export class ScriptedOrigin {
     for (const connection of this.connections) connection.close();
   }
 
-  /** Listens, on a port of one's choice after a `stop`. */
+  /** Listens, on a port of one's choice after a `stop`; 0 takes a free one. */
   listen(port: number): void {
     this.listener = Bun.listen<ByteSocket>({
       hostname: this.isTls ? "localhost" : "127.0.0.1",
-      port,
+      port: port === 0 ? freePort() : port,
       allowHalfOpen: true,
       ...(this.options.tls === undefined ? {} : { tls: this.options.tls }),
       socket: {

@@ -15,6 +15,8 @@ export function shownCertificate(
     socket.destroy();
   });
   socket.on("error", reject);
+  // A server that ends the connection within the handshake need not be an error.
+  socket.on("close", () => reject(new Error("closed within the handshake")));
   socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error("no handshake in time")));
   return promise;
 }

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, request } from "../harness/raw-client.ts";
@@ -113,8 +114,10 @@ test("a probe through proxy-test leaves nothing under way", async () => {
     expect(json(reply)).toMatchObject({ status_code: 200 });
   }
   expect(tally(await askInTurn(gateway, times(9, "/least/x")))).toEqual({ a: 3, b: 3, c: 3 });
-  const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
-  expect(sumOf(samples, "gateway_requests_in_flight")).toBe(1);
+  await eventually(async () => {
+    const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    expect(sumOf(samples, "gateway_requests_in_flight")).toBe(1);
+  });
 });
 
 describe("a key sticks to its target:", () => {

@@ -108,7 +108,10 @@ test("a worker that dies takes nothing of the cache with it", async () => {
     waiting.send(request("GET /hanging"));
     const victim = await cached.gateway.connect();
     victim.send(request("GET /__test/crash"));
-    await cached.gateway.log("the death", (line) => line.event === "worker_died");
+    await eventually(() => {
+      const deaths = cached.gateway.logs.json.filter((line) => line.event === "worker_died");
+      expect(deaths.length).toBe(round + 1);
+    });
     victim.close();
     waiting.close();
   }

@@ -18,7 +18,11 @@ async function untilStale(path: string, lines: readonly string[] = []): Promise<
 
 describe("an answer that is too old", () => {
   test("is fetched anew", async () => {
-    cached.answers("/old", "Cache-Control: max-age=1");
+    let count = 0;
+    cached.on("/old", (call) => {
+      count++;
+      call.reply("200 OK", [count === 1 ? "Cache-Control: max-age=1" : "Cache-Control: max-age=60"], `answer ${count}`);
+    });
     expect((await cached.get("/old")).text).toBe("answer 1");
     const reply = await untilStale("/old");
     expect([reply.text, reply.fields.get("x-cache")]).toEqual(["answer 2", "MISS"]);
@@ -31,7 +35,8 @@ describe("an answer that is too old", () => {
     cached.on("/validators", (call) => {
       const { fields } = call.request;
       asked.push([fields.get("if-none-match"), fields.get("if-modified-since")]);
-      const lines = ["Cache-Control: max-age=1", 'ETag: "v1"', "Last-Modified: Wed, 01 Jan 2020 00:00:00 GMT"];
+      const life = asked.length === 1 ? 1 : 60;
+      const lines = [`Cache-Control: max-age=${life}`, 'ETag: "v1"', "Last-Modified: Wed, 01 Jan 2020 00:00:00 GMT"];
       if (asked.length === 1) call.reply("200 OK", [...lines, "X-Version: 1", "X-Kept: yes"], "the body");
       else call.send(`HTTP/1.1 304 Not Modified\r\n${lines.join("\r\n")}\r\nX-Version: 2\r\n\r\n`);
     });
@@ -78,13 +83,18 @@ describe("an answer that is too old", () => {
 
 describe("stale-while-revalidate", () => {
   test("serves what is old while it is fetched anew, once", async () => {
-    cached.answers("/swr", "Cache-Control: max-age=1, stale-while-revalidate=60");
+    let count = 0;
+    cached.on("/swr", (call) => {
+      count++;
+      const control = count === 1 ? "max-age=1, stale-while-revalidate=60" : "max-age=60";
+      call.reply("200 OK", [`Cache-Control: ${control}`], `answer ${count}`);
+    });
     await cached.get("/swr");
     const stale = await untilStale("/swr");
     expect([stale.text, stale.fields.get("x-cache")]).toEqual(["answer 1", "HIT"]);
     expect(stale.fields.get("cache-status")).toBe("edge; hit; detail=stale");
     await eventually(async () => expect((await cached.get("/swr")).text).toBe("answer 2"));
-    expect(cached.seen("/swr")).toBeLessThanOrEqual(3);
+    expect(cached.seen("/swr")).toBe(2);
   });
 
   test("asks with validators, and not with what only that client wanted", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { expectJsonError, expectRefused } from "../harness/refusal.ts";
@@ -70,8 +71,12 @@ test("a head that comes too slowly is ended", async () => {
 
 test("an idle connection is ended without an answer", async () => {
   const impatient = await startGateway({ config: { server: { idle_timeout: "300ms" } } });
-  const client = await impatient.connect();
-  expect((await client.exchange(request("GET /health"))).status).toBe(200);
+  // It has no more patience with one who has not asked yet.
+  const client = await eventually(async () => {
+    const asking = await impatient.connect();
+    expect((await asking.exchange(request("GET /health"))).status).toBe(200);
+    return asking;
+  });
   expect((await client.takeRest()).byteLength).toBe(0);
   client.close();
   await impatient.stop();

@@ -3,15 +3,16 @@ import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
+import type { ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins.ts";
 
-const origins = namedOrigins("a", "b", "c");
-const [a, b, c] = origins as [(typeof origins)[0], (typeof origins)[0], (typeof origins)[0]];
+const origins = namedOrigins("a", "b", "c", "d");
+const [a, b, c, d] = origins as [ScriptedOrigin, ScriptedOrigin, ScriptedOrigin, ScriptedOrigin];
 const check = {
   path: "/healthz?deep=1",
   interval: "60ms",
-  timeout: "1s",
+  timeout: "10s",
   healthy_threshold: 2,
   unhealthy_threshold: 2,
 };
@@ -21,6 +22,7 @@ const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [
     balanced("/n", [{ url: `${a.url}/base` }, { url: b.url }], { health_check: check, retries: { attempts: 0 } }),
+    balanced("/quiet", [{ url: d.url }], { health_check: { ...check, timeout: "1s" } }),
     balanced("/strict", [{ url: c.url }], { health_check: { ...check, expect_status: 204 } }),
   ],
 });
@@ -76,12 +78,12 @@ describe("an active health check", () => {
   });
 
   test("counts silence as a bad answer, and a closed port", async () => {
-    b.on("/healthz", (call) => {
+    d.on("/healthz", (call) => {
       call.takeOver();
     });
-    await eventually(async () => expect(await inUse()).toEqual(["a"]));
-    b.on("/healthz", (call) => call.reply("200 OK"));
-    await eventually(async () => expect(await inUse()).toEqual(["a", "b"]));
+    await eventually(async () => expect(await askInTurn(gateway, ["/quiet/x"])).toEqual(["503"]));
+    d.on("/healthz", (call) => call.reply("200 OK"));
+    await eventually(async () => expect(await askInTurn(gateway, ["/quiet/x"])).toEqual(["d"]));
     const { port } = b;
     b.stop();
     await eventually(async () => expect(await inUse()).toEqual(["a"]));

@@ -19,7 +19,6 @@ const origin = EchoOrigin.start();
 const gateway = await startGateway({
   config: {
     server: {
-      header_timeout: "2s",
       proxy_protocol: { trusted: [BALANCER] },
       tls: {
         port,

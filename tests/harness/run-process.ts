@@ -1,0 +1,54 @@
+import { closeSync, openSync, readSync, unlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A process that ran to its end. */
+export interface FinishedRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** How it is run. */
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Record<string, string | undefined>;
+  /** After which it is killed. */
+  readonly timeout: number;
+}
+
+/**
+ * Runs a command to its end. It writes to files without names: now and then the runtime misses the end of a pipe while the
+ * machine stands still, and waits for it for ever.
+ */
+export async function runProcess(command: string[], options: RunOptions): Promise<FinishedRun> {
+  const [out, err] = [openNameless(), openNameless()];
+  try {
+    const child = Bun.spawn(command, { ...options, stdin: "ignore", stdout: out, stderr: err, killSignal: "SIGKILL" });
+    const code = await child.exited;
+    return { code, stdout: textOf(out), stderr: textOf(err) };
+  } finally {
+    closeSync(out);
+    closeSync(err);
+  }
+}
+
+/** A file without a name, to be written and read. */
+export function openNameless(): number {
+  const path = join(tmpdir(), `edge-output-${crypto.randomUUID()}`);
+  const fd = openSync(path, "a+", 0o600);
+  unlinkSync(path);
+  return fd;
+}
+
+/** All that a file holds, wherever its writers are. */
+export function textOf(fd: number): string {
+  const parts: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const chunk = Buffer.allocUnsafe(65_536);
+    const count = readSync(fd, chunk, 0, chunk.byteLength, at);
+    if (count === 0) return Buffer.concat(parts).toString("utf8");
+    parts.push(chunk.subarray(0, count));
+    at += count;
+  }
+}
