@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { listStore, type StoreEntry } from "../features/acme/certificate-store.ts";
 import { dueAt } from "../features/acme/renewal-rule.ts";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAG } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -14,16 +16,26 @@ export const certsCommand = {
     CONFIG_FLAG,
     { name: "dir", type: "string", default: "", placeholder: "DIR", help: "a folder instead of the configured one" },
   ],
-  notes: ["Exit codes: 0 all are good, 1 one is broken or has expired, or the configuration is faulty, 2 wrong usage."],
+  notes: [
+    "Exit codes: 0 all are good, 1 one is broken or has expired, or configuration or folder cannot be read, 2 wrong usage.",
+  ],
 } as const;
 
 /** `edge certs`: looks at `cache_dir` without a running gateway and without the network. Decisions §1 "Commands". */
 export function runCerts(args: readonly string[], io: CommandIo, nowMs: number = Date.now()): number {
   const call = startCommand(certsCommand, args, io);
   if (typeof call === "number") return call;
+  if (call.values.dir !== "" && !existsSync(call.values.dir)) {
+    io.err(`edge certs: ${call.values.dir}: no such folder\n`);
+    return ExitCode.Failure;
+  }
   const dir = call.values.dir || configuredDir(call.values.config, io);
   if (dir === null) return ExitCode.Failure;
-  const entries = listStore(dir);
+  const entries = entriesOf(dir);
+  if (typeof entries === "string") {
+    io.err(`edge certs: ${dir}: ${entries}\n`);
+    return ExitCode.Failure;
+  }
   if (entries.length === 0) io.out(`${dir} holds no certificates.\n`);
   else io.out(table([HEADINGS, ...entries.map((entry) => row(entry, nowMs))]));
   return entries.every((entry) => isGood(entry, nowMs)) ? ExitCode.Done : ExitCode.Failure;
@@ -40,6 +52,15 @@ function configuredDir(configPath: string, io: CommandIo): string | null {
   if (result.ok) return result.config.server.acme.cacheDir;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
   return null;
+}
+
+/** What is in the folder, or why it cannot be looked at. A configured one is made by the first certificate. */
+function entriesOf(dir: string): readonly StoreEntry[] | string {
+  try {
+    return listStore(dir);
+  } catch (error) {
+    return reasonOf(error);
+  }
 }
 
 function isGood({ found }: StoreEntry, nowMs: number): boolean {

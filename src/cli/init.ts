@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { STARTER_PAGE, starterFiles } from "./starter-files.ts";
@@ -17,7 +18,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
     { name: "config.yaml", text: config },
     { name: "routes.yaml", text: routes },
   ];
-  const there = files.filter((file) => existsSync(join(dir, file.name)));
+  const there = files.filter((file) => isThere(join(dir, file.name)));
   if (there.length > 0) {
     io.err(`edge init: ${there.map((file) => file.name).join(" and ")} already there, nothing written.\n`);
     return ExitCode.Failure;
@@ -25,7 +26,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
   try {
     writeStarter(dir, files);
   } catch (error) {
-    io.err(`edge init: cannot write to ${call.values.dir}: ${(error as { code?: string }).code ?? "unknown fault"}\n`);
+    io.err(`edge init: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
     return ExitCode.Failure;
   }
   io.out(`Wrote config.yaml, routes.yaml and public/index.html.\nNext: edge check, then edge serve.\n`);
@@ -47,6 +48,16 @@ export const initCommand = {
   ],
   notes: ["Exit codes: 0 written, 1 a file was there already or could not be written, 2 wrong usage."],
 } as const;
+
+/** Whether something has the name, were it a link that leads nowhere. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function writeStarter(dir: string, files: readonly { readonly name: string; readonly text: string }[]): void {
   mkdirSync(join(dir, "public"), { recursive: true });

@@ -1,15 +1,22 @@
 import { VERSION } from "../shared/version.ts";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { runCheck } from "./check.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
 import { runInit } from "./init.ts";
 import { runServe } from "./serve.ts";
 import { writeAll } from "./write-all.ts";
 
 type Command = (args: readonly string[], io: CommandIo) => number | Promise<number>;
 
+/** Why results could not be written; "" while they could. */
+let outputFault = "";
+
 const IO: CommandIo = {
-  out: (text) => writeAll(1, text),
-  err: (text) => writeAll(2, text),
+  out: (text) => {
+    outputFault ||= writeAll(1, text);
+  },
+  err: (text) => void writeAll(2, text),
 };
 
 const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: string }> = new Map([
@@ -31,12 +38,19 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
 /** `edge`: finds the command, runs it, leaves with its exit code. Decisions, "Commands". */
 export async function main(args: readonly string[]): Promise<void> {
   const [name = "help", ...rest] = args;
-  const command = COMMANDS.get(ALIASES.get(name) ?? name);
+  const command = commandNamed(name);
   if (command === undefined) {
     IO.err(`edge: no command "${name}"; the commands are ${[...COMMANDS.keys()].join(", ")}.\n`);
     process.exit(ExitCode.Usage);
   }
-  process.exit(await command.run(rest, IO));
+  const code = await command.run(rest, IO);
+  if (outputFault === "") process.exit(code);
+  IO.err(`edge: cannot write the output: ${reasonOf({ code: outputFault })}\n`);
+  process.exit(code === ExitCode.Done ? ExitCode.Failure : code);
+}
+
+function commandNamed(word: string): { readonly run: Command; readonly summary: string } | undefined {
+  return COMMANDS.get(ALIASES.get(word) ?? word);
 }
 
 const ALIASES: ReadonlyMap<string, string> = new Map([
@@ -77,36 +91,45 @@ async function loadTest(args: readonly string[], io: CommandIo): Promise<number>
   return runLoadgen(args, io);
 }
 
-function runVersion(_args: readonly string[], io: CommandIo): number {
+const versionCommand = { name: "edge version", summary: "Prints the version.", flags: [] } as const;
+
+function runVersion(args: readonly string[], io: CommandIo): number {
+  const call = startCommand(versionCommand, args, io);
+  if (typeof call === "number") return call;
   io.out(`edge ${VERSION}\n`);
   return ExitCode.Done;
 }
 
 async function runHelp(args: readonly string[], io: CommandIo): Promise<number> {
-  const [name] = args;
-  if (name === undefined || name === "help") {
-    const width = Math.max(...[...COMMANDS.keys()].map((one) => one.length));
-    const lines = [...COMMANDS].map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
-    io.out(
-      `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
-        "edge help config and edge help routes show every key of the two files, edge help log what the log says.\n",
-    );
-    return ExitCode.Done;
-  }
-  if (name === "log") {
-    const { logReference } = await import("./log-reference.ts");
-    io.out(logReference());
-    return ExitCode.Done;
-  }
-  if (name === "config" || name === "routes") {
-    const { CONFIG_REFERENCE, ROUTES_REFERENCE } = await import("./settings-reference.ts");
-    io.out(name === "config" ? CONFIG_REFERENCE : ROUTES_REFERENCE);
-    return ExitCode.Done;
-  }
-  const command = COMMANDS.get(name);
-  if (command === undefined) {
-    io.err(`edge: no command "${name}"; "edge help" lists them\n`);
+  const [name = "help", ...more] = args;
+  const command = commandNamed(name);
+  const reference = REFERENCES.get(name);
+  const isKnown = command !== undefined || reference !== undefined;
+  // The one command of two words.
+  const [extra] = name === "waf" && more[0] === "test" ? more.slice(1) : more;
+  if (!isKnown || extra !== undefined) {
+    const fault = isKnown ? `unexpected argument ${JSON.stringify(extra)}` : `no command "${name}"`;
+    io.err(`edge help: ${fault}; "edge help" lists the commands\n`);
     return ExitCode.Usage;
   }
-  return command.run === runVersion ? runVersion([], io) : command.run(["--help"], io);
+  if (command === undefined) io.out(await reference!());
+  else if (command.run === runHelp) io.out(overview());
+  else return command.run(["--help"], io);
+  return ExitCode.Done;
+}
+
+/** What help knows beside the commands. */
+const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
+  ["config", async () => (await import("./settings-reference.ts")).CONFIG_REFERENCE],
+  ["routes", async () => (await import("./settings-reference.ts")).ROUTES_REFERENCE],
+  ["log", async () => (await import("./log-reference.ts")).logReference()],
+]);
+
+function overview(): string {
+  const width = Math.max(...[...COMMANDS.keys()].map((one) => one.length));
+  const lines = [...COMMANDS].map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
+  return (
+    `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
+    "edge help config and edge help routes show every key of the two files, edge help log what the log says.\n"
+  );
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { nearestName } from "../config/nearest-name.ts";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import type { BackendName } from "../tools/multihop/backend.ts";
 import { authorityOf, ByteLink, type Endpoint } from "../tools/multihop/byte-link.ts";
 import { chooseScenarios, type Scenario } from "../tools/multihop/catalogue.ts";
@@ -217,7 +218,7 @@ function checkWritable(path: string): void {
   try {
     closeSync(openSync(path, "a"));
   } catch (error) {
-    throw new Error(`cannot write ${path}: ${(error as { code?: string }).code ?? String(error)}`);
+    throw new Error(`cannot write ${path}: ${reasonOf(error)}`);
   }
 }
 

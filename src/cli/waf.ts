@@ -45,7 +45,7 @@ type WafCall = CommandCall<(typeof wafTestCommand)["flags"]>;
 /** `edge waf test`: explains a verdict without a running gateway. Decisions §1 "Commands". */
 export function runWaf(args: readonly string[], io: CommandIo): number {
   const [word = "", ...rest] = args;
-  const isHelp = word === "" || word.startsWith("-") || word === "help";
+  const isHelp = ["", "help", "-h", "-help", "--help"].includes(word);
   if (word !== "test" && !isHelp) {
     io.err(`edge waf: no command "${word}"; there is edge waf test.\n`);
     return ExitCode.Usage;

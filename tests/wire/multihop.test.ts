@@ -194,7 +194,7 @@ describe("edge multihop says what is wrong with", () => {
 
   test("a file that cannot be written, before anything is run", async () => {
     const done = await runEdge(["multihop", "--standalone", "--json", join(folder, "missing", "a.json"), "--md", ""]);
-    expect(done.stderr).toMatch(/^edge multihop: cannot write .*a\.json: ENOENT\n$/);
+    expect(done.stderr).toMatch(/^edge multihop: cannot write .*a\.json: no such file or folder\n$/);
     expect([done.code, done.stdout]).toEqual([2, ""]);
   });
 });

@@ -7,6 +7,10 @@ export function reasonOf(error: unknown): string {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "no such file or folder",
   EACCES: "permission denied",
+  EEXIST: "something else has that name",
+  EPERM: "not permitted",
+  EIO: "the device failed",
+  ENAMETOOLONG: "the name is too long",
   EISDIR: "it is a folder",
   ENOTDIR: "a part of its path is no folder",
   EROFS: "the file system is read-only",

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { EDGE_BINARY, runEdge } from "../harness/gateway.ts";
+
+/** What a mistake of ours would print. */
+const TRACE = /\n\s+at |\bTypeError\b|\bENOTDIR\b|bunfs/;
+
+async function run(args: readonly string[], folder: string) {
+  const done = await runEdge(args, {}, folder);
+  expect(done.stdout + done.stderr).not.toMatch(TRACE);
+  return done;
+}
+
+async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "edge-line-"));
+  try {
+    return await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe("wrong words", () => {
+  test.each<[string, string]>([
+    ["constructor", 'edge: no command "constructor"'],
+    ["help constructor", 'no command "constructor"'],
+    ["help __proto__", 'no command "__proto__"'],
+    ["help nothing", 'no command "nothing"'],
+    ["help config extra", 'unexpected argument "extra"'],
+    ["help waf tset", 'unexpected argument "tset"'],
+    ["version extra", 'unexpected argument "extra"'],
+    ["version --zzz", "unknown flag --zzz"],
+    ["waf --zzz", 'no command "--zzz"'],
+    ["waf tset", 'no command "tset"'],
+    ["waf test", "missing 'METHOD TARGET'"],
+    ["check extra", 'unexpected argument "extra"'],
+    ["check --config", "--config needs a value"],
+    ["certs -dir", "-dir needs a value"],
+    ["init extra", 'unexpected argument "extra"'],
+  ])("edge %s leaves with 2 and says why", async (line, message) => {
+    const { code, stdout, stderr } = await inFolder((folder) => run(line.split(" "), folder));
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  test.each<[string, string]>([
+    ["", "Usage: edge COMMAND"],
+    ["--help", "Usage: edge COMMAND"],
+    ["help --help", "Usage: edge COMMAND"],
+    ["help version", "Usage: edge version"],
+    ["version --help", "Usage: edge version"],
+    ["help waf test", "Usage: edge waf test"],
+    ["waf", "Usage: edge waf test"],
+    ["help validate", "Usage: edge check"],
+    ["help log", "One"],
+  ])("edge %s helps", async (line, text) => {
+    const { code, stdout, stderr } = await inFolder((folder) => run(line === "" ? [] : line.split(" "), folder));
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.toLowerCase()).toContain(text.toLowerCase());
+  });
+});
+
+describe("files that cannot be used", () => {
+  test.each<[string, number, string]>([
+    ["check --config missing.yaml", 1, "missing.yaml: no such file"],
+    ["check --config folder", 1, "folder: this is a folder"],
+    ["check --routes missing.yaml", 1, "missing.yaml: no such file"],
+    ["certs --dir missing", 1, "edge certs: missing: no such folder"],
+    ["certs --dir file", 1, "edge certs: file: a part of its path is no folder"],
+    ["certs --config missing.yaml", 1, "missing.yaml: no such file"],
+    ["init --dir file/sub", 1, "edge init: cannot write to file/sub: a part of its path is no folder"],
+    ["init --dir linked", 1, "edge init: routes.yaml already there, nothing written"],
+    ["waf test /x --config missing.yaml", 2, "missing.yaml: no such file"],
+    ["serve --config missing.yaml", 1, "missing.yaml: no such file"],
+  ])("edge %s leaves with %d", async (line, code, message) => {
+    await inFolder(async (folder) => {
+      writeFileSync(join(folder, "file"), "");
+      mkdirSync(join(folder, "folder"));
+      mkdirSync(join(folder, "linked"));
+      symlinkSync("nowhere", join(folder, "linked", "routes.yaml"));
+      const done = await run(line.split(" "), folder);
+      expect([done.code, done.stderr]).toEqual([code, expect.stringContaining(message)]);
+      expect(readdirSync(join(folder, "linked"))).toEqual(["routes.yaml"]);
+    });
+  });
+});
+
+describe("an output that", () => {
+  const shell = async (script: string) => {
+    const child = Bun.spawn(["sh", "-c", script], {
+      env: { EDGE: EDGE_BINARY, PATH: process.env.PATH },
+      stderr: "pipe",
+    });
+    const said = await child.stderr.text();
+    return { code: await child.exited, said };
+  };
+
+  test.each(["help config", "check --print", "version", "help log"])("nobody reads is no failure: %s", async (line) => {
+    for (const tail of ["| true", "| head -1 >/dev/null", ">&-"]) {
+      const { code, said } = await shell(`cd / && "$EDGE" ${line} ${tail}`);
+      expect([tail, code, said]).toEqual([tail, 0, ""]);
+    }
+  });
+
+  test("cannot be written is one", async () => {
+    const { code, said } = await shell('cd / && "$EDGE" check --print >/dev/full');
+    expect([code, said]).toEqual([1, "edge: cannot write the output: no space left\n"]);
+  });
+});
