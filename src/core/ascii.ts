@@ -30,8 +30,6 @@ export const enum Byte {
   Greater = 0x3e,
   Question = 0x3f,
   At = 0x40,
-  UpperA = 0x41,
-  UpperF = 0x46,
   LeftBracket = 0x5b,
   Backslash = 0x5c,
   RightBracket = 0x5d,
@@ -84,9 +82,6 @@ export const HEX_VALUE: Uint8Array = table((b) => {
 
 /** Lower-case form of every byte: ASCII letters folded, all others as they are. */
 export const LOWER: Uint8Array = table((b) => (b >= 0x41 && b <= 0x5a ? b | 0x20 : b));
-
-/** The sixteen lower-case hexadecimal digits as bytes. */
-export const HEX_DIGITS: Uint8Array = latin1("0123456789abcdef");
 
 /**
  * Builds a table of 256 small numbers.

@@ -1,6 +1,5 @@
 import { latin1 } from "../core/ascii.ts";
 import type { PathPattern } from "../core/path-pattern.ts";
-import type { Exchange } from "./exchange.ts";
 import { METHOD_COUNT } from "./method.ts";
 import type { Handler } from "./pipeline.ts";
 
@@ -105,10 +104,5 @@ export class Route {
   ownCounterSlots(): Int32Array {
     if (this.counterSlots === NO_COUNTER_SLOTS) this.counterSlots = emptyCounterSlots();
     return this.counterSlots;
-  }
-
-  /** Whether a request with this method may take the route. */
-  allows(ex: Exchange): boolean {
-    return this.allowedMethods[ex.request.method] === 1;
   }
 }

@@ -157,15 +157,6 @@ export class H2Client extends ByteSocket {
     return this.until(what, () => this.frames.find(matches), patienceMs);
   }
 
-  /** Waits for the stream's reset and gives its code. */
-  async resetOf(streamId: number): Promise<number> {
-    const probe = (): number | undefined => {
-      const { reset } = this.seen(streamId);
-      return reset >= 0 ? reset : undefined;
-    };
-    return this.until(`a reset of stream ${streamId}`, probe);
-  }
-
   /** Waits for a GOAWAY with another code than 0, or any, and gives its code. */
   async goAway(patienceMs?: number): Promise<number> {
     const frame = await this.frameWhere("GOAWAY", ({ type }) => type === Type.goAway, patienceMs);

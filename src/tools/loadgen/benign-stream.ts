@@ -34,11 +34,6 @@ export class BenignStream {
     return this.busy + this.waiting.length;
   }
 
-  /** Connections that are open. */
-  get openConnections(): number {
-    return this.idle.length + this.busy;
-  }
-
   /** Opens the connections. Resolves when each has been opened or has failed, at the latest after five seconds. */
   open(): Promise<void> {
     return new Promise((resolve) => {

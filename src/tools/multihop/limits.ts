@@ -1,7 +1,5 @@
 /** Milliseconds until a connection to the gateway must be there. */
 export const CONNECT_MS = 5000;
-/** Milliseconds without the awaited answer after which a probe counts as unanswered, unless --timeout says otherwise. */
-export const ANSWER_MS = 3000;
 /** Milliseconds that origins get to see the end of connections which the gateway gave up. */
 export const SETTLE_MS = 1000;
 /** Bytes of one connection that are kept as evidence and read; a gateway that sends more has failed anyway. */
