@@ -61,3 +61,19 @@ const REASONS: Readonly<Record<number, string>> = {
 export function reasonOf(status: number): string {
   return REASONS[status] ?? "Unknown";
 }
+
+/** What is counted where no answer could be given since the client was gone; nginx's word for it. */
+export const CLIENT_CLOSED_STATUS = 499;
+
+/** What the JSON body of an error says. Decisions, "House style of answers". */
+export interface ErrorBody {
+  /** `404 Not Found`. */
+  readonly error: string;
+  /** One sentence that says what was wrong. */
+  readonly message: string;
+}
+
+/** The body of an error. @param status 400 to 599 */
+export function errorBody(status: number, message: string): ErrorBody {
+  return { error: `${status} ${reasonOf(status)}`, message };
+}

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { FAULTS, Fault, faultRow } from "../core/fault.ts";
-import { reasonOf } from "../core/status.ts";
+import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { FixedReply } from "../message/fixed-reply.ts";
 import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
@@ -56,8 +56,8 @@ export function endsConnection(fault: Fault): boolean {
 }
 
 /** The body of a JSON error. */
-export function jsonError(status: number, message: string): string {
-  return JSON.stringify({ error: `${status} ${reasonOf(status)}`, message });
+function jsonError(status: number, message: string): string {
+  return JSON.stringify(errorBody(status, message));
 }
 
 function fixedFor(fault: Fault, status: number, message: string): FixedReply | null {

@@ -1,12 +1,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { InternalApiConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
+import { errorBody } from "../../core/status.ts";
 import { isLoopback } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
-import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { jsonReply } from "./built-in-reply.ts";
 import { isLocalName } from "./local-name.ts";
 
 /**

@@ -1,4 +1,3 @@
-import { reasonOf } from "../../core/status.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 
 export const JSON_TYPE = "application/json";
@@ -16,9 +15,4 @@ export function jsonReply(
   extra: readonly (readonly [string, string])[] = [],
 ): FixedReply {
   return new FixedReply(status, [["Content-Type", JSON_TYPE], NO_STORE, ...extra], JSON.stringify(body));
-}
-
-/** The JSON body of an error. Decisions, house style of answers. */
-export function errorBody(status: number, message: string): { readonly error: string; readonly message: string } {
-  return { error: `${status} ${reasonOf(status)}`, message };
 }

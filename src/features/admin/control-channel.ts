@@ -1,4 +1,5 @@
-import { errorBody, JSON_TYPE } from "./built-in-reply.ts";
+import { errorBody } from "../../core/status.ts";
+import { JSON_TYPE } from "./built-in-reply.ts";
 import type { ControlPort } from "./control-handler.ts";
 
 /** A question as it goes to the control thread; it survives structured clone. */

@@ -1,4 +1,5 @@
-import { errorBody, JSON_TYPE } from "./built-in-reply.ts";
+import { errorBody } from "../../core/status.ts";
+import { JSON_TYPE } from "./built-in-reply.ts";
 
 /** What the control thread answers. */
 export interface ControlAnswer {

@@ -1,7 +1,8 @@
+import { errorBody } from "../../core/status.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { jsonReply } from "./built-in-reply.ts";
 
 /** Decisions, "Access": a page of another origin cannot make the gateway act. */
 export function isForeign(head: RequestHead): boolean {

@@ -1,12 +1,13 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
+import { errorBody } from "../../core/status.ts";
 import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
 import { type Handler, type Pipeline, Verdict } from "../../message/pipeline.ts";
 import type { BodySink, ReplySource } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { jsonReply } from "./built-in-reply.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { readProbe } from "./probe-request.ts";
 import { ProbeSink } from "./probe-sink.ts";

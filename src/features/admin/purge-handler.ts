@@ -1,9 +1,10 @@
 import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
+import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type Handler, Verdict } from "../../message/pipeline.ts";
 import type { BodySink } from "../../message/ports.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { errorBody, jsonReply } from "./built-in-reply.ts";
+import { jsonReply } from "./built-in-reply.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 
 /** What a purge call asks for. */

@@ -1,4 +1,5 @@
 import { Fault, faultRow } from "../../core/fault.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { UpstreamFailure } from "../../message/upstream.ts";
@@ -145,6 +146,3 @@ export class UpstreamNode {
     return this.surroundings.turn.nowMs - ex.attemptedMs;
   }
 }
-
-/** An attempt that the client did not wait for; nginx's word for it. */
-const CLIENT_CLOSED_STATUS = 499;

@@ -1,4 +1,4 @@
-import { reasonOf } from "../../core/status.ts";
+import { errorBody } from "../../core/status.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 
 /** RFC 9111 §5.2.1.7: the client wants nothing but what is stored, and nothing is. */
@@ -13,6 +13,6 @@ export function rangeNotSatisfiable(sizeBytes: number): FixedReply {
 }
 
 function refusal(status: number, message: string, fields: readonly (readonly [string, string])[] = []): FixedReply {
-  const body = JSON.stringify({ error: `${status} ${reasonOf(status)}`, message });
+  const body = JSON.stringify(errorBody(status, message));
   return new FixedReply(status, [["Content-Type", "application/json"], ...fields], body);
 }

@@ -1,4 +1,4 @@
-import { reasonOf } from "../../core/status.ts";
+import { errorBody } from "../../core/status.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 
 /** Nothing to serve at this path. Decisions §2. */
@@ -27,7 +27,7 @@ export function movedPermanently(location: string): FixedReply {
 }
 
 function refusal(status: number, message: string, fields: readonly (readonly [string, string])[] = []): FixedReply {
-  const body = JSON.stringify({ error: `${status} ${reasonOf(status)}`, message });
+  const body = JSON.stringify(errorBody(status, message));
   return new FixedReply(
     status,
     [["Content-Type", "application/json"], ["X-Content-Type-Options", "nosniff"], ...fields],

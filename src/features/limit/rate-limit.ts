@@ -1,5 +1,5 @@
 import type { RateLimitConfig } from "../../config/runtime-config.ts";
-import { reasonOf } from "../../core/status.ts";
+import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
@@ -45,14 +45,13 @@ export class RateLimit {
   }
 
   private makeRefusal(seconds: number): FixedReply {
-    const error = `${this.status} ${reasonOf(this.status)}`;
     return new FixedReply(
       this.status,
       [
         ["Content-Type", "application/json"],
         ["Retry-After", String(seconds)],
       ],
-      JSON.stringify({ error, message: `rate limit exceeded, try again in ${seconds} s` }),
+      JSON.stringify(errorBody(this.status, `rate limit exceeded, try again in ${seconds} s`)),
     );
   }
 }

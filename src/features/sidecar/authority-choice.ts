@@ -1,5 +1,6 @@
 import { Fault, faultRow } from "../../core/fault.ts";
 import { MAX_EGRESS_ORIGINS } from "../../core/limits.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
@@ -123,5 +124,3 @@ class OriginTarget implements Target {
 /** The scheme of an absolute-form target. */
 const HTTPS = /^https:/i;
 const NO_PATH: Buffer = Buffer.alloc(0);
-/** An attempt that the client did not wait for; nginx's word for it. */
-const CLIENT_CLOSED_STATUS = 499;

@@ -1,8 +1,6 @@
 import { faultRow } from "../../core/fault.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
-
-/** What is counted where no answer could be given since the client was gone; nginx's word for it. */
-export const CLIENT_CLOSED_STATUS = 499;
 
 /**
  * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the reply, else that

@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { type TimerHolder, TimerNode } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
@@ -245,6 +246,4 @@ function isOpen(ex: Exchange): boolean {
 }
 
 const NOBODY: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
-/** An attempt that the client did not wait for; nginx's word for it. */
-const CLIENT_CLOSED_STATUS = 499;
 const FAULT_STATUS = 502;
