@@ -92,7 +92,7 @@ export class Worker {
     this.counters = new WorkerCounters(start.counters, start.labels);
     this.services.writers.unsent.onAbandoned = () => this.counters.connectionAbandoned();
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
-    this.control = new ControlChannel((question) => post({ kind: "question", question }), clock);
+    this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.connectFailures = new ConnectFailures(this.log, clock);
     this.rejects = new FramingRejects(this.counters, this.log, clock);
     this.countersTap = new CountersTap(this.counters, this.rejects);

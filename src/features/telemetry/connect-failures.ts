@@ -25,8 +25,10 @@ export class ConnectFailures {
     const { nowMs } = this.clock;
     const key = `${upstream} ${reason}`;
     const last = this.logged.get(key);
-    if (last !== undefined && nowMs - last.atMs < CONNECT_FAILURE_LOG_MS) {
-      last.unlogged++;
+    const sinceMs = last === undefined ? -1 : nowMs - last.atMs;
+    // A clock that was set back counts as long enough.
+    if (sinceMs >= 0 && sinceMs < CONNECT_FAILURE_LOG_MS) {
+      last!.unlogged++;
       return;
     }
     const unlogged = last?.unlogged ?? 0;

@@ -32,6 +32,15 @@ test("one line an origin and reason in a while; the next one tells of the gap", 
   ]);
 });
 
+test("a clock that is set back does not silence it", () => {
+  const { telemetry, failures } = setUp();
+  failures.failed("http://a", "ECONNREFUSED");
+  telemetry.clock.nowMs -= 86_400_000;
+  failures.failed("http://a", "ECONNREFUSED");
+  failures.failed("http://a", "ECONNREFUSED");
+  expect(loggedLines(telemetry)).toHaveLength(2);
+});
+
 test("origins without end, named by clients, are forgotten one after the other", () => {
   const { telemetry, failures } = setUp();
   for (let i = 0; i <= MAX_LOGGED_ORIGINS; i++) failures.failed(`http://h${i}`, "ENOTFOUND");
