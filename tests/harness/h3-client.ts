@@ -15,6 +15,8 @@ export interface H3Sending {
   readonly trailers?: Record<string, string>;
   /** Resets the stream behind the pieces instead of ending it. */
   readonly abandons?: boolean;
+  /** Called when the answer begins. */
+  readonly onHead?: () => void;
 }
 
 const TURNS = 5;
@@ -73,6 +75,7 @@ export class H3Client {
     let trailers: H3Reply["trailers"] = {};
     stream.onheaders = (got) => {
       head = got;
+      sending.onHead?.();
     };
     stream.ontrailers = (got) => {
       trailers = got;

@@ -1,10 +1,13 @@
 // Rolling upgrades under load: `bun tests/soak/rolling-upgrades.ts [times]`, 20 unless another number is given. Each time the
 // running gateway gets SIGUSR2, its successor takes the sockets, and the old one drains and ends. No request may fail.
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { startSteadyClients } from "../harness/steady-clients.ts";
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 30_000;
+/** Requests that each successor has to answer before the next one comes. */
+const SERVED = 20;
 
 /** What came of the upgrades. */
 export interface UpgradeReport {
@@ -35,6 +38,10 @@ export async function upgradeUnderLoad(times: number): Promise<UpgradeReport> {
       );
       pids.push(line.pid as number);
       await untilGone(old);
+      const before = load.good;
+      await eventually(() => {
+        if (load.good < before + SERVED) throw new Error("the successor does not serve");
+      });
     }
   } finally {
     await load.stop();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { BrokenGateway } from "../harness/broken-gateway.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { loadgen } from "../harness/load-run.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
@@ -161,7 +162,7 @@ describe("Ctrl-C", () => {
     const json = join(folder, "partial.json");
     const args = ["loadgen", "-url", server.url, "-d", "60s,300s", "-rate", "500", "-json", json];
     const child = Bun.spawn([EDGE_BINARY, ...args], { stdout: "pipe", stderr: "pipe" });
-    while (server.benignRequests < 50) await Bun.sleep(10);
+    await eventually(() => expect(server.benignRequests).toBeGreaterThanOrEqual(50));
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
     server.stop();

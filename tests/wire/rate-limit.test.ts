@@ -3,7 +3,7 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
-import { json, request } from "../harness/raw-client.ts";
+import { json, type Reply, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 /** Nothing comes back during a test. */
@@ -38,6 +38,17 @@ function ask(client: string, path: string, lines: readonly string[] = [], throug
 async function statuses(count: number, client: string, path: string, lines: readonly string[] = []): Promise<number[]> {
   const replies = await Promise.all(Array.from({ length: count }, () => ask(client, path, lines)));
   return replies.map((reply) => reply.status).sort();
+}
+
+/** Answers to so many requests that one worker gets at once. */
+async function pipelined(count: number, client: string, path: string): Promise<Reply[]> {
+  const connection = await gateway.connect();
+  const one = request(`GET ${path}`, [`X-Forwarded-For: ${client}`]);
+  connection.send(Buffer.concat(new Array(count).fill(one)));
+  const replies: Reply[] = [];
+  while (replies.length < count) replies.push(await connection.reply());
+  connection.close();
+  return replies;
 }
 
 describe("the server's limit", () => {
@@ -126,12 +137,10 @@ describe("a route's limit", () => {
     const client = newClient();
     expect((await ask(client, "/quick/echo")).status).toBe(200);
     await eventually(async () => expect((await ask(client, "/quick/echo")).status).toBe(200));
-    const refused = await eventually(async () => {
-      const reply = await ask(client, "/quick/echo");
-      expect(reply.status).toBe(429);
-      return reply;
-    });
-    expect(refused.fields.get("retry-after")).toBe("1");
+    // So many at once that no machine is too slow for it.
+    const refused = (await pipelined(40, client, "/quick/echo")).filter((reply) => reply.status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]!.fields.get("retry-after")).toBe("1");
   });
 });
 
@@ -147,12 +156,15 @@ describe("refusals", () => {
   });
 
   test("are told to the log, within bounds", async () => {
-    // The tests before may have used up the lines of this second.
-    await Bun.sleep(1100);
     const client = newClient();
-    await statuses(60, client, "/own/echo?secret=1");
     const mine = (line: Record<string, unknown>) => line.event === "rate_limited" && line.client_ip === client;
-    expect(await gateway.log("rate_limited", mine)).toMatchObject({
+    const told = () => gateway.logs.json.filter(mine);
+    // The tests before may have used up the lines of this second.
+    await eventually(async () => {
+      await statuses(10, client, "/own/echo?secret=1");
+      expect(told().length).toBeGreaterThan(0);
+    });
+    expect(told()[0]).toMatchObject({
       method: "GET",
       path: "/own/echo",
       route: "/own",
@@ -160,12 +172,13 @@ describe("refusals", () => {
       retry_after: expect.any(Number),
       timestamp: expect.any(String),
     });
-    await statuses(200, client, "/own/echo");
-    await Bun.sleep(1100);
-    await statuses(3, client, "/own/echo");
-    await gateway.log("the lines left out", (line) => mine(line) && Number(line.not_logged) > 0);
+    // One worker gets them all at once, and tells how many lines it has left out in the next one.
+    await eventually(async () => {
+      await pipelined(200, client, "/own/echo");
+      expect(told().some((line) => Number(line.not_logged) > 0)).toBe(true);
+    });
     // 20 lines a second and worker.
-    const lines = gateway.logs.json.filter(mine);
+    const lines = told();
     const seconds = new Set(lines.map((line) => String(line.timestamp).slice(0, 19))).size;
     expect(lines.length).toBeLessThanOrEqual(seconds * 40);
   });

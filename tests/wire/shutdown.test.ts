@@ -11,7 +11,8 @@ afterAll(() => {
   origin.stop();
 });
 
-async function start(shutdownTimeout = "5s"): Promise<Gateway> {
+/** @param shutdownTimeout longer than any test waits, where the test is not about it */
+async function start(shutdownTimeout = "120s"): Promise<Gateway> {
   const server = { workers: 2, shutdown_timeout: shutdownTimeout };
   const env = { EDGE_TEST_HOOKS: "1" };
   const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)], env });
@@ -112,14 +113,14 @@ describe("while it drains", () => {
 
   test("a second signal ends it at once", async () => {
     const held = heldRequest();
-    const gateway = await start("60s");
+    const gateway = await start();
     const client = await gateway.connect();
     client.send(request("GET /node/held"));
     await held.arrived;
     gateway.signal("SIGTERM");
     await refusesConnections(gateway);
     gateway.signal("SIGTERM");
-    await gateway.exited(3000);
+    await gateway.exited();
     await client.ended();
     held.release();
     client.close();

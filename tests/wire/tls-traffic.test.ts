@@ -18,6 +18,9 @@ const BODY_SHA256 = sha256(BODY);
 /** What the gateway's memory may grow by while 64 MiB wait in front of it; much of it is garbage not yet collected. */
 const GROWTH_BYTES = 48 * MIB;
 
+/** Decides only when a body that does not go on is called stuck. */
+const PASSING_MS = 50_000;
+
 /** More than all socket buffers on the way hold together. */
 const PIECES = 5;
 
@@ -86,7 +89,7 @@ describe("over TLS", () => {
   ])("a large request body arrives whole %s", async (_name, _path, bytes) => {
     const client = await open();
     client.send(bytes());
-    const echo = json<Echo>(await client.reply("POST", 30_000));
+    const echo = json<Echo>(await client.reply("POST", PASSING_MS));
     expect([echo.length, echo.sha256]).toEqual([BODY.length, BODY_SHA256]);
     expect((await client.exchange(request("GET /node/canary"))).status).toBe(200);
     client.close();
@@ -100,7 +103,7 @@ describe("over TLS", () => {
     await Bun.sleep(500);
     await expectGrowthBelow(gateway, before, GROWTH_BYTES);
     client.release();
-    for (let i = 0; i < 2; i++) expect(sha256((await client.reply("GET", 30_000)).body)).toBe(BODY_SHA256);
+    for (let i = 0; i < 2; i++) expect(sha256((await client.reply("GET", PASSING_MS)).body)).toBe(BODY_SHA256);
     client.close();
   });
 

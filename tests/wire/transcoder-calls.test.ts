@@ -24,7 +24,7 @@ const gateway = await startGateway({
         route("/fail/:code", "Fail"),
         route("/hang", "Fail", { timeout: "300ms" }),
         route("/watch/:count", "Watch"),
-        route("/late/:count", "Watch", { timeout: "500ms" }),
+        route("/late/:count", "Watch", { timeout: "2s" }),
         route("/moving/:id", "GetItem", { upstream_url: `http://127.0.0.1:${movingPort}` }),
         route("/refused/:id", "GetItem", { upstream_url: `http://127.0.0.1:${freePort()}` }),
         route("/nowhere/:id", "GetItem", { upstream_url: "http://nowhere.invalid:50051" }),
@@ -113,7 +113,7 @@ describe("a server stream", () => {
     const before = gateway.memory();
     if (before !== null) expect(before.resident).toBeLessThan(400_000_000);
     client.release();
-    const reply = await client.reply("GET", 15_000);
+    const reply = await client.reply();
     expect(reply.body.toString("latin1").split("\n").length).toBe(201);
     client.close();
   }, 60_000);
@@ -134,7 +134,7 @@ describe("a call ends", () => {
   test("at its deadline in the middle of a stream by a cut", async () => {
     const client = await gateway.connect();
     client.send(request("GET /late/1?endless=true"));
-    expect(await client.ended(8000)).toBe("reset");
+    expect(await client.ended()).toBe("reset");
     client.close();
   }, 60_000);
 
@@ -172,16 +172,25 @@ describe("an upstream", () => {
     await eventually(async () => expect((await gateway.once(request("GET /moving/1"))).status).toBe(200));
     let isOver = false;
     const statuses = new Set<number>();
+    let good = 0;
     const client = async () => {
-      while (!isOver) statuses.add((await gateway.once(request("GET /moving/1"))).status);
+      while (!isOver) {
+        const { status } = await gateway.once(request("GET /moving/1"));
+        statuses.add(status);
+        if (status === 200) good++;
+      }
+    };
+    const served = async () => {
+      const before = good;
+      await eventually(() => expect(good).toBeGreaterThan(before + 20));
     };
     const clients = Array.from({ length: 4 }, client);
     for (let round = 0; round < 2; round++) {
-      await Bun.sleep(100);
+      await served();
       moving.stop();
       moving = await GrpcShop.start({ port: movingPort });
     }
-    await Bun.sleep(100);
+    await served();
     isOver = true;
     await Promise.all(clients);
     moving.stop();

@@ -131,7 +131,7 @@ test.each(CASES)(
     act = answer(head, data(grpcFrame(item)), end(OK));
     expect((await gateway.once(request("GET /item"))).text).toBe('{"id":"7"}');
   },
-  15_000,
+  60_000,
 );
 
 test("a stream that goes wrong behind its first message is cut", async () => {

@@ -9,7 +9,8 @@ import { stopAll } from "../harness/teardown.ts";
 const origin = EchoOrigin.start();
 const gateway = await startGateway({
   routes: [
-    upstream("/node", origin, { timeouts: { response_header: "300ms" } }),
+    upstream("/node", origin),
+    upstream("/hasty", origin, { timeouts: { response_header: "300ms" } }),
     upstream("/refused", { url: `http://127.0.0.1:${freePort()}` }),
     upstream("/unknown", { url: "http://no-such-host.invalid" }),
   ],
@@ -149,7 +150,7 @@ describe("504 when the origin", () => {
       call.send(`${OK}Content-Length: 4\r\n\r\nlate`);
     });
     const client = await gateway.connect();
-    const reply = await client.exchange(request("GET /node/late"));
+    const reply = await client.exchange(request("GET /hasty/late"));
     expect([reply.status, json(reply)]).toEqual([504, { error: "504 Gateway Timeout", message: expect.any(String) }]);
     answered.resolve();
     for (let i = 0; i < 8; i++) {
@@ -175,7 +176,7 @@ describe("504 when the origin", () => {
     });
     // On a machine that stands still the time may be over before the origin has looked.
     await eventually(async () => {
-      expect((await gateway.once(request("GET /node/trickle"))).status).toBe(504);
+      expect((await gateway.once(request("GET /hasty/trickle"))).status).toBe(504);
       expect(hasBegun).toBe(true);
     });
     await origin.until("the gateway to hang up", () => isGone || undefined);

@@ -128,7 +128,7 @@ describe("an https target", async () => {
   const elsewhere = EchoOrigin.start({ tls: wrongName });
   const checked = {
     tls: { insecure_skip_verify: true },
-    health_check: { path: "/health", interval: "100ms", unhealthy_threshold: 1, healthy_threshold: 1 },
+    health_check: { path: "/health", interval: "100ms", timeout: "10s", unhealthy_threshold: 1, healthy_threshold: 1 },
   };
   const gateway = await startGateway({
     routes: [
