@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../core/ascii.ts";
+import { Byte, HEX_VALUE, LOWER, table } from "../../core/ascii.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { Place } from "./match/value-reading.ts";
 import type { ValueInspector } from "./value-inspector.ts";
@@ -14,8 +14,10 @@ export function mayHoldExpression(head: RequestHead): boolean {
     const byte = bytes[at]!;
     if (OPENERS[byte] === 1) return true;
     if (byte !== Byte.Percent || at + 2 >= pathTo) continue;
+    if (LOWER[bytes[at + 1]!] === LOWER_U) return true;
     const decoded = HEX_VALUE[bytes[at + 1]!]! * 16 + HEX_VALUE[bytes[at + 2]!]!;
-    if (decoded < 0x80 && OPENERS[decoded] === 1) return true;
+    // An escape of an escape may be any of them.
+    if (decoded < 0x80 && (OPENERS[decoded] === 1 || decoded === Byte.Percent)) return true;
   }
   return false;
 }
@@ -33,3 +35,4 @@ export function inspectExpressions(inspector: ValueInspector, head: RequestHead)
 const OPENERS: Uint8Array = table((byte) =>
   byte === 0x24 || byte === 0x3c || byte === 0x7b || byte === Byte.Lf || byte === Byte.Cr ? 1 : 0,
 );
+const LOWER_U = 0x75;

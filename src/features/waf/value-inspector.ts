@@ -75,6 +75,10 @@ export class ValueInspector {
     const families = this.automaton.find(value.bytes, 0, value.length) & allowed;
     if (families === 0) return;
     this.analyse(families);
+    if ((families & Family.Reference) !== 0) {
+      value.dereference();
+      this.analyse(this.automaton.find(value.bytes, 0, value.length) & Family.Script);
+    }
     if ((families & Family.Escape) === 0) return;
     const rounds = value.unescape();
     if (rounds > MAX_DECODING_ROUNDS) this.findings.found(Sign.OverEncoding, 0);

@@ -3,6 +3,7 @@ import { CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
 import { isPlainName } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 
 /**
@@ -65,7 +66,7 @@ function inspectName(inspector: ValueInspector, bytes: Uint8Array, from: number,
   const { value } = inspector;
   value.loadJson(bytes, from, to);
   // Before the inspection may undo more escapes.
-  const isOdd = !isPlainName(bytes, from, to);
+  const isOdd = !isPlainName(bytes, from, to) || PROTOTYPE.valueOf(value.bytes, 0, value.length) !== 0;
   if (isOdd) {
     value.isName = true;
     inspector.inspect(bytes, from, to);
@@ -191,5 +192,7 @@ const ESCAPES: Uint8Array = table((byte) => {
       return byte;
   }
 });
+/** Harmless but in a member called constructor. */
+const PROTOTYPE: WordSet = new WordSet([[1, "prototype"]]);
 /** One for all, since nothing waits in between. */
 const walk: JsonWalk = new JsonWalk();

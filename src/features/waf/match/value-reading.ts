@@ -85,6 +85,11 @@ export class ValueReading {
     this.endAt(readXmlText(this.room(to - from), bytes, from, to));
   }
 
+  /** Undoes references such as &lt; and &#60; in what was taken. */
+  dereference(): void {
+    this.endAt(readXmlText(this.bytes, this.bytes, 0, this.length));
+  }
+
   /**
    * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \x41.
    * @returns the number of rounds that changed something; more than MAX_DECODING_ROUNDS when some are left

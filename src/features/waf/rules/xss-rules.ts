@@ -11,6 +11,7 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "a script element with a source or a program",
     sign: Sign.ScriptElement,
     matches: [
+      "&lt;script&gt;alert(1)&lt;/script&gt;",
       "<script>alert(1)</script>",
       "<ScRiPt src=//x.test/a.js>",
       "%3Cscript%3Edocument.cookie=1",
@@ -21,7 +22,15 @@ export const XSS_RULES: readonly ValueRule[] = [
       "[target] /search/%3Cscript%3Ealert(1)%3C/script%3E",
       "[target] /<script>alert(1)</script>",
     ],
-    passes: ["how to use the <script> tag", "script", "<scripture>", "<script>", "<p>a script</p>", "description"],
+    passes: [
+      '[json] {"a":"&lt;script&gt;alert(1)&lt;/script&gt;"}',
+      "how to use the <script> tag",
+      "script",
+      "<scripture>",
+      "<script>",
+      "<p>a script</p>",
+      "description",
+    ],
   },
   {
     id: "XSS-002",
@@ -30,6 +39,7 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "an attribute that holds a program: onerror, onload, srcdoc, …",
     sign: Sign.EventHandler,
     matches: [
+      "onerror=alert;throw 1",
       "<div v-on:click='alert(1)'>",
       "<x v-html=_c.constructor('alert(1)')()>",
       "<p ng-click=$event.view.alert(1)>",
@@ -61,6 +71,7 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "a URL that runs a script or holds a document",
     sign: Sign.ScriptUrl,
     matches: [
+      "<svg><use href=\"data:image/svg+xml,<svg id='x'><script>alert(1)</script></svg>#x\"/>",
       "javascript:alert(1)",
       "JaVaScRiPt://%0aalert(1)",
       "<a href='java\tscript:alert(1)'>",
@@ -141,6 +152,11 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "a program that steals, hides or proves itself",
     sign: Sign.ScriptSink,
     matches: [
+      'top["al"+"ert"](1)',
+      "(alert)(1)",
+      "window.alert(1)",
+      'Function("al"+"ert(1)")()',
+      "setTimeout`alert`",
       "alert(document.cookie)",
       "eval(atob('eA=='))",
       "String.fromCharCode(97,108,101,114)",
@@ -148,6 +164,9 @@ export const XSS_RULES: readonly ValueRule[] = [
       "alert(1)",
     ],
     passes: [
+      'window["x"]',
+      "`setTimeout` and `x`",
+      "(alert) see (1)",
       "alert the users",
       "eval(x)",
       "String.fromCharCode(65)",
@@ -164,12 +183,14 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "an expression of a page's template that leaves its sandbox",
     sign: Sign.TemplateScript,
     matches: [
+      "[]['filter']['constructor']('alert(1)')()",
       "this.constructor.constructor('return process')()",
       "{{constructor.constructor('alert(1)')()}}",
       "{{$on.constructor('x')()}}",
       "{{ alert(1) }}",
     ],
     passes: [
+      "a['constructor'] is a function",
       "x.constructor.name",
       "the constructor (see above)",
       "{{ user.name }}",

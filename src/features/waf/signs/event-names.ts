@@ -23,12 +23,12 @@ export const EVENT_STEMS: string = [
   "page paste pause play pointer popstate progress property rate ready reject repeat reset resize row scroll",
   "search seek select show slotchange stalled start storage submit suspend timeupdate toggle touch transition",
   "unhandled unload volume wait webkit wheel moz open outofsync snap security timeerror urlflip trackchange",
-  "resume reverse mediacomplete",
+  "resume reverse mediacomplete contentvisib enter leave encrypted language gamepad",
 ].join(" ");
 const STEMS: WordSet = new WordSet([[1, EVENT_STEMS]]);
 const MIN_STEM = 3;
 const MAX_STEM = 13;
 const SHORTEST = 5;
-const LONGEST = 32;
+const LONGEST = 40;
 const LOWER_N = 0x6e;
 const LOWER_O = 0x6f;

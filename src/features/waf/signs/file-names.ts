@@ -1,8 +1,9 @@
 import { Byte } from "../../../core/ascii.ts";
-import type { ValueReading } from "../match/value-reading.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { FILE_WORDS, FileWord, SOURCES, SYSTEM_FILES, WRAPPERS } from "./file-words.ts";
-import { isFetchParameter, isFileParameter } from "./parameter-names.ts";
+import { isFetchParameter, isFileParameter, isIncludeParameter } from "./parameter-names.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /**
@@ -22,6 +23,7 @@ export class FileNames {
     this.length = length;
     this.listener = listener;
     this.judgeValue(value);
+    this.judgeOverlong();
     for (let at = 0; at < length; ) {
       const isStart = isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && (at === 0 || !isPathByte(bytes[at - 1]!)));
       at = isStart ? this.readClimbs(value, at) : at + 1;
@@ -66,7 +68,7 @@ export class FileNames {
     if (!this.isOnePath(at)) return;
     const path = this.judgeWrapper(at, value);
     const isAbsolute = isSeparator(bytes[path]!) || bytes[path] === Byte.Percent || isDrive(bytes, path);
-    if (isAbsolute) this.judgeAbsolute(isDrive(bytes, path) ? path + 2 : path);
+    if (isAbsolute) this.judgeAbsolute(value, isDrive(bytes, path) ? path + 2 : path);
     if (isAbsolute || isFileParameter(value)) this.judgeSegments(path);
   }
 
@@ -75,6 +77,8 @@ export class FileNames {
     const { bytes } = this;
     let at = from;
     while (isNameByte(bytes[at]!) || bytes[at] === Byte.Dot) at++;
+    if (at - from >= MIN_SCHEME && bytes[at] === Byte.Colon && this.isPlainData(from, at + 1, value))
+      this.report(Sign.StreamWrapper, from);
     if (at - from < MIN_SCHEME || bytes[at] !== Byte.Colon || bytes[at + 1] !== Byte.Slash) return from;
     const kind = WRAPPERS.valueOf(bytes, from, at);
     if (bytes[at + 2] !== Byte.Slash) return kind === LOCAL ? at + 1 : from;
@@ -83,15 +87,45 @@ export class FileNames {
     return at + 3;
   }
 
+  /** data:;base64,… and data:text/plain,… in a query, where a part of a page is due. */
+  private isPlainData(from: number, to: number, value: ValueReading): boolean {
+    if (value.place !== Place.Query || DATA.valueOf(this.bytes, from, to - 1) === 0) return false;
+    const isText = this.bytes[to] === Byte.Semicolon || DATA.valueOf(this.bytes, to, to + 4) !== 0;
+    return isText && isIncludeParameter(value);
+  }
+
   /** /etc/passwd, /proc/self/environ, c:\windows\win.ini: a folder of the system and what is in it. */
-  private judgeAbsolute(from: number): void {
+  private judgeAbsolute(value: ValueReading, from: number): void {
     const { bytes } = this;
     const root = this.nextSegment(from);
     const rootEnd = segmentEnd(bytes, root);
     const kind = FILE_WORDS.valueOf(bytes, root, rootEnd);
     if (kind !== FileWord.Root && kind !== FileWord.Folder) return;
     const file = this.nextSegment(rootEnd);
+    // Where a file is asked for, all that is in these folders is the system's; of the others programs and settings are.
+    if (bytes[file]! > Byte.Space && isFileParameter(value) && (kind === FileWord.Root || this.isSource(value, file)))
+      return this.report(Sign.SensitiveFile, from);
     if (SYSTEM_FILES.valueOf(bytes, file, nameEnd(bytes, file)) !== 0) this.report(Sign.SensitiveFile, from);
+  }
+
+  /** /var/www/html/config.php in a query: those who edit such files send their names in bodies. */
+  private isSource({ place }: ValueReading, from: number): boolean {
+    let to = from;
+    while (this.bytes[to]! > Byte.Space) to++;
+    return place === Place.Query && SOURCES.valueOf(this.bytes, behindDot(this.bytes, from, to), to) !== 0;
+  }
+
+  /** ..%c0%af..%c0%af, ..%u2215..: climbs whose separators are overlong or look-alikes. */
+  private judgeOverlong(): void {
+    const { bytes, length } = this;
+    let climbs = 0;
+    for (let at = 0; at + 2 < length; at++) {
+      if (bytes[at] !== Byte.Dot || bytes[at + 1] !== Byte.Dot || !isOverlong(bytes, at + 2)) continue;
+      let next = at + 2;
+      while (next < at + 6 && bytes[next]! >= 0x80) next++;
+      if (bytes[next]! > Byte.Space) climbs++;
+      if (climbs === 2) return this.report(Sign.SensitiveFile, at);
+    }
   }
 
   /** .env, .git/config, wp-config.php: secret wherever they are. */
@@ -139,6 +173,15 @@ function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
   return isThree && bytes[to + 1] === Byte.Dot && isSeparator(bytes[to + 2]!);
 }
 
+/** Whether an overlong slash, a wide one, one of mathematics, or a character that had an escape of its own stands here. */
+function isOverlong(bytes: Uint8Array, at: number): boolean {
+  const first = bytes[at]!;
+  const next = bytes[at + 1]!;
+  if (first === 0xef) return next === 0xbc;
+  if (first === 0xe2) return next === 0x88 || next === 0x81;
+  return first === 0xc0 || first === 0xc1 || (first === 0x80 && next < 0x80);
+}
+
 function isDrive(bytes: Uint8Array, at: number): boolean {
   return (
     bytes[at]! >= Byte.LowerA &&
@@ -180,6 +223,7 @@ function isPathByte(byte: number): boolean {
   return isNameByte(byte) || byte === Byte.Dot || byte === Byte.Semicolon || byte === TILDE || byte > Byte.Del;
 }
 
+const DATA: WordSet = new WordSet([[1, "data text"]]);
 const LOCAL = 2;
 /** Program texts import from folders above; the root of a file system is rarely so near. */
 const MIN_CLIMBS_TO_SYSTEM = 2;

@@ -13,13 +13,18 @@ export const enum FileWord {
 /** Names of folders and files that attacks ask for. */
 export const FILE_WORDS: WordSet = new WordSet([
   [FileWord.Root, "etc proc windows winnt %systemroot% %windir%"],
-  [FileWord.Folder, "var usr home root opt boot system32 inetpub sys dev mnt srv users"],
+  [FileWord.Folder, "var usr home root opt boot system32 inetpub sys dev mnt srv users run"],
   [
     FileWord.Secret,
     ".env .htaccess .htpasswd .git .svn .ssh .aws .bash_history wp-config.php web.config web-inf meta-inf",
   ],
   [FileWord.Secret, "id_rsa id_dsa boot.ini win.ini config.inc.php .npmrc .dockerenv .pgpass .my.cnf .netrc"],
-  [FileWord.Secret, "authorized_keys .git-credentials php.ini httpd.conf serviceaccount"],
+  [
+    FileWord.Secret,
+    "authorized_keys .git-credentials php.ini httpd.conf serviceaccount id_ed25519 id_ecdsa known_hosts",
+  ],
+  [FileWord.Secret, "database.yml secrets.yml wp-config env.php my.ini ntuser.dat unattend.xml tomcat-users.xml"],
+  [FileWord.Secret, ".ds_store .bashrc .mysql_history .psql_history .env.local .env.production pearcmd pearcmd.php"],
 ]);
 
 /** What stands within the folders of the system. */
@@ -30,7 +35,7 @@ export const SYSTEM_FILES: WordSet = new WordSet([
   ],
   [1, "ssh nginx apache2 httpd mysql php ssl network environment passwd- shadow- security master.passwd exports"],
   [1, "self version cpuinfo cmdline mounts net sched_debug meminfo 1 log lib spool mail system32 win.ini system.ini"],
-  [1, "repair php.ini panther debug .bash_history .ssh .mysql_history .profile .bashrc grub"],
+  [1, "repair php.ini panther debug .bash_history .ssh .mysql_history .profile .bashrc grub secrets logs"],
 ]);
 
 /** Extensions of programs and settings: what a climb is after. */

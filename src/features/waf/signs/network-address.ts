@@ -37,6 +37,8 @@ export class HostReading {
     let parts = 0;
     let at = from;
     let isPlain = true;
+    // Some take parts modulo 256.
+    let isTooLarge = false;
     for (;;) {
       const isHex = bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX;
       const isOctal = !isHex && bytes[at] === Byte.Zero && at + 1 < to && isDigit(bytes[at + 1]!);
@@ -48,11 +50,12 @@ export class HostReading {
       if (at === first || value > MAX_ADDRESS || ++parts > 4) return;
       isPlain &&= base === 10;
       const isLast = at === to || (at + 1 === to && bytes[at] === Byte.Dot);
+      isTooLarge ||= value > 255 && (!isLast || parts === 4);
       address = isLast ? address * 256 ** (5 - parts) + value : address * 256 + value;
       if (isLast) break;
       if (bytes[at++] !== Byte.Dot) return;
     }
-    this.isDisguised = !isPlain || parts < 4;
+    this.isDisguised = !isPlain || parts < 4 || isTooLarge;
     this.kind = kindOfV4(address % 2 ** 32);
   }
 
@@ -62,8 +65,9 @@ export class HostReading {
     while (end < to && bytes[end] !== Byte.RightBracket) end++;
     if (end - from > MAX_V6 || !parseAddress(sliceText(bytes, from, end), octets)) return;
     const isMapped = octets.subarray(0, 10).every((octet) => octet === 0) && octets[10] === 0xff;
+    const isCompatible = octets.subarray(0, 12).every((octet) => octet === 0) && octets[12] !== 0;
     const isTranslated = octets[0] === 0 && octets[1] === 0x64 && octets[2] === 0xff && octets[3] === 0x9b;
-    if (isMapped || isTranslated) {
+    if (isMapped || isCompatible || isTranslated) {
       this.isDisguised = true;
       this.kind = kindOfV4(octets[12]! * 2 ** 24 + octets[13]! * 2 ** 16 + octets[14]! * 256 + octets[15]!);
     } else this.kind = kindOfV6();
@@ -86,7 +90,7 @@ export class HostReading {
 function kindOfV4(address: number): HostKind {
   const first = Math.floor(address / 2 ** 24);
   const second = Math.floor(address / 2 ** 16) % 256;
-  if (address === METADATA || address === ALIBABA_METADATA) return HostKind.Metadata;
+  if (address === METADATA || address === ALIBABA_METADATA || address === ORACLE_METADATA) return HostKind.Metadata;
   if (first === 127 || first === 0) return HostKind.Loopback;
   const isPrivate = first === 10 || (first === 172 && second >= 16 && second < 32) || (first === 192 && second === 168);
   if (isPrivate || (first === 169 && second === 254) || (first === 100 && second >= 64 && second < 128))
@@ -112,21 +116,25 @@ const NAMES: WordSet = new WordSet([
   [HostKind.Loopback, "localhost localhost.localdomain ip6-localhost"],
   [
     HostKind.Metadata,
-    "metadata.google.internal metadata.internal instance-data.ec2.internal metadata.azure.internal metadata instance-data",
+    "metadata.google.internal metadata.internal instance-data.ec2.internal metadata.azure.internal metadata instance-data rancher-metadata",
   ],
   [
     HostKind.Internal,
-    "internal intranet corp lan local localdomain cluster.local svc.cluster.local consul default.svc",
+    "internal intranet corp lan local localdomain cluster.local svc.cluster.local consul default.svc kubernetes.default kubernetes",
   ],
   [
     HostKind.Callback,
     "nip.io sslip.io xip.io localtest.me lvh.me vcap.me oastify.com burpcollaborator.net interact.sh",
   ],
-  [HostKind.Callback, "oast.fun oast.pro oast.live oast.site oast.online oast.me dnslog.cn ceye.io bxss.me rbndr.us"],
+  [
+    HostKind.Callback,
+    "oast.fun oast.pro oast.live oast.site oast.online oast.me dnslog.cn ceye.io bxss.me rbndr.us requestrepo.com",
+  ],
 ]);
 const MAX_V6 = 45;
 const octets: Uint8Array = new Uint8Array(16);
 const MAX_ADDRESS = 2 ** 32 - 1;
-/** 169.254.169.254 and 100.100.100.200 */
+/** 169.254.169.254, 100.100.100.200 and 192.0.0.192 */
 const METADATA = 0xa9fea9fe;
 const ALIBABA_METADATA = 0x646464c8;
+const ORACLE_METADATA = 0xc00000c0;

@@ -30,6 +30,8 @@ export function namesGadget(value: ValueReading, from: number): boolean {
 /** Whether the place says that a class is named there: !!javax.…, "@type":"com.…, a member called @type. */
 function isTyped(value: ValueReading, from: number): boolean {
   const { bytes } = value;
+  // A list that begins with a class is how some write an object of it.
+  if (from === 0 && value.nameLength === 0) return value.place === Place.Body;
   if (from === 0)
     return value.place === Place.Body && TYPE_NAMES.valueOf(value.name, value.lastNameFrom, value.nameLength) !== 0;
   if (bytes[from - 1] === Byte.Bang) return true;

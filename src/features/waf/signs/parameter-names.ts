@@ -1,4 +1,4 @@
-import type { ValueReading } from "../match/value-reading.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 
 /** Whether a value's name says that a file is asked for. */
@@ -8,12 +8,33 @@ export function isFileParameter(value: ValueReading): boolean {
 
 /** Whether a value's name says that a part of a page is included, which is the server's own business. */
 export function isIncludeParameter(value: ValueReading): boolean {
-  return isNamed(value, INCLUDE);
+  return isNamed(value, INCLUDE) || isFolderName(value) || isSuperglobal(value);
+}
+
+/** phpbb_root_path, template_dir: in a query the names of settings that end so are a program's own. */
+function isFolderName({ name, lastNameFrom, nameLength, place }: ValueReading): boolean {
+  if (place !== Place.Query) return false;
+  const isPath = nameLength - 4 > lastNameFrom && FOLDERS.valueOf(name, nameLength - 4, nameLength) !== 0;
+  return isPath || (nameLength - 3 > lastNameFrom && FOLDERS.valueOf(name, nameLength - 3, nameLength) !== 0);
+}
+
+/** _SERVER[DOCUMENT_ROOT], GLOBALS[x]: what a client sends in place of a variable of PHP. */
+function isSuperglobal({ name, nameLength }: ValueReading): boolean {
+  const open = name.indexOf(BRACKET);
+  return open > 0 && open < nameLength && SUPERGLOBALS.valueOf(name, 0, open) !== 0;
 }
 
 /** Whether a value's name says that the server is to fetch something. */
 export function isFetchParameter(value: ValueReading): boolean {
-  return isNamed(value, FETCH);
+  return isNamed(value, FETCH) || isUrlOf(value);
+}
+
+/** image_url, fileUrl, stockApi: what the server fetches to show or to keep it. */
+function isUrlOf({ name, lastNameFrom, nameLength }: ValueReading): boolean {
+  let to = nameLength - 3;
+  if (URL_SUFFIXES.valueOf(name, to, nameLength) === 0) return false;
+  if (name[to - 1] === LOW_LINE || name[to - 1] === DASH) to--;
+  return FETCHED.valueOf(name, lastNameFrom, to) !== 0;
 }
 
 /** Whether a value's name says that it is run. */
@@ -56,7 +77,22 @@ const FETCH: WordSet = new WordSet([
   ],
   [1, "get_url remote_url fetch_url proxy_url request request_url addr address ip port_url out view show navigation"],
 ]);
-const COMMAND: WordSet = new WordSet([[1, "cmd command exec execute shell system"]]);
+const FOLDERS: WordSet = new WordSet([[1, "path dir root"]]);
+const SUPERGLOBALS: WordSet = new WordSet([
+  [1, "globals _server _request _get _post _cookie _files _session _env _conf _config"],
+]);
+const URL_SUFFIXES: WordSet = new WordSet([[1, "url uri api src"]]);
+const FETCHED: WordSet = new WordSet([
+  [
+    1,
+    "image img file feed source src xml html pdf stock icon logo photo pic picture thumb thumbnail media video audio",
+  ],
+  [1, "css script fetch import download remote webhook hook proxy document doc avatar rss data background json"],
+]);
+const BRACKET = 0x5b;
+const LOW_LINE = 0x5f;
+const DASH = 0x2d;
+const COMMAND: WordSet = new WordSet([[1, "cmd command exec execute shell system cmdline c"]]);
 const REFERRAL: WordSet = new WordSet([
   [
     1,

@@ -13,10 +13,27 @@ export function findProtocolAbuse(value: ValueReading, listener: SignListener): 
     if (byte === Byte.Space) isFirst = false;
     if (byte === Byte.Nul) listener.found(Sign.NulByte, at);
     // Texts that people paste hold whole mails.
-    else if ((byte === Byte.Lf || byte === Byte.Cr) && place !== Place.Body && isField(bytes, at + 1, isFirst)) {
+    else if (
+      (byte === Byte.Lf || byte === Byte.Cr || isCutBreak(bytes, at)) &&
+      place !== Place.Body &&
+      isField(bytes, at + 1, isFirst)
+    ) {
       listener.found(Sign.HeaderInjection, at);
     }
   }
+}
+
+/** Letters, digits and the dash: what the names below are made of. */
+function isFieldByte(byte: number): boolean {
+  const isLetter = byte >= Byte.LowerA && byte <= Byte.LowerZ;
+  return isLetter || byte === Byte.Dash || (byte >= Byte.Zero && byte <= Byte.Nine);
+}
+
+/** Characters such as U+560A and U+010A, whose last byte is a line break to writers that keep no more of them. */
+function isCutBreak(bytes: Uint8Array, at: number): boolean {
+  const byte = bytes[at]!;
+  if (byte !== 0x8a && byte !== 0x8d) return false;
+  return bytes[at - 1] === 0xc4 || (bytes[at - 1] === 0x98 && bytes[at - 2] === 0xe5);
 }
 
 /**
@@ -27,8 +44,7 @@ function isField(bytes: Uint8Array, from: number, isFirst: boolean): boolean {
   let at = from;
   while (at < from + MAX_BLANKS && bytes[at]! <= Byte.Space && bytes[at] !== Byte.Nul) at++;
   const first = at;
-  while (at < first + MAX_NAME && ((bytes[at]! >= Byte.LowerA && bytes[at]! <= Byte.LowerZ) || bytes[at] === Byte.Dash))
-    at++;
+  while (at < first + MAX_NAME && isFieldByte(bytes[at]!)) at++;
   const word = FIELDS.valueOf(bytes, first, at);
   if (word === STATUS) return bytes[at] === Byte.Slash && bytes[at + 1] === ONE;
   if (word === METHOD) return bytes[at] === Byte.Space && bytes[at + 1] === Byte.Slash;
@@ -55,10 +71,11 @@ const METHOD = 3;
 const PROSE = 4;
 const FIELDS: WordSet = new WordSet([
   [FIELD, "set-cookie content-type content-length content-disposition content-encoding transfer-encoding"],
-  [PROSE, "location refresh link referer server host bcc cc to subject status expires connection vary"],
+  [PROSE, "location refresh link referer server host bcc cc to subject status expires connection vary origin proxy"],
   [FIELD, "access-control-allow-origin access-control-allow-credentials x-xss-protection cache-control"],
   [FIELD, "content-security-policy last-modified x-forwarded-for x-forwarded-host authorization cookie"],
-  [FIELD, "user-agent x-injected x-header strict-transport-security etag"],
+  [FIELD, "user-agent x-injected x-header strict-transport-security etag set-cookie2 p3p www-authenticate"],
+  [FIELD, "x-frame-options x-content-type-options x-real-ip x-original-url x-rewrite-url proxy-authorization"],
   [STATUS, "http"],
   [METHOD, "get post put delete head options"],
 ]);

@@ -2,6 +2,7 @@ import { Byte } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
+import { isCalledTwice, isComputedCall, isQuotedCall, isWrappedCall } from "./script-calls.ts";
 import { BEFORE_URL, DATA, DOCUMENTS, OPENERS, SCHEMES, SCRIPT, SECRETS, VOID, WORDS, Word } from "./script-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
@@ -62,7 +63,8 @@ export class ScriptContext {
       case Word.Sink:
       case Word.Evaluator:
       case Word.Box:
-        this.judgeCall(word, from, this.skipBlanks(to));
+        if (word === Word.Box && isWrappedCall(bytes, from, to)) this.report(Sign.ScriptSink, from);
+        else this.judgeCall(word, from, this.skipBlanks(to));
         break;
       case Word.Object:
       case Word.Frame:
@@ -72,7 +74,7 @@ export class ScriptContext {
         // x.constructor.constructor('…')()
         if (bytes[to] === Byte.OpenParen && bytes[from - 1] === Byte.Dot && this.isMaker(from - 1)) {
           this.report(Sign.TemplateScript, from);
-        }
+        } else if (isQuotedCall(bytes, from, to)) this.report(Sign.TemplateScript, from);
         break;
       case Word.Codes:
         if (bytes[to] === Byte.OpenParen && this.countNumbers(to + 1) >= MIN_CODES) this.report(Sign.ScriptSink, from);
@@ -109,8 +111,18 @@ export class ScriptContext {
       (next === Byte.OpenParen || next === Byte.Dot);
     // alert(1) and no more: nobody else asks for that.
     const isProbe =
-      word === Word.Box && from === 0 && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
+      word === Word.Box && this.isFirst(from) && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
+    const isTwice = word === Word.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
+    if (isTwice) this.report(Sign.ScriptSink, from);
     if (isStolen || isDecoded || isProbe) this.report(Sign.ScriptSink, from);
+  }
+
+  /** Whether nothing stands before the word at `from`, but for the window: top.alert(1). */
+  private isFirst(from: number): boolean {
+    if (from === 0) return true;
+    if (this.bytes[from - 1] !== Byte.Dot) return false;
+    const word = WORDS.valueOf(this.bytes, 0, from - 1);
+    return word === Word.Frame || word === Word.Object;
   }
 
   /** document.cookie, location=…, window['…']: where a program just began, or glued to a string. */
@@ -119,6 +131,7 @@ export class ScriptContext {
     const next = bytes[to]!;
     const isUsed = next === Byte.LeftBracket || (word === Word.Object && (next === Byte.Dot || next === Byte.Equals));
     if (!isUsed) return;
+    if (from === 0 && isComputedCall(bytes, to)) this.report(Sign.ScriptSink, from);
     if (this.isBehindBreak(from)) this.report(Sign.ScriptBreakout, from);
     else if (next === Byte.Dot && bytes[from - 1] === Byte.Plus && this.isSecret(to + 1))
       this.report(Sign.ScriptSink, from);
@@ -139,7 +152,14 @@ export class ScriptContext {
     const equals = this.skipBlanks(to);
     if (!isAttribute || bytes[equals] !== Byte.Equals) return;
     if (this.attributeBreakAt >= 0 || (from > 0 && this.breakAt === from - 1)) this.report(Sign.EventHandler, from);
-    else if (this.hasCall(equals + 1)) this.report(Sign.EventHandler, from);
+    else if (this.hasCall(equals + 1) || this.isCallback(equals + 1)) this.report(Sign.EventHandler, from);
+  }
+
+  /** onerror=alert;throw 1 */
+  private isCallback(from: number): boolean {
+    let to = from;
+    while (isWordByte(this.bytes[to]!)) to++;
+    return this.bytes[to] === Byte.Semicolon && WORDS.valueOf(this.bytes, from, to) === Word.Box;
   }
 
   /** Whether a call of one of the sinks begins within the next bytes. */

@@ -13,10 +13,18 @@ export function isScriptUrl(bytes: Uint8Array, from: number, to: number): boolea
     at = byte === Byte.Ampersand ? referenceEnd : at + 1;
     if (value > Byte.Space) folded[length++] = value | (value >= 0x41 && value <= 0x5a ? 0x20 : 0);
   }
-  if (startsWith(DATA, 0, length)) return DOCUMENTS.some((type) => startsWith(type, DATA.length, length));
+  if (startsWith(DATA, 0, length))
+    return DOCUMENTS.some((type) => startsWith(type, DATA.length, length)) || isDrawing(length);
   const scheme = SCHEMES.find((one) => startsWith(one, 0, length));
   if (scheme === undefined) return hasRefresh(length);
   return !HARMLESS.some((one) => length === scheme.length + one.length && startsWith(one, scheme.length, length));
+}
+
+/** data:image/svg+xml,… with a script in it. */
+function isDrawing(length: number): boolean {
+  if (!startsWith(SVG, DATA.length, length)) return false;
+  for (let at = DATA.length + SVG.length; at < length; at++) if (startsWith(SCRIPT, at, length)) return true;
+  return false;
 }
 
 /** 0;url=javascript:… as in the content of a meta element. */
@@ -68,6 +76,8 @@ const SCHEMES: readonly Uint8Array[] = ["javascript:", "vbscript:", "livescript:
 const DATA: Uint8Array = latin1("data:");
 const DOCUMENTS: readonly Uint8Array[] = ["text/html", "application/xhtml", "text/xml", "text/javascript"].map(latin1);
 const HARMLESS: readonly Uint8Array[] = ["", ";", "void(0)", "void(0);", "void0"].map(latin1);
+const SVG: Uint8Array = latin1("image/svg+xml");
+const SCRIPT: Uint8Array = latin1("<script");
 const URL_IS: Uint8Array = latin1("url=");
 const REFERENCES: readonly (readonly [Uint8Array, number])[] = [
   [latin1("colon"), 0x3a],
@@ -77,5 +87,5 @@ const REFERENCES: readonly (readonly [Uint8Array, number])[] = [
   [latin1("amp"), 0x26],
 ];
 /** The value as a browser reads it, as far as a scheme can reach. */
-const folded: Uint8Array = new Uint8Array(64);
+const folded: Uint8Array = new Uint8Array(256);
 let referenceEnd = 0;

@@ -2,6 +2,7 @@ import { Byte, latin1 } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { CODE_WORDS, CodeWord } from "./code-words.ts";
+import { isAssignment, isInterpolation, isStaticReference } from "./expression-openers.ts";
 import { findPackedObjects, namesGadget } from "./packed-objects.ts";
 import type { SignListener } from "./sign-listener.ts";
 
@@ -62,6 +63,7 @@ export class ServerCode {
         if (this.isAt(at, VELOCITY_SET)) this.isExpression = true;
         if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
+          if (isAssignment(bytes, at + 2) || isInterpolation(bytes, at + 2)) this.report(Sign.JavaCode, at);
           if (bytes[at] === Byte.Dollar && this.isPhpExpression(at)) this.report(Sign.PhpCode, at);
         }
         break;
@@ -69,8 +71,12 @@ export class ServerCode {
         if (next === Byte.OpenBrace || next === Byte.Percent) this.openExpression(at + 2);
         else if (this.isAt(at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(Sign.PhpCode, at);
         break;
+      case Byte.Backtick:
+        if (this.isPhp && next === Byte.Dollar && bytes[at + 2] === Byte.Underscore) this.report(Sign.PhpCode, at);
+        break;
       case Byte.Bang:
         if (next === Byte.Bang && this.isAt(at + 2, PYTHON_OBJECT)) this.report(Sign.SerializedObject, at);
+        else if (this.isAt(at + 1, RUBY_OBJECT)) this.report(Sign.SerializedObject, at);
         break;
     }
   }
@@ -143,7 +149,11 @@ export class ServerCode {
       case CodeWord.Template:
         return this.reportIf(isIn, Sign.ScriptCode, from);
       case CodeWord.System:
-        return this.reportIf(isCall && (isIn || this.isChained(from)), Sign.ScriptCode, from);
+        return this.reportIf(
+          isCall && (isIn || this.isChained(from) || this.isPhpCall(from, next + 1)),
+          Sign.ScriptCode,
+          from,
+        );
       case CodeWord.Require:
         return this.reportIf(isCall && (this.isModule(next + 1) || this.isUsed(from)), Sign.ScriptCode, from);
       case CodeWord.Main:
@@ -212,7 +222,8 @@ export class ServerCode {
     const { bytes } = this;
     let at = Math.max(from - 1, 0);
     while (at > 0 && (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot)) at--;
-    return at === 0 && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
+    const isNew = at === NEW.length - 1 && this.isAt(0, NEW);
+    return (at === 0 || isNew) && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
   }
 
   /** require('fs').readFileSync('x'), and nothing else. */
@@ -251,7 +262,7 @@ export class ServerCode {
     const before = bytes[from - 1];
     return before === Byte.OpenParen
       ? bytes[from - 2] === LOWER_T && !isWordByte(bytes[from - 3] ?? 0)
-      : before === Byte.At && this.isExpression;
+      : before === Byte.At && (this.isExpression || isStaticReference(bytes, from));
   }
 
   private isModule(at: number): boolean {
@@ -270,6 +281,7 @@ export class ServerCode {
     const { bytes } = this;
     const value = this.value!;
     const isProto = bytes[from] === Byte.Underscore;
+    if (value.isName && from === 0 && !isProto) return isConstructor(value);
     if (value.isName) return isProto || bytes[from - 1] === Byte.LeftBracket || bytes[from - 1] === Byte.Dot;
     return isProto && isQuote(bytes[from - 1]!) && isQuote(bytes[to]!) && bytes[this.skipBlanks(to + 1)] === Byte.Colon;
   }
@@ -293,6 +305,12 @@ export class ServerCode {
   }
 }
 
+/** Whether a member stands in one that is called constructor. */
+function isConstructor({ name, nameLength }: ValueReading): boolean {
+  const from = nameLength - CONSTRUCTOR.length;
+  return from >= 0 && CONSTRUCTOR.every((byte, i) => name[from + i] === byte);
+}
+
 function isQuote(byte: number): boolean {
   return byte === Byte.Quote || byte === Byte.Apostrophe;
 }
@@ -311,8 +329,11 @@ function isWordByte(byte: number): boolean {
 
 /** <#…, #set(…: how programs of template engines begin. */
 const VELOCITY_SET: Uint8Array = latin1("#set(");
+const CONSTRUCTOR: Uint8Array = latin1("constructor");
 const SMARTY_PHP: Uint8Array = latin1("php}");
-const PYTHON_OBJECT: Uint8Array = latin1("python/object");
+const PYTHON_OBJECT: Uint8Array = latin1("python/");
+const RUBY_OBJECT: Uint8Array = latin1("ruby/");
+const NEW: Uint8Array = latin1("new ");
 /** What a call is glued to: ( ; @ { | & - ! ` + , */
 const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];
 /** What a value that is one call ends in: ) ; # / } and quotes. */

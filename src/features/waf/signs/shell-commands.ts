@@ -3,6 +3,7 @@ import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isCommandParameter } from "./parameter-names.ts";
+import { endsEntity, isCmdlet, isLastNumber, isProcessOption } from "./shell-text.ts";
 import { COMMANDS, Command, SERVICE_VERBS } from "./shell-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
@@ -68,7 +69,7 @@ export class ShellCommands {
 
   private judgeSeparator(at: number): void {
     const { bytes } = this;
-    if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && this.isEntity(at))) return;
+    if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && endsEntity(bytes, at))) return;
     const command = this.readCommand(at + 1);
     if (command === 0 || command === Command.Manual) return;
     const isBroken = this.isInjected(at);
@@ -85,14 +86,6 @@ export class ShellCommands {
     let before = at - 1;
     while (before >= 0 && isBlank(bytes[before]!)) before--;
     return before >= 0 && GREETING_ENDS.includes(bytes[before]!);
-  }
-
-  /** Whether a semicolon ends a character reference: &quot; &#39; */
-  private isEntity(end: number): boolean {
-    const { bytes } = this;
-    let at = end - 1;
-    while (at > end - MAX_ENTITY && (isNameByte(bytes[at]!) || bytes[at] === Byte.Hash)) at--;
-    return at < end - 1 && bytes[at] === Byte.Ampersand;
   }
 
   /** Whether <( or >( stands at `at` as shells have it, and no type of a program: a blank or nothing before it. */
@@ -159,7 +152,7 @@ export class ShellCommands {
       if (isNameByte(byte)) word[length++] = byte;
       else if (byte === Byte.Slash && isPath) length = 0;
       else if (byte === Byte.Dollar && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
-      else if (byte !== Byte.Backslash && !isQuote(byte)) break;
+      else if (byte !== Byte.Backslash && byte !== CARET && !isQuote(byte)) break;
     }
     this.wordTo = at;
     // A closing quote is not the command's.
@@ -176,15 +169,20 @@ export class ShellCommands {
     while (isBlank(bytes[at]!)) at++;
     const first = bytes[at]!;
     const next = bytes[at + 1]!;
-    if (first === Byte.Dash) return next > Byte.Space && next !== Byte.Dash;
+    if (first === Byte.Dash)
+      return next > Byte.Space && (next !== Byte.Dash || (isBroken && bytes[at + 2]! > Byte.Space));
     if (first === Byte.Slash && next === Byte.Space) return bytes[at + 2] === Byte.Dash;
     if (first === Byte.Slash || first === TILDE || first === Byte.Backslash) return next > Byte.Space;
     if (first === Byte.Greater) return this.isTarget(at + 1);
     if (first === Byte.Dollar) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
-    if (isBroken && (first === Byte.Star || isQuote(first) || isDigit(first))) return true;
+    if (isBroken && (first === Byte.Star || isQuote(first))) return true;
+    if (isBroken && isDigit(first) && command !== Command.Short && isLastNumber(bytes, at)) return true;
     if (command === Command.Service) return this.isVerb(at);
-    if (command === Command.Runner && this.isCommand(at)) return true;
+    if ((command === Command.Runner || (isBroken && command === Command.Shell)) && this.isCommand(at)) return true;
+    if (isBroken && command === Command.Query && !this.isText) return true;
+    if (isBroken && command === Command.Short && isProcessOption(bytes, at)) return true;
+    if (command === Command.Shell && word[0] === LOWER_P && isCmdlet(bytes, at)) return true;
     if ((command === Command.Tool || command === Command.Echo) && this.hasPath(at)) return true;
     return this.isFileName(at) || (isBroken && command === Command.Echo);
   }
@@ -292,10 +290,18 @@ export class ShellCommands {
       while (end < at && isNameByte(bytes[end]!)) end++;
       const isGlued = start > 0 && (bytes[start - 1] === Byte.Dot || bytes[start - 1] === Byte.Slash);
       const command = isGlued ? 0 : COMMANDS.valueOf(bytes, start, end);
-      if (command !== 0 && bytes[end] === Byte.Space) return true;
+      if (command !== 0 && bytes[end] === Byte.Space) return !this.isBehindData(start);
       start = end;
     }
     return false;
+  }
+
+  /** Whether the command at `from` is itself one that an attack runs behind data: 1;cd /tmp;wget … */
+  private isBehindData(from: number): boolean {
+    let at = from - 1;
+    while (at >= 0 && isBlank(this.bytes[at]!)) at--;
+    const isSeparator = this.bytes[at] === Byte.Semicolon || this.bytes[at] === Byte.Ampersand;
+    return at >= 0 && isSeparator && this.isInjected(at);
   }
 
   private report(sign: Sign, at: number): void {
@@ -330,8 +336,10 @@ const MAX_NAME = 32;
 /** A longer value that begins with a bar is a table. */
 const MAX_TABLE_BYTES = 32;
 const MAX_CLOSERS = 4;
-const MAX_ENTITY = 10;
 const TILDE = 0x7e;
+/** The backslash of the shell of Windows. */
+const CARET = 0x5e;
+const LOWER_P = 0x70;
 /** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
 const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];
 /** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */

@@ -61,6 +61,8 @@ function isIdiom(idiom: Idiom, bytes: Uint8Array, from: number, to: number): boo
     case Idiom.Connection:
       return option !== 0 && hasProgram(bytes, next);
     case Idiom.Cmd: {
+      // =cmd|' /C calc'!A0: a spreadsheet runs it.
+      if (bytes[to] === Byte.Bar && bytes[to + 1] === Byte.Apostrophe) return true;
       const slash = bytes[to] === Byte.Dot ? skipBlanks(bytes, to + 4) : next;
       const letter = bytes[slash + 1];
       return (
@@ -112,13 +114,14 @@ function isWildcardProgram(bytes: Uint8Array, slash: number): boolean {
   let marks = 0;
   let at = slash + 1;
   for (; at < slash + MAX_FOLDER && (isWordByte(bytes[at]!) || isWildcard(bytes[at]!)); at++) {
-    if (isWildcard(bytes[at]!) && at > slash + 1 && isWordByte(bytes[at + 1]!)) marks++;
+    const isInside = isWordByte(bytes[at + 1]!) || isWildcard(bytes[at + 1]!);
+    if (isWildcard(bytes[at]!) && at > slash + 1 && isInside) marks++;
   }
   return marks > 0 && bytes[at]! <= Byte.Space;
 }
 
 function isWildcard(byte: number): boolean {
-  return byte === Byte.Question || byte === Byte.Star;
+  return byte === Byte.Question || byte === Byte.Star || byte === Byte.LeftBracket || byte === Byte.RightBracket;
 }
 
 /** bash -i >& …, bash -i 2>&1: what makes an interactive shell an attacker's. */

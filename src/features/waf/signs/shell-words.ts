@@ -30,11 +30,11 @@ const GROUPS: readonly (readonly [Command, string])[] = [
   [Command.Argument, "du df file wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet nc"],
   [Command.Argument, "ncat netcat socat nmap python python2 python3 perl ruby php node lua gcc fetch"],
   [Command.Argument, "touch ln mknod mkfifo dd tar zip unzip gzip base64 openssl kill pkill killall sleep"],
-  [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab at tee reboot"],
+  [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab tee reboot"],
   [Command.Argument, "halt poweroff mount umount iptables type copy del certutil bitsadmin rundll32 regsvr32"],
   [Command.Argument, "mshta cscript wscript taskkill schtasks vssadmin attrib findstr timeout set who w last top"],
   [Command.Argument, "history alias service systemctl"],
-  [Command.Service, "net netsh reg sc wmic"],
+  [Command.Service, "net netsh reg sc wmic ip"],
   [Command.Tool, "grep egrep awk sed rm cp mv chmod chown"],
   [Command.Runner, "nohup xargs busybox"],
   [Command.Echo, "echo printf"],
@@ -56,6 +56,6 @@ export const COMMANDS: WordSet = new WordSet(GROUPS);
 export const SERVICE_VERBS: WordSet = new WordSet([
   [
     1,
-    "user users localgroup group share view use accounts session query add delete firewall advfirewall interface wlan start stop config process os service",
+    "user users localgroup group share view use accounts session query add delete firewall advfirewall interface wlan start stop config process os service addr neigh",
   ],
 ]);

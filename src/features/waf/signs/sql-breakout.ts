@@ -4,7 +4,7 @@ import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
 import { isSign, Operand, SqlOperands } from "./sql-operands.ts";
 import { isUnion } from "./sql-select.ts";
-import { isStatement } from "./sql-statement.ts";
+import { isScriptStatement, isStatement } from "./sql-statement.ts";
 import { isDigit, SqlTokens } from "./sql-tokens.ts";
 import { Sql } from "./sql-words.ts";
 
@@ -32,6 +32,8 @@ export class SqlBreakout {
   private readonly operands: SqlOperands = new SqlOperands(this.tokens);
   private listener: SignListener | null = null;
   private anchor: Anchor = Anchor.Number;
+  /** Whether the quote before the tokens is the first of its kind. */
+  private isFirst = false;
 
   /** Tries the start of a value, and behind every quote in it. */
   analyse(value: ValueReading, listener: SignListener): void {
@@ -65,7 +67,9 @@ export class SqlBreakout {
   private tryQuotes(value: ValueReading, quote: number): void {
     const { bytes, length } = value;
     let isOdd = false;
-    for (let at = bytes.indexOf(quote); at >= 0 && at < length; at = bytes.indexOf(quote, at + 1)) {
+    const first = bytes.indexOf(quote);
+    for (let at = first; at >= 0 && at < length; at = bytes.indexOf(quote, at + 1)) {
+      this.isFirst = at === first;
       isOdd = !isOdd;
       this.tokens.begin(bytes, at + 1, length);
       // A quote behind a blank or a bracket begins a text of the value's own.
@@ -93,7 +97,8 @@ export class SqlBreakout {
         else if (this.isQueryBehind(at)) this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Arithmetic:
-        if (this.isCallBehind(at) || this.isSum(at) || this.isCutSum(at)) this.found(Sign.SqlConcatenation, at);
+        if (this.isCallBehind(at) || this.isSum(at) || this.isCutSum(at) || this.isGluedSum(at))
+          this.found(Sign.SqlConcatenation, at);
         break;
       case Sql.Union:
         if (isUnion(tokens, at, this.anchor !== Anchor.Word)) this.found(Sign.SqlUnion, at);
@@ -101,6 +106,8 @@ export class SqlBreakout {
       case Sql.Semicolon:
         if (this.anchor !== Anchor.EvenQuote && isStatement(tokens, at + 1)) this.found(Sign.SqlStatement, at);
         else if (this.isCutOff(at + 1)) this.found(Sign.SqlComment, at);
+        else if (this.anchor === Anchor.OddQuote && isScriptStatement(tokens, at + 1))
+          this.found(Sign.MongoOperator, at);
         break;
       case Sql.Comment:
         if (this.isCutOff(at)) this.found(Sign.SqlComment, at);
@@ -162,6 +169,14 @@ export class SqlBreakout {
     return isSum && tokens.from(at) <= 1 && this.isCutOff(at + 2);
   }
 
+  /** '-0-': a number between the halves of the application's own text. */
+  private isGluedSum(at: number): boolean {
+    const { tokens } = this;
+    const isSum = this.anchor === Anchor.OddQuote && tokens.from(at) === 1 && tokens.kind(at + 1) === Sql.Number;
+    if (!isSum || tokens.kind(at + 2) !== Sql.Arithmetic || tokens.kind(at + 3) !== Sql.OpenText) return false;
+    return tokens.to(at + 3) - tokens.from(at + 3) === 1;
+  }
+
   /** Whether a literal has been left: by a quote, or a number is, as the comparison at `next` shows. */
   private isLeft(next: number): boolean {
     const { tokens } = this;
@@ -212,6 +227,9 @@ export class SqlBreakout {
     const next = this.operands.skip(at + 1);
     if (this.operands.last === Operand.None || this.operands.last === Operand.Name) return false;
     const kind = tokens.kind(next);
+    // A' = 30 and B' = 60 is geometry.
+    const isPrime = kind === Sql.Logic && !this.isWordAt(at) && this.byteAt(tokens.from(at) - 1) === Byte.Space;
+    if (isPrime && tokens.kind(at + 1) === Sql.Number) return this.isCondition(next + 1);
     if (kind === Sql.Comment || kind === Sql.Logic) return true;
     const last = tokens.kind(next - 1);
     if (kind !== Sql.End || last !== Sql.OpenText) return kind === Sql.End && last === Sql.Text;
@@ -244,7 +262,9 @@ export class SqlBreakout {
     const behind = tokens.to(comment);
     if (first !== Byte.Dash) return this.isBlankFrom(behind, 1);
     const next = this.byteAt(behind);
-    if (this.isMeasure(at) && !this.isBlankFrom(behind, 1)) return false;
+    // He said "ten" or so" -- fine: a dash in prose.
+    const isDash = !this.isFirst && this.byteAt(tokens.from(at) - 1) === Byte.Space;
+    if ((isDash || this.isMeasure(at)) && !this.isBlankFrom(behind, 1)) return false;
     return (
       (next === 0 || next === Byte.Space || next === Byte.Dash || next === Byte.Plus) &&
       this.isBlankFrom(behind, MAX_TAIL)

@@ -45,6 +45,13 @@ export class SqlPhrases {
         if (isSelectOfTable(this.tokens, 1)) this.report(Sign.SqlSelect, from);
         if (isConstantCase(this.tokens, 1)) this.report(Sign.SqlComparison, from);
         break;
+      case Phrase.Case:
+        this.tokens.begin(this.bytes, from, this.length);
+        if (isConstantCase(this.tokens, 0)) this.report(Sign.SqlComparison, from);
+        break;
+      case Phrase.If:
+        if (from === 0 && this.isConstantIf(to)) this.report(Sign.SqlComparison, from);
+        break;
       case Phrase.Catalog:
         if (this.bytes[to] === Byte.Dot || this.isBehind(from, Sql.From) || this.isBehind(from, Sql.Into)) {
           this.report(Sign.SqlCatalog, from);
@@ -56,6 +63,14 @@ export class SqlPhrases {
       default:
         if (this.isAttackCall(phrase, from, to)) this.report(Sign.SqlFunction, from);
     }
+  }
+
+  /** if(1=1,id,price): a choice by literals, where a column is due. */
+  private isConstantIf(open: number): boolean {
+    this.tokens.begin(this.bytes, open, this.length);
+    const { tokens } = this;
+    if (tokens.kind(0) !== Sql.Open || tokens.kind(1) !== Sql.Number || tokens.kind(2) !== Sql.Compare) return false;
+    return tokens.kind(3) === Sql.Number && tokens.kind(4) === Sql.Comma;
   }
 
   private isAttackCall(phrase: Phrase, from: number, to: number): boolean {
@@ -201,6 +216,8 @@ export class SqlPhrases {
 const enum Phrase {
   Union = 1,
   Select,
+  Case,
+  If,
   Catalog,
   Builder,
   Call,
@@ -238,6 +255,8 @@ export const SQL_NAMES: string = [
 const PHRASES: WordSet = new WordSet([
   [Phrase.Union, "union"],
   [Phrase.Select, "select"],
+  [Phrase.Case, "case"],
+  [Phrase.If, "if iif"],
   [Phrase.Catalog, "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects"],
   [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
   [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],

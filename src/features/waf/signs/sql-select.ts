@@ -1,3 +1,5 @@
+import { Byte } from "../../../core/ascii.ts";
+import { WordSet } from "../match/word-set.ts";
 import type { SqlTokens } from "./sql-tokens.ts";
 import { Sql } from "./sql-words.ts";
 
@@ -71,8 +73,24 @@ function behindOpen(tokens: SqlTokens, at: number): number {
 export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boolean {
   let next = at + 1;
   while (tokens.kind(next) === Sql.Quantity || tokens.kind(next) === Sql.Open) next++;
+  if (isAnchored && tokens.kind(next) === Sql.Comment) return isSelectInNextLine(tokens, tokens.to(next));
+  if (isAnchored && tokens.kind(next + 1) === Sql.Open && isRowList(tokens, next)) return true;
   if (tokens.kind(next) !== Sql.Select) return false;
   return isAnchored ? tokens.kind(next + 1) !== Sql.End : isSelectList(tokens, next + 1);
+}
+
+/** UNION -- ⟨line break⟩ SELECT: a comment where a blank would do. */
+function isSelectInNextLine(tokens: SqlTokens, from: number): boolean {
+  const { source } = tokens;
+  let at = from;
+  while (at < from + MAX_COMMENT && source[at] !== Byte.Lf && source[at] !== Byte.Nul) at++;
+  while (source[at] !== Byte.Nul && source[at]! <= Byte.Space) at++;
+  return SELECT.valueOf(source, at, at + 6) !== 0;
+}
+
+/** UNION VALUES(1,2) */
+function isRowList(tokens: SqlTokens, at: number): boolean {
+  return SELECT.valueOf(tokens.source, tokens.from(at), tokens.to(at)) !== 0;
 }
 
 function isNameInList(tokens: SqlTokens, at: number): boolean {
@@ -111,3 +129,6 @@ function isTable(tokens: SqlTokens, at: number): boolean {
 function isEnd(kind: Sql): boolean {
   return kind === Sql.End || kind === Sql.Comment || kind === Sql.OpenText;
 }
+
+const SELECT: WordSet = new WordSet([[1, "select values"]]);
+const MAX_COMMENT = 64;

@@ -33,6 +33,18 @@ export function isStatement(tokens: SqlTokens, at: number): boolean {
   }
 }
 
+/** Whether "return true" or "while(1)" stands at token `at`: a program for a document database. */
+export function isScriptStatement(tokens: SqlTokens, at: number): boolean {
+  const word = SCRIPT_WORDS.valueOf(tokens.source, tokens.from(at), tokens.to(at));
+  if (tokens.kind(at) === Sql.End || word === 0) return false;
+  const isOpen = tokens.kind(at + 1) === Sql.Open;
+  if (word === LOOP && !isOpen) return false;
+  const value = tokens.kind(isOpen ? at + 2 : at + 1);
+  if (value !== Sql.Constant && value !== Sql.Number) return false;
+  const next = tokens.kind(isOpen ? at + 3 : at + 2);
+  return isOver(next) || next === Sql.Close || next === Sql.Other || next === Sql.Arithmetic;
+}
+
 /** What must stand behind the word that begins a statement. */
 const enum Form {
   Object = 1,
@@ -80,6 +92,11 @@ const STATEMENTS: WordSet = new WordSet([
 ]);
 const OBJECTS: WordSet = new WordSet([
   [1, "table database schema view user users index procedure function trigger login role sequence temporary temp or"],
+]);
+const LOOP = 2;
+const SCRIPT_WORDS: WordSet = new WordSet([
+  [1, "return"],
+  [LOOP, "while"],
 ]);
 const DOT = 0x2e;
 const LOW = 0x5f;

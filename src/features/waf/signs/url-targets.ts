@@ -57,16 +57,33 @@ export class UrlTargets {
     const isSlashes = bytes[slashes] === Byte.Slash && bytes[slashes + 1] === Byte.Slash;
     if (!isSlashes && !isBackslashes) {
       if (scheme === Scheme.Nested) this.judgeNested(at + 1, from);
+      else if (scheme === Scheme.Web) this.judgeSloppy(value, at + 1, from);
       return;
     }
     if (isBackslashes && !hasScheme) return this.judgeShare(from + 2, value);
-    this.readHost(slashes + 2);
+    const extra = this.behindSlashes(slashes + 2);
+    this.readHost(extra);
     if ((scheme === Scheme.Odd || scheme === Scheme.Nested) && bytes[slashes + 2]! > Byte.Space) {
       this.report(Sign.OddScheme, from);
     }
     if (hasScheme && scheme === 0) return;
     this.judgeHost(value, from);
     if (scheme === Scheme.Web || !hasScheme || scheme === Scheme.File) this.judgeInclusion(value, from, scheme);
+  }
+
+  /** http:127.0.0.1, http:/\\127.0.0.1: what lenient clients mend. */
+  private judgeSloppy(value: ValueReading, from: number, start: number): void {
+    const hostFrom = this.behindSlashes(from);
+    this.readHost(hostFrom);
+    if (isFetchParameter(value)) this.judgeHost(value, start);
+    if (hostFrom > from) this.judgeInclusion(value, start, Scheme.Web);
+  }
+
+  /** Passes over slashes and backslashes, as lenient clients do. */
+  private behindSlashes(from: number): number {
+    let at = from;
+    while (this.bytes[at] === Byte.Slash || this.bytes[at] === Byte.Backslash) at++;
+    return at;
   }
 
   /** jar:http://…, url:file:///… */
@@ -91,14 +108,13 @@ export class UrlTargets {
   private judgeInclusion(value: ValueReading, at: number, scheme: number): void {
     const { bytes } = this;
     let end = this.pathFrom;
-    while (end < this.length && bytes[end]! > Byte.Space && bytes[end] !== Byte.Question && bytes[end] !== Byte.Hash)
-      end++;
+    while (end < this.length && bytes[end]! > Byte.Space && !URL_ENDS.includes(bytes[end]!)) end++;
     const extension = EXTENSIONS.valueOf(bytes, behindDot(bytes, this.pathFrom, end), end);
     const isProgram = extension !== 0 && extension !== NATIVE;
     const isCut = (bytes[end] === Byte.Question || bytes[end] === Byte.Hash) && this.isCutBehind(end);
     const isNul = bytes[end] === Byte.Nul && end < this.length;
     if (extension !== 0 && this.host.kind === HostKind.Address) this.report(Sign.IncludedScript, at);
-    if ((isProgram && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
+    if (((isProgram || isIncludeParameter(value)) && isCut) || isNul) this.report(Sign.TruncatedUrl, at);
     const isForeign = extension === FOREIGN || scheme === Scheme.File;
     if (isProgram && isIncludeParameter(value)) this.report(Sign.IncludedUrl, at);
     else if (isProgram && isFileParameter(value) && (scheme === 0 || this.isPlanted(end)))
@@ -147,11 +163,20 @@ export class UrlTargets {
     }
     this.pathFrom = to;
     this.hostFrom = hostFrom;
+    this.readHostPart(hostFrom, to);
+    // http://a.test#@127.0.0.1: to some what stands behind the sign is the host.
+    const isDouble = this.host.kind === HostKind.Other && to < this.length && bytes[to + 1] === Byte.At;
+    if (isDouble && bytes[to]! > Byte.Space && bytes[to] !== Byte.Slash) this.readHost(to + 2);
+  }
+
+  private readHostPart(hostFrom: number, to: number): void {
+    const { bytes } = this;
     let end = to;
     const isLiteral = bytes[hostFrom] === Byte.LeftBracket;
     for (let at = to - 1; at > hostFrom && !isLiteral; at--) if (bytes[at] === Byte.Colon) end = at;
     this.hostTo = end;
     this.host.read(bytes, this.hostFrom, this.hostTo);
+    if (this.host.kind === HostKind.Other && isLookalike(bytes, hostFrom, end)) this.host.isDisguised = true;
   }
 
   private report(sign: Sign, at: number): void {
@@ -163,8 +188,21 @@ const enum Scheme {
   Web = 1,
   File,
   Odd,
+  /** One of a service that some clients do speak to. */
+  Service,
   /** One that wraps another URL. */
   Nested,
+}
+
+/** Whether digits in circles, wide letters or dots stand in a host: clients make an address of them. */
+function isLookalike(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at + 2 < to; at++) {
+    const next = bytes[at + 1]!;
+    if (bytes[at] === 0xe2 && next >= 0x91 && next <= 0x93) return true;
+    if (bytes[at] === 0xef && (next === 0xbc || next === 0xbd)) return true;
+    if (bytes[at] === 0xe3 && next === 0x80 && bytes[at + 2] === 0x82) return true;
+  }
+  return false;
 }
 
 function isSchemeByte(byte: number): boolean {
@@ -192,7 +230,8 @@ function behindDot(bytes: Uint8Array, from: number, to: number): number {
 const SCHEMES: WordSet = new WordSet([
   [Scheme.Web, "http https ws wss"],
   [Scheme.File, "ftp ftps"],
-  [Scheme.Odd, "gopher dict ldap ldaps tftp sftp netdoc"],
+  [Scheme.Odd, "gopher dict ldap ldaps ldapi tftp sftp netdoc rmi imap imaps pop3 pop3s smtp smtps telnet smb"],
+  [Scheme.Service, "rtsp ssh redis rediss mysql postgres postgresql mongodb memcached amqp"],
   [Scheme.Nested, "jar url"],
 ]);
 /** What no site's own pages end in. */
@@ -201,8 +240,10 @@ const FOREIGN = 2;
 const NATIVE = 3;
 const EXTENSIONS: WordSet = new WordSet([
   [1, "php php5 php7 asp aspx jsp jspx cgi cfm"],
-  [FOREIGN, "txt inc phtml php3 php4"],
+  [FOREIGN, "txt inc phtml php3 php4 tpl"],
   [NATIVE, "sh pl py"],
 ]);
 const PLANTED: WordSet = new WordSet([[1, "shell webshell c99 r57 b374k wso backdoor cmd c100 r00t"]]);
+/** ? # & */
+const URL_ENDS: readonly number[] = [0x3f, 0x23, 0x26];
 const MAX_AUTHORITY = 256;
