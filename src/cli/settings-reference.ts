@@ -15,8 +15,7 @@ server:
   write_timeout: 30s              # longest time a client may take nothing of its answer
   idle_timeout: 120s              # how long an unused connection stays open
   shutdown_timeout: 30s           # what is in flight may take this long after SIGTERM
-  max_header_bytes: 64KiB         # all header lines together: 431
-  max_header_line: 8KiB
+  max_header_bytes: 64KiB         # all header lines together, 8 KiB a line: 431
   max_body_bytes: 4MiB            # 413 beyond; 0 is no limit
   max_unsent_bytes: 128MiB        # memory for peers that read slowly; beyond it the slowest are cut
   inbound_chunked_mode: normalize # passthrough: checked as it streams; reject: 501

@@ -52,7 +52,6 @@ function listServer(server: ServerConfig): object {
     idle_timeout: formatDuration(server.idleTimeoutMs),
     shutdown_timeout: formatDuration(server.shutdownTimeoutMs),
     max_header_bytes: formatSize(server.maxHeaderBytes),
-    max_header_line: formatSize(server.maxHeaderLineBytes),
     max_body_bytes: formatSize(server.maxBodyBytes),
     max_unsent_bytes: formatSize(server.maxUnsentBytes),
     inbound_chunked_mode: server.inboundChunkedMode,

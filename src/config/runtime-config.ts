@@ -51,8 +51,6 @@ export interface ServerConfig {
   readonly shutdownTimeoutMs: number;
   /** All header lines of a request together; more is 431. */
   readonly maxHeaderBytes: number;
-  /** One header line; more is 431. */
-  readonly maxHeaderLineBytes: number;
   /** Request body limit; 0 means unconstrained. Each route carries its own effective value. */
   readonly maxBodyBytes: number;
   /** Memory that may wait for peers that do not read, all workers together; the connections that stand still are cut. */

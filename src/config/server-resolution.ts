@@ -32,7 +32,6 @@ export function resolveServer(
   knownWafRules: readonly string[],
 ): ServerConfig {
   const tls = resolveTls(values.tls, values.acme.enabled, log, files);
-  checkHeaderLimits(values, log);
   return {
     host: resolveHost(values.host, ["server", "host"], log),
     port: values.port,
@@ -43,7 +42,6 @@ export function resolveServer(
     idleTimeoutMs: values.idle_timeout,
     shutdownTimeoutMs: values.shutdown_timeout,
     maxHeaderBytes: values.max_header_bytes,
-    maxHeaderLineBytes: Math.min(values.max_header_line, values.max_header_bytes),
     maxBodyBytes: values.max_body_bytes,
     maxUnsentBytes: values.max_unsent_bytes,
     inboundChunkedMode: values.inbound_chunked_mode || "normalize",
@@ -106,12 +104,6 @@ export function resolveRateLimit(
     status: values.status,
     scope,
   };
-}
-
-function checkHeaderLimits(values: ServerValues, log: FaultLog): void {
-  if (values.max_header_line > values.max_header_bytes) {
-    log.warn(["server", "max_header_line"], "is above max_header_bytes, which therefore decides");
-  }
 }
 
 function resolveHttp3(values: ServerValues, tls: TlsConfig, log: FaultLog): Http3Config {

@@ -1,4 +1,3 @@
-import { MAX_HEADER_LINE_BYTES } from "../core/limits.ts";
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { describe, type Entries, list, must, or, orElse, piece, section, Wrong } from "./piece.ts";
@@ -177,7 +176,6 @@ export const serverEntries = {
   idle_timeout: or(duration(1), "120s"),
   shutdown_timeout: or(duration(0), "30s"),
   max_header_bytes: or(size(1024, 16_777_216), 65_536),
-  max_header_line: or(size(256, 1_048_576), MAX_HEADER_LINE_BYTES),
   max_body_bytes: or(size(0), 4_194_304),
   max_unsent_bytes: or(size(1_048_576), "128MiB"),
   inbound_chunked_mode: chunkedMode,
