@@ -5,7 +5,7 @@ import { SeededRandom } from "../harness/seeded-random.ts";
 import { makeAnswer } from "./answer-seeds.ts";
 import { CanaryClient } from "./canary-client.ts";
 import type { FuzzOrigin } from "./fuzz-origin.ts";
-import { FuzzFailure, type FuzzLimits, type FuzzTally } from "./fuzz-report.ts";
+import { FuzzFailure, type FuzzLimits, type FuzzTally, LEAST_OF_A_KIND } from "./fuzz-report.ts";
 import { type ReferenceAnswer, readReferenceAnswer } from "./reference-answer.ts";
 import { makePieces } from "./request-seeds.ts";
 
@@ -18,7 +18,8 @@ export async function fuzzAnswers(port: number, origin: FuzzOrigin, limits: Fuzz
   const canary = new CanaryClient(port, origin);
   const deadline = performance.now() + limits.seconds * 1000;
   try {
-    for (let round = 0; round < limits.rounds && performance.now() < deadline; round++) {
+    const isEnough = () => performance.now() >= deadline && Math.min(tally.good, tally.refused) > LEAST_OF_A_KIND;
+    for (let round = 0; round < limits.rounds && !isEnough(); round++) {
       const random = new SeededRandom(limits.seed + round);
       const text = makeAnswer(random);
       const method = random.pick(["GET", "GET", "GET", "POST", "HEAD"]);

@@ -18,8 +18,12 @@ export class FuzzFailure extends Error {
 export interface FuzzLimits {
   readonly seed: number;
   readonly rounds: number;
+  /** After which it ends, once the tally has some of each kind: a slow machine takes longer for them. */
   readonly seconds: number;
 }
+
+/** More than these must be good and refused for a run to say something. */
+export const LEAST_OF_A_KIND = 10;
 
 /** How much a run has done. */
 export interface FuzzTally {

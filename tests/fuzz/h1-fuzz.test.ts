@@ -2,12 +2,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { fuzzAnswers } from "./answer-fuzz.ts";
 import { FuzzOrigin } from "./fuzz-origin.ts";
-import { FuzzFailure } from "./fuzz-report.ts";
+import { FuzzFailure, LEAST_OF_A_KIND } from "./fuzz-report.ts";
 import { NaiveGateway } from "./naive-gateway.ts";
 import { fuzzRequests } from "./request-fuzz.ts";
 
-// The smoke run: a new seed each time, printed so that a failure can be repeated with h1-fuzz.ts.
-const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+// The smoke run: the same seed each time, so that it fails for what has changed and for nothing else. FUZZ_SEED has another
+// one, and h1-fuzz.ts runs for long.
+const seed = Number(process.env.FUZZ_SEED ?? 1);
 const limits = { seed, rounds: 1_000_000, seconds: 2 };
 
 describe(`fuzz, seed ${seed}`, () => {
@@ -21,7 +22,7 @@ describe(`fuzz, seed ${seed}`, () => {
     });
     try {
       const tally = await fuzzRequests(gateway.port, origin, limits);
-      expect(Math.min(tally.good, tally.refused)).toBeGreaterThan(10);
+      expect(Math.min(tally.good, tally.refused)).toBeGreaterThan(LEAST_OF_A_KIND);
     } finally {
       await gateway.stop();
     }
@@ -31,7 +32,7 @@ describe(`fuzz, seed ${seed}`, () => {
     const gateway = await startGateway({ routes: [upstream("/node", origin)] });
     try {
       const tally = await fuzzAnswers(gateway.port, origin, limits);
-      expect(Math.min(tally.good, tally.refused)).toBeGreaterThan(10);
+      expect(Math.min(tally.good, tally.refused)).toBeGreaterThan(LEAST_OF_A_KIND);
     } finally {
       await gateway.stop();
     }
@@ -45,7 +46,7 @@ describe("the fuzzer finds fault with a naive gateway", () => {
   ])("in its handling of %s", async (_name, fuzz) => {
     const origin = new FuzzOrigin();
     const naive = new NaiveGateway(Number(new URL(origin.url).port));
-    const failure = await fuzz(naive.port, origin, { seed: 1, rounds: 2000, seconds: 10 }).catch(
+    const failure = await fuzz(naive.port, origin, { seed: 1, rounds: 2000, seconds: 50 }).catch(
       (error: unknown) => error,
     );
     naive.stop();

@@ -8,10 +8,10 @@ import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { readHello } from "../unit/tls/read-hello.ts";
-import { FuzzFailure } from "./fuzz-report.ts";
+import { FuzzFailure, LEAST_OF_A_KIND } from "./fuzz-report.ts";
 
-// The smoke run: a new seed each time, printed so that a failure can be repeated.
-const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+// The smoke run: the same seed each time, so that it fails for what has changed and for nothing else. FUZZ_SEED has another.
+const seed = Number(process.env.FUZZ_SEED ?? 1);
 const RUN_MS = 2000;
 
 const HELLOS = readFileSync(join(import.meta.dir, "../vectors/tls/client-hellos.jsonl"), "utf8")
@@ -62,7 +62,8 @@ test(`damaged ClientHellos, seed ${seed}`, async () => {
   const random = new SeededRandom(seed);
   const tally: Record<string, number> = {};
   const until = performance.now() + RUN_MS;
-  for (let round = 0; performance.now() < until; round++) {
+  const least = () => Math.min(tally.complete ?? 0, tally.malformed ?? 0);
+  for (let round = 0; performance.now() < until || least() <= LEAST_OF_A_KIND; round++) {
     const bytes = damage(random.pick(HELLOS), random);
     const { outcome } = readHello([bytes]);
     const answer = await answerTo(bytes, random);
@@ -75,7 +76,7 @@ test(`damaged ClientHellos, seed ${seed}`, async () => {
           : answer === "15030100020232" || answer.startsWith("48545450");
     if (!isFitting) throw new FuzzFailure(outcome, seed, round, bytes.toString("latin1"), answer);
   }
-  expect(Math.min(tally.complete ?? 0, tally.malformed ?? 0)).toBeGreaterThan(10);
+  expect(least()).toBeGreaterThan(LEAST_OF_A_KIND);
   expect((await gateway.once(request("GET /health"))).status).toBe(200);
   await eventually(async () => {
     const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);

@@ -2,7 +2,7 @@ import { RawClient, type Reply } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { CanaryClient } from "./canary-client.ts";
 import type { FuzzOrigin, SeenRequest } from "./fuzz-origin.ts";
-import { FuzzFailure, type FuzzLimits, type FuzzTally } from "./fuzz-report.ts";
+import { FuzzFailure, type FuzzLimits, type FuzzTally, LEAST_OF_A_KIND } from "./fuzz-report.ts";
 import { type ReferenceRequest, type ReferenceStream, readReferenceStream } from "./reference-request.ts";
 import { makeAttack, makePieces } from "./request-seeds.ts";
 
@@ -17,7 +17,8 @@ export async function fuzzRequests(port: number, origin: FuzzOrigin, limits: Fuz
   const canary = new CanaryClient(port, origin);
   const deadline = performance.now() + limits.seconds * 1000;
   try {
-    for (let round = 0; round < limits.rounds && performance.now() < deadline; round++) {
+    const isEnough = () => performance.now() >= deadline && Math.min(tally.good, tally.refused) > LEAST_OF_A_KIND;
+    for (let round = 0; round < limits.rounds && !isEnough(); round++) {
       const random = new SeededRandom(limits.seed + round);
       const attack = makeAttack(random);
       const reference = readReferenceStream(attack, "/node");

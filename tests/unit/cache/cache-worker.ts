@@ -29,7 +29,7 @@ self.onmessage = ({ data: order }: MessageEvent<CacheOrder>) => {
   const stop = new Int32Array(order.stop);
   const run = new RandomUse(order);
   self.postMessage("begun");
-  while (Atomics.load(stop, 0) === 0) for (let i = 0; i < 50; i++) run.step();
+  while (Atomics.load(stop, 0) === 0 || !run.hasSeenBoth) for (let i = 0; i < 50; i++) run.step();
   run.end();
   self.postMessage(run.report());
 };
@@ -49,6 +49,11 @@ class RandomUse {
     this.order = order;
     this.store = new CacheStore(order.buffers, order.thread);
     this.state = order.seed | 1;
+  }
+
+  /** Whether it has stored something and found something: a thread that stood still until the end goes on until then. */
+  get hasSeenBoth(): boolean {
+    return this.hits > 0 && this.stored > 0;
   }
 
   step(): void {

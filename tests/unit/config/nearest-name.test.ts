@@ -27,10 +27,10 @@ describe("the nearest name", () => {
     expect(didYouMean("frobnicate", KEYS)).toBe("");
   });
 
-  test("a very long word costs no time", () => {
-    const started = performance.now();
+  test("of a very long word its beginning is looked at, so that it costs no time", () => {
+    const beginning = "a".repeat(64);
+    expect(nearestName(beginning + "b".repeat(1_000_000), [...KEYS, beginning])).toBe(beginning);
     expect(nearestName("a".repeat(1_000_000), KEYS)).toBe("");
-    expect(performance.now() - started).toBeLessThan(200);
   });
 });
 

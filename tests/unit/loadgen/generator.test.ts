@@ -4,8 +4,11 @@ import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
 
 const STALL_MS = 300;
 const origin = ScriptedOrigin.start();
-const state = { stallUntilMs: 0 };
+/** The stall begins with the first request that meets it. */
+const state = { stallMs: 0, stallUntilMs: 0 };
 origin.on("/x", async (call) => {
+  if (state.stallMs > 0) state.stallUntilMs = performance.now() + state.stallMs;
+  state.stallMs = 0;
   await Bun.sleep(Math.max(0, state.stallUntilMs - performance.now()));
   call.reply("200 OK", [], "ok");
 });
@@ -36,7 +39,7 @@ test("connections are kept, and those that the server closes are made anew", asy
 });
 
 test("a stall counts for every request that was due in it, not only for the one that met it", async () => {
-  state.stallUntilMs = performance.now() + STALL_MS + 50;
+  state.stallMs = STALL_MS + 50;
   const { latency, service, benignTotal } = await load("/x", 1);
   // Of 400 ms, 300 stand still: half of the requests were due in the first 200 of them.
   expect(benignTotal).toBe(200);

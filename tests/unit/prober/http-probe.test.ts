@@ -6,7 +6,7 @@ import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
 const origin = ScriptedOrigin.start();
 afterAll(() => origin.stop());
 
-function ask(path: string, timeoutMs = 1000, port = origin.port, hostname = "127.0.0.1"): Promise<ProbeOutcome> {
+function ask(path: string, timeoutMs = 30_000, port = origin.port, hostname = "127.0.0.1"): Promise<ProbeOutcome> {
   return probeHttp({ hostname, port, authority: `origin.test:${port}`, tls: null }, path, timeoutMs);
 }
 
@@ -75,7 +75,10 @@ describe("a probe", () => {
   });
 
   test("tells a closed port from a name that nobody has", async () => {
-    expect(await ask("/", 1000, freePort())).toMatchObject({ statusCode: 0, error: "connection refused" });
-    expect(await ask("/", 3000, 80, "no-such-host.invalid")).toMatchObject({ statusCode: 0, error: "name not found" });
+    expect(await ask("/", 30_000, freePort())).toMatchObject({ statusCode: 0, error: "connection refused" });
+    expect(await ask("/", 30_000, 80, "no-such-host.invalid")).toMatchObject({
+      statusCode: 0,
+      error: "name not found",
+    });
   });
 });

@@ -12,6 +12,8 @@ const LINES = 7;
 /** How much dearer a head may be than one of the same length that asks for nothing. */
 const MAX_RATIO = 25;
 const ROUNDS = 20;
+/** So often it is measured before it counts as dear: what is dear is dear every time. */
+const TRIES = 5;
 
 const plain = START + `X: ${"y".repeat(8000)}\r\n`.repeat(LINES) + "a: b\r\n".repeat(FIELDS);
 
@@ -61,10 +63,17 @@ function responseMs(text: string): number {
   });
 }
 
+/** How much dearer the head is than the plain one, at best of some tries. */
+function lowestRatio(head: string, costMs: (text: string) => number): number {
+  let lowest = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < TRIES && lowest >= MAX_RATIO; i++) lowest = Math.min(lowest, costMs(head) / costMs(plain));
+  return lowest;
+}
+
 test.each(DEAR)("a request's head %s costs about what its length costs", (_name, head) => {
-  expect(requestMs(head) / requestMs(plain)).toBeLessThan(MAX_RATIO);
+  expect(lowestRatio(head, requestMs)).toBeLessThan(MAX_RATIO);
 });
 
 test.each(DEAR)("an answer's head %s costs about what its length costs", (_name, head) => {
-  expect(responseMs(head) / responseMs(plain)).toBeLessThan(MAX_RATIO);
+  expect(lowestRatio(head, responseMs)).toBeLessThan(MAX_RATIO);
 });

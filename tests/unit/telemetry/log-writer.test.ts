@@ -95,8 +95,7 @@ describe("log writer", () => {
     output.completeAll();
     await drained;
     writer.write("b\n");
-    const startMs = performance.now();
     await writer.drain(30);
-    expect(performance.now() - startMs).toBeLessThan(1000);
+    expect(output.isBusy()).toBe(true);
   });
 });
