@@ -27,6 +27,8 @@ export const FILE_RULES: readonly ValueRule[] = [
     description: "a file of the system, or one that holds secrets",
     sign: Sign.SensitiveFile,
     matches: [
+      "[file] etc/passwd",
+      "[file] .env.bak",
       "[file] ..%c0%af..%c0%afx",
       "[file] ..%u2215..%u2215x",
       "[file] /etc/samba/smb.conf",
@@ -49,6 +51,7 @@ export const FILE_RULES: readonly ValueRule[] = [
       "/var/run/secrets/kubernetes.io/serviceaccount/token",
     ],
     passes: [
+      "[file] etc/app.conf",
       "[file] r%c3%a9..%c3%a9..x.pdf",
       "[path] /etc",
       '[json] {"path":"/var/www/html/index.php"}',

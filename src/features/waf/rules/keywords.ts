@@ -168,6 +168,8 @@ function codeKeywords(): string[] {
     ...words(
       "{php} !!python/ !ruby/ ${# %{# ${(# %{(# ${script: ${dns: ${url: @java. ^prototype call_user_func( array_map(' |filter('s |map('s |sort('s <?p <?= ^() $_ o:0: o:00: o:000: o:+0 t(java ${@ {${ <!--#",
     ),
+    ...["config", "self", "request", "settings", "dump"].flatMap((name) => [`^{{${name}`, `^{{ ${name}`]),
+    ...["<%eval", "<% eval", "<%execute", "<% execute", "'.execute()", "<?p", "<?="],
     // An expression that multiplies.
     ...opens.flatMap((open) => ["0", " 0", "'", " '", "(", " (", "=0", "= 0"].map((inside) => `${open}${inside}`)),
     ...[CodeWord.Php, CodeWord.Import, CodeWord.Require, CodeWord.System]
@@ -195,7 +197,7 @@ function fileKeywords(): string[] {
     ...words(
       "id_ed25519 id_ecdsa known_hosts database.yml secrets.yml wp-config env.php my.ini ntuser.dat unattend.xml",
     ),
-    ...words("tomcat-users .ds_store .bashrc _history pearcmd /run/sec ^data:; ^data:text"),
+    ...words("tomcat-users .vscode .idea .ds_store .bashrc _history pearcmd /run/sec ^data:; ^data:text"),
     // A climb whose separator is spelt so that only lenient decoders see it.
     "..\u0080",
     ...words("php:// phar:// expect:// zip:// zlib:// bzip2:// data:// glob:// ogg:// rar:// ssh2. file://"),
@@ -208,7 +210,9 @@ function urlKeywords(): string[] {
       "//0 //[ @0 @[ //local @localhost localdomain //ip6-localhost //metadata @metadata //instance-data .svc .internal //intranet",
     ),
     ...words("//internal //corp //lan //consul"),
-    ...words(".intranet .corp .lan .local .consul \\\\ :\\\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me"),
+    ...words(
+      "//loopback .intranet .corp .lan .local .consul \\\\ :\\\\ nip.io sslip.io xip.io localtest.me lvh.me vcap.me",
+    ),
     ...words("oastify.com burpcollaborator.net interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me"),
     ...words(
       "dnslog.cn ceye.io bxss.me rbndr.us gopher: dict: ldap: ldaps: ldapi: rmi: imap: imaps: pop3: pop3s: smtp: telnet: smb: tftp: sftp: netdoc: jar: url: ftp:/",

@@ -130,6 +130,7 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "a call of PHP that runs programs, or a setting that lets them in",
     sign: Sign.PhpCode,
     matches: [
+      "<?php echo `id`;?>",
       "<?=`$_GET[1]`?>",
       'call_user_func_array("exec",$_REQUEST)',
       "<?php system('id'); ?>",
@@ -147,6 +148,7 @@ export const RCE_RULES: readonly ValueRule[] = [
       "{php}echo 1;{/php}",
     ],
     passes: [
+      '[json] {"a":"<?php x(); ?> uses `id`"}',
       "the system('x') call",
       "use os.system('x')",
       "array_map('trim', x)",
@@ -175,6 +177,7 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "Java that an expression language or an unpacker would run",
     sign: Sign.JavaCode,
     matches: [
+      "new ProcessBuilder('id').start()",
       "${#a=1}",
       "${dns:address|x.test}",
       "(@java.lang.Runtime@getRuntime().exec(#a))",
@@ -195,6 +198,7 @@ export const RCE_RULES: readonly ValueRule[] = [
       '[json] {"$type":"System.Windows.Data.ObjectDataProvider, PresentationFramework"}',
     ],
     passes: [
+      "new ProcessBuilder in Java",
       "${dns:-8.8.8.8}",
       "${#strings.isEmpty(a)}",
       '[json] ["com.example.Foo"]',
@@ -218,6 +222,10 @@ export const RCE_RULES: readonly ValueRule[] = [
     description: "Python, Ruby or Node that leads to the system, and expressions that try a template",
     sign: Sign.ScriptCode,
     matches: [
+      "{{config}}",
+      "{{ request.environ }}",
+      "<%eval request('x')%>",
+      "'id'.execute()",
       "process.binding('spawn_sync')",
       "{{= 7*7 }}",
       "{{7*7}}",
@@ -231,6 +239,9 @@ export const RCE_RULES: readonly ValueRule[] = [
       "require('fs').readFileSync('/etc/hosts')",
     ],
     passes: [
+      '[json] {"a":"{{config}}"}',
+      "jinja {{ config }} variable",
+      "cursor.execute('x')",
       "{{ name }}",
       "${name}",
       "self.__class__.__name__",

@@ -38,6 +38,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
     description: "a condition behind a literal that the value leaves",
     sign: Sign.SqlComparison,
     matches: [
+      "[sort] if((select 1)=1,a,b)",
       "[sort] (case when (1=1) then a else b end)",
       "[order] if(1=1,id,price)",
       "1 or 1=1",
@@ -58,6 +59,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "[sort] name,(select case when 1=1 then 1 else 1/0 end)",
     ],
     passes: [
+      "if((select",
       "angle A' = 30 and B' = 60",
       "case when then else",
       "O'Brien and sons",

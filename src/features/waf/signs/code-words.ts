@@ -15,6 +15,8 @@ export const enum CodeWord {
   ClassLoader,
   /** The first part of a package whose classes unpack into attacks. */
   Package,
+  /** Runs the text before it. */
+  Groovy,
   /** __import__( */
   Import,
   /** An attribute of Python that leads out of a template. */
@@ -53,6 +55,7 @@ export const CODE_WORD_GROUPS: readonly (readonly [CodeWord, string])[] = [
   [CodeWord.Ognl, "_memberaccess ognlcontext xwork"],
   [CodeWord.ClassLoader, "classloader"],
   [CodeWord.Package, "com org java javax"],
+  [CodeWord.Groovy, "execute"],
   [CodeWord.Import, "__import__"],
   [CodeWord.Dunder, "__class__ __mro__ __base__ __bases__ __subclasses__ __globals__ __builtins__ __getitem__"],
   [CodeWord.Dunder, "__getattribute__ __reduce__ __code__"],

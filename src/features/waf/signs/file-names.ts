@@ -69,6 +69,7 @@ export class FileNames {
     const path = this.judgeWrapper(at, value);
     const isAbsolute = isSeparator(bytes[path]!) || bytes[path] === Byte.Percent || isDrive(bytes, path);
     if (isAbsolute) this.judgeAbsolute(value, isDrive(bytes, path) ? path + 2 : path);
+    else if (isFileParameter(value) && this.isRelativeSystem(path)) this.report(Sign.SensitiveFile, path);
     if (isAbsolute || isFileParameter(value)) this.judgeSegments(path);
   }
 
@@ -106,6 +107,14 @@ export class FileNames {
     if (bytes[file]! > Byte.Space && isFileParameter(value) && (kind === FileWord.Root || this.isSource(value, file)))
       return this.report(Sign.SensitiveFile, from);
     if (SYSTEM_FILES.valueOf(bytes, file, nameEnd(bytes, file)) !== 0) this.report(Sign.SensitiveFile, from);
+  }
+
+  /** etc/passwd, which the application puts a slash in front of. */
+  private isRelativeSystem(from: number): boolean {
+    const rootEnd = segmentEnd(this.bytes, from);
+    if (FILE_WORDS.valueOf(this.bytes, from, rootEnd) !== FileWord.Root) return false;
+    const file = this.nextSegment(rootEnd);
+    return SYSTEM_FILES.valueOf(this.bytes, file, nameEnd(this.bytes, file)) !== 0;
   }
 
   /** /var/www/html/config.php in a query: those who edit such files send their names in bodies. */

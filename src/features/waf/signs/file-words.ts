@@ -24,7 +24,10 @@ export const FILE_WORDS: WordSet = new WordSet([
     "authorized_keys .git-credentials php.ini httpd.conf serviceaccount id_ed25519 id_ecdsa known_hosts",
   ],
   [FileWord.Secret, "database.yml secrets.yml wp-config env.php my.ini ntuser.dat unattend.xml tomcat-users.xml"],
-  [FileWord.Secret, ".ds_store .bashrc .mysql_history .psql_history .env.local .env.production pearcmd pearcmd.php"],
+  [
+    FileWord.Secret,
+    ".ds_store .bashrc .mysql_history .psql_history .env.local .env.production .env.bak .env.old .env.dev .vscode .idea pearcmd pearcmd.php",
+  ],
 ]);
 
 /** What stands within the folders of the system. */

@@ -113,7 +113,7 @@ function isDigit(byte: number): boolean {
 }
 
 const NAMES: WordSet = new WordSet([
-  [HostKind.Loopback, "localhost localhost.localdomain ip6-localhost"],
+  [HostKind.Loopback, "localhost localhost.localdomain ip6-localhost loopback ip6-loopback"],
   [
     HostKind.Metadata,
     "metadata.google.internal metadata.internal instance-data.ec2.internal metadata.azure.internal metadata instance-data rancher-metadata",

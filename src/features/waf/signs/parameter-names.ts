@@ -75,7 +75,10 @@ const FETCH: WordSet = new WordSet([
     1,
     "preview crawl page_url pdf_url template open document data reference html val validate callback_host upload_url",
   ],
-  [1, "get_url remote_url fetch_url proxy_url request request_url addr address ip port_url out view show navigation"],
+  [
+    1,
+    "get_url remote_url fetch_url proxy_url request request_url addr address ip port_url out view show navigation logo photo picture thumb thumbnail",
+  ],
 ]);
 const FOLDERS: WordSet = new WordSet([[1, "path dir root"]]);
 const SUPERGLOBALS: WordSet = new WordSet([

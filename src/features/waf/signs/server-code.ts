@@ -1,9 +1,18 @@
 import { Byte, latin1 } from "../../../core/ascii.ts";
-import type { ValueReading } from "../match/value-reading.ts";
+import { Place, type ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { CODE_WORDS, CodeWord } from "./code-words.ts";
-import { isAssignment, isInterpolation, isStaticReference } from "./expression-openers.ts";
+import {
+  isAssignment,
+  isInterpolation,
+  isPhpExpression,
+  isSelfInspection,
+  isServerPage,
+  isStaticReference,
+  isTextExecuted,
+} from "./expression-openers.ts";
 import { findPackedObjects, namesGadget } from "./packed-objects.ts";
+import { isPollution } from "./prototype-names.ts";
 import type { SignListener } from "./sign-listener.ts";
 
 /** Finds programs for a server: PHP, Java expressions, Python, Ruby, Node, templates. One pass over the words. */
@@ -51,8 +60,10 @@ export class ServerCode {
           this.isPhp = true;
           this.report(Sign.PhpTag, at);
         } else if (next === Byte.Question && bytes[at + 2] === Byte.Space) this.isPhp = true;
-        else if (next === Byte.Percent) this.openExpression(at + 2);
-        else if (next === Byte.Hash && isLetter(bytes[at + 2]!)) this.isExpression = true;
+        else if (next === Byte.Percent) {
+          this.openExpression(at + 2);
+          if (isServerPage(bytes, at + 2)) this.report(Sign.ScriptCode, at);
+        } else if (next === Byte.Hash && isLetter(bytes[at + 2]!)) this.isExpression = true;
         else if (this.isInclude(at)) this.report(Sign.ScriptCode, at);
         break;
       case Byte.Dollar:
@@ -64,15 +75,17 @@ export class ServerCode {
         if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
           if (isAssignment(bytes, at + 2) || isInterpolation(bytes, at + 2)) this.report(Sign.JavaCode, at);
-          if (bytes[at] === Byte.Dollar && this.isPhpExpression(at)) this.report(Sign.PhpCode, at);
+          if (bytes[at] === Byte.Dollar && isPhpExpression(bytes, at)) this.report(Sign.PhpCode, at);
         }
         break;
       case Byte.OpenBrace:
+        if (at === 0 && this.value!.place === Place.Query && isSelfInspection(bytes, this.length))
+          this.report(Sign.ScriptCode, at);
         if (next === Byte.OpenBrace || next === Byte.Percent) this.openExpression(at + 2);
         else if (this.isAt(at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(Sign.PhpCode, at);
         break;
       case Byte.Backtick:
-        if (this.isPhp && next === Byte.Dollar && bytes[at + 2] === Byte.Underscore) this.report(Sign.PhpCode, at);
+        if (this.isPhp && this.isPhpCommand(at)) this.report(Sign.PhpCode, at);
         break;
       case Byte.Bang:
         if (next === Byte.Bang && this.isAt(at + 2, PYTHON_OBJECT)) this.report(Sign.SerializedObject, at);
@@ -81,15 +94,11 @@ export class ServerCode {
     }
   }
 
-  /** {${sleep(20)}}, ${@print(1)}: calls within a text of PHP. */
-  private isPhpExpression(at: number): boolean {
-    const { bytes } = this;
-    const from = bytes[at + 2] === Byte.At ? at + 3 : at + 2;
-    if (from === at + 2 && bytes[at - 1] !== Byte.OpenBrace) return false;
-    let to = from;
-    while (isWordByte(bytes[to]!)) to++;
-    // In JavaScript names stand in the brackets.
-    return to > from && bytes[to] === Byte.OpenParen && (from > at + 2 || !isLetter(bytes[to + 1]!));
+  /** <?=`$_GET[1]`?>, <?php echo `id`;?>: in a text that somebody writes backticks are for code. */
+  private isPhpCommand(at: number): boolean {
+    const next = this.bytes[at + 1]!;
+    if (next === Byte.Dollar) return this.bytes[at + 2] === Byte.Underscore;
+    return this.value!.place !== Place.Body && isLetter(next);
   }
 
   /** <!--#exec cmd="…"-->: a server that includes files runs it. */
@@ -135,13 +144,15 @@ export class ServerCode {
       case CodeWord.PhpSetting:
         return this.reportIf(bytes[next] === Byte.Equals, Sign.PhpCode, from);
       case CodeWord.Java:
-        return this.reportIf(isIn || (isCall && this.isChained(from)), Sign.JavaCode, from);
+        return this.reportIf(isIn || (isCall && (this.isChained(from) || this.isMade(from))), Sign.JavaCode, from);
       case CodeWord.Ognl:
         return this.reportIf(true, Sign.JavaCode, from);
       case CodeWord.ClassLoader:
         return this.reportIf(isIn || (bytes[from - 1] === Byte.Dot && this.value!.isName), Sign.JavaCode, from);
       case CodeWord.Package:
         return this.reportIf(this.isClassReference(from) || namesGadget(this.value!, from), Sign.JavaCode, from);
+      case CodeWord.Groovy:
+        return this.reportIf(isTextExecuted(bytes, from - 1, to), Sign.ScriptCode, from);
       case CodeWord.Import:
         return this.reportIf(isCall, Sign.ScriptCode, from);
       case CodeWord.Dunder:
@@ -159,7 +170,7 @@ export class ServerCode {
       case CodeWord.Main:
         return this.reportIf(bytes[from - 1] === Byte.Dot, Sign.ScriptCode, from);
       case CodeWord.Prototype:
-        return this.reportIf(this.isPollution(from, to), Sign.PrototypePollution, from);
+        return this.reportIf(isPollution(this.value!, from, to), Sign.PrototypePollution, from);
     }
   }
 
@@ -234,6 +245,11 @@ export class ServerCode {
     return from === 0 && this.isEnded() && bytes[at + 1] === Byte.Dot;
   }
 
+  /** new ProcessBuilder(…).start(), and nothing else. */
+  private isMade(from: number): boolean {
+    return from === NEW.length && this.isAt(0, NEW) && this.isEnded();
+  }
+
   private isEnded(): boolean {
     const last = this.bytes[this.length - 1]!;
     return last === Byte.CloseParen || last === Byte.Semicolon;
@@ -276,16 +292,6 @@ export class ServerCode {
     return bytes[to] === Byte.Dot;
   }
 
-  /** __proto__ as a name, or within a JSON text; constructor[prototype]. */
-  private isPollution(from: number, to: number): boolean {
-    const { bytes } = this;
-    const value = this.value!;
-    const isProto = bytes[from] === Byte.Underscore;
-    if (value.isName && from === 0 && !isProto) return isConstructor(value);
-    if (value.isName) return isProto || bytes[from - 1] === Byte.LeftBracket || bytes[from - 1] === Byte.Dot;
-    return isProto && isQuote(bytes[from - 1]!) && isQuote(bytes[to]!) && bytes[this.skipBlanks(to + 1)] === Byte.Colon;
-  }
-
   private isAt(at: number, text: Uint8Array): boolean {
     return text.every((byte, i) => this.bytes[at + i] === byte);
   }
@@ -303,12 +309,6 @@ export class ServerCode {
   private reportIf(isFound: boolean, sign: Sign, at: number): void {
     if (isFound) this.listener!.found(sign, at);
   }
-}
-
-/** Whether a member stands in one that is called constructor. */
-function isConstructor({ name, nameLength }: ValueReading): boolean {
-  const from = nameLength - CONSTRUCTOR.length;
-  return from >= 0 && CONSTRUCTOR.every((byte, i) => name[from + i] === byte);
 }
 
 function isQuote(byte: number): boolean {
@@ -329,7 +329,6 @@ function isWordByte(byte: number): boolean {
 
 /** <#…, #set(…: how programs of template engines begin. */
 const VELOCITY_SET: Uint8Array = latin1("#set(");
-const CONSTRUCTOR: Uint8Array = latin1("constructor");
 const SMARTY_PHP: Uint8Array = latin1("php}");
 const PYTHON_OBJECT: Uint8Array = latin1("python/");
 const RUBY_OBJECT: Uint8Array = latin1("ruby/");

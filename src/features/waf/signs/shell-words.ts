@@ -27,7 +27,10 @@ const GROUPS: readonly (readonly [Command, string])[] = [
   [Command.Query, "getent arp"],
   [Command.Short, "id ls ps pwd env dir ver hostname"],
   [Command.Argument, "cat tac nl od xxd head tail more less strings rev sort find cut wc stat"],
-  [Command.Argument, "du df file wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet nc"],
+  [
+    Command.Argument,
+    "du df file wget curl lynx ftp tftp scp sftp rsync ping ping6 traceroute dig host telnet telnetd nc",
+  ],
   [Command.Argument, "ncat netcat socat nmap python python2 python3 perl ruby php node lua gcc fetch"],
   [Command.Argument, "touch ln mknod mkfifo dd tar zip unzip gzip base64 openssl kill pkill killall sleep"],
   [Command.Argument, "mail sendmail useradd adduser usermod passwd su crontab tee reboot"],

@@ -69,6 +69,7 @@ export class SqlPhrases {
   private isConstantIf(open: number): boolean {
     this.tokens.begin(this.bytes, open, this.length);
     const { tokens } = this;
+    if (tokens.kind(0) === Sql.Open && tokens.kind(1) === Sql.Select) return tokens.kind(2) !== Sql.End;
     if (tokens.kind(0) !== Sql.Open || tokens.kind(1) !== Sql.Number || tokens.kind(2) !== Sql.Compare) return false;
     return tokens.kind(3) === Sql.Number && tokens.kind(4) === Sql.Comma;
   }

@@ -23,7 +23,7 @@ export function isSelectList(tokens: SqlTokens, at: number): boolean {
     case Sql.Function:
       return second === Sql.Open || isNameInList(tokens, first);
     case Sql.Name:
-      return isNameInList(tokens, first);
+      return isNameInList(tokens, first) || isCallOfCall(tokens, first);
     case Sql.Select:
       return true;
     case Sql.Case:
@@ -77,6 +77,11 @@ export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boo
   if (isAnchored && tokens.kind(next + 1) === Sql.Open && isRowList(tokens, next)) return true;
   if (tokens.kind(next) !== Sql.Select) return false;
   return isAnchored ? tokens.kind(next + 1) !== Sql.End : isSelectList(tokens, next + 1);
+}
+
+/** length(user()): the call of a function that prose has none of. */
+function isCallOfCall(tokens: SqlTokens, at: number): boolean {
+  return tokens.kind(at + 1) === Sql.Open && tokens.kind(at + 2) === Sql.Function && tokens.kind(at + 3) === Sql.Open;
 }
 
 /** UNION -- ⟨line break⟩ SELECT: a comment where a blank would do. */
