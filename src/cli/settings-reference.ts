@@ -220,7 +220,7 @@ routes:
         add: {Link: "</a.css>; rel=preload"} # e.g.
         remove: [Server]          # e.g.
     # X-Forwarded-For, -Proto, -Host, X-Real-IP, X-Request-Id and Via are set on every request.
-    tls:                          # for https:// and h2:// targets
+    tls:                          # for https:// and h2:// targets; its files are read anew at a reload
       ca_file: ./ca.pem           # e.g. the system's roots by default
       cert_file: ./client.pem     # e.g.
       key_file: ./client-key.pem  # e.g.

@@ -1,8 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { ClientHello } from "../../src/proto/tls/client-hello.ts";
 import { daysFromNow, makeCertificate, TestAuthority } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { type H2Echo, H2EchoOrigin } from "../harness/h2-echo-origin.ts";
+import { MeshAuthority } from "../harness/mesh-authority.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -196,3 +201,23 @@ function startHelloServer(hellos: ClientHello[]) {
     },
   });
 }
+
+test("a client certificate that was replaced is shown from the next reload on, to origins of HTTP/2 too", async () => {
+  const mesh = await MeshAuthority.make();
+  const origin = await H2EchoOrigin.start({ ...(await mesh.issue({ name: "origin" })), clientCa: mesh.pem });
+  const first = await mesh.issue({ name: "first" });
+  const gateway = await startGateway({
+    routes: [upstream("/node", origin, { tls: { ca_file: "ca.pem", cert_file: "cert.pem", key_file: "key.pem" } })],
+    files: { "ca.pem": mesh.pem, "cert.pem": first.cert, "key.pem": first.key },
+  });
+  const peer = async () => json<H2Echo>(await gateway.once(request("GET /node/x"))).peer;
+  expect([await peer(), await peer(), origin.connections]).toEqual(["first", "first", 1]);
+  const second = await mesh.issue({ name: "second" });
+  writeFileSync(join(gateway.folder, "cert.pem"), second.cert);
+  writeFileSync(join(gateway.folder, "key.pem"), second.key);
+  gateway.signal("SIGHUP");
+  await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === true);
+  await eventually(async () => expect(await peer()).toBe("second"));
+  expect(await peer()).toBe("second");
+  await stopAll(gateway, origin);
+});
