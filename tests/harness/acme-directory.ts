@@ -1,12 +1,11 @@
 import "reflect-metadata";
-import { webcrypto } from "node:crypto";
 import {
   AuthorityKeyIdentifierExtension,
-  cryptoProvider,
   Pkcs10CertificateRequest,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from "@peculiar/x509";
+import { CURVE, makeKeys } from "./certificate.ts";
 
 /** A problem that the directory answers with, once or until it is taken away. */
 export interface Problem {
@@ -32,7 +31,6 @@ interface Order {
   chain: string;
 }
 
-const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const KEY_ID = "69885b6b87464041e1b37b847ba0ae2cde01c8d4";
 
 /**
@@ -183,10 +181,9 @@ export class AcmeDirectory {
   }
 
   private async finalize(id: string, csr: string): Promise<Response> {
-    cryptoProvider.set(webcrypto as Crypto);
+    const issuer = await makeKeys();
     const order = this.placed.get(id)!;
     const request = new Pkcs10CertificateRequest(Buffer.from(csr, "base64url"));
-    const issuer = (await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"])) as CryptoKeyPair;
     const certificate = await X509CertificateGenerator.create({
       issuer: "CN=directory",
       subject: "CN=test",

@@ -3,6 +3,7 @@ import { webcrypto } from "node:crypto";
 import {
   BasicConstraintsExtension,
   cryptoProvider,
+  type Extension,
   type JsonGeneralName,
   SubjectAlternativeNameExtension,
   type X509Certificate,
@@ -22,6 +23,8 @@ export interface CertificateParts {
   readonly subject?: string;
   readonly notBefore?: Date;
   readonly notAfter?: Date;
+  /** Beside the names. */
+  readonly extensions?: readonly Extension[];
 }
 
 /** Makes a self-signed certificate for these DNS names and addresses, good from yesterday until tomorrow. */
@@ -65,7 +68,8 @@ export class TestAuthority {
 
   /** Signs a certificate, good from yesterday until tomorrow unless it says otherwise. */
   async issue(parts: CertificateParts = {}): Promise<TestCertificate> {
-    const { names = LOOPBACK, subject = "test", notBefore = daysFromNow(-1), notAfter = daysFromNow(1) } = parts;
+    const { names = LOOPBACK, subject = "test", extensions = [] } = parts;
+    const { notBefore = daysFromNow(-1), notAfter = daysFromNow(1) } = parts;
     const keys = await makeKeys();
     const certificate = await X509CertificateGenerator.create({
       subject: `CN=${subject}`,
@@ -75,7 +79,7 @@ export class TestAuthority {
       signingAlgorithm: CURVE,
       notBefore,
       notAfter,
-      extensions: [new SubjectAlternativeNameExtension([...names])],
+      extensions: [new SubjectAlternativeNameExtension([...names]), ...extensions],
     });
     return { cert: certificate.toString("pem"), key: await keyText(keys) };
   }
@@ -86,19 +90,23 @@ export function daysFromNow(days: number): Date {
   return new Date(Date.now() + days * DAY_MS);
 }
 
-async function makeKeys(): Promise<CryptoKeyPair> {
+/** Keys for a certificate. */
+export async function makeKeys(): Promise<CryptoKeyPair> {
   cryptoProvider.set(webcrypto as Crypto);
   return (await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"])) as CryptoKeyPair;
 }
 
-async function keyText(keys: CryptoKeyPair): Promise<string> {
+/** A private key as PEM (PKCS #8). */
+export async function keyText(keys: CryptoKeyPair): Promise<string> {
   const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
   return `-----BEGIN PRIVATE KEY-----\n${key.replace(/(.{64})/g, "$1\n").trimEnd()}\n-----END PRIVATE KEY-----\n`;
 }
 
-const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+/** Of all keys here. */
+export const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const DAY_MS = 86_400_000;
-const LOOPBACK: readonly JsonGeneralName[] = [
+/** The names of the loopback interface. */
+export const LOOPBACK: readonly JsonGeneralName[] = [
   { type: "dns", value: "localhost" },
   { type: "ip", value: "127.0.0.1" },
 ];

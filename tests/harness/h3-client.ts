@@ -53,7 +53,7 @@ export class H3Client {
     return new H3Client(session, `${serverName}:${port}`);
   }
 
-  /** The common name of the certificate that the server has shown. */
+  /** The alternative names of the certificate that the server has shown, as they stand in it. */
   get serverName(): string {
     return this.session.peerCertificate?.subjectAltName ?? "";
   }
