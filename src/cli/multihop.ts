@@ -1,6 +1,5 @@
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { nearestName } from "../config/nearest-name.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import type { BackendName } from "../tools/multihop/backend.ts";
 import { authorityOf, ByteLink, type Endpoint } from "../tools/multihop/byte-link.ts";
 import { chooseScenarios, type Scenario } from "../tools/multihop/catalogue.ts";
@@ -12,6 +11,7 @@ import type { ScenarioResult } from "../tools/multihop/scenario-result.ts";
 import { startSimulatedOrigins } from "../tools/multihop/simulated-origins.ts";
 import { startStandaloneGateway } from "../tools/multihop/standalone-gateway.ts";
 import type { Witness } from "../tools/multihop/witness.ts";
+import { writeFault } from "../tools/writable-file.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
 
@@ -215,11 +215,8 @@ function write(values: Values, report: MultihopReport, io: CommandIo): void {
 
 /** Before the run, so that its results are not lost. */
 function checkWritable(path: string): void {
-  try {
-    closeSync(openSync(path, "a"));
-  } catch (error) {
-    throw new Error(`cannot write ${path}: ${reasonOf(error)}`);
-  }
+  const fault = writeFault(path);
+  if (fault !== "") throw new Error(fault);
 }
 
 async function checkReachable(endpoint: Endpoint): Promise<void> {

@@ -192,6 +192,13 @@ describe("edge multihop says what is wrong with", () => {
     expect([done.code, done.stdout]).toEqual([2, ""]);
   });
 
+  test("no gateway there, and no report is left behind", async () => {
+    const report = join(folder, "never.json");
+    const done = await runEdge(["multihop", "--edge-addr", "127.0.0.1:1", "--json", report, "--md", ""]);
+    expect([done.code, done.stderr]).toEqual([2, expect.stringContaining("no gateway there")]);
+    expect(existsSync(report)).toBe(false);
+  });
+
   test("a file that cannot be written, before anything is run", async () => {
     const done = await runEdge(["multihop", "--standalone", "--json", join(folder, "missing", "a.json"), "--md", ""]);
     expect(done.stderr).toMatch(/^edge multihop: cannot write .*a\.json: no such file or folder\n$/);

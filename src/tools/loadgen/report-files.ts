@@ -1,8 +1,8 @@
-import { closeSync, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { extname } from "node:path";
+import { writeFault } from "../writable-file.ts";
 import { consolidate } from "./consolidated-report.ts";
 import { type DurationTier, durationKey } from "./duration-tier.ts";
-import { reasonOf } from "./error-reason.ts";
 import { reportCsv } from "./report-csv.ts";
 import { consolidatedMarkdown, reportMarkdown } from "./report-markdown.ts";
 import type { SaturationReport } from "./saturation-report.ts";
@@ -41,13 +41,8 @@ export class ReportFiles {
     for (const path of this.all) {
       if (seen.has(path)) return `${path} is named twice`;
       seen.add(path);
-      const isNew = !existsSync(path);
-      try {
-        closeSync(openSync(path, "a"));
-        if (isNew) rmSync(path);
-      } catch (error) {
-        return `cannot write ${path}: ${reasonOf(error)}`;
-      }
+      const fault = writeFault(path);
+      if (fault !== "") return fault;
     }
     return "";
   }
