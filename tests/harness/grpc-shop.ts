@@ -142,6 +142,7 @@ function fail({ code = 0, message = "", how = "" }: Failure, reply: sendUnaryDat
 
 interface Watching {
   readonly count?: number;
+  /** Messages before the stream breaks; negative breaks it before the first, 0 never. */
   readonly failAfter?: number;
   readonly padBytes?: number;
   readonly endless?: boolean;
@@ -151,7 +152,7 @@ async function watch(seen: SeenCall, call: Stream): Promise<void> {
   const { count = 0, failAfter = 0, padBytes = 0, endless = false } = call.request as Watching;
   const blob = Buffer.alloc(padBytes, 1).toString("base64");
   for (let i = 1; (endless || i <= count) && !seen.cancelled; i++) {
-    if (failAfter > 0 && i > failAfter) {
+    if (failAfter !== 0 && i > failAfter) {
       call.emit("error", { code: 10, details: "the stream broke" });
       return;
     }

@@ -62,6 +62,7 @@ describe("a client that disconnects", () => {
     const call = await called;
     client.finish();
     await call.connection.ended();
+    expect(call.connection.received.toString("latin1")).toEndWith("\r\n\r\nonly this");
     await client.ended();
     client.close();
   });

@@ -86,10 +86,16 @@ describe("with routes", () => {
     expect(inspector.inspect(headOfTarget("/public/../health", "POST"))).toBe(0);
   });
 
-  test("time is linear in a hostile path", () => {
-    const inspector = new WafInspector([], ROUTER);
-    for (const part of ["../", "%2e%2e%2f", "%252525252e./", "/a/..", "....//", "%c0%ae%c0%ae/", "%"]) {
-      inspector.inspect(headOfTarget(`/static/${part.repeat(Math.floor(60_000 / part.length))}`));
-    }
+  test.each([
+    ["../", true],
+    ["%2e%2e%2f", true],
+    ["%252525252e./", true],
+    ["....//", true],
+    ["%c0%ae%c0%ae/", true],
+    ["%", false],
+    ["/a/..", false],
+  ])("60,000 bytes of %p are judged to their end", (part, isAttack) => {
+    const path = `/static/${part.repeat(Math.floor(60_000 / part.length))}`;
+    expect(triggered(path, ROUTER).length > 0).toBe(isAttack);
   });
 });
