@@ -1,6 +1,7 @@
 import { originOf } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ListenerRoute } from "../features/admin/route-list.ts";
 
 /** The label of requests that come in, and of those that go out to where they say themselves. */
 export const INGRESS_LABEL = "sidecar-ingress";
@@ -18,14 +19,8 @@ export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConf
   return [...inbound, ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends))];
 }
 
-/** A route of a sidecar, with the name of the listener that it belongs to. */
-export interface SidecarRoute {
-  readonly listener: string;
-  readonly route: UpstreamRouteConfig;
-}
-
 /** The routes of `sidecarRoutes`, for listings. */
-export function listedSidecarRoutes(config: RuntimeConfig): readonly SidecarRoute[] {
+export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRoute[] {
   const isInbound = (i: number) => i === 0 && config.sidecar.mode !== "egress";
   return sidecarRoutes(config).map((route, i) => ({ listener: isInbound(i) ? INGRESS_LABEL : EGRESS_LABEL, route }));
 }

@@ -1,3 +1,4 @@
+import { isSecretName } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
 import type { HeaderEdits, RouteConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "./route-config.ts";
 import type { Cidr, RateLimitConfig } from "./runtime-config.ts";
@@ -20,11 +21,6 @@ export function listRoute(route: RouteConfig): object {
     ip_rules: { allow: listNetworks(route.ipRules.allow), deny: listNetworks(route.ipRules.deny) },
     headers: { request: listEdits(route.headers.request), response: listEdits(route.headers.response) },
   };
-}
-
-/** True for headers whose values are credentials: they are shown as `***` wherever a configuration is. */
-export function isSecretHeader(name: string): boolean {
-  return /authorization|cookie|token|secret|passw|credential|api-?key|signature/i.test(name);
 }
 
 /** A token bucket as a file would state it; a disabled one says only that. */
@@ -98,9 +94,6 @@ function listEdits(edits: HeaderEdits): object {
 
 function listValues(values: HeaderEdits["set"]): object {
   const byName = Map.groupBy(values, ({ name }) => name);
-  const shown = [...byName].map(([name, all]) => [
-    name,
-    all.map(({ value }) => (isSecretHeader(name) ? "***" : value)),
-  ]);
+  const shown = [...byName].map(([name, all]) => [name, all.map(({ value }) => (isSecretName(name) ? "***" : value))]);
   return Object.fromEntries(shown);
 }

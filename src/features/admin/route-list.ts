@@ -8,6 +8,7 @@ import type {
   UpstreamRouteConfig,
 } from "../../config/route-config.ts";
 import type { RateLimitConfig, RuntimeConfig } from "../../config/runtime-config.ts";
+import { isSecretName } from "../../core/secret-name.ts";
 
 /** A route of a sidecar's listener: the application behind the inbound one, the splits of the outbound one. */
 export interface ListenerRoute {
@@ -121,13 +122,11 @@ function describeHeaders(operations: HeaderOperations): object {
 
 function describeEdits(edits: HeaderEdits): object {
   const shown = (values: HeaderEdits["set"]) =>
-    values.map(({ name, value }) => ({ name, value: SECRET_NAME.test(name) ? MASK : value }));
+    values.map(({ name, value }) => ({ name, value: isSecretName(name) ? MASK : value }));
   return { set: shown(edits.set), add: shown(edits.add), remove: edits.remove };
 }
 
 /** Decisions, "Static mounts". */
 const STATIC_METHODS: readonly string[] = ["GET", "HEAD"];
 
-/** Names of fields whose values are credentials as a rule. */
-const SECRET_NAME = /auth|cookie|token|secret|passw|credential|session|signature|(^|[-_])key$|(^|[-_])api[-_]?key/i;
 const MASK = "***";

@@ -33,14 +33,17 @@ internal_api: {token: hush-hush}
       routes: `- type: upstream
   prefix: /a
   target: http://a:1
-  headers: {request: {set: {Authorization: Bearer hush-hush, X-Api-Key: hush-hush, X-Team: shop}}}
+  headers:
+    request: {set: {Authorization: Bearer hush-hush, X-Api-Key: hush-hush, X-Team: shop}}
+    response: {set: {X-Auth-Key: hush-hush, X-Session: hush-hush, api_key: hush-hush, X-Monkey: bars}}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config);
     expect(text).not.toContain("hush");
     expect(text).toContain("X-Team:");
-    expect(text.match(/\*\*\*/g)).toHaveLength(4);
+    expect(text).toContain("bars");
+    expect(text.match(/\*\*\*/g)).toHaveLength(7);
   });
 
   test("has header names that every object has a member of", () => {
