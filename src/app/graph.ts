@@ -29,6 +29,7 @@ import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Handler, Pipeline } from "../message/pipeline.ts";
 import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
@@ -46,7 +47,7 @@ import type { SidecarIdentity } from "./sidecar-identity.ts";
 import { type SidecarPipelines, sidecarPipelines } from "./sidecar-pipelines.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
 import { upstreamHandler } from "./upstream-route.ts";
-import { IDLE_PORTS, type WorkerServices } from "./worker-services.ts";
+import type { WorkerServices } from "./worker-services.ts";
 
 /** What a graph is wired from, beside the configuration. */
 export interface GraphInputs {

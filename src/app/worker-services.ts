@@ -1,8 +1,7 @@
 import { Clock } from "../core/clock.ts";
 import { STANDSTILL_MS } from "../core/limits.ts";
 import { TimerWheel } from "../core/timer-wheel.ts";
-import type { Exchange, IdleExchangePorts } from "../message/exchange.ts";
-import { IDLE_PIPELINE } from "../message/pipeline.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { SlabPool } from "../net/slab-pool.ts";
 import { WriterGroup } from "../net/socket-writer.ts";
 import { Turn } from "../net/turn.ts";
@@ -58,23 +57,3 @@ export class WorkerServices {
     this.writers.flushAll();
   }
 }
-
-function nothing(_ex: Exchange): void {}
-
-/** What an exchange points at while nobody uses it: everything is taken and forgotten. */
-export const IDLE_PORTS: IdleExchangePorts = {
-  sink: {
-    fixed: nothing,
-    interim: nothing,
-    head: nothing,
-    body: () => true,
-    end: nothing,
-    abort: nothing,
-    wantBody: nothing,
-    upgrade: (_ex, tunnel) => tunnel,
-  },
-  flow: { pauseBody: nothing, resumeBody: nothing },
-  body: { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing },
-  source: { onWritable: nothing, onCancelled: nothing },
-  pipeline: IDLE_PIPELINE,
-};

@@ -14,6 +14,7 @@ import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { FramingRejects } from "../features/telemetry/framing-rejects.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { adoptKeywords } from "../features/waf/rules/keyword-tables.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/pipeline.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
@@ -36,7 +37,7 @@ import { SpoolReporter } from "./spool-reporter.ts";
 import { testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
 import { WorkerListeners } from "./worker-listeners.ts";
-import { IDLE_PORTS, WorkerServices } from "./worker-services.ts";
+import { WorkerServices } from "./worker-services.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
 

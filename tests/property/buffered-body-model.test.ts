@@ -4,10 +4,10 @@ import { Fault } from "../../src/core/fault.ts";
 import { SPOOL_BYTES } from "../../src/core/limits.ts";
 import { NormalizePhase } from "../../src/features/ingest/normalize.ts";
 import type { Exchange } from "../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../src/message/idle-ports.ts";
 import { Pipeline } from "../../src/message/pipeline.ts";
 import { Framing } from "../../src/message/request-head.ts";
 import { BUDGET_BLOCK_BYTES } from "../../src/shared/body-budget.ts";
-import { IDLE } from "../unit/edge/idle-ports.ts";
 import { bodyRoute, budgetOf, chunkedExchange, phase, SILENT } from "../unit/ingest/body-route.ts";
 
 const BLOCKS = 200;

@@ -24,6 +24,7 @@ import { Waf } from "../../../src/features/waf/waf.ts";
 import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { type Handler, type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/route.ts";
 import type { Target } from "../../../src/message/target.ts";
@@ -39,7 +40,6 @@ import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
-import { IDLE } from "../../unit/edge/idle-ports.ts";
 import { SILENT } from "../../unit/ingest/body-route.ts";
 
 /** A socket that takes everything and only counts it. */

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { IDLE_PORTS } from "../../../src/app/worker-services.ts";
 import { AccessGuard } from "../../../src/features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../../src/features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
 import { StatusHandler } from "../../../src/features/admin/status-handler.ts";
+import { IDLE_PORTS } from "../../../src/message/idle-ports.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 import { configOf } from "./any-config.ts";
 

@@ -5,12 +5,12 @@ import { type ConnectionSettings, EdgeContext } from "../../../src/edge/edge-con
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
 import { CountedSlabs } from "../net/counted-slabs.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
-import { IDLE } from "./idle-ports.ts";
 
 /** What a request's handler does; the connection is told afterwards that it is done with the way down. */
 export type Script = (ex: Exchange) => void;

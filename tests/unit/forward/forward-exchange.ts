@@ -1,10 +1,10 @@
 import { RequestIds } from "../../../src/features/forward/request-id.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { RequestHead } from "../../../src/message/request-head.ts";
 import type { Target } from "../../../src/message/target.ts";
 import { RequestParser } from "../../../src/proto/h1/request-parser.ts";
-import { IDLE } from "../edge/idle-ports.ts";
 
 /** A fixed time: request ids begin with it. */
 const NOW_MS = 1_700_000_000_000;

@@ -1,6 +1,7 @@
 import { ForwardHandler, type ForwardSettings } from "../../../src/features/forward/forward-handler.ts";
 import { RequestIds } from "../../../src/features/forward/request-id.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import type { Phase } from "../../../src/message/pipeline.ts";
 import type { Target, TargetChoice } from "../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../src/message/upstream.ts";
@@ -8,7 +9,6 @@ import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import type { UpstreamContext } from "../../../src/upstream/upstream-context.ts";
 import { ClientSession } from "../edge/client-session.ts";
-import { IDLE } from "../edge/idle-ports.ts";
 
 /** Times of the origin's side; shorter than the client's where they are compared. */
 export const TIMES = { connectMs: 5000, responseHeaderMs: 15_000, idleMs: 25_000 } as const;

@@ -3,10 +3,10 @@ import { Fault } from "../../../src/core/fault.ts";
 import { BodyLimitPhase } from "../../../src/features/ingest/body-limit.ts";
 import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { ChunkedMode, RouteKind } from "../../../src/message/route.ts";
-import { IDLE } from "../edge/idle-ports.ts";
 import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts, SILENT } from "./body-route.ts";
 
 /** The verdict of the body limit and the faults that the exchange is refused with. */

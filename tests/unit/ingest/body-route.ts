@@ -1,11 +1,11 @@
 import type { SpoolListener } from "../../../src/features/ingest/buffered-body.ts";
 import { Exchange } from "../../../src/message/exchange.ts";
+import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { METHOD_COUNT } from "../../../src/message/method.ts";
 import { type Handler, type Phase, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../../src/message/route.ts";
 import { BodyBudget, BUDGET_BLOCK_BYTES, createBodyBudget } from "../../../src/shared/body-budget.ts";
-import { IDLE } from "../edge/idle-ports.ts";
 
 /** What a body test says of its route. */
 export interface RouteFacts {

@@ -1,10 +1,10 @@
-import type { IdleExchangePorts } from "../../../src/message/exchange.ts";
-import { Pipeline } from "../../../src/message/pipeline.ts";
+import type { Exchange, IdleExchangePorts } from "./exchange.ts";
+import { IDLE_PIPELINE } from "./pipeline.ts";
 
-function nothing(): void {}
+function nothing(_ex: Exchange): void {}
 
 /** What an exchange points at while nobody uses it: everything is taken and forgotten. */
-export const IDLE: IdleExchangePorts = {
+export const IDLE_PORTS: IdleExchangePorts = {
   sink: {
     fixed: nothing,
     interim: nothing,
@@ -18,5 +18,5 @@ export const IDLE: IdleExchangePorts = {
   flow: { pauseBody: nothing, resumeBody: nothing },
   body: { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing },
   source: { onWritable: nothing, onCancelled: nothing },
-  pipeline: new Pipeline([], [], []),
+  pipeline: IDLE_PIPELINE,
 };
