@@ -136,7 +136,7 @@ class RingViews {
     this.total = new BigInt64Array(buffer, 0, 1);
     this.ints = new Int32Array(buffer);
     this.floats = new Float64Array(buffer);
-    this.bytes = Buffer.from(buffer as unknown as ArrayBuffer);
+    this.bytes = Buffer.from(buffer);
   }
 }
 
