@@ -53,6 +53,7 @@ export interface TranscoderConfig {
   readonly descriptorSets: readonly DescriptorSetConfig[];
 }
 
+/** A file with descriptors, and what is in it. */
 export interface DescriptorSetConfig {
   /** Absolute. */
   readonly file: string;
@@ -60,6 +61,7 @@ export interface DescriptorSetConfig {
   readonly base64: string;
 }
 
+/** A REST path that is answered by a gRPC method. Spec, "`transcoder`". */
 export interface TranscodedRouteConfig {
   readonly position: ConfigPosition;
   /** Upper-case. */
@@ -83,6 +85,7 @@ export interface TranscodedRouteConfig {
   readonly isAuto: boolean;
 }
 
+/** Which field of the request message a parameter of the path fills. */
 export interface FieldMapping {
   readonly param: string;
   readonly field: string;

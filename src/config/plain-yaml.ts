@@ -5,6 +5,7 @@ export interface PlainYaml {
   readonly entries: ReadonlyMap<string, readonly Place[]>;
 }
 
+/** A place in the text; both count from 1. */
 export interface Place {
   readonly line: number;
   readonly col: number;

@@ -79,6 +79,7 @@ export interface OriginConfig {
   readonly basePath: string;
 }
 
+/** One server of an upstream route. */
 export interface TargetConfig extends OriginConfig {
   /** `originKey` and `basePath`, for listings. */
   readonly url: string;
@@ -98,6 +99,7 @@ export type LoadBalancingPolicy =
   | "header"
   | "cookie";
 
+/** How one of several targets is chosen. Decisions §3 `load_balancing`. */
 export interface LoadBalancingConfig {
   readonly policy: LoadBalancingPolicy;
   /** The header (lower-case) or cookie (as written) that the policy hashes; "" for the other policies. */
@@ -117,6 +119,7 @@ export interface HealthCheckConfig {
   readonly expectStatusTo: number;
 }
 
+/** When a target that fails is left alone, and for how long. */
 export interface CircuitBreakerConfig {
   readonly enabled: boolean;
   /** Failures in a row that open the breaker. */
@@ -124,6 +127,7 @@ export interface CircuitBreakerConfig {
   readonly openDurationMs: number;
 }
 
+/** How long an exchange with a target may take, in milliseconds. */
 export interface UpstreamTimeouts {
   readonly connectMs: number;
   /** From the end of the request to the end of the answer's head. */
@@ -140,6 +144,7 @@ export interface HeaderOperations {
   readonly response: HeaderEdits;
 }
 
+/** What is done to the fields of one direction. */
 export interface HeaderEdits {
   readonly set: readonly HeaderValue[];
   readonly add: readonly HeaderValue[];
@@ -147,6 +152,7 @@ export interface HeaderEdits {
   readonly remove: readonly string[];
 }
 
+/** A field that is set or added. */
 export interface HeaderValue {
   /** As written. */
   readonly name: string;

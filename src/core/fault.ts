@@ -88,6 +88,7 @@ export const enum Fault {
   Cancelled,
 }
 
+/** What is done about a fault. Spec, "Errors". */
 export interface FaultRow {
   /** Metric label and log word. */
   readonly label: string;

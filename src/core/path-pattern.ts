@@ -8,6 +8,7 @@ export const enum SegmentKind {
   Rest,
 }
 
+/** One part of a pattern between slashes. */
 export interface PatternSegment {
   readonly kind: SegmentKind;
   /** The decoded text of a literal, one character a byte; "" otherwise. */

@@ -1,16 +1,18 @@
 import { TICK_MS, WHEEL_SLOTS } from "./limits.ts";
 
-/**
- * A timer that can be armed, moved and disarmed for the price of one store. Holders embed one node and get `onTimer`.
- * Moving a deadline later leaves the node where it is: when its slot comes up, it is put into the slot of the new
- * deadline. So a connection that is busy costs the wheel nothing.
- */
+/** Who has timers. */
 export interface TimerHolder {
+  /** The time is over. @param nowMs on the wheel's clock */
   onTimer(nowMs: number): void;
   /** Hears what `onTimer` threw; without it the wheel's own listener does. */
   onException?(error: unknown): void;
 }
 
+/**
+ * A timer that can be armed, moved and disarmed for the price of one store. Holders embed one node and get `onTimer`.
+ * Moving a deadline later leaves the node where it is: when its slot comes up, it is put into the slot of the new
+ * deadline. So a connection that is busy costs the wheel nothing.
+ */
 export class TimerNode {
   readonly holder: TimerHolder;
   /** When it fires, on the wheel's clock; 0 when disarmed. */
@@ -25,6 +27,7 @@ export class TimerNode {
   }
 }
 
+/** All timers of one worker, in slots of TICK_MS that come round again: nothing is sorted, and nothing allocated. */
 export class TimerWheel {
   private readonly slots: (TimerNode | null)[] = new Array(WHEEL_SLOTS).fill(null);
   private currentTick: number;

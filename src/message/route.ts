@@ -10,6 +10,7 @@ export const enum ChunkedMode {
   Reject,
 }
 
+/** What answers on a route. */
 export const enum RouteKind {
   BuiltIn = 0,
   Static,
@@ -56,6 +57,7 @@ export interface RouteInit {
 
 const NO_FIELDS: readonly Uint8Array[] = [];
 
+/** A route of one configuration, with what phases and handlers ask of it for each request made ready. */
 export class Route {
   readonly init: RouteInit;
   readonly kind: RouteKind;

@@ -89,6 +89,7 @@ export const enum SlotTime {
   Count = 6,
 }
 
+/** What a slot holds: the truth from which all else can be made anew. */
 export const enum SlotState {
   Free = 0,
   /** Somebody fetches the answer. */
@@ -108,6 +109,7 @@ export const enum FillResult {
   NotStorable,
 }
 
+/** Bits of `Slot.Flags`. */
 export const enum SlotFlag {
   /** Made by an origin, not by the gateway. */
   FromUpstream = 1,

@@ -28,6 +28,7 @@ export interface RequestSeries {
   readonly count: number;
 }
 
+/** One count of several that a label tells apart. */
 export interface LabelledCount {
   readonly label: string;
   readonly count: number;

@@ -7,6 +7,7 @@ export interface Metric {
   read(): readonly Sample[];
 }
 
+/** One value of a metric. */
 export interface Sample {
   readonly value: number;
   readonly labels: Readonly<Record<string, string>>;

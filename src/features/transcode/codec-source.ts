@@ -14,6 +14,7 @@ export type CodecResult =
   | { readonly kind: "status"; readonly status: GrpcStatus }
   | { readonly kind: "fault"; readonly fault: Fault };
 
+/** Who waits for a codec. */
 export interface CodecWaiter {
   onCodec(result: CodecResult): void;
 }

@@ -23,6 +23,7 @@ export const enum ChunkState {
   Done,
 }
 
+/** What a call of the decoder came to. */
 export const enum ChunkEvent {
   /** All input is consumed. */
   NeedMore = 0,

@@ -51,6 +51,7 @@ export interface Vector {
   readonly forwards?: ForwardedRequest;
 }
 
+/** A request that is in order, and must reach the origin unchanged. */
 export interface ForwardedRequest {
   readonly method: string;
   /** Without the prefix. */
