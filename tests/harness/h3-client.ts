@@ -23,6 +23,8 @@ const TURNS = 5;
 
 type Drainable = { [key: symbol]: () => Promise<boolean> | null };
 const DRAINABLE = Symbol.for("Stream.drainableProtocol");
+/** Read once: clients that connect at the same time would take each other's silence for it. */
+const { emitWarning } = process;
 
 /** One HTTP/3 connection, made with the runtime's own client. */
 export class H3Client {
@@ -36,7 +38,6 @@ export class H3Client {
 
   /** Connects without looking at the certificate. */
   static async connect(port: number, serverName = "localhost", extra: Record<string, unknown> = {}): Promise<H3Client> {
-    const { emitWarning } = process;
     process.emitWarning = () => {};
     const quic = await import("node:quic");
     const session = await quic.connect(`127.0.0.1:${port}`, {
