@@ -24,7 +24,7 @@ import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { needsRestart } from "./needs-restart.ts";
+import { needsRestart, type RestartSettings, restartSettings } from "./needs-restart.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
 import { ConfigPacket, collectSource } from "./packed-config.ts";
@@ -88,6 +88,7 @@ export class Control implements PoolListener {
   private announced = false;
   private keywords: SharedArrayBuffer | null = null;
   private draining = false;
+  private readonly running: RestartSettings;
   private lastReloadOk = true;
   private lastReloadMs: number = Date.now();
   private finish: (code: number) => void = () => {};
@@ -97,6 +98,7 @@ export class Control implements PoolListener {
     const { config, ...others } = options;
     this.options = others; // A reload replaces the configuration: the first must not stay here.
     this.config = config;
+    this.running = restartSettings(config);
     const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
     this.bodyBudget = createBodyBudget(this.pool.size);
@@ -274,7 +276,7 @@ export class Control implements PoolListener {
       return;
     }
     collectSource(result.config);
-    const restart = needsRestart(this.config, result.config);
+    const restart = needsRestart(this.running, result.config);
     this.config = result.config;
     this.lastReloadMs = Date.now();
     this.nodes.use(this.config);

@@ -1,34 +1,38 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 
+/** The settings that only a restart takes up, as they are since the start: by their paths in config.yaml. */
+export type RestartSettings = ReadonlyMap<string, string | number | boolean>;
+
 /**
- * Settings that differ and that only a restart takes up, as paths of config.yaml. What is marked with (HTTP/3) is taken up for
- * everything else: the runtime's QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
+ * What of a configuration stays until a restart. What is marked with (HTTP/3) is taken up for everything else: the runtime's
+ * QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
  */
-export function needsRestart(old: RuntimeConfig, now: RuntimeConfig): readonly string[] {
-  const changed = (keys: ReadonlyMap<string, Setting>): string[] =>
-    [...keys].filter(([, settingOf]) => settingOf(old) !== settingOf(now)).map(([key]) => key);
-  const hasQuic = old.server.http3.enabled && now.server.http3.enabled;
-  return [...changed(ALWAYS), ...(hasQuic ? changed(WITH_QUIC).map((key) => `${key} (HTTP/3)`) : [])];
+export function restartSettings({ server, sidecar, proxy }: RuntimeConfig): RestartSettings {
+  const settings = new Map<string, string | number | boolean>([
+    ["server.workers", server.workers],
+    ["server.http3.enabled", server.http3.enabled],
+    ["server.http3.port", server.http3.port],
+    // Cleartext and TLS are two kinds of listener.
+    ["sidecar.cert_file", sidecar.certificate.certFile !== ""],
+  ]);
+  if (!server.http3.enabled) return settings;
+  // See QuicPort.
+  return settings
+    .set("server.host (HTTP/3)", server.host)
+    .set("server.header_timeout (HTTP/3)", server.headerTimeoutMs)
+    .set("server.idle_timeout (HTTP/3)", server.idleTimeoutMs)
+    .set("server.max_header_bytes (HTTP/3)", server.maxHeaderBytes)
+    .set("server.tls.client_auth (HTTP/3)", server.tls.clientAuth)
+    .set("server.tls.client_ca_file (HTTP/3)", server.tls.clientCaFile)
+    .set("server.http2.unknown_pseudo_headers (HTTP/3)", server.http2.unknownPseudoHeaders)
+    .set("proxy.transport.max_buffered_bytes (HTTP/3)", proxy.transport.maxBufferedBytes);
 }
 
-type Setting = (config: RuntimeConfig) => string | number | boolean;
-
-const ALWAYS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
-  ["server.workers", ({ server }) => server.workers],
-  ["server.http3.enabled", ({ server }) => server.http3.enabled],
-  ["server.http3.port", ({ server }) => server.http3.port],
-  // Cleartext and TLS are two kinds of listener.
-  ["sidecar.cert_file", ({ sidecar }) => sidecar.certificate.certFile !== ""],
-]);
-
-/** See QuicPort. */
-const WITH_QUIC: ReadonlyMap<string, Setting> = new Map<string, Setting>([
-  ["server.host", ({ server }) => server.host],
-  ["server.header_timeout", ({ server }) => server.headerTimeoutMs],
-  ["server.idle_timeout", ({ server }) => server.idleTimeoutMs],
-  ["server.max_header_bytes", ({ server }) => server.maxHeaderBytes],
-  ["server.tls.client_auth", ({ server }) => server.tls.clientAuth],
-  ["server.tls.client_ca_file", ({ server }) => server.tls.clientCaFile],
-  ["server.http2.unknown_pseudo_headers", ({ server }) => server.http2.unknownPseudoHeaders],
-  ["proxy.transport.max_buffered_bytes", ({ proxy }) => proxy.transport.maxBufferedBytes],
-]);
+/** Settings in which a configuration differs from what has been running since the start. */
+export function needsRestart(running: RestartSettings, now: RuntimeConfig): readonly string[] {
+  // Where one of the two has no HTTP/3, its settings are not looked at: the switch is named.
+  return [...restartSettings(now)].flatMap(([key, value]) => {
+    const before = running.get(key);
+    return before === undefined || before === value ? [] : [key];
+  });
+}

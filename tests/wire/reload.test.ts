@@ -52,3 +52,17 @@ test("SIGHUP with a fault keeps the old routes and says what is wrong", async ()
   gateway.signal("SIGHUP");
   await eventually(async () => expect(await statuses("/third/canary")).toEqual([200]));
 });
+
+test("what waits for a restart is named again at each reload, and no longer once it is taken back", async () => {
+  const reload = async (workers: number): Promise<unknown> => {
+    const seen = gateway.logs.json.length;
+    const server = { host: "127.0.0.1", port: gateway.port, workers, shutdown_timeout: "2s" };
+    writeFileSync(join(gateway.folder, "config.yaml"), stringify({ server }));
+    gateway.signal("SIGHUP");
+    const isNew = (line: object) => gateway.logs.json.indexOf(line as never) >= seen;
+    return (await gateway.log("the reload", (line) => line.event === "config_reload" && isNew(line))).needs_restart;
+  };
+  expect(await reload(3)).toEqual(["server.workers"]);
+  expect(await reload(3)).toEqual(["server.workers"]);
+  expect(await reload(2)).toEqual([]);
+});

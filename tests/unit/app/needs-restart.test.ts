@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { needsRestart } from "../../../src/app/needs-restart.ts";
+import { needsRestart, restartSettings } from "../../../src/app/needs-restart.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { inFolder, load } from "../config/config-case.ts";
 
@@ -16,7 +16,7 @@ function restartFor(before: string, after: string): readonly string[] {
       if (!result.ok) throw new Error(JSON.stringify(result.faults));
       return result.config;
     });
-    return needsRestart(old!, now!);
+    return needsRestart(restartSettings(old!), now!);
   });
 }
 
