@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PATIENCE_MS } from "../harness/byte-socket.ts";
 import { EDGE_BINARY, runEdge } from "../harness/gateway.ts";
+import { runProcess } from "../harness/run-process.ts";
 
 /** What a mistake of ours would print. */
 const TRACE = /\n\s+at |\bTypeError\b|\bENOTDIR\b|bunfs/;
@@ -89,12 +91,9 @@ describe("files that cannot be used", () => {
 
 describe("an output that", () => {
   const shell = async (script: string) => {
-    const child = Bun.spawn(["sh", "-c", script], {
-      env: { EDGE: EDGE_BINARY, PATH: process.env.PATH },
-      stderr: "pipe",
-    });
-    const said = await child.stderr.text();
-    return { code: await child.exited, said };
+    const env = { EDGE: EDGE_BINARY, PATH: process.env.PATH };
+    const { code, stderr } = await runProcess(["sh", "-c", script], { env, timeout: PATIENCE_MS });
+    return { code, said: stderr };
   };
 
   test.each(["help config", "check --print", "version", "help log"])("nobody reads is no failure: %s", async (line) => {

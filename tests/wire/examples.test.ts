@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { EDGE_BINARY, freePort } from "../harness/gateway.ts";
+import { runProcess } from "../harness/run-process.ts";
 
 const FOLDER = join(import.meta.dir, "..", "..", "scripts", "examples");
 const hasTools = Bun.which("curl") !== null && Bun.which("openssl") !== null;
@@ -32,16 +33,10 @@ describe.skipIf(!hasTools)("the example", () => {
 });
 
 async function run(name: string): Promise<string> {
-  const child = Bun.spawn([join(FOLDER, name, "run")], {
-    env: { ...process.env, EDGE_BINARY, ...ports() },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 55_000,
-  });
-  const [output, faults] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, faults]).toEqual([0, ""]);
-  return output;
+  const env = { ...process.env, EDGE_BINARY, ...ports() };
+  const { code, stdout, stderr } = await runProcess([join(FOLDER, name, "run")], { env, timeout: 55_000 });
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
 }
 
 /** Ports of this run's own in the place of those that a reader sees. */

@@ -22,7 +22,7 @@ const gateway = await startGateway({
       workers: 2,
       max_body_bytes: 32 * MIB,
       // What a client that vanished leaves behind is held for as long.
-      write_timeout: "10s",
+      write_timeout: "5s",
       waf: { enabled: true },
       tls: { port, cert_file: "a.pem", key_file: "a.key", certificates: [{ cert_file: "b.pem", key_file: "b.key" }] },
       http3: { enabled: true },

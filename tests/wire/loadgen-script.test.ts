@@ -5,17 +5,14 @@ import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/gateway.ts";
 import { exchangeOnce, RawClient } from "../harness/raw-client.ts";
+import { runProcess } from "../harness/run-process.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
 
 const SCRIPT = join(import.meta.dir, "../../scripts/loadgen.sh");
 const folder = mkdtempSync(join(tmpdir(), "edge-script-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function runScript(...args: string[]) {
-  const child = Bun.spawn([SCRIPT, ...args], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { code: await child.exited, stdout, stderr };
-}
+const runScript = (...args: string[]) => runProcess([SCRIPT, ...args], { timeout: 55_000 });
 
 /** Requests that the gateway has counted. */
 async function servedRequests(port: number): Promise<number> {
@@ -58,7 +55,7 @@ describe("scripts/loadgen.sh", () => {
       json,
     ];
     const child = Bun.spawn([SCRIPT, ...args], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
-    await eventually(async () => expect(await servedRequests(port)).toBeGreaterThan(50), 30_000);
+    await eventually(async () => expect(await servedRequests(port)).toBeGreaterThan(50));
     child.kill("SIGTERM");
     expect([await child.exited, await child.stderr.text()]).toEqual([130, ""]);
     expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({ interrupted: true, overall_verdict: "FAIL" });

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MultihopReport } from "../../src/tools/multihop/report.ts";
 import { startSimulatedOrigins } from "../../src/tools/multihop/simulated-origins.ts";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { openNameless, textOf } from "../harness/run-process.ts";
 import { FlawedGateway } from "../unit/multihop/flawed-gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "edge-multihop-"));
@@ -25,17 +26,12 @@ interface MultihopRun {
 function start(...args: string[]) {
   const base = join(folder, `run-${++runs}`);
   const files = ["--json", `${base}.json`, "--md", `${base}.md`];
-  const child = Bun.spawn([EDGE_BINARY, "multihop", ...args, ...files], {
-    cwd: folder,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const [out, err] = [openNameless(), openNameless()];
+  const child = Bun.spawn([EDGE_BINARY, "multihop", ...args, ...files], { cwd: folder, stdout: out, stderr: err });
   const finish = async (): Promise<MultihopRun> => {
-    const [stdout, stderr, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
+    const code = await child.exited;
+    const [stdout, stderr] = [textOf(out), textOf(err)];
+    for (const fd of [out, err]) closeSync(fd);
     const report = existsSync(`${base}.json`) ? JSON.parse(readFileSync(`${base}.json`, "utf8") || "null") : null;
     const markdown = existsSync(`${base}.md`) ? readFileSync(`${base}.md`, "utf8") : "";
     return { code, stdout, stderr, report, markdown };
