@@ -169,6 +169,18 @@ describe("without a schema", () => {
     expect((await post("/json/1", "{}")).text).toBe('{"ok":true}');
   });
 
+  test("a record is one line, however the upstream writes its JSON", async () => {
+    plain.answers = ['{\n  "a": 1,\r\n\r\n  "b": "x\\ny"\n}', "{\n}"];
+    const records = async (accept: string) => {
+      const lines = ["Content-Type: application/json", `Accept: ${accept}`];
+      return (await gateway.once(request("POST /json/1", lines, "{}"))).text;
+    };
+    const [first, second] = ['{   "a": 1,   "b": "x\\ny" }', "{ }"];
+    expect(await records("application/x-ndjson")).toBe(`${first}\n${second}\n`);
+    expect(await records("text/event-stream")).toBe(`data: ${first}\n\ndata: ${second}\n\n`);
+    plain.answers = ['{"ok":true}'];
+  });
+
   test("a server that answers everything alike has no reflection either", async () => {
     expect((await post("/dumb/7", '{"a":1}')).status).toBe(200);
     expect(dumb.seen).toEqual([{ path: "/shop.Shop/Any", type: "application/grpc+json", body: { a: 1, id: "7" } }]);

@@ -29,9 +29,10 @@ export class JsonCodec implements MethodCodec {
   decode(message: Uint8Array): string {
     try {
       const text = UTF8.decode(message);
-      // As it came: numbers beyond 2^53 stay what they are.
+      // As it came: numbers beyond 2^53 stay what they are. In one line, which is a record: in valid JSON line breaks stand
+      // between tokens only.
       JSON.parse(text);
-      return text;
+      return text.replace(LINE_BREAKS, " ");
     } catch {
       throw new UndecodableReply("the reply is no JSON");
     }
@@ -89,4 +90,5 @@ function define(tree: JsonTree, name: string, value: JsonValue): void {
   Object.defineProperty(tree, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
+const LINE_BREAKS = /[\r\n]+/g;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
