@@ -1,4 +1,4 @@
-import { LOWER } from "../../core/ascii.ts";
+import { Byte, LOWER } from "../../core/ascii.ts";
 import { MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
 import type { Findings } from "./findings.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
@@ -80,9 +80,13 @@ export class ValueInspector {
       this.analyse(this.automaton.find(value.bytes, 0, value.length) & Family.Script);
     }
     if ((families & Family.Escape) === 0) return;
+    const first = value.bytes.indexOf(Byte.Space);
+    const hasBlank = first >= 0 && first < value.length;
     const rounds = value.unescape();
     if (rounds > MAX_DECODING_ROUNDS) this.findings.found(Sign.OverEncoding, 0);
-    if (rounds > 0) this.analyse(this.automaton.find(value.bytes, 0, value.length) & allowed);
+    // In prose "%00" is what somebody writes about.
+    const again = hasBlank && value.place === Place.Body ? allowed & ~Family.Nul : allowed;
+    if (rounds > 0) this.analyse(this.automaton.find(value.bytes, 0, value.length) & again);
   }
 
   /** Shows the value to the analysers of these families. */

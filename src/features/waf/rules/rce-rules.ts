@@ -39,6 +39,8 @@ export const RCE_RULES: readonly ValueRule[] = [
       "x,%0awhoami",
     ],
     passes: [
+      "[form] a=%23!/bin/bash%0aset -euo pipefail",
+      "df$y > 1 | df$z == 'a'",
       "He left (at 5; top 10 shown)",
       "1. cd /tmp; 2. ls",
       '[json] {"a":"java.lang.Error\\n\\tat a.b.C(D.java:1)"}',

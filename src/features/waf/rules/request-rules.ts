@@ -241,8 +241,8 @@ export const REQUEST_RULES: readonly ValueRule[] = [
     score: CRITICAL_SCORE,
     description: "a byte 0 in a value",
     sign: Sign.NulByte,
-    matches: ["a%00b", "[form] a=x%00", '[json] {"a":"\\u0000"}', "x%2500"],
-    passes: ["100%", "a%200b", "%0", '[json] {"a":"0"}'],
+    matches: ["[form] a=x.php%2500.jpg", "a%00b", "[form] a=x%00", '[json] {"a":"\\u0000"}', "x%2500"],
+    passes: ['[json] {"a":"%20 is a blank and %00 a NUL"}', "100%", "a%200b", "%0", '[json] {"a":"0"}'],
   },
   {
     id: "PROTOCOL-003",

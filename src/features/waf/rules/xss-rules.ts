@@ -11,6 +11,8 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "a script element with a source or a program",
     sign: Sign.ScriptElement,
     matches: [
+      "<script>alert (1)</script>",
+      "<script>x;y</script>",
       "&lt;script&gt;alert(1)&lt;/script&gt;",
       "<script>alert(1)</script>",
       "<ScRiPt src=//x.test/a.js>",
@@ -23,6 +25,9 @@ export const XSS_RULES: readonly ValueRule[] = [
       "[target] /<script>alert(1)</script>",
     ],
     passes: [
+      "use the <script> tag to embed, the <style> tag for CSS",
+      "`<script>` tags (see below)",
+      "the <script> and </script> tags",
       '[json] {"a":"&lt;script&gt;alert(1)&lt;/script&gt;"}',
       "how to use the <script> tag",
       "script",
@@ -39,6 +44,7 @@ export const XSS_RULES: readonly ValueRule[] = [
     description: "an attribute that holds a program: onerror, onload, srcdoc, …",
     sign: Sign.EventHandler,
     matches: [
+      "<b onclick={alert(1)}>",
       "onerror=alert;throw 1",
       "<div v-on:click='alert(1)'>",
       "<x v-html=_c.constructor('alert(1)')()>",
@@ -53,6 +59,8 @@ export const XSS_RULES: readonly ValueRule[] = [
       "<details ontoggle = x()>",
     ],
     passes: [
+      "<button onClick={() => setN(n + 1)}>",
+      "<a onClick={this.close}>",
       "<p v-if='ok' @click='count++'>",
       "<div ng-repeat='x in constructors'>",
       "on sale = yes",

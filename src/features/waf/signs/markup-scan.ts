@@ -3,6 +3,7 @@ import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
+import { isComponentCode, isProgramText } from "./script-text.ts";
 import { isScriptUrl } from "./script-url.ts";
 import { WORDS, Word } from "./script-words.ts";
 import type { SignListener } from "./sign-listener.ts";
@@ -74,7 +75,8 @@ export class MarkupScan {
       const before = at;
       at = this.readAttribute(at, limit);
       const isHandler = isHandlerName(bytes, this.nameFrom, this.nameTo) || this.isDirective();
-      if (isHandler && this.valueFrom >= 0) this.report(Sign.EventHandler, this.nameFrom);
+      if (isHandler && this.valueFrom >= 0 && !isComponentCode(bytes, this.valueFrom))
+        this.report(Sign.EventHandler, this.nameFrom);
       loads = this.judgeAttribute(kind) || loads;
       if (at <= before) at = before + 1;
     }
@@ -174,21 +176,7 @@ export class MarkupScan {
     }
     if (bytes[behindTag - 1] !== Byte.Greater)
       return open > 0 && bytes[open - 1] !== Byte.Space && behindTag >= this.length;
-    const limit = Math.min(this.length, behindTag + MAX_PROGRAM_BYTES);
-    for (let at = behindTag; at < limit; at++) {
-      const byte = bytes[at]!;
-      if (
-        byte === Byte.OpenParen ||
-        byte === Byte.Equals ||
-        byte === Byte.Backtick ||
-        byte === Byte.OpenBrace ||
-        byte === Byte.Less
-      )
-        return true;
-      if (byte === Byte.Semicolon || byte === Byte.LeftBracket) return true;
-      if (byte === Byte.Slash && (bytes[at + 1] === Byte.Slash || bytes[at + 1] === Byte.Star)) return true;
-    }
-    return false;
+    return isProgramText(bytes, behindTag, Math.min(this.length, behindTag + MAX_PROGRAM_BYTES));
   }
 
   /** <!DOCTYPE … [<!ENTITY x SYSTEM "file:…">]>: entities that make an XML parser read files. */

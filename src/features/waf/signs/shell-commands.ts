@@ -3,7 +3,7 @@ import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import { isCommandParameter } from "./parameter-names.ts";
-import { endsEntity, isCmdlet, isLastNumber, isProcessOption } from "./shell-text.ts";
+import { endsEntity, isCmdlet, isExpansion, isLastNumber, isProcessOption } from "./shell-text.ts";
 import { COMMANDS, Command, SERVICE_VERBS } from "./shell-words.ts";
 import type { SignListener } from "./sign-listener.ts";
 
@@ -29,7 +29,7 @@ export class ShellCommands {
     const { bytes, length } = value;
     if (isCommandParameter(value)) this.judgeParameter();
     // The first line of a text has more than one word.
-    let isOneToken = true;
+    let isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
     // Whether a backtick has been opened.
     let isOpen = false;
     for (let at = 0; at < length; at++) {
@@ -163,7 +163,7 @@ export class ShellCommands {
   /** Whether what stands at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
-    if (bytes[from] === Byte.Dollar || this.isRedirection(from)) return true;
+    if (isExpansion(bytes, from) || this.isRedirection(from)) return true;
     if (!isBlank(bytes[from]!) || bytes[from] === Byte.Lf) return false;
     let at = from;
     while (isBlank(bytes[at]!)) at++;

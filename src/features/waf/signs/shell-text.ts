@@ -23,6 +23,19 @@ export function isProcessOption(bytes: Uint8Array, from: number): boolean {
   return PROCESS_OPTIONS.valueOf(bytes, from, to) !== 0;
 }
 
+/** Whether $IFS, ${x}, $(x), $@ or $x/ stands right behind a command. A column of R, df$x, is followed by none of that. */
+export function isExpansion(bytes: Uint8Array, from: number): boolean {
+  if (bytes[from] !== Byte.Dollar) return false;
+  let to = from + 1;
+  while (isNameByte(bytes[to]!)) to++;
+  return to === from + 1 || bytes[to] === Byte.Slash || bytes[to] === Byte.Dollar || isNamed(bytes, from + 1, to);
+}
+
+function isNamed(bytes: Uint8Array, from: number, to: number): boolean {
+  const isDigit = bytes[from]! >= Byte.Zero && bytes[from]! <= Byte.Nine;
+  return isDigit || EXPANSIONS.valueOf(bytes, from, Math.min(to, from + 3)) !== 0;
+}
+
 /** Whether nothing but the end of a command comes behind the number at `from`: sleep 5; and not "top 10 songs". */
 export function isLastNumber(bytes: Uint8Array, from: number): boolean {
   let at = from;
@@ -41,4 +54,5 @@ const VERBS: WordSet = new WordSet([
   [1, "invoke get set new start stop add remove import export out write test clear"],
 ]);
 const PROCESS_OPTIONS: WordSet = new WordSet([[1, "aux auxw auxww axu ef"]]);
+const EXPANSIONS: WordSet = new WordSet([[1, "ifs"]]);
 const MAX_ENTITY = 10;
