@@ -159,3 +159,10 @@ test.each([
 ])("parameters of %j: %s", (text, name, expected) => {
   expect(parameterOf(parametersOf(text), name)).toBe(expected);
 });
+
+test("a URL with very many user parts is read in bounded depth", () => {
+  const settings = { ...ENFORCE, maxInspectBodyBytes: 2 ** 24 };
+  const headers = ["Content-Type: application/json"];
+  const body = Buffer.from(JSON.stringify({ url: `http://9a${"#@9b".repeat(200_000)}` }));
+  expect(explainWaf({ method: "POST", target: "/x", headers, body }, settings, NO_ROUTES).verdict).toBe("pass");
+});

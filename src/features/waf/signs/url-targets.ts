@@ -145,7 +145,7 @@ export class UrlTargets {
   }
 
   /** Reads the authority at `from`: behind user information, before a port. */
-  private readHost(from: number): void {
+  private readHost(from: number, isSecond = false): void {
     const { bytes } = this;
     let to = from;
     let hostFrom = from;
@@ -165,8 +165,8 @@ export class UrlTargets {
     this.hostFrom = hostFrom;
     this.readHostPart(hostFrom, to);
     // http://a.test#@127.0.0.1: to some what stands behind the sign is the host.
-    const isDouble = this.host.kind === HostKind.Other && to < this.length && bytes[to + 1] === Byte.At;
-    if (isDouble && bytes[to]! > Byte.Space && bytes[to] !== Byte.Slash) this.readHost(to + 2);
+    const isDouble = !isSecond && this.host.kind === HostKind.Other && to < this.length && bytes[to + 1] === Byte.At;
+    if (isDouble && bytes[to]! > Byte.Space && bytes[to] !== Byte.Slash) this.readHost(to + 2, true);
   }
 
   private readHostPart(hostFrom: number, to: number): void {
