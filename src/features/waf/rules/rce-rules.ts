@@ -150,6 +150,8 @@ export const RCE_RULES: readonly ValueRule[] = [
       "{php}echo 1;{/php}",
     ],
     passes: [
+      "eval()",
+      '[json] {"a":"{{ msg }} eval() in JavaScript"}',
       '[json] {"a":"<?php x(); ?> uses `id`"}',
       "the system('x') call",
       "use os.system('x')",

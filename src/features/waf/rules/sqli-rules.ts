@@ -138,6 +138,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "'+(select load_extension('x'))+'",
     ],
     passes: [
+      "sleep(10",
       "time.sleep(5)",
       "how does sleep() work",
       "sleep (8 hours)",

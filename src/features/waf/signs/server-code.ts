@@ -189,8 +189,13 @@ export class ServerCode {
     if (this.isPhp || this.isSuperglobal(inside)) return true;
     const first = bytes[this.skipBlanks(inside)]!;
     const isArgument =
-      isQuote(first) || first === Byte.Dollar || first === Byte.CloseParen || (isDigit(first) && from > 0);
+      isQuote(first) || first === Byte.Dollar || this.isInformation(from, first) || (isDigit(first) && from > 0);
     return (isArgument || this.isDecoder(inside)) && (this.isExpression || this.isDirect(from));
+  }
+
+  /** phpinfo() alone needs no argument: "eval()" is what somebody asks about. */
+  private isInformation(from: number, first: number): boolean {
+    return first === Byte.CloseParen && this.bytes[from] === LOWER_P;
   }
 
   /** {{ list|filter('system') }}: a template's filter that calls a function. */

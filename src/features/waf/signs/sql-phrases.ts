@@ -160,6 +160,9 @@ export class SqlPhrases {
       const word = this.wordBefore(at + 1);
       return word >= Sql.Logic && word !== Sql.Statement && word !== Sql.Function;
     }
+    // <80g> sleep(1000): a sign of prose, the end of a tag or of a table's row.
+    const isLoose = byte === Byte.Less || byte === Byte.Greater || (byte === Byte.Bar && bytes[at - 1] !== byte);
+    if (isLoose && at < from - 1) return false;
     return IN_EXPRESSION.includes(byte);
   }
 
@@ -168,7 +171,8 @@ export class SqlPhrases {
     let end = at;
     while (isDigit(this.bytes[end]!) || this.bytes[end] === Byte.Dot) end++;
     // Programs sleep for milliseconds, databases for seconds.
-    if (end - at > MAX_SECONDS_DIGITS) return false;
+    if (end - at > MAX_SECONDS_DIGITS || (this.bytes[end] !== Byte.CloseParen && this.bytes[at] !== Byte.OpenParen))
+      return false;
     while (this.bytes[end] === Byte.CloseParen) end++;
     return end === this.length || this.bytes[end] === Byte.Hash || this.bytes[end] === Byte.Dash;
   }
