@@ -136,6 +136,40 @@ describe("a request over HTTP/3", () => {
   });
 });
 
+test.each(["/node/dropped", "/stream/dropped"])(
+  "a connection that ends in the middle of an upload leaves no request that an origin takes for complete: %s",
+  async (path) => {
+    let complete = 0;
+    origin.on("/dropped", async (call) => {
+      await call.body();
+      complete++;
+      call.reply("200 OK", [], "ok");
+    });
+    const before = gateway.logs.json.length;
+    for (let i = 0; i < 6; i++) {
+      const sent = Promise.withResolvers<void>();
+      const client = await H3Client.connect(port);
+      async function* pieces(): AsyncGenerator<Uint8Array> {
+        for (let piece = 0; piece <= i * 2; piece++) yield Buffer.alloc(1000, "x");
+        sent.resolve();
+        await new Promise(() => {});
+      }
+      void client.ask("POST", path, {}, { pieces: pieces() }).catch(() => null);
+      await sent.promise;
+      client.close();
+    }
+    // One that the gateway has not seen begin leaves no line.
+    expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
+    await eventually(async () => {
+      const metrics = (await gateway.once(request("GET /metrics"))).text;
+      expect(/^gateway_quic_active_streams (\d+)/m.exec(metrics)?.[1]).toBe("0");
+    });
+    const lines = gateway.logs.json.slice(before).filter((line) => line.path === path);
+    expect(lines.filter(({ status }) => status !== 499)).toEqual([]);
+    expect(complete).toBe(0);
+  },
+);
+
 describe("the listener", () => {
   test("is told of in answers over TLS, and nowhere else", async () => {
     const tls = await TlsClient.open(port, {});
