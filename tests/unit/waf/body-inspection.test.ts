@@ -1,5 +1,6 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { parameterOf, parametersOf } from "../../../src/features/waf/body/type-parameters.ts";
+import { WordSet } from "../../../src/features/waf/match/word-set.ts";
 import { explainWaf, type WafExplanation } from "../../../src/features/waf/waf-explanation.ts";
 import { NO_ROUTES } from "./vector-request.ts";
 import { ENFORCE } from "./waf-settings.ts";
@@ -165,4 +166,15 @@ test("a URL with very many user parts is read in bounded depth", () => {
   const headers = ["Content-Type: application/json"];
   const body = Buffer.from(JSON.stringify({ url: `http://9a${"#@9b".repeat(200_000)}` }));
   expect(explainWaf({ method: "POST", target: "/x", headers, body }, settings, NO_ROUTES).verdict).toBe("pass");
+});
+
+test.each(["{", "{{7", "{{a b"])("templates within templates are read once: %s", (part) => {
+  const lookUp = spyOn(WordSet.prototype, "valueOf");
+  try {
+    const body = `a=eval("${part.repeat(2000)}`;
+    explain(["Content-Type: application/x-www-form-urlencoded"], body);
+    expect(lookUp.mock.calls.length).toBeLessThan(body.length * 10);
+  } finally {
+    lookUp.mockRestore();
+  }
 });

@@ -38,6 +38,11 @@ export function qualityTable(categories: readonly CategoryQuality[], ordinary: O
 Written by \`bun tests/unit/waf/quality-table.ts\` from the vectors beside this file; a test compares the two. "Blocked"
 means a score of ${THRESHOLD} or more, whichever rules gave it; "recognised" means that a rule of the category itself matched.
 
+The rules were improved on many of these vectors, so that the table says what must not get worse; for attacks that nobody
+has seen it says too much. Measured for that in November 2026: of 268 attacks on five categories, written when the rules stood
+and tried before any rule was changed for them, 219 (82 %) were blocked (sqli 45 of 50, xss 48 of 50, rce 60 of 85, lfi 29 of
+41, ssrf 37 of 42); after the rules had learnt from them, 240.
+
 | category | attacks | blocked | recognised | look-alikes | blocked | score at all |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 ${rows.map((row) => `| ${row.join(" | ")} |`).join("\n")}

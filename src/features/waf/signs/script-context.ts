@@ -18,6 +18,8 @@ export class ScriptContext {
   private breakAt = -1;
   /** The last of those that white space, a slash or a tag's end follows. */
   private attributeBreakAt = -1;
+  /** How far templates have been read. */
+  private templatesTo = 0;
 
   /** Looks at every word of the value. */
   analyse(value: ValueReading, listener: SignListener): void {
@@ -26,6 +28,7 @@ export class ScriptContext {
     this.listener = listener;
     this.breakAt = -1;
     this.attributeBreakAt = -1;
+    this.templatesTo = 0;
     this.judgeUrl();
     this.readWords();
   }
@@ -250,12 +253,14 @@ export class ScriptContext {
     return next > Byte.Space && next !== Byte.Semicolon && next < Byte.Del;
   }
 
-  /** {{constructor.constructor('…')()}}: an expression that leaves its sandbox. */
+  /** {{constructor.constructor('…')()}}: an expression that leaves its sandbox. What one has been read is not read again. */
   private judgeTemplate(open: number): void {
     const { bytes } = this;
     const limit = Math.min(this.length, open + MAX_TEMPLATE_BYTES);
-    for (let at = open + 2; at < limit && bytes[at] !== Byte.CloseBrace; ) {
-      const from = at;
+    let at = Math.max(open + 2, this.templatesTo);
+    let from = at;
+    while (at < limit && bytes[at] !== Byte.CloseBrace) {
+      from = at;
       while (at < limit && isWordByte(bytes[at]!)) at++;
       const word = WORDS.valueOf(bytes, from, at);
       if (word === Word.Maker || ((word === Word.Box || word === Word.Evaluator) && bytes[at] === Byte.OpenParen)) {
@@ -264,6 +269,8 @@ export class ScriptContext {
       }
       if (at === from) at++;
     }
+    // A word that the limit cuts is left to the next.
+    this.templatesTo = at < limit ? at : from;
   }
 
   private isMaker(to: number): boolean {
