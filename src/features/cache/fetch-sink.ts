@@ -13,7 +13,7 @@ import { admit, type Terms } from "./admission.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { isFailure, isOriginFault } from "./origin-failure.ts";
 import type { CachePolicy } from "./policy.ts";
-import { hasSameValidator, isOfAnotherVersion } from "./selection.ts";
+import { hasSameValidator } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { mergeHead } from "./stored-head.ts";
 
@@ -188,9 +188,8 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     const { fetches, stale } = this;
     const head = fetches.storedHead(stale);
     if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
-    const mayRenew = !isOfAnotherVersion(head.headers, ex.reply.headers);
     mergeHead(head.headers, ex.reply.headers);
-    const terms = mayRenew ? admit(ex.request, head, this.policy, fetches.clock.nowMs) : null;
+    const terms = admit(ex.request, head, this.policy, fetches.clock.nowMs);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
     this.endFill(FillResult.NotStorable);

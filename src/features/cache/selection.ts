@@ -49,12 +49,6 @@ export function hasSameValidator(stored: HeaderBlock, fresh: HeaderBlock): boole
   return modified !== "" && modified === stored.valueOf(HeaderId.LastModified);
 }
 
-/** Whether a 304 has a strong entity tag that is not the stored one: it renews nothing. RFC 9111 §4.3.4. */
-export function isOfAnotherVersion(stored: HeaderBlock, fresh: HeaderBlock): boolean {
-  const etag = fresh.valueOf(HeaderId.ETag);
-  return etag.startsWith('"') && etag !== opaque(stored.valueOf(HeaderId.ETag));
-}
-
 function isNotModified(request: HeaderBlock, stored: HeaderBlock, nowMs: number): boolean {
   if (request.find(HeaderId.IfNoneMatch) >= 0) return namesTag(request, stored.valueOf(HeaderId.ETag));
   const index = request.find(HeaderId.IfModifiedSince);
