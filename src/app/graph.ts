@@ -274,6 +274,7 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     writeTimeoutMs: server.writeTimeoutMs,
     idleTimeoutMs: server.idleTimeoutMs,
     maxHeadBytes: server.maxHeaderBytes,
+    logsAddresses: server.accessLog.enabled,
     http2: http2Settings(server.http2),
     proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };

@@ -6,32 +6,40 @@ import type { ClientConnection } from "./proxied-connection.ts";
 /** A client's socket. Whoever is in charge of it at the moment is its `data`. */
 export type ClientSocket = ByteSocket & { data: ClientConnection };
 
-/** All client connections of one worker. */
+/** All client connections of one worker, each with its place written down, so that adding and deleting cost a store. */
 export class ConnectionSet {
-  private readonly connections: Set<ClientConnection> = new Set();
+  private readonly connections: ClientConnection[] = [];
 
   add(connection: ClientConnection): void {
-    this.connections.add(connection);
+    connection.place = this.connections.push(connection) - 1;
   }
 
-  delete(connection: ClientConnection): void {
-    this.connections.delete(connection);
+  /** Takes a connection out; one that is not in is no matter. */
+  delete(connection: ClientConnection | undefined): void {
+    if (connection === undefined || connection.place < 0) return;
+    const last = this.connections.pop()!;
+    if (last !== connection) {
+      this.connections[connection.place] = last;
+      last.place = connection.place;
+    }
+    connection.place = -1;
   }
 
   /** Hands a socket on: another connection is in charge of it from now on. */
   replace(socket: ClientSocket, connection: ClientConnection): void {
-    this.connections.delete(socket.data);
+    this.delete(socket.data);
     socket.data = connection;
-    this.connections.add(connection);
+    this.add(connection);
   }
 
   /** Tells every connection to close once it has nothing more to answer. */
   drain(): void {
-    for (const connection of this.connections) connection.drain();
+    // From the end, since one that closes at once gives its place to the last.
+    for (let i = this.connections.length - 1; i >= 0; i--) this.connections[i]?.drain();
   }
 
   get size(): number {
-    return this.connections.size;
+    return this.connections.length;
   }
 }
 

@@ -18,6 +18,8 @@ export interface ConnectionSettings {
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxHeadBytes: number;
+  /** Whether clients' addresses are wanted even behind the end of their connections. */
+  readonly logsAddresses: boolean;
   /** Peers whose connections begin with a PROXY header; null where nobody's do. */
   readonly proxies: { has(address: string): boolean } | null;
   /** Null where HTTP/2 is switched off. */

@@ -30,6 +30,7 @@ const enum Stage {
 
 /** The server side of one HTTP/1.1 connection: bytes to Exchanges, one at a time and in order. */
 export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOwner {
+  place = -1;
   current: H1Request | null = null;
   private readonly ctx: EdgeContext;
   protected readonly life: SocketLife;
@@ -44,7 +45,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer) {
     this.ctx = ctx;
-    this.life = new SocketLife(socket, ctx, this);
+    this.life = new SocketLife(socket, ctx, this, peer.tls);
     this.sink = new H1ReplySink(this, this.life, this.input, ctx);
     this.peer = peer;
     this.life.arm(ctx.settings.headerTimeoutMs);
@@ -237,8 +238,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   replyOver(request: H1Request): void {
     const { closeAfter } = request;
-    const { bodyDone } = request.exchange;
-    if (!bodyDone && !closeAfter) this.startDraining(request);
+    if (!request.exchange.bodyDone && !closeAfter) this.startDraining(request);
     else {
       const mayStillSend = this.input.length > 0 || !request.isLast();
       this.release();

@@ -26,6 +26,7 @@ const enum Leave {
 
 /** The server side of one HTTP/2 connection: its streams, its windows, its end. RFC 9113. */
 export class H2Connection implements ClientConnection, TimerHolder, OutWay {
+  place = -1;
   readonly ctx: EdgeContext;
   readonly peer: ClientPeer;
   readonly session: Session;
@@ -46,7 +47,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer, settings: Http2Settings) {
     this.ctx = ctx;
     this.peer = peer;
-    this.life = new SocketLife(socket, ctx, this);
+    this.life = new SocketLife(socket, ctx, this, peer.tls);
     this.writer = this.life.writer;
     this.writer.isShared = true;
     this.unsent = ctx.writers.unsent;

@@ -40,7 +40,7 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where:
     ...connectionEvents(ctx, connections),
     open(socket: ClientSocket): void {
       ctx.turn.begin();
-      const peer = new ClientPeer(socket.remoteAddress ?? "", false, 0);
+      const peer = new ClientPeer(ctx.settings.logsAddresses ? (socket.remoteAddress ?? "") : socket, false, 0);
       if (ctx.settings.proxies?.has(peer.address) === true) {
         connections.replace(socket, new ProxiedConnection(socket, ctx, heir));
       } else starter.start(socket, peer, "");

@@ -7,6 +7,8 @@ import type { EdgeContext } from "./edge-context.ts";
 
 /** A client connection, as its listener sees it. */
 export interface ClientConnection {
+  /** Where it stands in its ConnectionSet; -1 where it is in none. */
+  place: number;
   onData(chunk: Uint8Array): void;
   onDrain(): void;
   onEnd(): void;
@@ -27,6 +29,7 @@ export interface ConnectionHeir {
  * is answered. It is cut when something else comes, or nothing in time.
  */
 export class ProxiedConnection implements ClientConnection, TimerHolder {
+  place = -1;
   private readonly socket: ByteSocket;
   private readonly ctx: EdgeContext;
   private readonly heir: ConnectionHeir;

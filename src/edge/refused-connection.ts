@@ -6,13 +6,14 @@ import { SocketLife } from "./socket-life.ts";
 
 /** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */
 export class RefusedConnection implements ClientConnection, TimerHolder {
+  place = -1;
   private readonly ctx: EdgeContext;
   private readonly life: SocketLife;
 
   /** @param answer what is sent; a few hundred bytes */
   constructor(socket: ByteSocket, ctx: EdgeContext, answer: Uint8Array) {
     this.ctx = ctx;
-    this.life = new SocketLife(socket, ctx, this);
+    this.life = new SocketLife(socket, ctx, this, false);
     this.life.writer.copy(answer, 0, answer.length);
     this.life.startClosing(true);
   }

@@ -24,14 +24,19 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   clientEnded = false;
   private readonly ctx: EdgeContext;
   private readonly timer: TimerNode;
+  private readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
-  /** @param holder hears of the timer while the connection is open; `onTimer` here takes over after that */
-  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder) {
+  /**
+   * @param holder hears of the timer while the connection is open; `onTimer` here takes over after that
+   * @param hasTls whether the peer must be told in TLS, too, that nothing more comes
+   */
+  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder, hasTls: boolean) {
     this.socket = socket;
+    this.hasTls = hasTls;
     this.ctx = ctx;
     this.writer = new SocketWriter(socket, ctx.writers, this);
     this.timer = new TimerNode(holder);
@@ -119,7 +124,8 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   close(): void {
     if (this.state === LifeState.Closed) return;
     this.writer.flushTurn();
-    this.socket.end();
+    if (this.hasTls) this.socket.end();
+    else this.socket.close();
     this.markClosed();
   }
 

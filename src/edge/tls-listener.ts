@@ -93,6 +93,7 @@ function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
 
 /** In charge of a socket that has TLS on it: what happens there happens to the socket above as well. */
 const UPGRADED: ClientConnection = {
+  place: -1,
   onData(): void {},
   onDrain(): void {},
   onEnd(): void {},

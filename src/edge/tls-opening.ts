@@ -37,6 +37,7 @@ const enum Stage {
  * handshake of the library, for `header_timeout`.
  */
 export class TlsOpening implements ClientConnection, TimerHolder, PendingHandshake {
+  place = -1;
   readonly peer: ClientPeer;
   /** The accepted socket; with TLS on it, it is left alone. */
   readonly socket: ByteSocket;

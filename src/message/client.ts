@@ -12,36 +12,64 @@ export interface ClientIdentity {
   readonly sha256: string;
 }
 
+/** A socket that can be asked who is at its other end, while it is open. */
+export interface AddressSource {
+  /** Without a port; undefined where the peer is gone. */
+  readonly remoteAddress: string | undefined;
+}
+
 /** Who is at the other end of a client connection; one object a connection. */
 export class ClientPeer {
-  /**
-   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
-   * are written as IPv4.
-   */
-  readonly address: string;
   readonly tls: boolean;
   /** Port that the client connected to. */
   readonly localPort: number;
-  /** The TCP peer: the load balancer, where a PROXY header told of somebody behind it; else the same as `address`. */
-  readonly socketAddress: string;
   /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
   readonly identity: ClientIdentity | null;
 
+  private readonly told: string;
+  private found: string;
+  /** Who is to be asked for the TCP peer; null when it is known. */
+  private source: AddressSource | null;
   private lines: Buffer | null = null;
 
-  /** @param toldAddress what a PROXY header told; "" where there was none, or it told nothing */
+  /**
+   * @param from the TCP peer's address, or its socket, which is asked when somebody wants to know: a system call that an
+   * answer of the gateway's own does not need
+   * @param toldAddress what a PROXY header told; "" where there was none, or it told nothing
+   */
   constructor(
-    socketAddress: string,
+    from: string | AddressSource,
     tls: boolean,
     localPort: number,
     toldAddress = "",
     identity: ClientIdentity | null = null,
   ) {
-    this.socketAddress = unmapped(socketAddress);
-    this.address = toldAddress === "" ? this.socketAddress : unmapped(toldAddress);
+    this.source = typeof from === "string" ? null : from;
+    this.found = typeof from === "string" ? unmapped(from) : "";
+    this.told = unmapped(toldAddress);
     this.tls = tls;
     this.localPort = localPort;
     this.identity = identity;
+  }
+
+  /**
+   * The TCP peer: the load balancer, where a PROXY header told of somebody behind it; else the same as `address`. "" where
+   * the peer was gone before anybody asked.
+   */
+  get socketAddress(): string {
+    if (this.source !== null) {
+      this.found = unmapped(this.source.remoteAddress ?? "");
+      this.source = null;
+    }
+    return this.found;
+  }
+
+  /**
+   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
+   * are written as IPv4.
+   */
+  get address(): string {
+    return this.told === "" ? this.socketAddress : this.told;
   }
 
   /**

@@ -6,8 +6,12 @@ import { request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const origin = EchoOrigin.start();
+const LARGE_BYTES = 64 << 20;
 const routes = [upstream("/node", origin)];
-const talking = await startGateway({ routes });
+const talking = await startGateway({
+  routes: [...routes, { type: "static", prefix: "/files", dir: "site" }],
+  files: { "site/large.txt": "x".repeat(LARGE_BYTES) },
+});
 const silent = await startGateway({ config: { server: { access_log: { enabled: false } } }, routes });
 afterAll(async () => {
   await talking.stop();
@@ -51,6 +55,16 @@ describe("the access log", () => {
     await talking.once(request("GET /nowhere", ["User-Agent: log-3"]));
     const missing = await talking.log("the 404", (line) => isAccess(line) && line.user_agent === "log-3");
     expect(missing).toMatchObject({ status: 404, path: "/nowhere" });
+  });
+
+  test("names a client that has gone without waiting for the whole answer", async () => {
+    const client = await talking.connect();
+    client.send(request("GET /files/large.txt", ["User-Agent: log-gone"]));
+    await client.takeUntil("\r\n\r\n", 4096);
+    client.reset();
+    const line = await talking.log("the abandoned one", (one) => isAccess(one) && one.user_agent === "log-gone");
+    expect(line).toMatchObject({ client_ip: "127.0.0.1", path: "/files/large.txt" });
+    expect(line.bytes_out as number).toBeLessThan(LARGE_BYTES);
   });
 
   test("keeps one line a request, whatever the request says", async () => {

@@ -12,8 +12,12 @@ export class AddressRules {
     this.deny = new RememberedNetworks(new NetworkSet(rules.deny));
   }
 
-  /** Whether requests from this address are served. */
+  /**
+   * Whether requests from this address are served.
+   * @param address "" where the peer was gone before it could be asked for: nobody can tell that it may come
+   */
   admit(address: string): boolean {
+    if (address === "") return false;
     if (!this.deny.isEmpty() && this.deny.has(address)) return false;
     return this.allow.isEmpty() || this.allow.has(address);
   }

@@ -55,6 +55,7 @@ export class SinkSocket implements ByteSocket {
   }
 
   end(): void {}
+  close(): void {}
   shutdown(): void {}
   terminate(): void {}
   pause(): void {}

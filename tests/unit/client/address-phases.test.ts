@@ -41,6 +41,25 @@ describe("the client's address", () => {
   });
 });
 
+describe("a peer's address", () => {
+  test("is asked for once, and only when somebody wants to know", () => {
+    let asked = 0;
+    const socket = {
+      get remoteAddress() {
+        asked++;
+        return "::ffff:192.0.2.1";
+      },
+    };
+    const peer = new ClientPeer(socket, false, 80);
+    expect(asked).toBe(0);
+    expect([peer.address, peer.socketAddress, peer.isDirect(), asked]).toEqual(["192.0.2.1", "192.0.2.1", true, 1]);
+  });
+
+  test("is empty where it is gone", () => {
+    expect(new ClientPeer({ remoteAddress: undefined }, false, 80).address).toBe("");
+  });
+});
+
 describe("address rules", () => {
   const admits = (rules: { allow?: string[]; deny?: string[] }, address: string) => {
     const built = addressRules({ allow: networks(...(rules.allow ?? [])), deny: networks(...(rules.deny ?? [])) });
@@ -56,6 +75,7 @@ describe("address rules", () => {
     expect(admits({ deny: ["10.1.0.0/16"] }, "192.0.2.1")).toBe(true);
     expect(admits({ deny: ["10.1.0.0/16"] }, "10.1.2.3")).toBe(false);
     expect(admits({ allow: ["10.0.0.0/8"] }, "")).toBe(false);
+    expect(admits({ deny: ["10.1.0.0/16"] }, "")).toBe(false);
     expect(admits({}, "192.0.2.1")).toBeNull();
   });
 

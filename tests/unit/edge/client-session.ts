@@ -22,6 +22,7 @@ export const SETTINGS: ConnectionSettings = {
   writeTimeoutMs: 20_000,
   idleTimeoutMs: 120_000,
   maxHeadBytes: 65536,
+  logsAddresses: false,
   proxies: null,
   http2: null,
 };

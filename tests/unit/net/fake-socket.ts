@@ -27,6 +27,11 @@ export class FakeSocket implements ByteSocket {
     this.calls.push("end");
   }
 
+  /** To the peer the same as `end`. */
+  close(): void {
+    this.calls.push("end");
+  }
+
   shutdown(): void {
     this.calls.push("shutdown");
   }
