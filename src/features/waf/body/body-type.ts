@@ -1,5 +1,4 @@
 import { Byte, equalsLower, LOWER, latin1 } from "../../../core/ascii.ts";
-import { sliceText } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-id.ts";
 import { parametersOf, type TypeParameter } from "./type-parameters.ts";
@@ -43,9 +42,24 @@ function typeOf(bytes: Uint8Array, from: number, valueTo: number): BodyType {
   while (to < valueTo && bytes[to] !== Byte.Semicolon && bytes[to] !== Byte.Comma && bytes[to]! > Byte.Space) to++;
   if (equalsLower(bytes, from, to, FORM)) return BodyType.Form;
   if (startsLower(bytes, from, to, MULTIPART)) return BodyType.Multipart;
-  const subtype = sliceText(bytes, from, to).toLowerCase().split("/")[1] ?? "";
-  if (JSON_SUBTYPES.includes(subtype) || subtype.endsWith("+json")) return BodyType.Json;
-  return XML_SUBTYPES.includes(subtype) || subtype.endsWith("+xml") ? BodyType.Xml : BodyType.Other;
+  let subFrom = from;
+  while (subFrom < to && bytes[subFrom] !== Byte.Slash) subFrom++;
+  let subTo = ++subFrom;
+  while (subTo < to && bytes[subTo] !== Byte.Slash) subTo++;
+  if (isOneOf(bytes, subFrom, subTo, JSON_SUBTYPES, JSON_SUFFIX)) return BodyType.Json;
+  return isOneOf(bytes, subFrom, subTo, XML_SUBTYPES, XML_SUFFIX) ? BodyType.Xml : BodyType.Other;
+}
+
+/** Whether a subtype is one of these, or ends in the suffix of their syntax. RFC 6838 §4.2.8. */
+function isOneOf(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  names: readonly Uint8Array[],
+  suffix: Uint8Array,
+): boolean {
+  for (let i = 0; i < names.length; i++) if (equalsLower(bytes, from, to, names[i]!)) return true;
+  return to - from >= suffix.length && equalsLower(bytes, to - suffix.length, to, suffix);
 }
 
 function startsLower(bytes: Uint8Array, from: number, to: number, lower: Uint8Array): boolean {
@@ -57,6 +71,10 @@ function startsLower(bytes: Uint8Array, from: number, to: number, lower: Uint8Ar
 const IDENTITY: Uint8Array = latin1("identity");
 const FORM: Uint8Array = latin1("application/x-www-form-urlencoded");
 const MULTIPART: Uint8Array = latin1("multipart/");
-const JSON_SUBTYPES: readonly string[] = ["json", "x-json", "ndjson", "x-ndjson", "jsonl", "csp-report"];
+const JSON_SUBTYPES: readonly Uint8Array[] = ["json", "x-json", "ndjson", "x-ndjson", "jsonl", "csp-report"].map(
+  latin1,
+);
+const JSON_SUFFIX: Uint8Array = latin1("+json");
 /** RFC 7303. */
-const XML_SUBTYPES: readonly string[] = ["xml", "xml-external-parsed-entity", "xml-dtd"];
+const XML_SUBTYPES: readonly Uint8Array[] = ["xml", "xml-external-parsed-entity", "xml-dtd"].map(latin1);
+const XML_SUFFIX: Uint8Array = latin1("+xml");

@@ -2,7 +2,7 @@
 const SLOTS = 64;
 /** Bytes of a longer value are not worth a slot, and those of a shorter one are looked at as fast. */
 const MAX_BYTES = 512;
-const MIN_BYTES = 32;
+const MIN_BYTES = 16;
 
 /**
  * Values that were looked at lately and hold nothing: browsers send the same User-Agent, Referer and Cookie with
