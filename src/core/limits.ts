@@ -135,6 +135,8 @@ export const SPARE_CONNECTION_MS = 1000;
 export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
 /** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
+/** Received chunks of so many bytes are given back as soon as nobody needs them, and not by the garbage collector. */
+export const RETURNED_CHUNK_BYTES = 8192;
 
 /** Requests a second that one run of the load generator makes at most. */
 export const MAX_LOAD_RATE = 1_000_000;

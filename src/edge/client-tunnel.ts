@@ -56,6 +56,7 @@ export class ClientTunnel implements TunnelEnd {
 
   tunnelStart(): void {
     const { bytes, from, to } = this.input;
+    this.input.lend();
     this.input.clear();
     if (to > from && !this.origin.tunnelWrite(bytes, from, to)) this.life.pause();
     else this.life.resume();

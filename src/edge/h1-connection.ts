@@ -55,9 +55,9 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (this.life.state !== LifeState.Open) this.life.onLateData(chunk.length);
     else if (this.tunnel !== null) this.tunnel.onData(chunk);
     else {
-      const moved = this.input.append(chunk);
-      if (moved && this.stage === Stage.Head) this.beginHead(this.current!);
+      if (this.input.append(chunk) && this.stage === Stage.Head) this.beginHead(this.current!);
       this.pump();
+      this.input.giveBack(chunk, this.current?.exchange.request ?? this.input);
     }
   }
 

@@ -60,7 +60,7 @@ export class RequestBody {
     this.wireBytes += to - from;
     ex.bodyBytes += to - from;
     if (this.remaining === 0) ex.bodyDone = true;
-    ex.body.onBody(ex, input.bytes, from, to);
+    handOver(input, ex, from, to);
     return Fault.None;
   }
 
@@ -78,7 +78,7 @@ export class RequestBody {
     this.wireBytes += decoder.consumed - from;
     if (event === ChunkEvent.Data) {
       ex.bodyBytes += decoder.dataTo - decoder.dataFrom;
-      ex.body.onBody(ex, input.bytes, decoder.dataFrom, decoder.dataTo);
+      handOver(input, ex, decoder.dataFrom, decoder.dataTo);
     } else if (event === ChunkEvent.Done) {
       if (decoder.trailers.count + ex.request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
       if (decoder.trailers.count > 0) this.keepTrailers(ex);
@@ -106,6 +106,12 @@ export class RequestBody {
     trailers.appendTo(block);
     followAsTrailers(ex, block);
   }
+}
+
+function handOver(input: InputBuffer, ex: Exchange, from: number, to: number): void {
+  const { body } = ex;
+  body.onBody(ex, input.bytes, from, to);
+  if (body.keepsNothing !== true) input.lend();
 }
 
 function isPassthrough(ex: Exchange): boolean {

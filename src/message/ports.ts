@@ -70,6 +70,8 @@ export interface RepeatableBody extends Held {
 
 /** Who takes the request body. */
 export interface BodySink {
+  /** Whether the bytes of the last `onBody` may be overwritten: they have left, or were copied. */
+  readonly keepsNothing?: boolean;
   /** The bytes must stay unchanged: they may be kept until somebody takes them. */
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;
   onBodyEnd(ex: Exchange): void;

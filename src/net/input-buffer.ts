@@ -1,5 +1,6 @@
 import { EMPTY_BYTES } from "../core/ascii.ts";
 import { copyBytes } from "../core/bytes.ts";
+import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 
 const MIN_CAPACITY = 1024;
 /** How many times larger than what is left of it a chunk must be, so that a copy is worth its while. */
@@ -8,13 +9,15 @@ const COMPACT_SHARE = 2;
 /**
  * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only where a
  * message was cut does it become a buffer of its own that grows. Consumed bytes are never written over, so that
- * whoever keeps a reference to them may do so.
+ * whoever keeps a reference to them may do so; only `giveBack` takes them away.
  */
 export class InputBuffer {
   bytes: Uint8Array = EMPTY_BYTES;
   from = 0;
   to = 0;
   private owned: Buffer | null = null;
+  /** Whether somebody may keep bytes that were consumed since the last `append`. */
+  private isLent = false;
 
   get length(): number {
     return this.to - this.from;
@@ -40,6 +43,7 @@ export class InputBuffer {
    * @returns whether offsets into `bytes` that were taken earlier are void (the content moved)
    */
   append(chunk: Uint8Array): boolean {
+    this.isLent = false;
     if (this.from === this.to) {
       this.bytes = chunk;
       this.from = 0;
@@ -66,6 +70,25 @@ export class InputBuffer {
   release(): void {
     if (this.from < this.to) return;
     this.clear();
+  }
+
+  /** Whoever takes bytes now may keep them. */
+  lend(): void {
+    this.isLent = true;
+  }
+
+  /**
+   * Gives the memory of a chunk back at once, where nobody needs it any more. Left to the garbage collector, a stream of large
+   * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
+   * @param chunk what was appended last, as a socket gave it
+   * @param head what is read where it stands, in this chunk or in another
+   */
+  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array }): void {
+    const { buffer } = chunk;
+    if (this.isLent || this.bytes === chunk || head.bytes === chunk) return;
+    // Small ones share a buffer with others, or are not worth the call.
+    if (chunk.length < RETURNED_CHUNK_BYTES || buffer.byteLength !== chunk.length) return;
+    if (buffer instanceof ArrayBuffer) buffer.transfer(0);
   }
 
   /** Drops everything. */

@@ -33,6 +33,7 @@ const enum Stage {
 /** The client side of one HTTP/1.1 connection to an origin. One exchange at a time; what it does not trust, it closes. */
 export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder {
   readonly pool: OriginPool;
+  keepsNothing = true;
   private readonly link: UpstreamLink;
   private readonly parser: ResponseParser = new ResponseParser();
   private readonly replyBody: ReplyBody = new ReplyBody();
@@ -108,10 +109,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
       this.shut(true);
       return;
     }
-    const moved = this.input.append(chunk);
-    if (moved && this.stage === Stage.AwaitingHead) this.beginHead(this.ex!);
+    const ex = this.ex!;
+    if (this.input.append(chunk) && this.stage === Stage.AwaitingHead) this.beginHead(ex);
     this.answered = true;
     this.pump();
+    this.input.giveBack(chunk, ex.reply.headers);
   }
 
   onEnd(): void {
@@ -163,10 +165,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.stage = Stage.AwaitingHead;
     this.beginHead(ex);
     this.startedMs = this.pool.context.turn.nowMs;
-    if (!ex.request.hasBody()) {
-      this.endRequest();
-      return;
-    }
+    if (!ex.request.hasBody()) return this.endRequest();
     // While the body comes, the client's own timeouts run, and ours only where the origin does not take it.
     this.link.arm(0);
     ex.sink.wantBody(ex);
@@ -177,7 +176,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     if (this.ex !== ex || from === to) return;
     const writer = this.link.writer!;
     writeRequestBody(writer, ex.request.framing, bytes, from, to);
-    if (!writer.blocked) return;
+    this.keepsNothing = !writer.blocked;
+    if (this.keepsNothing) return;
     this.holdsBody = true;
     this.link.arm(this.caller!.times.responseHeaderMs);
     ex.flow.pauseBody(ex);
@@ -260,8 +260,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     if (this.replyBody.failed) return this.refuseAnswer();
     if (piece > 0) {
       this.link.arm(this.caller!.times.idleMs);
-      const { from, to } = this.replyBody;
-      const taken = ex.sink.body(ex, this.input.bytes, from, to);
+      const taken = this.replyBody.handOver(ex, this.input);
       if (this.ex !== ex) return false;
       if (!taken) this.link.hold(this.input.keptBytes);
     }

@@ -26,6 +26,7 @@ export class OriginTunnel implements TunnelEnd {
   join(client: TunnelEnd, input: InputBuffer): void {
     this.client = client;
     const { bytes, from, to } = input;
+    input.lend();
     input.clear();
     if (to > from) this.onData(bytes, from, to);
     client.tunnelStart();

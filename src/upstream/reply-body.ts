@@ -1,4 +1,5 @@
 import { offsetBehind } from "../core/bytes.ts";
+import type { Exchange } from "../message/exchange.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
@@ -54,6 +55,17 @@ export class ReplyBody {
     }
     input.from = this.to;
     return this.to - this.from;
+  }
+
+  /**
+   * Hands the piece that `next` found to the client's side.
+   * @returns whether it takes more
+   */
+  handOver(ex: Exchange, input: InputBuffer): boolean {
+    const { sink } = ex;
+    const isTaken = sink.body(ex, input.bytes, this.from, this.to);
+    if (!isTaken || sink.returnsBytes !== true) input.lend();
+    return isTaken;
   }
 
   /** The trailer fields behind a chunked body, or null. @param head knows which of them are not passed on */
