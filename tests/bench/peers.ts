@@ -2,13 +2,15 @@
 //
 // CPU time (user and system, all threads, from the kernel) is the figure to compare: on a machine that the load
 // generator shares, throughput says more about the generator than about the server. Every round runs every server once,
-// in turn, on the same origin; the tables show medians of the rounds.
+// in turn, on the same origin; the tables show medians of the rounds. Where the host of a virtual machine gives its processors
+// to others meanwhile, caches go cold and what was measured is the host: such a sample is taken again.
+import { availableParallelism } from "node:os";
 import { fixed, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
 import { type Load, PROGRAM, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
 import type { Setting } from "./peer-configs.ts";
-import { cpuSeconds, residentMb } from "./process-stats.ts";
+import { cpuSeconds, residentMb, stolenSeconds } from "./process-stats.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { progress, type Section } from "./section.ts";
 import { edgeServer, installedPeers, type RunningServer, type ServerSpec, startServer } from "./servers.ts";
@@ -16,6 +18,8 @@ import { edgeServer, installedPeers, type RunningServer, type ServerSpec, startS
 /** One server in one scenario in one round. */
 export interface Sample extends Load {
   readonly cpuMicrosPerRequest: number;
+  /** Share of the machine's CPU time that its host gave to others meanwhile. */
+  readonly stolen: number;
   readonly residentMb: number;
 }
 
@@ -23,6 +27,9 @@ export interface Sample extends Load {
 export type Samples = Map<string, Map<string, Sample[]>>;
 
 const WARM_UP_SECONDS = 1;
+/** Share of the machine's CPU time that its host may give to others while a sample is taken. */
+const MOST_STOLEN = 0.03;
+const MOST_TRIES = 4;
 const SETTINGS: readonly Setting[] = ["plain", "tls", "cache"];
 const GATEWAY = "edge";
 /** The peers that the gateway is held against; the ratio to the better of them is the one to watch. */
@@ -73,6 +80,7 @@ async function measureAll(todo: readonly Scenario[], server: ServerSpec, running
       const rate = fixed(sample.requestsPerSecond, 0).padStart(7);
       progress(
         `round ${at.round} ${scenario.name.padEnd(18)} ${server.name.padEnd(8)} ${cost} us/request ${rate}/s` +
+          `${sample.stolen > MOST_STOLEN ? ` (${fixed(100 * sample.stolen, 0)} % stolen)` : ""}` +
           `${sample.errors > 0 ? ` ${sample.errors} errors` : ""}`,
       );
     }
@@ -81,17 +89,29 @@ async function measureAll(todo: readonly Scenario[], server: ServerSpec, running
   }
 }
 
+/** Takes a sample, again and again while the machine is not itself; then the one that was disturbed least. */
 async function measure(scenario: Scenario, running: RunningServer, at: Round): Promise<Sample> {
+  let best = await measureOnce(scenario, running, at);
+  for (let tries = 1; tries < MOST_TRIES && best.stolen > MOST_STOLEN; tries++) {
+    const next = await measureOnce(scenario, running, at);
+    if (next.stolen < best.stolen) best = next;
+  }
+  return best;
+}
+
+async function measureOnce(scenario: Scenario, running: RunningServer, at: Round): Promise<Sample> {
   const port = scenario.setting === "tls" ? running.ports.tls : running.ports.http;
   const { connections, seconds } = at.options;
   const plan = { scenario, port, connections, threads: 1, dir: at.lab.dir };
   await runLoad({ ...plan, seconds: WARM_UP_SECONDS });
   const pids = running.process.pids;
-  const before = cpuSeconds(pids);
+  const [before, stolenBefore, started] = [cpuSeconds(pids), stolenSeconds(), performance.now()];
   const load = await runLoad({ ...plan, seconds });
   const spent = cpuSeconds(pids) - before;
+  const machineSeconds = ((performance.now() - started) / 1000) * availableParallelism();
+  const stolen = (stolenSeconds() - stolenBefore) / machineSeconds;
   const cpuMicrosPerRequest = load.requests === 0 ? Number.NaN : (spent / load.requests) * 1e6;
-  return { ...load, cpuMicrosPerRequest, residentMb: residentMb(pids) };
+  return { ...load, cpuMicrosPerRequest, residentMb: residentMb(pids), stolen };
 }
 
 function suits(scenario: Scenario, server: ServerSpec): boolean {

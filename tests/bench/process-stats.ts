@@ -5,6 +5,7 @@ const CLOCK_TICKS_PER_SECOND = Number(Bun.spawnSync(["getconf", "CLK_TCK"]).stdo
 const PROC_FIELD_PPID = 1;
 const PROC_FIELD_UTIME = 11;
 const PROC_FIELD_STIME = 12;
+const STAT_FIELD_STEAL = 7;
 
 /** The process and all its descendants, parents before children. */
 export function processTree(root: number): number[] {
@@ -28,6 +29,12 @@ export function cpuSeconds(pids: readonly number[]): number {
     if (fields) ticks += Number(fields[PROC_FIELD_UTIME]) + Number(fields[PROC_FIELD_STIME]);
   }
   return ticks / CLOCK_TICKS_PER_SECOND;
+}
+
+/** CPU time that the machine's host has given to others since it was started, all processors, in seconds. */
+export function stolenSeconds(): number {
+  const ticks = /^cpu\s+(.*)$/m.exec(readProc("stat"))?.[1]?.split(" ")[STAT_FIELD_STEAL];
+  return Number(ticks ?? 0) / CLOCK_TICKS_PER_SECOND;
 }
 
 /** Resident memory of these processes in MiB; pages that they share count in each. */
