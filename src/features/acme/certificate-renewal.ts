@@ -15,7 +15,7 @@ import {
 import { requireFitting } from "./issued-check.ts";
 import { newPrivateKey, selfSigned } from "./own-certificate.ts";
 import { certificateId } from "./renewal-information.ts";
-import { backOff, dueAt, momentWithin } from "./renewal-rule.ts";
+import { backOff, dueAt, momentWithin, waitAfter } from "./renewal-rule.ts";
 import { type RetryNote, readRetryNote, writeRetryNote } from "./retry-note.ts";
 import type { StoreLock } from "./store-lock.ts";
 
@@ -54,6 +54,8 @@ export class CertificateRenewal {
   private timer: ReturnType<typeof setTimeout> | null = null;
   private current: StoredCertificate | null = null;
   private failures = 0;
+  /** How many failures since the last certificate were about a nonce. */
+  private badNonces = 0;
   private notBeforeMs = 0;
   private askedToWaitUntilMs = 0;
   private askWindowAtMs = 0;
@@ -165,6 +167,7 @@ export class CertificateRenewal {
     if (issue.accountUrl !== account.url) store.saveAccount({ key: account.key, url: issue.accountUrl });
     requireFitting(issue, names, now());
     this.failures = 0;
+    this.badNonces = 0;
     this.askedToWaitUntilMs = 0;
     this.askWindowAtMs = 0;
     this.isOrdering = false;
@@ -243,7 +246,8 @@ export class CertificateRenewal {
   private failed(error: unknown): number {
     const failure = error instanceof AcmeFailure ? error : new AcmeFailure("failed", String(error));
     this.failures++;
-    const waitMs = backOff(this.failures, failure.retryAfterMs, this.parts.random);
+    if (failure.kind === "badNonce") this.badNonces++;
+    const waitMs = waitAfter(failure, this.failures, this.badNonces, this.parts.random);
     this.notBeforeMs = this.parts.now() + waitMs;
     this.askedToWaitUntilMs = failure.retryAfterMs === 0 ? 0 : this.notBeforeMs;
     this.isOrdering = false;

@@ -40,6 +40,24 @@ export function backOff(failures: number, retryAfterMs: number, random: () => nu
   return Math.min(Math.max(grown, retryAfterMs), BACK_OFF_MAX_MS);
 }
 
+/**
+ * How long to wait after a failed order. A nonce that was not taken says nothing about the order, and the next one is likely
+ * to be (RFC 8555 §6.5): the order is made again at once, some times.
+ * @param failures in a row, this one included: 1 and up
+ * @param badNonces how many of them were about a nonce
+ */
+export function waitAfter(
+  { kind, retryAfterMs }: { readonly kind: string; readonly retryAfterMs: number },
+  failures: number,
+  badNonces: number,
+  random: () => number,
+): number {
+  const isSoon = kind === "badNonce" && retryAfterMs === 0 && badNonces <= MOST_BAD_NONCES;
+  return isSoon ? BAD_NONCE_MS * (1 + random() * JITTER) : backOff(failures, retryAfterMs, random);
+}
+
+const BAD_NONCE_MS = 2000;
+const MOST_BAD_NONCES = 5;
 const DAY_MS = 86_400_000;
 /** No wait after a failure is longer. */
 export const BACK_OFF_MAX_MS: number = DAY_MS;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { backOff, dueAt, momentWithin } from "../../../src/features/acme/renewal-rule.ts";
+import { backOff, dueAt, momentWithin, waitAfter } from "../../../src/features/acme/renewal-rule.ts";
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
@@ -54,4 +54,14 @@ describe("the wait after failures", () => {
     expect(backOff(1, HOUR, () => 0)).toBe(HOUR);
     expect(backOff(1, 7 * DAY, () => 0)).toBe(DAY);
   });
+});
+
+test("an order whose nonce was not taken is made again within seconds, but not for ever", () => {
+  const failure = { kind: "badNonce", retryAfterMs: 0 };
+  const waits = [1, 2, 3, 4, 5, 6, 7].map((failures) => waitAfter(failure, failures, failures, () => 0));
+  expect(waits.slice(0, 5)).toEqual([2000, 2000, 2000, 2000, 2000]);
+  expect(waits.slice(5)).toEqual([6, 7].map((failures) => backOff(failures, 0, () => 0)));
+  expect(waitAfter(failure, 1, 1, () => 1)).toBe(3000);
+  expect(waitAfter({ kind: "badNonce", retryAfterMs: 90_000 }, 1, 1, () => 0)).toBe(90_000);
+  expect(waitAfter({ kind: "rejectedIdentifier", retryAfterMs: 0 }, 1, 1, () => 0)).toBe(60_000);
 });
