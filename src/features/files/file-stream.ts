@@ -13,6 +13,21 @@ const PIECE_BYTES = 131072;
 /** Pieces that a fast client gets before others have their turn. */
 const PIECES_PER_TURN = 4;
 
+/** One that is free, for pieces of this thread's streams: memory that is used again and again stays in the processor's caches. */
+let free: Buffer | null = null;
+
+function takeBuffer(length: number): Buffer {
+  // Whoever keeps a small piece is not to keep a large buffer.
+  if (length <= PIECE_BYTES / 2) return Buffer.allocUnsafeSlow(length);
+  const buffer = free ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+  free = null;
+  return length === PIECE_BYTES ? buffer : buffer.subarray(0, length);
+}
+
+function giveBuffer({ buffer, byteOffset }: Buffer): void {
+  if (buffer.byteLength === PIECE_BYTES) free = Buffer.from(buffer, byteOffset);
+}
+
 /**
  * The body of a reply out of an open file, one piece at a time. It owns the descriptor and closes it at the end, when
  * the client is gone, and when the file fails or changes: a reply whose length was announced is cut then, never padded.
@@ -52,8 +67,10 @@ export class FileStream implements ReplySource {
         ex.sink.abort(ex, Fault.InternalError);
         return;
       }
-      // The sink may keep the bytes until the client takes them, so that every piece has a buffer of its own.
-      const takesMore = ex.sink.body(ex, piece, 0, piece.length);
+      const { sink } = ex;
+      const takesMore = sink.body(ex, piece, 0, piece.length);
+      // A sink that may keep the bytes until the client takes them keeps the buffer.
+      if (takesMore && sink.returnsBytes === true) giveBuffer(piece);
       if (this.over) return;
       if (this.at === this.to) {
         this.close();
@@ -72,7 +89,7 @@ export class FileStream implements ReplySource {
   /** The next piece, or null where the file cannot give it any more. */
   private read(): Buffer | null {
     try {
-      const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, this.to - this.at));
+      const piece = takeBuffer(Math.min(PIECE_BYTES, this.to - this.at));
       if (readFully(this.fd, piece, this.at) !== piece.length) return null;
       this.at += piece.length;
       // Before the last byte leaves, the whole must still be the file that the entity tag names.
