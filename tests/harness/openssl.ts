@@ -25,15 +25,26 @@ export async function openssl(port: number, args: readonly string[], input = "")
     timeout: TIME_MS,
     killSignal: "SIGKILL",
   });
-  child.stdin.write(input);
-  await child.stdin.flush();
+  await unlessGone(async () => {
+    child.stdin.write(input);
+    await child.stdin.flush();
+  });
   // It reads what comes until its input ends.
   if (input !== "") await Promise.race([child.exited, Bun.sleep(READING_MS)]);
-  await child.stdin.end();
+  await unlessGone(async () => void (await child.stdin.end()));
   const code = await child.exited;
   const text = textOf(output);
   closeSync(output);
   return { code, text };
+}
+
+/** Feeds a child that may have ended before it has read all, as where it is told at once that it may not come in. */
+async function unlessGone(feed: () => Promise<void>): Promise<void> {
+  try {
+    await feed();
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "EPIPE") throw error;
+  }
 }
 
 /** A folder for session files and certificates, removed when it is disposed of. */
