@@ -35,6 +35,13 @@ export function sliceText(bytes: Uint8Array, from: number, to: number): string {
   return bufferSlice.call(bytes as Buffer, from, to);
 }
 
+/** Where `byte` stands first in `bytes[from, to)`; `to` where it does not. */
+export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
+  let at = from;
+  while (at < to && bytes[at] !== byte) at++;
+  return at;
+}
+
 /**
  * Writes a whole number in decimal digits.
  * @param value 0 to 2^53-1

@@ -24,8 +24,8 @@ function takeBuffer(length: number): Buffer {
   return length === PIECE_BYTES ? buffer : buffer.subarray(0, length);
 }
 
-function giveBuffer({ buffer, byteOffset }: Buffer): void {
-  if (buffer.byteLength === PIECE_BYTES) free = Buffer.from(buffer, byteOffset);
+function giveBuffer({ buffer }: Buffer): void {
+  if (buffer.byteLength === PIECE_BYTES) free = Buffer.from(buffer);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Byte, equalsLower, HEX_VALUE, LOWER, latin1, table } from "../../core/ascii.ts";
+import { indexOfByte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { Method } from "../../message/method.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
@@ -132,12 +133,6 @@ function locatePath(bytes: Uint8Array, head: RequestHead, from: number, to: numb
 function behindScheme(bytes: Uint8Array, from: number, to: number): number {
   if (equalsLower(bytes, from, Math.min(to, from + HTTP.length), HTTP)) return from + HTTP.length;
   return equalsLower(bytes, from, Math.min(to, from + HTTPS.length), HTTPS) ? from + HTTPS.length : -1;
-}
-
-function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
-  let at = from;
-  while (at < to && bytes[at] !== byte) at++;
-  return at;
 }
 
 function isTriplet(bytes: Uint8Array, at: number, to: number): boolean {

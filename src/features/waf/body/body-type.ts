@@ -1,4 +1,5 @@
-import { Byte, equalsLower, LOWER, latin1 } from "../../../core/ascii.ts";
+import { Byte, equalsLower, latin1 } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-id.ts";
 import { parametersOf, type TypeParameter } from "./type-parameters.ts";
@@ -42,10 +43,8 @@ function typeOf(bytes: Uint8Array, from: number, valueTo: number): BodyType {
   while (to < valueTo && bytes[to] !== Byte.Semicolon && bytes[to] !== Byte.Comma && bytes[to]! > Byte.Space) to++;
   if (equalsLower(bytes, from, to, FORM)) return BodyType.Form;
   if (startsLower(bytes, from, to, MULTIPART)) return BodyType.Multipart;
-  let subFrom = from;
-  while (subFrom < to && bytes[subFrom] !== Byte.Slash) subFrom++;
-  let subTo = ++subFrom;
-  while (subTo < to && bytes[subTo] !== Byte.Slash) subTo++;
+  const subFrom = indexOfByte(bytes, Byte.Slash, from, to) + 1;
+  const subTo = indexOfByte(bytes, Byte.Slash, subFrom, to);
   if (isOneOf(bytes, subFrom, subTo, JSON_SUBTYPES, JSON_SUFFIX)) return BodyType.Json;
   return isOneOf(bytes, subFrom, subTo, XML_SUBTYPES, XML_SUFFIX) ? BodyType.Xml : BodyType.Other;
 }
@@ -63,9 +62,7 @@ function isOneOf(
 }
 
 function startsLower(bytes: Uint8Array, from: number, to: number, lower: Uint8Array): boolean {
-  if (to - from < lower.length) return false;
-  for (let i = 0; i < lower.length; i++) if (LOWER[bytes[from + i]!] !== lower[i]) return false;
-  return true;
+  return to - from >= lower.length && equalsLower(bytes, from, from + lower.length, lower);
 }
 
 const IDENTITY: Uint8Array = latin1("identity");
