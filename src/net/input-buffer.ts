@@ -84,11 +84,11 @@ export class InputBuffer {
    * @param head what is read where it stands, in this chunk or in another
    */
   giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array }): void {
-    const { buffer } = chunk;
+    // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
+    if (chunk.length < RETURNED_CHUNK_BYTES) return;
     if (this.isLent || this.bytes === chunk || head.bytes === chunk) return;
-    // Small ones share a buffer with others, or are not worth the call.
-    if (chunk.length < RETURNED_CHUNK_BYTES || buffer.byteLength !== chunk.length) return;
-    if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+    const { buffer } = chunk;
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length) buffer.transfer(0);
   }
 
   /** Drops everything. */
