@@ -1,9 +1,10 @@
 // The gateway beside its peers: CPU time per request, on one machine, within one run.
 //
 // CPU time (user and system, all threads, from the kernel) is the figure to compare: on a machine that the load
-// generator shares, throughput says more about the generator than about the server. Every round runs every server once,
-// in turn, on the same origin; the tables show medians of the rounds. Where the host of a virtual machine gives its processors
-// to others meanwhile, caches go cold and what was measured is the host: such a sample is taken again.
+// generator shares, throughput says more about the generator than about the server. Every round starts every server afresh,
+// on the same origin, and lets them take turns in each scenario, seconds apart: a shared machine is faster in one minute than
+// in the next. The tables show medians of the rounds. Where the host of a virtual machine gives its processors to others
+// meanwhile, caches go cold and what was measured is the host: such a sample is taken again.
 import { availableParallelism } from "node:os";
 import { fixed, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
@@ -42,15 +43,9 @@ export async function comparePeers(options: Options, lab: Lab): Promise<Section>
   const samples: Samples = new Map();
   const broken = new Set<string>();
   for (let round = 1; round <= options.rounds; round++) {
-    for (const server of servers) {
-      for (const setting of SETTINGS) {
-        const todo = scenarios.filter((s) => s.setting === setting && suits(s, server));
-        const id = `${server.name} (${setting})`;
-        if (todo.length === 0 || broken.has(id)) continue;
-        const running = await startServer(server, lab, setting);
-        if (running === null) broken.add(id);
-        else await measureAll(todo, server, running, { options, lab, round, samples });
-      }
+    for (const setting of SETTINGS) {
+      const todo = scenarios.filter((s) => s.setting === setting);
+      if (todo.length > 0) await runRound(todo, servers, broken, { options, lab, round, samples });
     }
   }
   const names = servers.map((s) => s.name).filter((name) => [...samples.values()].some((row) => row.has(name)));
@@ -69,24 +64,41 @@ interface Round {
   readonly samples: Samples;
 }
 
-async function measureAll(todo: readonly Scenario[], server: ServerSpec, running: RunningServer, at: Round) {
+/** Starts the servers afresh, and lets them take turns in one scenario after the other: what the machine does by the minute meets all. */
+async function runRound(todo: readonly Scenario[], servers: readonly ServerSpec[], broken: Set<string>, at: Round) {
+  const { setting } = todo[0]!;
+  const running = new Map<string, RunningServer>();
   try {
+    for (const server of servers) {
+      const id = `${server.name} (${setting})`;
+      if (broken.has(id) || !todo.some((s) => suits(s, server))) continue;
+      const started = await startServer(server, at.lab, setting);
+      if (started === null) broken.add(id);
+      else running.set(server.name, started);
+    }
     for (const scenario of todo) {
-      const sample = await measure(scenario, running, at);
-      const row = at.samples.get(scenario.name) ?? new Map<string, Sample[]>();
-      row.set(server.name, [...(row.get(server.name) ?? []), sample]);
-      at.samples.set(scenario.name, row);
-      const cost = fixed(sample.cpuMicrosPerRequest, 2).padStart(8);
-      const rate = fixed(sample.requestsPerSecond, 0).padStart(7);
-      progress(
-        `round ${at.round} ${scenario.name.padEnd(18)} ${server.name.padEnd(8)} ${cost} us/request ${rate}/s` +
-          `${sample.stolen > MOST_STOLEN ? ` (${fixed(100 * sample.stolen, 0)} % stolen)` : ""}` +
-          `${sample.errors > 0 ? ` ${sample.errors} errors` : ""}`,
-      );
+      for (const server of servers) {
+        const started = running.get(server.name);
+        if (started !== undefined && suits(scenario, server)) await keepSample(scenario, server.name, started, at);
+      }
     }
   } finally {
-    await running.process.stop();
+    for (const server of running.values()) await server.process.stop();
   }
+}
+
+async function keepSample(scenario: Scenario, name: string, running: RunningServer, at: Round): Promise<void> {
+  const sample = await measure(scenario, running, at);
+  const row = at.samples.get(scenario.name) ?? new Map<string, Sample[]>();
+  row.set(name, [...(row.get(name) ?? []), sample]);
+  at.samples.set(scenario.name, row);
+  const cost = fixed(sample.cpuMicrosPerRequest, 2).padStart(8);
+  const rate = fixed(sample.requestsPerSecond, 0).padStart(7);
+  progress(
+    `round ${at.round} ${scenario.name.padEnd(18)} ${name.padEnd(8)} ${cost} us/request ${rate}/s` +
+      `${sample.stolen > MOST_STOLEN ? ` (${fixed(100 * sample.stolen, 0)} % stolen)` : ""}` +
+      `${sample.errors > 0 ? ` ${sample.errors} errors` : ""}`,
+  );
 }
 
 /** Takes a sample, again and again while the machine is not itself; then the one that was disturbed least. */
