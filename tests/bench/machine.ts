@@ -21,6 +21,6 @@ export function describeRun(options: Options): Record<string, string> {
   };
   if (!LOADED.includes(options.section)) return facts;
   const { connections, seconds, rounds } = options;
-  const load = `${connections} connections, ${seconds} s after 1 s of warm-up, median of ${rounds} rounds`;
+  const load = `${connections} connections, ${seconds} s after 1 s of warm-up, in turns of 1 s, median of ${rounds} rounds`;
   return { ...facts, load, workers: `${options.workers} in the comparison of cost` };
 }

@@ -38,7 +38,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   --only A,B         scenarios of peers, or name parts of micro  (all)
   --peers A,B        nginx,haproxy,caddy,varnish                 (those installed)
   --rounds N         rounds, of which the median counts          (3)
-  --seconds N        length of one measurement                   (3)
+  --seconds N        length of one measurement, whole seconds    (3)
   --conns N          connections of a load                       (64)
   --workers N        workers of each server in peers             (1)
   --idle-conns N     connections of idle                         (10000)

@@ -2,13 +2,13 @@
 //
 // CPU time (user and system, all threads, from the kernel) is the figure to compare: on a machine that the load
 // generator shares, throughput says more about the generator than about the server. Every round starts every server afresh,
-// on the same origin, and lets them take turns in each scenario, seconds apart: a shared machine is faster in one minute than
-// in the next. The tables show medians of the rounds. Where the host of a virtual machine gives its processors to others
-// meanwhile, caches go cold and what was measured is the host: such a sample is taken again.
+// on the same origin, and lets them take turns in each scenario, a second each: a shared machine is faster now than in a
+// minute. The tables show medians of the rounds. Where the host of a virtual machine gives its processors to others
+// meanwhile, caches go cold and what was measured is the host: such a turn is taken again.
 import { availableParallelism } from "node:os";
 import { fixed, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
-import { type Load, PROGRAM, runLoad } from "./load-tools.ts";
+import { type Load, type LoadPlan, PROGRAM, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
 import type { Setting } from "./peer-configs.ts";
 import { cpuSeconds, residentMb, stolenSeconds } from "./process-stats.ts";
@@ -24,11 +24,18 @@ export interface Sample extends Load {
   readonly residentMb: number;
 }
 
+/** One server's turn of TURN_SECONDS. */
+interface Turn extends Load {
+  readonly cpuSeconds: number;
+  readonly stolen: number;
+}
+
 /** All samples: scenario, then server, then one sample a round. */
 export type Samples = Map<string, Map<string, Sample[]>>;
 
 const WARM_UP_SECONDS = 1;
-/** Share of the machine's CPU time that its host may give to others while a sample is taken. */
+const TURN_SECONDS = 1;
+/** Share of the machine's CPU time that its host may give to others in a turn. */
 const MOST_STOLEN = 0.03;
 const MOST_TRIES = 4;
 const SETTINGS: readonly Setting[] = ["plain", "tls", "cache"];
@@ -71,24 +78,35 @@ async function runRound(todo: readonly Scenario[], servers: readonly ServerSpec[
   try {
     for (const server of servers) {
       const id = `${server.name} (${setting})`;
-      if (broken.has(id) || !todo.some((s) => suits(s, server))) continue;
+      if (broken.has(id) || !todo.some((s) => suits(s, server.name))) continue;
       const started = await startServer(server, at.lab, setting);
       if (started === null) broken.add(id);
       else running.set(server.name, started);
     }
     for (const scenario of todo) {
-      for (const server of servers) {
-        const started = running.get(server.name);
-        if (started !== undefined && suits(scenario, server)) await keepSample(scenario, server.name, started, at);
-      }
+      const suited = [...running].filter(([name]) => suits(scenario, name));
+      await takeTurns(scenario, new Map(suited), at);
     }
   } finally {
     for (const server of running.values()) await server.process.stop();
   }
 }
 
-async function keepSample(scenario: Scenario, name: string, running: RunningServer, at: Round): Promise<void> {
-  const sample = await measure(scenario, running, at);
+/** All servers in one scenario: warmed up, then a turn each, again and again. */
+async function takeTurns(scenario: Scenario, servers: ReadonlyMap<string, RunningServer>, at: Round): Promise<void> {
+  const turns = new Map<string, Turn[]>();
+  for (const server of servers.values()) await runLoad({ ...planOf(scenario, server, at), seconds: WARM_UP_SECONDS });
+  for (let second = 0; second < at.options.seconds; second += TURN_SECONDS) {
+    for (const [name, server] of servers) {
+      turns.set(name, [...(turns.get(name) ?? []), await calmTurn(scenario, server, at)]);
+    }
+  }
+  for (const [name, server] of servers) {
+    keepSample(scenario, name, sampleOf(turns.get(name)!, residentMb(server.process.pids)), at);
+  }
+}
+
+function keepSample(scenario: Scenario, name: string, sample: Sample, at: Round): void {
   const row = at.samples.get(scenario.name) ?? new Map<string, Sample[]>();
   row.set(name, [...(row.get(name) ?? []), sample]);
   at.samples.set(scenario.name, row);
@@ -101,33 +119,48 @@ async function keepSample(scenario: Scenario, name: string, running: RunningServ
   );
 }
 
-/** Takes a sample, again and again while the machine is not itself; then the one that was disturbed least. */
-async function measure(scenario: Scenario, running: RunningServer, at: Round): Promise<Sample> {
-  let best = await measureOnce(scenario, running, at);
+/** Takes a turn, again and again while the machine is not itself; then the one that was disturbed least. */
+async function calmTurn(scenario: Scenario, server: RunningServer, at: Round): Promise<Turn> {
+  let best = await takeTurn(scenario, server, at);
   for (let tries = 1; tries < MOST_TRIES && best.stolen > MOST_STOLEN; tries++) {
-    const next = await measureOnce(scenario, running, at);
+    const next = await takeTurn(scenario, server, at);
     if (next.stolen < best.stolen) best = next;
   }
   return best;
 }
 
-async function measureOnce(scenario: Scenario, running: RunningServer, at: Round): Promise<Sample> {
-  const port = scenario.setting === "tls" ? running.ports.tls : running.ports.http;
-  const { connections, seconds } = at.options;
-  const plan = { scenario, port, connections, threads: 1, dir: at.lab.dir };
-  await runLoad({ ...plan, seconds: WARM_UP_SECONDS });
-  const pids = running.process.pids;
+async function takeTurn(scenario: Scenario, server: RunningServer, at: Round): Promise<Turn> {
+  const { pids } = server.process;
   const [before, stolenBefore, started] = [cpuSeconds(pids), stolenSeconds(), performance.now()];
-  const load = await runLoad({ ...plan, seconds });
-  const spent = cpuSeconds(pids) - before;
+  const load = await runLoad({ ...planOf(scenario, server, at), seconds: TURN_SECONDS });
   const machineSeconds = ((performance.now() - started) / 1000) * availableParallelism();
   const stolen = (stolenSeconds() - stolenBefore) / machineSeconds;
-  const cpuMicrosPerRequest = load.requests === 0 ? Number.NaN : (spent / load.requests) * 1e6;
-  return { ...load, cpuMicrosPerRequest, residentMb: residentMb(pids), stolen };
+  return { ...load, cpuSeconds: cpuSeconds(pids) - before, stolen };
 }
 
-function suits(scenario: Scenario, server: ServerSpec): boolean {
-  return server.name === GATEWAY || scenario.peers.includes(server.name);
+function sampleOf(turns: readonly Turn[], residentMb: number): Sample {
+  const sum = (pick: (turn: Turn) => number) => turns.reduce((total, turn) => total + pick(turn), 0);
+  const middle = (pick: (turn: Turn) => number) => median(turns.map(pick));
+  const requests = sum((turn) => turn.requests);
+  return {
+    requests,
+    errors: sum((turn) => turn.errors),
+    requestsPerSecond: middle((turn) => turn.requestsPerSecond),
+    p50Ms: middle((turn) => turn.p50Ms),
+    p99Ms: middle((turn) => turn.p99Ms),
+    cpuMicrosPerRequest: requests === 0 ? Number.NaN : (sum((turn) => turn.cpuSeconds) / requests) * 1e6,
+    stolen: sum((turn) => turn.stolen) / turns.length,
+    residentMb,
+  };
+}
+
+function planOf(scenario: Scenario, server: RunningServer, { options, lab }: Round): Omit<LoadPlan, "seconds"> {
+  const port = scenario.setting === "tls" ? server.ports.tls : server.ports.http;
+  return { scenario, port, connections: options.connections, threads: 1, dir: lab.dir };
+}
+
+function suits(scenario: Scenario, name: string): boolean {
+  return name === GATEWAY || scenario.peers.includes(name);
 }
 
 function chosenScenarios(only: readonly string[], lab: Lab): Scenario[] {
