@@ -72,6 +72,20 @@ describe("a received chunk", () => {
     }
   });
 
+  test("that is small is left in the heap: the runtime moves it out when its buffer is asked for", () => {
+    class Chunk extends Uint8Array {
+      override get buffer(): ArrayBuffer {
+        throw new Error("asked for");
+      }
+    }
+    const input = new InputBuffer();
+    const chunk = new Chunk(100);
+    consume(input, chunk);
+    input.release();
+    input.giveBack(chunk, ELSEWHERE);
+    expect(chunk.length).toBe(100);
+  });
+
   test("that was put behind an earlier one is given back, and what was put together stays", () => {
     const input = new InputBuffer();
     input.append(Buffer.from("begin"));
