@@ -1,6 +1,7 @@
 import { LINGER_BYTES, LINGER_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import { holdLastSegment } from "../net/last-segment.ts";
 import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
 import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -27,6 +28,8 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   private readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
+  /** Whether the end of what is written waits for the FIN. */
+  private holdsLast = false;
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
@@ -103,8 +106,12 @@ export class SocketLife implements WriterOwner, UnsentHolder {
     if (this.state !== LifeState.Open) return;
     this.state = LifeState.Closing;
     this.lingerBytes = linger && !this.clientEnded ? LINGER_BYTES : 0;
-    this.writer.flushTurn();
-    if (this.writer.blocked) this.armWriteStall();
+    const { writer } = this;
+    if (this.lingerBytes === 0 && !this.hasTls && !writer.isEmpty() && !writer.blocked) {
+      this.holdsLast = holdLastSegment(this.socket.fd);
+    }
+    writer.flushTurn();
+    if (writer.blocked) this.armWriteStall();
     else this.endWriting();
   }
 
@@ -166,6 +173,8 @@ export class SocketLife implements WriterOwner, UnsentHolder {
 
   private endWriting(): void {
     if (this.lingerBytes === 0 || this.clientEnded) {
+      // Before the close: that throws unsent bytes away where received ones are unread.
+      if (this.holdsLast) this.socket.shutdown();
       this.close();
       return;
     }

@@ -15,4 +15,6 @@ export interface ByteSocket {
   /** Undefined where the peer was gone before the connection was accepted. */
   readonly remoteAddress: string | undefined;
   readonly localPort: number;
+  /** The descriptor; -1 once it is closed. */
+  readonly fd: number;
 }

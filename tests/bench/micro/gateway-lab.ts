@@ -46,6 +46,7 @@ import { SILENT } from "../../unit/ingest/body-route.ts";
 export class SinkSocket implements ByteSocket {
   readonly remoteAddress = "192.0.2.7";
   readonly localPort = 8080;
+  readonly fd = -1;
   data: unknown = null;
   bytes = 0;
 

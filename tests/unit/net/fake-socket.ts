@@ -4,6 +4,7 @@ import type { ByteSocket } from "../../../src/net/byte-socket.ts";
 export class FakeSocket implements ByteSocket {
   readonly remoteAddress = "192.0.2.7";
   readonly localPort = 8080;
+  readonly fd = -1;
   /** Bytes that `write` still takes before it says 0. */
   room: number = Number.POSITIVE_INFINITY;
   /** Whether the peer is gone: `write` says -1. */
