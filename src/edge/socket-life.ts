@@ -1,8 +1,8 @@
 import { LINGER_BYTES, LINGER_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { holdLastSegment } from "../net/last-segment.ts";
 import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
+import { holdLastSegment } from "../net/tcp-options.ts";
 import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { EdgeContext } from "./edge-context.ts";
 

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { ClientPeer } from "../message/client.ts";
-import { loadAcknowledge } from "../net/acknowledge.ts";
+import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
@@ -54,7 +54,6 @@ export function listenTls(
 
 function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
   const starter = new ConnectionStarter(ctx, connections);
-  const acknowledge = loadAcknowledge();
   const handlers = {
     ...connectionEvents(ctx, connections),
     open(socket: SecureSocket): void {

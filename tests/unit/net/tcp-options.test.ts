@@ -1,6 +1,31 @@
 import { expect, test } from "bun:test";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";
-import { holdLastSegment } from "../../../src/net/last-segment.ts";
+import { acknowledge, holdLastSegment } from "../../../src/net/tcp-options.ts";
+
+test("an open socket, a closed one and one that is none can be acknowledged, and traffic goes on", async () => {
+  const heard = Promise.withResolvers<string>();
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, chunk): void {
+        acknowledge((socket as unknown as { fd: number }).fd);
+        socket.write(chunk);
+      },
+    },
+  });
+  const client = await Bun.connect({
+    hostname: "127.0.0.1",
+    port: server.port,
+    socket: { data: (_socket, chunk) => heard.resolve(chunk.toString()) },
+  });
+  client.write("hello");
+  expect(await heard.promise).toBe("hello");
+  client.end();
+  server.stop(true);
+  acknowledge(-1);
+  acknowledge((client as unknown as { fd: number }).fd);
+});
 
 test.skipIf(process.platform !== "linux")("what is held back arrives whole, and then the end", async () => {
   const over = Promise.withResolvers<string>();
