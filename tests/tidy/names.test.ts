@@ -8,7 +8,17 @@ const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*$/;
 const OUR_FOLDERS = /^(bin|scripts|src|tests)\//;
 const TOP_LEVEL = [
   ...[".bun", ".ci", ".git", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "bin"],
-  ...["biome.json", "bun.lock", "bunfig.toml", "config.yaml", "edge", "node_modules", "package.json", "routes.yaml"],
+  ...[
+    "biome.json",
+    "bun.lock",
+    "bunfig.toml",
+    "config.yaml",
+    "docs",
+    "edge",
+    "node_modules",
+    "package.json",
+    "routes.yaml",
+  ],
   ...["scripts", "src", "tests", "tsconfig.json"],
 ];
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { LONG_FILES, LONG_FUNCTIONS } from "./exceptions.ts";
 import { place, SOURCE_MODULES } from "./source-module.ts";
 
-const MAX_FILE_LINES = 350;
+const MAX_FILE_LINES = 700;
 const MAX_FUNCTION_LINES = 60;
 
 const longFiles = SOURCE_MODULES.filter((module) => module.lineCount > MAX_FILE_LINES);
