@@ -7,6 +7,8 @@ import { parseArgs } from "node:util";
 export interface Options {
   readonly section: string;
   readonly edge: string;
+  /** An older binary of the gateway to take turns with; null for none. */
+  readonly before: string | null;
   readonly only: readonly string[];
   readonly peers: readonly string[];
   readonly rounds: number;
@@ -35,6 +37,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   micro     nanoseconds per operation of the parts
 
   --edge PATH        the gateway's binary                        (./edge)
+  --before PATH      an older binary that takes turns with it in peers
   --only A,B         scenarios of peers, or name parts of micro  (all)
   --peers A,B        nginx,haproxy,caddy,varnish                 (those installed)
   --rounds N         rounds, of which the median counts          (3)
@@ -49,6 +52,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
 
 const FLAGS = {
   edge: { type: "string", default: "edge" },
+  before: { type: "string" },
   only: { type: "string", default: "" },
   peers: { type: "string", default: "nginx,haproxy,caddy,varnish" },
   rounds: { type: "string", default: "3" },
@@ -75,6 +79,7 @@ export function readOptions(args: string[]): Options {
     return {
       section,
       edge: binary(values.edge, section),
+      before: values.before ? binary(values.before, section) : null,
       only: list(values.only),
       peers: list(values.peers),
       rounds: count("rounds", values.rounds),

@@ -40,13 +40,16 @@ const MOST_STOLEN = 0.03;
 const MOST_TRIES = 4;
 const SETTINGS: readonly Setting[] = ["plain", "tls", "cache"];
 const GATEWAY = "edge";
+/** The gateway as it was, from --before. */
+const BEFORE = "before";
 /** The peers that the gateway is held against; the ratio to the better of them is the one to watch. */
 const YARDSTICKS = ["nginx", "haproxy"];
 
 /** Runs the chosen scenarios. */
 export async function comparePeers(options: Options, lab: Lab): Promise<Section> {
   const scenarios = chosenScenarios(options.only, lab);
-  const servers = [edgeServer(options.edge), ...installedPeers(options.peers)];
+  const before = options.before === null ? [] : [edgeServer(options.before, BEFORE)];
+  const servers = [edgeServer(options.edge), ...before, ...installedPeers(options.peers)];
   const samples: Samples = new Map();
   const broken = new Set<string>();
   for (let round = 1; round <= options.rounds; round++) {
@@ -160,7 +163,7 @@ function planOf(scenario: Scenario, server: RunningServer, { options, lab }: Rou
 }
 
 function suits(scenario: Scenario, name: string): boolean {
-  return name === GATEWAY || scenario.peers.includes(name);
+  return name === GATEWAY || name === BEFORE || scenario.peers.includes(name);
 }
 
 function chosenScenarios(only: readonly string[], lab: Lab): Scenario[] {

@@ -67,10 +67,10 @@ const PEERS: readonly ServerSpec[] = [
   },
 ];
 
-/** The gateway, from the binary at `path`. */
-export function edgeServer(path: string): ServerSpec {
+/** The gateway, from the binary at `path`; `name` stands in the tables. */
+export function edgeServer(path: string, name = "edge"): ServerSpec {
   return {
-    name: "edge",
+    name,
     executable: path,
     versionArgs: ["version"],
     configure: (lab, ports, setting) => [
