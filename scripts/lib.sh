@@ -99,9 +99,11 @@ install_locked() {
   touch "$STAMP"
 }
 
+# Whether a binary (./edge without an argument) is newer than all that goes into it.
 # Folders count too: their time changes when a file is added or removed.
 edge_is_fresh() {
-  [ -x edge ] && [ -z "$(find src bin package.json bun.lock tsconfig.json -newer edge | head -n 1)" ]
+  fresh=${1:-edge}
+  [ -x "$fresh" ] && [ -z "$(find src bin scripts/build package.json bun.lock tsconfig.json -newer "$fresh" | head -n 1)" ]
 }
 
 # Both tools are JavaScript with a `node` first line: run by $BUN they need no Node.js.

@@ -35,7 +35,6 @@ import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes } from "./sidecar-routes.ts";
 import { warnOfSidecar } from "./sidecar-warnings.ts";
 import { quicNotes } from "./start-notes.ts";
-import { TEST_HOOKS_VARIABLE } from "./test-hooks.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { WorkerFence } from "./worker-fence.ts";
 import { type PoolListener, WorkerPool } from "./worker-pool.ts";
@@ -191,7 +190,6 @@ export class Control implements PoolListener {
       cache: this.cache.buffers,
       keywords: this.keywords,
       startedAtMs: this.startedAtMs,
-      testHooks: process.env[TEST_HOOKS_VARIABLE] === "1",
     };
   }
 

@@ -73,7 +73,6 @@ export class InProcessGateway {
       waitsForQuic: false,
       certificates: {},
       startedAtMs: Date.now(),
-      testHooks: false,
     };
   }
 

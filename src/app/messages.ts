@@ -39,8 +39,6 @@ export type ToWorker =
       readonly certificates: ListenerCertificates;
       /** When the process started, in milliseconds since the epoch. */
       readonly startedAtMs: number;
-      /** Whether the endpoints that only tests use are there. */
-      readonly testHooks: boolean;
     }
   | { readonly kind: "answer"; readonly reply: ControlReply }
   | {

@@ -1,11 +1,34 @@
 import { type Handler, Verdict } from "../message/pipeline.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 
-/** Set in the environment to have the endpoints below; nothing else switches them on. */
-export const TEST_HOOKS_VARIABLE = "EDGE_TEST_HOOKS";
+/** A constant of the build, by `scripts/build`; not there where the code runs from its sources. */
+declare const EDGE_TEST_BUILD: boolean;
 
-/** Endpoints with which tests break a worker on purpose. */
+/**
+ * Endpoints with which tests break a worker on purpose: only in what `scripts/build --tests` makes. The constant is looked at
+ * first, and all that it keeps out lies behind it in this function, so that the binary that ships holds none of it.
+ * docs/security.md#environment
+ */
 export function testRoutes(): RouteInit[] {
+  if (typeof EDGE_TEST_BUILD === "undefined" || !EDGE_TEST_BUILD) return [];
+  const hook = (path: string, act: () => void): RouteInit => {
+    const handle: Handler["handle"] = () => {
+      act();
+      return Verdict.Wait;
+    };
+    return {
+      kind: RouteKind.BuiltIn,
+      label: "test",
+      path,
+      exact: true,
+      methods: ["GET"],
+      hosts: [],
+      stripPrefix: false,
+      chunkedMode: ChunkedMode.Normalize,
+      maxBodyBytes: 0,
+      handler: { name: "testHook", handle },
+    };
+  };
   return [
     hook("/__test/throw", () => {
       throw new Error("thrown by /__test/throw");
@@ -14,26 +37,4 @@ export function testRoutes(): RouteInit[] {
       setImmediate(() => process.exit(1));
     }),
   ];
-}
-
-function hook(path: string, act: () => void): RouteInit {
-  const handler: Handler = {
-    name: "testHook",
-    handle() {
-      act();
-      return Verdict.Wait;
-    },
-  };
-  return {
-    kind: RouteKind.BuiltIn,
-    label: "test",
-    path,
-    exact: true,
-    methods: ["GET"],
-    hosts: [],
-    stripPrefix: false,
-    chunkedMode: ChunkedMode.Normalize,
-    maxBodyBytes: 0,
-    handler,
-  };
 }

@@ -278,7 +278,7 @@ export class Worker {
         limited: new RateLimitReporter(this.counters, this.log, this.services.clock),
       },
       startedAtMs: this.start.startedAtMs,
-      extraRoutes: this.start.testHooks ? testRoutes() : [],
+      extraRoutes: testRoutes(),
     });
   }
 

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type Gateway, startGateway, upstream } from "./gateway.ts";
+import { EDGE_BINARY, type Gateway, startGateway, upstream } from "./gateway.ts";
 import { type Reply, request } from "./raw-client.ts";
 import { type OriginScript, ScriptedOrigin } from "./scripted-origin.ts";
 import { stopAll } from "./teardown.ts";
@@ -17,18 +17,18 @@ export class CachedGateway {
    * @param cache settings of `server.cache` beside `enabled`
    * @param server further settings of `server`
    * @param routes further routes
-   * @param env of the process
+   * @param binary another one than that which ships
    */
   static async start(
     cache: Settings = {},
     server: Settings = {},
     routes: readonly Settings[] = [],
-    env: Readonly<Record<string, string>> = {},
+    binary = EDGE_BINARY,
   ): Promise<CachedGateway> {
     const origin = ScriptedOrigin.start();
     const gateway = await startGateway({
       config: { server: { cache: { enabled: true, ...cache }, ...server } },
-      env,
+      binary,
       routes: [upstream("/", origin), ...routes.map((route) => ({ target: origin.url, ...route }))],
     });
     return new CachedGateway(gateway, origin);

@@ -25,10 +25,21 @@ export interface GatewayOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** A free one is taken without it. */
   readonly port?: number;
+  /** Without it `EDGE_BINARY`. */
+  readonly binary?: string;
 }
 
+const PROJECT = join(import.meta.dir, "..", "..");
+
 /** The compiled gateway that the tests run; EDGE_BINARY names another one. */
-export const EDGE_BINARY = process.env.EDGE_BINARY ?? join(import.meta.dir, "..", "..", "edge");
+export const EDGE_BINARY = process.env.EDGE_BINARY ?? join(PROJECT, "edge");
+
+/** The build with the endpoints of `src/app/test-hooks.ts`, made first where it is not there or too old. */
+export function binaryWithHooks(): string {
+  const build = Bun.spawnSync([join(PROJECT, "scripts", "build"), "--tests"], { stdout: "ignore", stderr: "pipe" });
+  if (build.exitCode !== 0) throw new Error(`scripts/build --tests: ${build.stderr.toString()}`);
+  return join(PROJECT, ".bun", "edge-test");
+}
 
 /** A gateway process that serves on a loopback port of its own. */
 export class Gateway {
@@ -115,12 +126,13 @@ export class Gateway {
 
 /** Starts `edge serve` in a folder of its own and waits until it answers. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  if (!existsSync(EDGE_BINARY)) throw new Error(`${EDGE_BINARY} is not there: run scripts/build first`);
+  const binary = options.binary ?? EDGE_BINARY;
+  if (!existsSync(binary)) throw new Error(`${binary} is not there: run scripts/build first`);
   const port = options.port ?? freePort();
   const folder = writeFolder(port, options);
   const [logs, errors] = [new LogFile(), new LogFile()];
   const child = Bun.spawn(
-    [EDGE_BINARY, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
+    [binary, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
     { cwd: folder, env: environment(options.env), stdin: "ignore", stdout: logs.fd, stderr: errors.fd },
   );
   const gateway = new Gateway(port, folder, logs, errors, child);

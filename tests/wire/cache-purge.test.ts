@@ -2,10 +2,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startGateway } from "../harness/gateway.ts";
+import { binaryWithHooks, startGateway } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
 
-const cached = await CachedGateway.start({}, { workers: 2 }, [], { EDGE_TEST_HOOKS: "1" });
+const cached = await CachedGateway.start({}, { workers: 2 }, [], binaryWithHooks());
 afterAll(() => cached.stop());
 
 async function purge(call: unknown): Promise<unknown> {

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { binaryWithHooks, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 
 const origin = EchoOrigin.start();
 const gateways: Gateway[] = [];
+const binary = binaryWithHooks();
 afterAll(() => {
   for (const gateway of gateways) gateway.kill();
   origin.stop();
@@ -14,8 +15,7 @@ afterAll(() => {
 /** @param shutdownTimeout longer than any test waits, where the test is not about it */
 async function start(shutdownTimeout = "120s"): Promise<Gateway> {
   const server = { workers: 2, shutdown_timeout: shutdownTimeout };
-  const env = { EDGE_TEST_HOOKS: "1" };
-  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)], env });
+  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)], binary });
   gateways.push(gateway);
   return gateway;
 }

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { binaryWithHooks, EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -10,9 +10,9 @@ const origin = EchoOrigin.start();
 const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [upstream("/node", origin)],
-  env: { EDGE_TEST_HOOKS: "1" },
+  binary: binaryWithHooks(),
 });
-const plain = await startGateway({ routes: [upstream("/node", origin)] });
+const plain = await startGateway({ env: { EDGE_TEST_HOOKS: "1" }, routes: [upstream("/node", origin)] });
 afterAll(async () => {
   await plain.stop();
   await stopAll(gateway, origin);
@@ -94,9 +94,18 @@ describe("a worker that ends", () => {
   });
 });
 
-test("without the test's variable the hooks are not there", async () => {
-  for (const path of ["/__test/crash", "/__test/throw"]) {
-    const reply = await plain.once(request(`GET ${path}`));
-    expect([reply.status, json(reply).error]).toEqual([404, "404 Not Found"]);
-  }
+describe("the binary that ships", () => {
+  test("has no hooks, whatever the environment says", async () => {
+    for (const path of ["/__test/crash", "/__test/throw"]) {
+      const reply = await plain.once(request(`GET ${path}`));
+      expect([reply.status, json(reply).error]).toEqual([404, "404 Not Found"]);
+    }
+  });
+
+  test("holds no word of them", async () => {
+    const text = Buffer.from(await Bun.file(EDGE_BINARY).arrayBuffer());
+    expect(text.includes("/internal/api/routes")).toBe(true);
+    for (const word of ["/__test/", "testHook", "EDGE_TEST_", "TEST_HOOKS"])
+      expect([word, text.includes(word)]).toEqual([word, false]);
+  });
 });
