@@ -41,6 +41,7 @@ export class Findings implements SignListener {
   begin(head: RequestHead): void {
     this.head = head;
     this.score = 0;
+    this.switches.begin();
     if (this.list.length > 0) this.list.length = 0;
   }
 

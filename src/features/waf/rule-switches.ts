@@ -15,11 +15,18 @@ export interface RuleExclusion {
 /** Which rules are off, where. Decisions §5: `disabled_rules`, `exclusions`. */
 export class RuleSwitches {
   private readonly disabled: ReadonlySet<string>;
-  private readonly exclusions: ReadonlyMap<string, readonly RuleExclusion[]>;
+  private readonly exclusions: ReadonlyMap<string, readonly PlacedExclusion[]>;
+  /** Tells requests apart. */
+  private request = 0;
 
   constructor(disabledRules: readonly string[], exclusions: readonly RuleExclusion[]) {
     this.disabled = new Set(disabledRules);
-    this.exclusions = Map.groupBy(exclusions.map(inLowerCase), (exclusion) => exclusion.rule);
+    this.exclusions = Map.groupBy(exclusions.map(placed), (exclusion) => exclusion.rule);
+  }
+
+  /** Another request comes. */
+  begin(): void {
+    this.request++;
   }
 
   /**
@@ -29,12 +36,29 @@ export class RuleSwitches {
   isOff(rule: WafRule, head: RequestHead, value: ValueReading | null): boolean {
     if (this.disabled.has(rule.id)) return true;
     const exclusions = this.exclusions.get(rule.id);
-    return exclusions?.some((exclusion) => isNamed(exclusion.param, value) && isBelow(exclusion.path, head)) ?? false;
+    return exclusions?.some((exclusion) => this.isInPlace(exclusion, head) && isNamed(exclusion.param, value)) ?? false;
+  }
+
+  /** Whether the request is below the exclusion's path; worked out once, however many values of a request match. */
+  private isInPlace(exclusion: PlacedExclusion, head: RequestHead): boolean {
+    if (exclusion.request !== this.request) {
+      exclusion.request = this.request;
+      exclusion.isInPlace = isBelow(exclusion.path, head);
+    }
+    return exclusion.isInPlace;
   }
 }
 
-function inLowerCase(exclusion: RuleExclusion): RuleExclusion {
-  return { ...exclusion, param: exclusion.param.toLowerCase().slice(0, MAX_NAME_BYTES) };
+/** An exclusion, and whether the request at hand is in its place. */
+interface PlacedExclusion extends RuleExclusion {
+  /** The request that this was worked out for. */
+  request: number;
+  isInPlace: boolean;
+}
+
+function placed(exclusion: RuleExclusion): PlacedExclusion {
+  const param = exclusion.param.toLowerCase().slice(0, MAX_NAME_BYTES);
+  return { ...exclusion, param, request: -1, isInPlace: false };
 }
 
 /** A JSON member may be named by its whole path or by its own name. */

@@ -1,4 +1,5 @@
 import { Byte, LOWER } from "../../core/ascii.ts";
+import { indexOfByte } from "../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
 import type { Findings } from "./findings.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
@@ -80,8 +81,7 @@ export class ValueInspector {
       this.analyse(this.automaton.find(value.bytes, 0, value.length) & Family.Script);
     }
     if ((families & Family.Escape) === 0) return;
-    const first = value.bytes.indexOf(Byte.Space);
-    const hasBlank = first >= 0 && first < value.length;
+    const hasBlank = indexOfByte(value.bytes, Byte.Space, 0, value.length) < value.length;
     const rounds = value.unescape();
     if (rounds > MAX_DECODING_ROUNDS) this.findings.found(Sign.OverEncoding, 0);
     // In prose "%00" is what somebody writes about.

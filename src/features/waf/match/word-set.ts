@@ -8,12 +8,15 @@ export class WordSet {
   private readonly places: Uint16Array;
   /** By first byte, a bit for each length that words have: most words that are asked for fail here. */
   private readonly lengths: Int32Array = new Int32Array(256);
+  /** Length of the longest word: what is longer is not read to its end. */
+  private readonly longest: number;
 
   /** @param groups words separated by blanks, by the number that stands for them; not 0 */
   constructor(groups: readonly (readonly [value: number, words: string])[]) {
     const all = groups.flatMap(([value, words]) => words.split(" ").map((word) => [value, latin1(word)] as const));
     this.values = all.map(([value]) => value);
     this.words = all.map(([, word]) => word);
+    this.longest = Math.max(...this.words.map((word) => word.length));
     this.places = new Uint16Array(2 ** Math.ceil(Math.log2(this.words.length * 2 + 1)));
     this.words.forEach((word, index) => {
       this.lengths[word[0]!]! |= lengthBit(word.length);
@@ -25,7 +28,7 @@ export class WordSet {
 
   /** @returns the number of the word in `bytes[from, to)`, 0 where it is none */
   valueOf(bytes: Uint8Array, from: number, to: number): number {
-    if (to <= from || (this.lengths[bytes[from]!]! & lengthBit(to - from)) === 0) return 0;
+    if (to <= from || to - from > this.longest || (this.lengths[bytes[from]!]! & lengthBit(to - from)) === 0) return 0;
     const mask = this.places.length - 1;
     let place = hashOf(bytes, from, to) & mask;
     for (let index = this.places[place]!; index !== 0; index = this.places[place]!) {

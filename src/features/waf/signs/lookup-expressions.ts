@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte, latin1 } from "../../../core/ascii.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
@@ -57,8 +57,12 @@ export class LookupExpressions {
   /** Whether the innermost lookup begins `jndi:`. */
   private isJndi(): boolean {
     const from = this.opens[this.depth - 1]!;
-    const colon = this.indexOfColon(from);
-    return colon < this.length && LOOKUPS.valueOf(this.text, from, colon) === JNDI;
+    const colon = from + JNDI_NAME.length;
+    return (
+      colon < this.length &&
+      this.text[colon] === Byte.Colon &&
+      JNDI_NAME.every((byte, i) => this.text[from + i] === byte)
+    );
   }
 
   private indexOfColon(from: number): number {
@@ -84,7 +88,8 @@ export class LookupExpressions {
   }
 }
 
-const JNDI = 1;
+const JNDI_NAME: Uint8Array = latin1("jndi");
+const NAMED = 1;
 const CASE = 2;
 const DATE = 3;
 const OTHER = 4;
@@ -92,7 +97,7 @@ const OTHER = 4;
 export const LOOKUP_NAMES =
   "lower upper date env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web";
 const LOOKUPS: WordSet = new WordSet([
-  [JNDI, "jndi"],
+  [NAMED, "jndi"],
   [CASE, "lower upper"],
   [DATE, "date"],
   [OTHER, "env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web"],

@@ -1,4 +1,5 @@
 import { Byte, table } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
@@ -34,9 +35,10 @@ export class MarkupScan {
     for (let at = this.nextTag(0); at >= 0; at = this.nextTag(at)) at = this.readTag(at);
   }
 
+  /** Bounded by the value's end, and not by that of the memory, which a longer value before may have left large. */
   private nextTag(from: number): number {
-    const at = this.bytes.indexOf(Byte.Less, from);
-    return at >= 0 && at < this.length ? at : -1;
+    const at = indexOfByte(this.bytes, Byte.Less, from, this.length);
+    return at < this.length ? at : -1;
   }
 
   /** @returns where to look on */
@@ -160,8 +162,10 @@ export class MarkupScan {
   private isActiveStyle(from: number, to: number): boolean {
     const { bytes } = this;
     for (let at = from; at < to; at++) {
-      if (bytes[at] === Byte.OpenParen && isScriptUrl(bytes, at + 1, to)) return true;
       const isWord = at === from || IS_WORD[bytes[at - 1]!] !== 1;
+      // What a function of styles is given, as far as a scheme can reach: nested brackets would each read the rest.
+      if (bytes[at] === Byte.OpenParen && !isWord && isScriptUrl(bytes, at + 1, Math.min(to, at + MAX_STYLE_URL_BYTES)))
+        return true;
       if (isWord && STYLES.valueOf(bytes, at, wordEnd(bytes, at, to)) !== 0) return true;
     }
     return false;
@@ -274,6 +278,7 @@ const SOURCES: WordSet = new WordSet([
   [PAGE, "html"],
 ]);
 const MAX_VALUE_BYTES = 512;
+const MAX_STYLE_URL_BYTES = 64;
 /** How much of a script's text is looked at. */
 const MAX_PROGRAM_BYTES = 64;
 const LOWER_R = 0x72;

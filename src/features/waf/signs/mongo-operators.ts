@@ -1,4 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
@@ -10,7 +11,8 @@ import type { SignListener } from "./sign-listener.ts";
  */
 export function findMongoOperators(value: ValueReading, listener: SignListener): void {
   const { bytes, length } = value;
-  for (let at = bytes.indexOf(Byte.Dollar); at >= 0 && at < length; at = bytes.indexOf(Byte.Dollar, at + 1)) {
+  const next = (from: number): number => indexOfByte(bytes, Byte.Dollar, from, length);
+  for (let at = next(0); at < length; at = next(at + 1)) {
     let end = at + 1;
     while (isLetter(bytes[end]!)) end++;
     const operator = OPERATORS.valueOf(bytes, at + 1, end);

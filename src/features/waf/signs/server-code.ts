@@ -71,7 +71,7 @@ export class ServerCode {
       case Byte.Percent:
       case Byte.Star:
       case Byte.At:
-        if (this.isAt(at, VELOCITY_SET)) this.isExpression = true;
+        if (bytes[at] === Byte.Hash && this.isAt(at, VELOCITY_SET)) this.isExpression = true;
         if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
           if (isAssignment(bytes, at + 2) || isInterpolation(bytes, at + 2)) this.report(Sign.JavaCode, at);

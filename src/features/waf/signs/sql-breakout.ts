@@ -1,11 +1,13 @@
 import { Byte } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
 import { isSign, Operand, SqlOperands } from "./sql-operands.ts";
+import { isDigit } from "./sql-runs.ts";
 import { isUnion } from "./sql-select.ts";
 import { isScriptStatement, isStatement } from "./sql-statement.ts";
-import { isDigit, SqlTokens } from "./sql-tokens.ts";
+import { SqlTokens } from "./sql-tokens.ts";
 import { Sql } from "./sql-words.ts";
 
 /** Where SQL may go on in a value that an application pastes into a statement. */
@@ -38,14 +40,15 @@ export class SqlBreakout {
   /** Tries the start of a value, and behind every quote in it. */
   analyse(value: ValueReading, listener: SignListener): void {
     this.listener = listener;
-    this.tryStart(value);
+    this.tokens.open(value.bytes, value.length);
+    this.tryStart();
     this.tryQuotes(value, Byte.Quote);
     this.tryQuotes(value, Byte.Apostrophe);
   }
 
-  private tryStart(value: ValueReading): void {
+  private tryStart(): void {
     const { tokens } = this;
-    tokens.begin(value.bytes, 0, value.length);
+    tokens.begin(0);
     let at = 0;
     while (isSign(tokens.kind(at))) at++;
     const kind = tokens.kind(at);
@@ -67,11 +70,11 @@ export class SqlBreakout {
   private tryQuotes(value: ValueReading, quote: number): void {
     const { bytes, length } = value;
     let isOdd = false;
-    const first = bytes.indexOf(quote);
-    for (let at = first; at >= 0 && at < length; at = bytes.indexOf(quote, at + 1)) {
+    const first = indexOfByte(bytes, quote, 0, length);
+    for (let at = first; at < length; at = indexOfByte(bytes, quote, at + 1, length)) {
       this.isFirst = at === first;
       isOdd = !isOdd;
-      this.tokens.begin(bytes, at + 1, length);
+      this.tokens.begin(at + 1);
       // A quote behind a blank or a bracket begins a text of the value's own.
       const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);
       this.anchor = isOdd && isBehindData ? Anchor.OddQuote : Anchor.EvenQuote;

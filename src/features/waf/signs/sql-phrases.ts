@@ -3,8 +3,9 @@ import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
 import type { SignListener } from "./sign-listener.ts";
+import { isDigit } from "./sql-runs.ts";
 import { isConstantCase, isSelectOfTable, isUnion } from "./sql-select.ts";
-import { isDigit, SqlTokens } from "./sql-tokens.ts";
+import { SqlTokens } from "./sql-tokens.ts";
 import { SQL_WORDS, Sql } from "./sql-words.ts";
 
 /** Finds what gives SQL away wherever it stands in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
@@ -20,6 +21,7 @@ export class SqlPhrases {
     this.bytes = bytes;
     this.length = length;
     this.listener = listener;
+    this.tokens.open(bytes, length);
     let at = 0;
     while (at < length) {
       if (!isWordByte(bytes[at]!)) {
@@ -37,16 +39,16 @@ export class SqlPhrases {
   private judge(phrase: Phrase, from: number, to: number): void {
     switch (phrase) {
       case Phrase.Union:
-        this.tokens.begin(this.bytes, from, this.length);
+        this.tokens.begin(from);
         if (isUnion(this.tokens, 0, false)) this.report(Sign.SqlUnion, from);
         break;
       case Phrase.Select:
-        this.tokens.begin(this.bytes, from, this.length);
+        this.tokens.begin(from);
         if (isSelectOfTable(this.tokens, 1)) this.report(Sign.SqlSelect, from);
         if (isConstantCase(this.tokens, 1)) this.report(Sign.SqlComparison, from);
         break;
       case Phrase.Case:
-        this.tokens.begin(this.bytes, from, this.length);
+        this.tokens.begin(from);
         if (isConstantCase(this.tokens, 0)) this.report(Sign.SqlComparison, from);
         break;
       case Phrase.If:
@@ -67,7 +69,7 @@ export class SqlPhrases {
 
   /** if(1=1,id,price): a choice by literals, where a column is due. */
   private isConstantIf(open: number): boolean {
-    this.tokens.begin(this.bytes, open, this.length);
+    this.tokens.begin(open);
     const { tokens } = this;
     if (tokens.kind(0) === Sql.Open && tokens.kind(1) === Sql.Select) return tokens.kind(2) !== Sql.End;
     if (tokens.kind(0) !== Sql.Open || tokens.kind(1) !== Sql.Number || tokens.kind(2) !== Sql.Compare) return false;

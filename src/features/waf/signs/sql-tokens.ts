@@ -1,4 +1,5 @@
 import { Byte, EMPTY_BYTES, table } from "../../../core/ascii.ts";
+import { IS_NAME, isDigit, SqlRuns } from "./sql-runs.ts";
 import { SQL_WORDS, Sql } from "./sql-words.ts";
 
 /**
@@ -11,15 +12,21 @@ export class SqlTokens {
   readonly tos: Int32Array = new Int32Array(MAX_TOKENS);
   /** The value that is read. */
   source: Uint8Array = EMPTY_BYTES;
+  private readonly runs: SqlRuns = new SqlRuns();
   private end = 0;
   private at = 0;
   private count = 0;
 
-  /** Makes ready to read from `from` on. */
-  begin(bytes: Uint8Array, from: number, to: number): void {
+  /** Takes another value, in `bytes[0, length)`. */
+  open(bytes: Uint8Array, length: number): void {
     this.source = bytes;
+    this.end = length;
+    this.runs.begin(bytes, length);
+  }
+
+  /** Makes ready to read the value from `from` on. */
+  begin(from: number): void {
     this.at = from;
-    this.end = to;
     this.count = 0;
   }
 
@@ -46,42 +53,12 @@ export class SqlTokens {
   }
 
   private read(): void {
-    const from = this.skipBlanks(this.at);
+    const from = this.runs.gapEnd(this.at);
     const kind = from < this.end ? this.readToken(from) : Sql.End;
     if (kind === Sql.End) this.at = this.end;
     this.kinds[this.count] = kind;
     this.froms[this.count] = from;
     this.tos[this.count++] = this.at;
-  }
-
-  private skipBlanks(from: number): number {
-    const bytes = this.source;
-    let at = from;
-    while (at < this.end) {
-      const byte = bytes[at]!;
-      if (IS_BLANK[byte] === 1) at++;
-      else if (byte === Byte.Slash && bytes[at + 1] === Byte.Star) {
-        if (bytes[at + 2] === Byte.Bang) {
-          at += 3;
-          while (isDigit(bytes[at]!)) at++;
-        } else {
-          const close = this.closeOfComment(at + 2);
-          if (close < 0) return at;
-          at = close;
-        }
-      } else if (byte === Byte.Star && bytes[at + 1] === Byte.Slash) at += 2;
-      else return at;
-    }
-    return at;
-  }
-
-  /** Offset behind the end of a comment, -1 where it has none within MAX_TEXT_BYTES. */
-  private closeOfComment(from: number): number {
-    const limit = Math.min(this.end, from + MAX_TEXT_BYTES);
-    for (let at = from; at < limit; at++) {
-      if (this.source[at] === Byte.Star && this.source[at + 1] === Byte.Slash && at + 1 < this.end) return at + 2;
-    }
-    return -1;
   }
 
   private readToken(from: number): Sql {
@@ -95,7 +72,7 @@ export class SqlTokens {
       case Byte.Backtick:
         return this.readText(from, byte) === Sql.Text ? Sql.Name : Sql.Other;
       case Byte.At:
-        this.at = this.nameEnd(from + (this.source[from + 1] === Byte.At ? 2 : 1));
+        this.at = this.runs.nameEnd(from + (this.source[from + 1] === Byte.At ? 2 : 1));
         return Sql.Variable;
       default:
         return this.readMark(from, byte);
@@ -123,19 +100,9 @@ export class SqlTokens {
   }
 
   private readWord(from: number): Sql {
-    this.at = this.nameEnd(from);
+    this.at = this.runs.nameEnd(from);
     const word = SQL_WORDS.valueOf(this.source, from, this.at);
     return word === 0 ? Sql.Name : word;
-  }
-
-  private nameEnd(from: number): number {
-    let at = from;
-    while (
-      at < this.end &&
-      (IS_NAME[this.source[at]!] === 1 || isDigit(this.source[at]!) || this.source[at] === Byte.Dot)
-    )
-      at++;
-    return at;
   }
 
   private readText(from: number, quote: number): Sql {
@@ -203,27 +170,13 @@ export class SqlTokens {
   }
 }
 
-/** Whether a byte is a decimal digit. */
-export function isDigit(byte: number): boolean {
-  return byte >= Byte.Zero && byte <= Byte.Nine;
-}
-
 /** As many tokens as the longest form of an attack needs. */
 const MAX_TOKENS = 24;
-/** A longer text or comment counts as one that is not closed. */
+/** A longer text counts as one that is not closed. */
 const MAX_TEXT_BYTES = 128;
 const CARET = 0x5e;
 const LOWER_E = 0x65;
 const TILDE = 0x7e;
-/** White space of MySQL, the no-break space of Latin-1 included. */
-const IS_BLANK: Uint8Array = table((byte) =>
-  (byte >= 0x09 && byte <= 0x0d) || byte === 0x20 || byte === 0xa0 ? 1 : 0,
-);
-/** Letters, underscore, dollar, and all beyond ASCII. */
-const IS_NAME: Uint8Array = table((byte) => {
-  const isLetter = byte >= 0x61 && byte <= 0x7a;
-  return isLetter || byte === 0x5f || byte === 0x24 || byte >= 0x80 ? 1 : 0;
-});
 /** !, <, =, >: alone or side by side they compare. */
 const COMPARISON: Uint8Array = table((byte) =>
   byte === Byte.Bang || (byte >= Byte.Less && byte <= Byte.Greater) ? 1 : 0,
