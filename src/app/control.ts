@@ -17,6 +17,7 @@ import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { VERSION } from "../shared/version.ts";
 import { ListenerDesk } from "./acme-desk.ts";
 import { AcmeService } from "./acme-service.ts";
+import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { CacheKeeper } from "./cache-keeper.ts";
 import { CertificateDesk } from "./certificate-desk.ts";
 import { controlExposition } from "./control-exposition.ts";
@@ -113,6 +114,7 @@ export class Control implements PoolListener {
       (fields) => {
         if (!this.draining) this.event("upgrade", fields);
       },
+      binaryPathOf(startFacts()),
     );
     this.fence = new WorkerFence(
       (id) => this.pool.broadcast({ kind: "fence", id }),
@@ -198,7 +200,7 @@ export class Control implements PoolListener {
       case "listening":
         this.listening.set(index, message.sockets);
         // The signal may have come while this worker was starting.
-        if (this.draining) this.pool.send(index, { kind: "drain" });
+        if (this.draining) this.pool.send(index, { kind: "drain", hasSuccessor: this.handover.hasSuccessor });
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
         if (!this.draining) this.handover.goOn();
         break;
@@ -258,7 +260,7 @@ export class Control implements PoolListener {
     this.draining = true;
     this.services.stopping();
     this.event("draining", { timeout_ms: this.config.server.shutdownTimeoutMs });
-    this.pool.drain();
+    this.pool.drain(this.handover.hasSuccessor);
     setTimeout(() => this.finish(0), this.config.server.shutdownTimeoutMs);
   }
 

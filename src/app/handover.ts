@@ -1,4 +1,6 @@
+import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
 import type { EventValue } from "../features/telemetry/event-line.ts";
+import { startFault } from "./binary-path.ts";
 import { LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
@@ -44,32 +46,51 @@ function listenerNamed(name: string | undefined): ListenerName {
   return LISTENER_NAMES.find((one) => one === name) ?? "http";
 }
 
+/** What a handover tells the log: an `upgrade` line. */
+type UpgradeFields = Readonly<Record<string, EventValue>>;
+
 /**
- * Hands the listening sockets to the binary that stands where this one came from, which asks us to drain (SIGTERM) when it
- * serves. Decisions, "Signals": SIGUSR2.
+ * Hands the listening sockets to the binary that lies where this one was started from. The successor asks this process to
+ * drain (SIGTERM) when it serves; one that does not within UPGRADE_DEADLINE_MS is ended, and this process goes on.
+ * docs/operations.md#replacing-the-binary
  */
 export class Handover {
   private readonly socketsOfAll: () => readonly ListeningSocket[] | null;
-  private readonly event: (fields: Readonly<Record<string, EventValue>>) => void;
+  private readonly event: (fields: UpgradeFields) => void;
+  private readonly binary: string;
   private isWanted = false;
-  private successor = 0;
+  private successor: Bun.Subprocess | null = null;
+  private deadline: Timer | null = null;
 
   /**
    * @param socketsOfAll the listening sockets of all workers; null while a worker is starting: a socket that it opens then and
-   *   that nobody inherits would take the clients that wait in it with it
-   * @param event hears of how it went
+   *   that is not handed over would take the clients that wait in it with it
+   * @param event takes how it went
+   * @param binary the path to start; see binaryPathOf
    */
   constructor(
     socketsOfAll: () => readonly ListeningSocket[] | null,
-    event: (fields: Readonly<Record<string, EventValue>>) => void,
+    event: (fields: UpgradeFields) => void,
+    binary: string,
   ) {
     this.socketsOfAll = socketsOfAll;
     this.event = event;
+    this.binary = binary;
+  }
+
+  /** Whether a successor has been started and has not ended. */
+  get hasSuccessor(): boolean {
+    return this.successor !== null;
   }
 
   /** Begins, now or as soon as every worker listens. */
   want(): void {
-    this.isWanted = this.successor === 0;
+    if (this.successor !== null) {
+      this.failed({ successor: this.successor.pid, error: "an upgrade is under way already" });
+      return;
+    }
+    this.isWanted = true;
+    this.deadline ??= setTimeout(() => this.giveUp(), UPGRADE_DEADLINE_MS);
     this.goOn();
   }
 
@@ -78,22 +99,60 @@ export class Handover {
     const sockets = this.isWanted ? this.socketsOfAll() : null;
     if (sockets === null) return;
     this.isWanted = false;
-    try {
-      this.successor = startSuccessor(sockets, (code) => {
-        this.successor = 0;
-        this.event({ ok: false, exit_code: code });
-      });
-      this.event({ ok: true, successor: this.successor, sockets: sockets.length });
-    } catch (error) {
-      this.event({ ok: false, error: String(error) });
+    const fault = startFault(this.binary);
+    if (fault !== "") {
+      this.end();
+      this.failed({ error: fault });
+      return;
     }
+    try {
+      const child = startSuccessor(this.binary, sockets, (code) => this.onExit(child, code));
+      this.successor = child;
+      this.event({ ok: true, binary: this.binary, successor: child.pid, sockets: sockets.length });
+    } catch (error) {
+      this.end();
+      this.failed({ error: String(error) });
+    }
+  }
+
+  private onExit(child: Bun.Subprocess, code: number | null): void {
+    if (this.successor !== child) return;
+    this.end();
+    this.failed({ exit_code: code, error: "the new process ended before it served" });
+  }
+
+  private giveUp(): void {
+    const { successor } = this;
+    this.end();
+    const seconds = UPGRADE_DEADLINE_MS / 1000;
+    if (successor === null) {
+      this.failed({ error: `not every worker listened within ${seconds} s` });
+      return;
+    }
+    successor.kill("SIGKILL");
+    this.failed({ successor: successor.pid, error: `the new process did not serve within ${seconds} s and was ended` });
+  }
+
+  // The next signal may begin anew.
+  private end(): void {
+    if (this.deadline !== null) clearTimeout(this.deadline);
+    this.deadline = null;
+    this.isWanted = false;
+    this.successor = null;
+  }
+
+  private failed(fields: UpgradeFields): void {
+    this.event({ ok: false, binary: this.binary, ...fields });
   }
 }
 
-/** @returns the process id of the new binary */
-function startSuccessor(sockets: readonly ListeningSocket[], onExit: (code: number | null) => void): number {
+function startSuccessor(
+  binary: string,
+  sockets: readonly ListeningSocket[],
+  onExit: (code: number | null) => void,
+): Bun.Subprocess {
   const child = Bun.spawn({
-    cmd: [process.execPath, ...process.argv.slice(2)],
+    cmd: [binary, ...process.argv.slice(2)],
     stdio: ["ignore", "inherit", "inherit", ...sockets.map((socket) => socket.fd)] as never,
     env: {
       ...process.env,
@@ -104,7 +163,7 @@ function startSuccessor(sockets: readonly ListeningSocket[], onExit: (code: numb
     onExit: (_child, code) => onExit(code),
   });
   child.unref();
-  return child.pid;
+  return child;
 }
 
 /** Asks the process whose sockets were inherited to drain; it may be gone already. */

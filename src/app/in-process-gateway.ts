@@ -49,7 +49,7 @@ export class InProcessGateway {
 
   /** Takes no more connections; those that are there end. */
   stop(): void {
-    this.worker.receive({ kind: "drain" });
+    this.worker.receive({ kind: "drain", hasSuccessor: false });
     this.nodes.stop();
   }
 

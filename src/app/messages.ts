@@ -51,7 +51,7 @@ export type ToWorker =
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
-  | { readonly kind: "drain" };
+  | { readonly kind: "drain"; readonly hasSuccessor: boolean };
 
 /** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */
 export interface ListenerCertificates {

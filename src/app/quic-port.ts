@@ -1,5 +1,7 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import {
+  H3_HANDOVER_MS,
+  H3_HANDOVER_POLL_MS,
   H3_MAX_SESSIONS,
   H3_MAX_SESSIONS_PER_HOST,
   H3_MAX_STREAMS,
@@ -74,11 +76,27 @@ export class QuicPort {
     return this.connections.size;
   }
 
-  /** Takes no further connections, and tells those that are there to close once they have nothing more to answer. */
-  drain(): void {
+  /**
+   * Tells every connection to close once it has nothing more to answer. Without a successor no further connections are taken.
+   * A successor needs the port, which the runtime cannot share and a closed endpoint would keep until its last connection
+   * ends: connections are taken and answered until no request is under way, for H3_HANDOVER_MS at most; then the port is
+   * released. docs/operations.md#replacing-the-binary
+   */
+  drain(hasSuccessor: boolean): void {
     this.isLeaving = true;
     this.connections.drain();
-    this.endpoint?.close().catch(() => {});
+    const { endpoint } = this;
+    if (endpoint === null) return;
+    if (!hasSuccessor) {
+      endpoint.close().catch(() => {});
+      return;
+    }
+    const until = performance.now() + H3_HANDOVER_MS;
+    const poll = setInterval(() => {
+      if (this.connections.streamCount > 0 && performance.now() < until) return;
+      clearInterval(poll);
+      endpoint.destroy();
+    }, H3_HANDOVER_POLL_MS);
   }
 
   private init(): QuicInit {

@@ -60,11 +60,14 @@ export class WorkerPool {
     this.threads[index]?.postMessage(message);
   }
 
-  /** Tells every worker to end what it has in hand and to take nothing new. Those that end before stay ended. */
-  drain(): void {
+  /**
+   * Tells every worker to end what it has in hand and to take nothing new. Those that end before stay ended.
+   * @param hasSuccessor whether another process waits for the UDP port of HTTP/3
+   */
+  drain(hasSuccessor: boolean): void {
     this.stopping = true;
     this.draining = true;
-    this.broadcast({ kind: "drain" });
+    this.broadcast({ kind: "drain", hasSuccessor });
     this.checkDrained();
   }
 

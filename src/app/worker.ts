@@ -143,7 +143,7 @@ export class Worker {
   /** Takes what the control thread says. */
   receive(message: ToWorker): void {
     if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
-    else if (message.kind === "drain") this.drain();
+    else if (message.kind === "drain") this.drain(message.hasSuccessor);
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -230,12 +230,12 @@ export class Worker {
     this.services.writers.unsent.limit = config.server.maxUnsentBytes / this.start.workers;
   }
 
-  private drain(): void {
+  private drain(hasSuccessor: boolean): void {
     this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
     this.services.inTurn(() => this.connections.drain());
-    this.quic?.drain();
+    this.quic?.drain(hasSuccessor);
     const poll = setInterval(() => {
       if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
       clearInterval(poll);

@@ -29,7 +29,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   listening: "the ports are open; http3_port is UDP",
   draining: "SIGTERM or SIGINT: no more is accepted",
   config_reload: "SIGHUP; with ok: false and faults nothing has changed; needs_restart names what was not taken up",
-  upgrade: "SIGUSR2: a new binary takes over",
+  upgrade: "SIGUSR2: a new binary takes over; with ok: false and error this process goes on",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
   spool_failed: "no file for a large body: folder, and reason such as ENOSPC; the client got 503",

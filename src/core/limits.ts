@@ -216,7 +216,12 @@ export const H3_MAX_SESSIONS_PER_HOST = 4096;
 export const H3_STREAM_WINDOW_BYTES = 262_144;
 export const H3_SESSION_WINDOW_BYTES = 1_048_576;
 /** How often a new process asks for the UDP port that its predecessor still has. */
-export const H3_PORT_POLL_MS = 100;
+export const H3_PORT_POLL_MS = 50;
+/** For how long a process that is being replaced finishes HTTP/3 requests before it lets the UDP port go. */
+export const H3_HANDOVER_MS = 1000;
+export const H3_HANDOVER_POLL_MS = 20;
+/** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */
+export const UPGRADE_DEADLINE_MS = 30_000;
 
 /** For how long failures to connect to one origin, for one reason, stay at one line of a worker's log. */
 export const CONNECT_FAILURE_LOG_MS = 10_000;

@@ -38,6 +38,13 @@ export class H3Endpoint {
     return this.sessions.size;
   }
 
+  /** Requests that are under way on all of them. */
+  get streamCount(): number {
+    let count = 0;
+    for (const session of this.sessions) count += session.streamCount;
+    return count;
+  }
+
   /** Takes a connection. */
   accept(session: QuicSession): void {
     this.sessions.add(new H3Session(this, session));

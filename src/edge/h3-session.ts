@@ -34,6 +34,11 @@ export class H3Session {
     this.session.close().catch(IGNORE);
   }
 
+  /** Requests that are under way. */
+  get streamCount(): number {
+    return this.streams.size;
+  }
+
   /** A stream is over. */
   forget(stream: H3Stream): void {
     if (!this.streams.delete(stream)) return;

@@ -1,0 +1,77 @@
+import { accessSync, constants, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+
+/** How this process was started, as far as it tells where its binary lies. */
+export interface StartFacts {
+  /** The name that the process was started by: an absolute or relative path, or a word that was looked up in `path`. */
+  readonly name: string;
+  /** The working folder, absolute; links in it are kept where that is known. */
+  readonly cwd: string;
+  /** The folders of PATH. */
+  readonly path: string;
+  /** What the process runs, links resolved. */
+  readonly running: string;
+}
+
+/**
+ * The path by which this process's binary was started: absolute, links unresolved, so that what a link points at or an
+ * installer puts there later is found. Where the name says nothing true (a wrapper has changed it), it is the file that
+ * runs. docs/operations.md#replacing-the-binary
+ */
+export function binaryPathOf({ name, cwd, path, running }: StartFacts): string {
+  const candidates = name.includes("/")
+    ? [isAbsolute(name) ? name : join(cwd, name)]
+    : path.split(delimiter).map((folder) => join(isAbsolute(folder) ? folder : join(cwd, folder), name));
+  return candidates.find((candidate) => isSameFile(candidate, running)) ?? running;
+}
+
+/** What the operating system tells of how this process was started. Ask early: a later answer may name a replaced file. */
+export function startFacts(): StartFacts {
+  const running = readLink("/proc/self/exe") ?? process.execPath;
+  return { name: nameOfThisProcess(), cwd: workingFolder(), path: process.env.PATH ?? "", running };
+}
+
+/** Why this file cannot be started now, or "". */
+export function startFault(path: string): string {
+  try {
+    if (!statSync(path).isFile()) return "not a file";
+    accessSync(path, constants.X_OK);
+    return "";
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === "ENOENT" || code === "ENOTDIR") return "no such file";
+    return code === "EACCES" ? "not executable" : String(code);
+  }
+}
+
+// The runtime replaces the first argument by a name of its own.
+function nameOfThisProcess(): string {
+  try {
+    return readFileSync("/proc/self/cmdline", "utf8").split("\0")[0] ?? "";
+  } catch {
+    return process.execPath;
+  }
+}
+
+// The shell's PWD keeps links that getcwd(3) resolves; it counts only where it is the same folder.
+function workingFolder(): string {
+  const { PWD } = process.env;
+  const cwd = process.cwd();
+  return PWD !== undefined && isAbsolute(PWD) && isSameFile(PWD, cwd) ? PWD : cwd;
+}
+
+function isSameFile(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false;
+  }
+}
+
+function readLink(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,7 @@
+import { test } from "bun:test";
+
+/** Whether this is the run of `scripts/test --long`. */
+export const IS_LONG: boolean = process.env.EDGE_TEST_LONG === "1";
+
+/** A test that takes too long for each run: skipped but for `scripts/test --long`. */
+export const longTest = IS_LONG ? test : test.skip;
