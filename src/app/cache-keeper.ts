@@ -20,9 +20,12 @@ export class CacheKeeper {
     this.use(config);
   }
 
-  /** Takes a new configuration: what is stored stays, unless the cache becomes smaller or larger. */
+  /**
+   * Takes a new configuration: what is stored stays, unless the cache becomes smaller or larger, or cookies count from now
+   * on, so that answers may be stored that were made for one client.
+   */
   use(config: CacheConfig): void {
-    const sizes = config.enabled ? `${config.maxEntries} ${config.maxBytes}` : "";
+    const sizes = config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
     if (sizes === this.sizes) return;
     this.sizes = sizes;
     this.buffers = config.enabled

@@ -5,12 +5,17 @@ import { settingsByIndex } from "./route-settings.ts";
 
 /** What each route says of its answers in the cache, by number; the gateway's own endpoints are never in it. */
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
+  const { cache, tls } = config.server;
   return settingsByIndex(config, routes).map((settings, index) => {
     if (settings === null || !settings.cache.enabled) return null;
+    const { kind } = routes[index]!;
     return {
       defaultTtlMs: settings.cache.defaultTtlMs,
-      maxPayloadBytes: config.server.cache.maxPayloadBytes,
-      namesRequests: routes[index]!.kind === RouteKind.Upstream,
+      maxPayloadBytes: cache.maxPayloadBytes,
+      namesRequests: kind === RouteKind.Upstream,
+      bypassesCookies: cache.cookies === "bypass",
+      demandsCertificates: tls.enabled && tls.clientAuth === "require",
+      isConfirmed: kind === RouteKind.Static,
     };
   });
 }

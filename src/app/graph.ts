@@ -2,7 +2,7 @@ import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { speaksHttp2 } from "../config/origin.ts";
 import { pathOf, type RouteConfig, type StaticRouteConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { Http2Config, RuntimeConfig } from "../config/runtime-config.ts";
-import { MANY_ROUTES } from "../core/limits.ts";
+import { FILE_RECHECK_MS, MANY_ROUTES } from "../core/limits.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
 import { CHALLENGE_PREFIX, type ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
@@ -129,7 +129,9 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
 function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: GraphInputs): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
-  return new ResponseCache(cacheStore, cachePolicies(config, routes), {
+  const { tls } = config.server;
+  const dividesByTls = tls.enabled && tls.clientAuth !== "none";
+  return new ResponseCache(cacheStore, cachePolicies(config, routes), dividesByTls, {
     clock: services.clock,
     time: {
       now: () => services.turn.nowMs,
@@ -262,9 +264,14 @@ function handlerNowOrLate({ tls }: UpstreamRouteConfig, { routes }: RuntimeConfi
 function fileHandler(route: StaticRouteConfig, services: WorkerServices, cache: FileCache): Handler {
   const { clock } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
-  const handler = new FileHandler({ ...route, prefix: route.prefix }, { cache, clock, defer });
+  const handler = new FileHandler({ ...route, recheckMs: recheckMsOf(route) }, { cache, clock, defer });
   const edits = responseEdits(route.headers.response);
   return edits === null ? handler : new EditedHandler(handler, edits);
+}
+
+/** Where answers go into the response cache, none of them is older than the file: the disk is asked for each. */
+function recheckMsOf({ cache }: StaticRouteConfig): number {
+  return cache.enabled ? 0 : FILE_RECHECK_MS;
 }
 
 function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {

@@ -75,6 +75,7 @@ server:
     max_entries: 1000
     max_payload_size: 1MiB        # larger answers are not stored
     max_bytes: 256MiB
+    cookies: share                # bypass: what has to do with cookies is stored only with public or s-maxage
     # Stale answers: as the origin's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60.
   cors:                           # off without this section
     enabled: true

@@ -52,6 +52,8 @@ server:
     max_entries: 1000      # beyond it the answers go that were not asked for longest
     max_payload_size: 1MiB # larger answers are not stored
     max_bytes: 256MiB      # memory of all stored answers together, at most 4095MiB
+    cookies: bypass        # answers to requests with Cookie, and those with Set-Cookie, only where they say "public"
+                           # or "s-maxage"; "share" stores them like all others: then each personal page must say "private"
     # Stale answers are given where the server behind allows it: Cache-Control: max-age=60, stale-while-revalidate=30.
 
   # HTTPS: name your certificate and remove the "#" signs of three lines. Files that are replaced are taken up by themselves.

@@ -116,6 +116,7 @@ function listPolicies({ waf, cache, cors, securityHeaders, rateLimit }: ServerCo
       max_entries: cache.maxEntries,
       max_payload_size: formatSize(cache.maxPayloadBytes),
       max_bytes: formatSize(cache.maxBytes),
+      cookies: cache.cookies,
     },
     cors: {
       enabled: cors.enabled,

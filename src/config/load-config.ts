@@ -63,7 +63,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = resolveMain(values, configLog, new ConfiguredFiles(configLog, baseDir), request.knownWafRules);
   const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main);
-  noteForgottenSwitch(config.value, configLog);
+  noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
@@ -158,11 +158,14 @@ function noteUnserved(
   }
 }
 
-/** Warns of a cache that is described, though nobody says whether it is on. */
-function noteForgottenSwitch(root: unknown, log: FaultLog): void {
+/** Warns of a cache that is described without a word on whether it is on, or that is on without one on cookies. */
+function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): void {
   const cache = (root as { server?: { cache?: unknown } | null } | null)?.server?.cache;
-  if (typeof cache === "object" && cache !== null && !("enabled" in cache))
+  if (typeof cache !== "object" || cache === null) return;
+  if (!("enabled" in cache))
     log.warn(["server", "cache"], "the section is there, but enabled is not said: nothing is cached");
+  if (isEnabled && ((cache as { cookies?: unknown }).cookies ?? null) === null)
+    log.warn(["server", "cache"], COOKIES_UNSAID);
 }
 
 /** Warns where the configuration itself can be fetched. */
@@ -187,5 +190,9 @@ const EMBEDDED_DEFAULTS: YamlSource = {
   faults: [],
   position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
 };
+
+const COOKIES_UNSAID =
+  "cookies is not said: an answer to a request with Cookie is stored for all clients, unless it forbids that itself. " +
+  "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to leave it so";
 
 const MAX_FAULTS = 100;

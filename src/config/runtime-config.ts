@@ -163,6 +163,8 @@ export interface CacheConfig {
   readonly maxPayloadBytes: number;
   /** Memory of all entries together. */
   readonly maxBytes: number;
+  /** `bypass`: what belongs to a request with Cookie, or gives a cookie, is shared only where the answer says so. */
+  readonly cookies: "share" | "bypass";
 }
 
 /** `server.acme`. Spec, "`server.acme`"; decisions §9. */

@@ -162,6 +162,7 @@ function resolveCache(values: ServerValues["cache"], log: FaultLog): CacheConfig
     maxEntries: values.max_entries,
     maxPayloadBytes: values.max_payload_size,
     maxBytes: values.max_bytes,
+    cookies: values.cookies,
   };
 }
 

@@ -96,6 +96,7 @@ const cache = section(
     max_entries: or(integer(1, 100_000_000), 1000),
     max_payload_size: or(size(1, 1_073_741_824), 1_048_576),
     max_bytes: or(size(1, 4_293_918_720), "256MiB"),
+    cookies: or(word("share", "bypass"), "share"),
   },
   {},
   new Map(FOREIGN_CACHE_KEYS),

@@ -38,6 +38,9 @@ export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Interim (1xx) answers before the final one; more is a malformed answer. */
 export const MAX_INTERIM_RESPONSES = 8;
 
+/** Milliseconds that what is known of a file is believed before the disk is asked again, where no answer is stored. */
+export const FILE_RECHECK_MS = 100;
+
 /** Most memory of a cache: what one array can hold. */
 export const MAX_CACHE_BYTES = 4_294_901_760;
 /** Size of the blocks of which stored answers consist; see CacheMemory. */

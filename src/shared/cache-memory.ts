@@ -119,6 +119,8 @@ export const enum SlotFlag {
   Outdated = 4,
   /** Holds a validator, so that it can be fetched anew with a condition. */
   HasValidator = 8,
+  /** Cache-Control: s-maxage. */
+  SharedMaxAge = 16,
 }
 
 /**

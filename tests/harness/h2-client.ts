@@ -85,8 +85,11 @@ export class H2Client extends ByteSocket {
     return client;
   }
 
-  /** The same over TLS, where ALPN must settle on `h2`. No certificate is checked. */
-  static async connectTls(port: number): Promise<H2Client> {
+  /**
+   * The same over TLS, where ALPN must settle on `h2`. No certificate is checked.
+   * @param who own certificate and key, PEM
+   */
+  static async connectTls(port: number, who: { cert?: string; key?: string } = {}): Promise<H2Client> {
     const client = new H2Client();
     const ready = Promise.withResolvers<void>();
     await Bun.connect<ByteSocket>({
@@ -94,7 +97,7 @@ export class H2Client extends ByteSocket {
       port,
       allowHalfOpen: true,
       data: client,
-      tls: { rejectUnauthorized: false, ALPNProtocols: Buffer.from("\x02h2") } as never,
+      tls: { rejectUnauthorized: false, ALPNProtocols: Buffer.from("\x02h2"), ...who } as never,
       socket: {
         ...BYTE_SOCKET_HANDLERS,
         open(): void {},

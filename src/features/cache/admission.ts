@@ -1,4 +1,5 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
@@ -8,6 +9,7 @@ import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
 import { freshForMs } from "./freshness.ts";
+import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 
 /** Under which terms an answer is stored. Times are milliseconds since the epoch. */
@@ -21,38 +23,54 @@ export interface Terms {
 
 /**
  * Whether an answer may be stored. Spec, "Response cache": admission rules, every row of which must hold;
- * the method was judged before.
+ * the method was judged before. docs/security.md#cache-and-identity
  * @returns null when it may not
  */
-export function admit(request: RequestHead, reply: ReplyHead, policy: CachePolicy, nowMs: number): Terms | null {
+export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, nowMs: number): Terms | null {
+  const { request } = ex;
   const { headers, status, contentLength } = reply;
   if (status !== 200 && status !== 301 && status !== 404) return null;
   if (!hasStorableLength(request, reply) || contentLength === 0 || contentLength > policy.maxPayloadBytes) return null;
   if (isStream(headers) || variesOtherwise(headers)) return null;
   const directives = responseDirectives(headers);
   if (directives.noCache || directives.noStore || directives.isPrivate) return null;
-  if (request.headers.find(HeaderId.Authorization) >= 0 && !directives.isPublic) return null;
+  const shared = sharedFlags(directives);
+  if (!isEnough(shared, sharingNeeded(ex, policy)) || !isEnough(shared, sharingNeededFor(headers, policy))) return null;
   if (status === 301 && pointsToItself(request, reply)) return null;
   const freshMs = freshForMs(headers, directives, policy.defaultTtlMs, nowMs);
-  return freshMs > 0 ? termsOf(reply, directives, nowMs + freshMs) : null;
+  return freshMs > 0 ? termsOf(reply, directives, policy, nowMs + freshMs) : null;
 }
 
-function termsOf({ headers, fromUpstream }: ReplyHead, directives: ResponseDirectives, freshUntilMs: number): Terms {
+/** Whether an answer that says this may go to a request which needs that. */
+export function isEnough(flags: number, needed: number): boolean {
+  return needed === 0 || (flags & needed) !== 0;
+}
+
+function termsOf(
+  { headers, fromUpstream }: ReplyHead,
+  directives: ResponseDirectives,
+  policy: CachePolicy,
+  freshUntilMs: number,
+): Terms {
   const hasValidator = headers.find(HeaderId.ETag) >= 0 || headers.find(HeaderId.LastModified) >= 0;
+  // What must be confirmed is never served stale.
+  const mayBeStale = !directives.neverStale && !policy.isConfirmed;
   return {
     freshUntilMs,
-    staleWhileUntilMs: staleUntil(freshUntilMs, directives, directives.staleWhileRevalidateS),
-    staleErrorUntilMs: staleUntil(freshUntilMs, directives, directives.staleIfErrorS),
+    staleWhileUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleWhileRevalidateS) : 0,
+    staleErrorUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleIfErrorS) : 0,
     flags:
-      (fromUpstream ? SlotFlag.FromUpstream : 0) |
-      (directives.isPublic ? SlotFlag.Public : 0) |
-      (hasValidator ? SlotFlag.HasValidator : 0),
+      sharedFlags(directives) | (fromUpstream ? SlotFlag.FromUpstream : 0) | (hasValidator ? SlotFlag.HasValidator : 0),
   };
 }
 
+function sharedFlags({ isPublic, isForShared }: ResponseDirectives): number {
+  return (isPublic ? SlotFlag.Public : 0) | (isForShared ? SlotFlag.SharedMaxAge : 0);
+}
+
 /** RFC 5861; RFC 9111 §4.2.4: not where the origin forbids it. */
-function staleUntil(freshUntilMs: number, { neverStale }: ResponseDirectives, seconds: number): number {
-  return neverStale || seconds <= 0 ? 0 : freshUntilMs + seconds * 1000;
+function staleUntil(freshUntilMs: number, seconds: number): number {
+  return seconds <= 0 ? 0 : freshUntilMs + seconds * 1000;
 }
 
 /**

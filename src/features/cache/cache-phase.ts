@@ -4,12 +4,15 @@ import { HeaderIdSet } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
-import { Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
+import { Slot, SlotTime } from "../../shared/cache-memory.ts";
 import { type CacheStore, Found } from "../../shared/cache-store.ts";
+import { isEnough } from "./admission.ts";
 import type { BackgroundFetches } from "./background-fetches.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
+import { ConfirmingSink } from "./confirming-sink.ts";
 import { type RequestDirectives, requestDirectives } from "./directives.ts";
 import { FetchSink } from "./fetch-sink.ts";
+import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 import { NOT_STORED } from "./replies.ts";
 import { isSelective } from "./selection.ts";
@@ -67,13 +70,18 @@ export class CachePhase implements Phase {
     const directives = requestDirectives(headers);
     if (directives.refresh) return this.refresh(ex, policy, directives);
     const key = this.parts.fetches.keys.of(ex);
-    const isPlain = !isSelective(request) && headers.find(HeaderId.Authorization) < 0 && !directives.onlyIfCached;
+    const needed = sharingNeeded(ex, policy);
+    const isPlain = needed === 0 && !isSelective(request) && !directives.onlyIfCached;
     const { nowMs } = this.parts.fetches.clock;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
-    if (this.store.entry >= 0 && !this.mayHave(ex, this.store.entry)) this.dropEntry();
-    else if (found === Found.Fresh) return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
-    return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && isWaiter(ex), directives.onlyIfCached);
+    if (this.store.entry >= 0 && !isEnough(this.flagsOf(this.store.entry), needed)) this.dropEntry();
+    else if (found === Found.Fresh) {
+      if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
+      return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
+    }
+    // Another's answer is of no use to a request whose own may be for its client alone.
+    return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
   }
 
   /** Nothing fresh: the stale answer, another's fetch, or the origin. */
@@ -123,6 +131,15 @@ export class CachePhase implements Phase {
     return Verdict.Done;
   }
 
+  /** Lets the handler answer, and find out whether what is stored still holds. */
+  private confirm(ex: Exchange, policy: CachePolicy, entry: number): Verdict {
+    const sink = new ConfirmingSink(this.parts.fetches, policy, ex.sink, entry);
+    ex.sink = sink;
+    ex.cacheUse = sink;
+    ex.cacheResult = CacheResult.Expired;
+    return Verdict.Next;
+  }
+
   /** Puts a watcher between the handler and the client. */
   private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number): void {
     const { fetches } = this.parts;
@@ -133,11 +150,9 @@ export class CachePhase implements Phase {
     ex.cacheUse = sink;
   }
 
-  /** Spec, "Authentication": with Authorization only what the origin called public. */
-  private mayHave(ex: Exchange, slot: number): boolean {
-    if (ex.request.headers.find(HeaderId.Authorization) < 0) return true;
+  private flagsOf(slot: number): number {
     const { memory } = this.store;
-    return (memory.words[memory.at(slot) + Slot.Flags]! & SlotFlag.Public) !== 0;
+    return memory.words[memory.at(slot) + Slot.Flags]!;
   }
 
   private isServedStale(slot: number): boolean {
@@ -149,11 +164,6 @@ export class CachePhase implements Phase {
     this.store.unpin(this.store.entry);
     this.store.entry = -1;
   }
-}
-
-/** Whether another's answer is of use to it. */
-function isWaiter({ request }: Exchange): boolean {
-  return request.headers.find(HeaderId.Authorization) < 0;
 }
 
 const ORIGINS_OWN = new HeaderIdSet([HeaderId.IfMatch, HeaderId.IfUnmodifiedSince]);

@@ -7,6 +7,8 @@ export interface ResponseDirectives {
   readonly noStore: boolean;
   readonly isPrivate: boolean;
   readonly isPublic: boolean;
+  /** Whether it names a time for shared caches alone: s-maxage. */
+  readonly isForShared: boolean;
   /** Whether it must not be served stale, whatever else it says: must-revalidate, proxy-revalidate. */
   readonly neverStale: boolean;
   readonly sharedMaxAgeS: number;
@@ -28,12 +30,15 @@ export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
   const index = headers.find(HeaderId.CacheControl);
   if (index < 0) return NO_DIRECTIVES;
   const all = directivesOf(headers, index);
+  // What forbids counts however it is written, what permits only where it cannot mean anything else.
+  const permits = permissionsOf(headers, index);
   return {
     noCache: all.has("no-cache"),
     noStore: all.has("no-store"),
     isPrivate: all.has("private"),
-    isPublic: all.has("public"),
+    isPublic: PUBLIC.test(permits),
     neverStale: all.has("must-revalidate") || all.has("proxy-revalidate"),
+    isForShared: SHARED_MAX_AGE.test(permits),
     sharedMaxAgeS: secondsOf(all, "s-maxage"),
     maxAgeS: secondsOf(all, "max-age"),
     staleWhileRevalidateS: secondsOf(all, "stale-while-revalidate"),
@@ -70,6 +75,15 @@ function directivesOf(headers: HeaderBlock, first: number): ReadonlyMap<string, 
   return all;
 }
 
+/** All fields as one list, without the contents of quoted strings: of one that is not closed, all that follows in its field. */
+function permissionsOf(headers: HeaderBlock, first: number): string {
+  let text = "";
+  for (let i = first; i >= 0; i = headers.find(HeaderId.CacheControl, i + 1)) {
+    text += `${headers.valueText(i).replace(QUOTED, '""')},`;
+  }
+  return text;
+}
+
 function secondsOf(all: ReadonlyMap<string, string>, name: string): number {
   const value = all.get(name);
   return value === undefined ? -1 : numberOf(value);
@@ -93,6 +107,7 @@ const NO_DIRECTIVES: ResponseDirectives = {
   noStore: false,
   isPrivate: false,
   isPublic: false,
+  isForShared: false,
   neverStale: false,
   sharedMaxAgeS: -1,
   maxAgeS: -1,
@@ -101,6 +116,9 @@ const NO_DIRECTIVES: ResponseDirectives = {
 };
 /** A token, perhaps with a token or a quoted string behind it: commas within quotes end nothing. */
 const DIRECTIVE = /([^\s,;="]+)(?:[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^,]*))?/g;
+const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/g;
+const PUBLIC = /(?:^|,)[ \t]*public[ \t]*(?=,)/i;
+const SHARED_MAX_AGE = /(?:^|,)[ \t]*s-maxage[ \t]*(?==)/i;
 const DIGITS = /^\d+$/;
 const PRAGMA_NO_CACHE = /(?:^|[,\s])no-cache(?:$|[,\s])/i;
 /** RFC 9111 §1.2.2: more than that is treated as this. */

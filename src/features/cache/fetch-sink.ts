@@ -83,7 +83,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
       this.intercept(ex);
       return;
     }
-    const terms = admit(ex.request, ex.reply, this.policy, this.fetches.clock.nowMs);
+    const terms = admit(ex, ex.reply, this.policy, this.fetches.clock.nowMs);
     if (terms !== null && this.beginStoring(ex, terms)) return;
     if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
     this.pass(ex);
@@ -189,7 +189,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     const head = fetches.storedHead(stale);
     if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
     mergeHead(head.headers, ex.reply.headers);
-    const terms = admit(ex.request, head, this.policy, fetches.clock.nowMs);
+    const terms = admit(ex, head, this.policy, fetches.clock.nowMs);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
     this.endFill(FillResult.NotStorable);
@@ -263,7 +263,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   private storeFixed(ex: Exchange, reply: FixedReply): void {
     const { heads, clock, store } = this.fetches;
     this.fetches.describeFixed(ex, reply);
-    const terms = admit(ex.request, ex.reply, this.policy, clock.nowMs);
+    const terms = admit(ex, ex.reply, this.policy, clock.nowMs);
     if (terms === null) return;
     heads.encode(ex.reply, clock.dateBytes);
     if (!this.reserve(ex, reply.body.length)) return;

@@ -6,4 +6,10 @@ export interface CachePolicy {
   readonly maxPayloadBytes: number;
   /** Whether its answers carry a request id. */
   readonly namesRequests: boolean;
+  /** Whether answers to requests with Cookie, and those with Set-Cookie, are shared only where they say so. */
+  readonly bypassesCookies: boolean;
+  /** Whether every TLS client has shown a certificate. */
+  readonly demandsCertificates: boolean;
+  /** Whether a stored answer is sent only while the handler would give the same: files, which can change at any time. */
+  readonly isConfirmed: boolean;
 }

@@ -9,17 +9,25 @@ import { CacheKey } from "../../shared/cache-key.ts";
  * Makes the keys of requests. Spec, "Response cache": `<METHOD>:<authority>:<uri>`, with `:ae=<Accept-Encoding>` behind it.
  * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
  * object: it holds until the next is asked for.
+ *
+ * Where clients may show certificates, TLS and cleartext have answers of their own: what is fetched over the one may be
+ * meant for those alone who were let in there. docs/security.md#cache-and-identity
  */
 export class RequestKeys {
   private readonly key: CacheKey;
+  private readonly overTls: number;
 
-  /** @param seed of the cache */
-  constructor(seed: number) {
+  /**
+   * @param seed of the cache
+   * @param dividesByTls whether TLS and cleartext share no entry
+   */
+  constructor(seed: number, dividesByTls: boolean) {
     this.key = new CacheKey(seed);
+    this.overTls = dividesByTls ? OVER_TLS : 0;
   }
 
   /** The key of a GET or HEAD; for any other method, that of its resource. */
-  of({ request }: Exchange): CacheKey {
+  of({ request, client }: Exchange): CacheKey {
     const { key } = this;
     key.begin(boundOf(request));
     addAuthority(key, request);
@@ -27,7 +35,7 @@ export class RequestKeys {
     if (request.targetTo > request.targetFrom) key.add(request.bytes, request.targetFrom, request.targetTo);
     else key.addByte(Byte.Slash);
     key.endUri();
-    key.addByte(request.method === Method.Head ? HEAD : GET);
+    key.addByte((request.method === Method.Head ? HEAD : GET) | (client.tls ? this.overTls : 0));
     addEncodings(key, request);
     key.endVariant();
     return key;
@@ -84,4 +92,5 @@ function boundOf(request: RequestHead): number {
 
 const GET = 1;
 const HEAD = 2;
+const OVER_TLS = 4;
 const PARTS_BOUND = 16;

@@ -38,11 +38,19 @@ export class ResponseCache {
   private readonly store: CacheStore;
   private readonly keys: RequestKeys;
 
-  /** @param policies by the routes' numbers; null for those whose answers are not stored */
-  constructor(store: CacheStore, policies: readonly (CachePolicy | null)[], services: CacheServices) {
+  /**
+   * @param policies by the routes' numbers; null for those whose answers are not stored
+   * @param dividesByTls whether TLS and cleartext share no entry
+   */
+  constructor(
+    store: CacheStore,
+    policies: readonly (CachePolicy | null)[],
+    dividesByTls: boolean,
+    services: CacheServices,
+  ) {
     const { clock, idle } = services;
     const heads = new StoredHeads(store);
-    const keys = new RequestKeys(store.memory.seed);
+    const keys = new RequestKeys(store.memory.seed, dividesByTls);
     const answers = new StoredAnswers(store, heads, clock, idle);
     const unstorable = new UnstorableKeys();
     const waiters = new Waiters(store, { onWaited: (ex, mayWait) => phase.onWaited(ex, mayWait) }, services.time);

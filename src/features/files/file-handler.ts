@@ -33,6 +33,8 @@ export interface FileMount {
   readonly fallback: string;
   /** Value of Cache-Control on files, or "". */
   readonly cacheControl: string;
+  /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every answer. */
+  readonly recheckMs: number;
 }
 
 /** What a mount needs of its worker. */
@@ -43,8 +45,6 @@ export interface FilePorts {
   readonly defer: Defer;
 }
 
-/** How long an entry is believed before the disk is asked again. */
-const RECHECK_MS = 100;
 /** Answers begun for one request, while the file changes between two looks at it. */
 const ANSWER_ATTEMPTS = 3;
 /** The fallback's key on the shelf; no path is empty. */
@@ -59,6 +59,7 @@ export class FileHandler implements Handler {
   private readonly fallback: string;
   private readonly fallbackResource: Resource;
   private readonly cacheControl: string;
+  private readonly recheckMs: number;
   private readonly clock: Clock;
   private readonly shelf: FileShelf;
   private readonly root: ContainedRoot;
@@ -76,6 +77,7 @@ export class FileHandler implements Handler {
       cacheControl: mount.spa ? "no-cache" : "",
     };
     this.cacheControl = mount.cacheControl;
+    this.recheckMs = mount.recheckMs;
     this.clock = ports.clock;
     this.shelf = ports.cache.shelf();
     this.root = new ContainedRoot(mount.dir);
@@ -111,7 +113,7 @@ export class FileHandler implements Handler {
     if (entry === null) return null;
     const ageMs = this.clock.nowMs - entry.checkedMs;
     // A clock that was set back counts as too long ago.
-    return ageMs >= 0 && ageMs < RECHECK_MS ? entry : null;
+    return ageMs >= 0 && ageMs < this.recheckMs ? entry : null;
   }
 
   private resolve(ex: Exchange, path: string): void {

@@ -6,6 +6,7 @@ import { EdgeContext } from "../../../src/edge/edge-context.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
+import type { CachePolicy } from "../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
 import { ForwardEnd } from "../../../src/features/forward/forward-end.ts";
 import { ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
@@ -147,10 +148,17 @@ export class GatewayLab {
 
   private cache(routes: number, counter: CountersTap): ResponseCache {
     const store = new CacheStore(createCacheBuffers({ maxEntries: 1000, maxBytes: 1 << 28 }, 2, 1), 0);
-    const policy = { defaultTtlMs: 1e12, maxPayloadBytes: 1 << 20, namesRequests: true };
+    const policy: CachePolicy = {
+      defaultTtlMs: 1e12,
+      maxPayloadBytes: 1 << 20,
+      namesRequests: true,
+      bypassesCookies: true,
+      demandsCertificates: false,
+      isConfirmed: false,
+    };
     const { clock, turn } = this;
     const ids = new RequestIds(() => clock.nowMs);
-    return new ResponseCache(store, new Array(routes).fill(policy), {
+    return new ResponseCache(store, new Array(routes).fill(policy), false, {
       clock,
       time: { now: () => turn.nowMs, inTurn: (work) => work(), onException: fail },
       idle: IDLE,

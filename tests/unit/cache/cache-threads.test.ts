@@ -8,7 +8,14 @@ import { factsOf, keyOf, readBody, storeAnswer } from "./store-fill.ts";
 const THREADS = 4;
 /** Threads take seconds to start where every processor is busy. */
 const PATIENCE_MS = 60_000;
-const SIZES = { enabled: true, defaultTtlMs: 0, maxPayloadBytes: 20_000, maxEntries: 60, maxBytes: 300_000 };
+const SIZES = {
+  enabled: true,
+  defaultTtlMs: 0,
+  maxPayloadBytes: 20_000,
+  maxEntries: 60,
+  maxBytes: 300_000,
+  cookies: "share",
+} as const;
 
 /** A thread that uses the cache. */
 class CacheThread {

@@ -44,7 +44,11 @@ describe("bounds", () => {
     const cache = new FileCache(150_000);
     const ports = { cache, clock: site.clock, defer: () => {} };
     const mounts = [0, 1].map(
-      () => new FileHandler({ dir: site.dir, prefix: "/", spa: false, fallback: "", cacheControl: "" }, ports),
+      () =>
+        new FileHandler(
+          { dir: site.dir, prefix: "/", spa: false, fallback: "", cacheControl: "", recheckMs: 100 },
+          ports,
+        ),
     );
     for (let i = 0; i < 20; i++) {
       site.write(`f${i}`, Buffer.alloc(30_000, i));

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Clock } from "../../../src/core/clock.ts";
+import { FILE_RECHECK_MS } from "../../../src/core/limits.ts";
 import { FileCache } from "../../../src/features/files/file-cache.ts";
 import { FileHandler, type FileMount } from "../../../src/features/files/file-handler.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../../src/message/exchange.ts";
@@ -84,7 +85,14 @@ export class TestSite {
   }
 
   mount(settings: Partial<FileMount> = {}): FileHandler {
-    const defaults = { dir: this.dir, prefix: "/", spa: false, fallback: "", cacheControl: "" };
+    const defaults = {
+      dir: this.dir,
+      prefix: "/",
+      spa: false,
+      fallback: "",
+      cacheControl: "",
+      recheckMs: FILE_RECHECK_MS,
+    };
     return new FileHandler(
       { ...defaults, ...settings },
       { cache: this.cache, clock: this.clock, defer: (resume) => this.deferred.push(resume) },

@@ -1,0 +1,118 @@
+import type { Fault } from "../../core/fault.ts";
+import { CacheResult } from "../../message/cache-result.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
+import type { FixedReply } from "../../message/fixed-reply.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import type { Held, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { ReplyHead } from "../../message/reply-head.ts";
+import { SlotTime } from "../../shared/cache-memory.ts";
+import type { CacheFetches } from "./cache-fetches.ts";
+import { FetchSink } from "./fetch-sink.ts";
+import type { CachePolicy } from "./policy.ts";
+
+/**
+ * Goes between the file handler and the client's sink where an answer is stored: the handler answers, so that nothing is
+ * older than the file system, and its answer is a hit where it is the stored one. Otherwise it takes the entry's place.
+ * docs/security.md#cache-and-identity
+ */
+export class ConfirmingSink implements ReplySink, Held {
+  private readonly fetches: CacheFetches;
+  private readonly policy: CachePolicy;
+  /** The entry, pinned; -1 when it was let go. */
+  private entry: number;
+  /** The client's sink, or what stores the new answer before it. */
+  private next: ReplySink;
+
+  /** @param entry what is stored, pinned by the caller */
+  constructor(fetches: CacheFetches, policy: CachePolicy, inner: ReplySink, entry: number) {
+    this.fetches = fetches;
+    this.policy = policy;
+    this.next = inner;
+    this.entry = entry;
+  }
+
+  get returnsBytes(): boolean {
+    return this.next.returnsBytes === true;
+  }
+
+  head(ex: Exchange): void {
+    if (this.judge(ex)) {
+      const { headers } = ex.reply;
+      headers.add("X-Cache", "HIT");
+      headers.add("Cache-Status", "edge; hit");
+    }
+    this.next.head(ex);
+  }
+
+  fixed(ex: Exchange, reply: FixedReply): void {
+    this.fetches.describeFixed(ex, reply);
+    this.judge(ex);
+    this.next.fixed(ex, reply);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    return this.next.body(ex, bytes, from, to);
+  }
+
+  end(ex: Exchange): void {
+    this.next.end(ex);
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    this.release();
+    this.next.abort(ex, fault);
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    this.next.interim(ex, status, headers);
+  }
+
+  wantBody(ex: Exchange): void {
+    this.next.wantBody(ex);
+  }
+
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    this.release();
+    return this.next.upgrade(ex, tunnel);
+  }
+
+  /** The exchange is over, or the entry is of no use any more. */
+  release(): void {
+    if (this.entry >= 0) this.fetches.store.unpin(this.entry);
+    this.entry = -1;
+  }
+
+  /** @returns whether the answer in `ex.reply` is the stored one: it is a hit then */
+  private judge(ex: Exchange): boolean {
+    const { store, clock } = this.fetches;
+    const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
+    if (isHit) {
+      const ageMs = clock.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
+      ex.reply.addExtra(new ExtraFields([["Age", String(Math.max(0, Math.round(ageMs / 1000)))]]));
+      ex.cacheResult = CacheResult.Hit;
+    } else {
+      const fetch = new FetchSink(this.fetches, this.policy, this.next, { fill: -1, stale: -1, isConditional: false });
+      ex.cacheResult = CacheResult.Expired;
+      ex.cacheUse = fetch;
+      this.next = fetch;
+    }
+    this.release();
+    return isHit;
+  }
+}
+
+/** Whether an answer is the stored one, a part of it, or says that it has not changed. Entity tags of files are strong. */
+function isSame(stored: ReplyHead, fresh: ReplyHead): boolean {
+  // What gives a cookie is for its client alone.
+  if (fresh.headers.find(HeaderId.SetCookie) >= 0 || fresh.headers.find(HeaderId.SetCookie2) >= 0) return false;
+  const etag = fresh.headers.valueOf(HeaderId.ETag);
+  if (etag !== stored.headers.valueOf(HeaderId.ETag)) return false;
+  if (etag !== "" && stored.status === 200 && (fresh.status === 206 || fresh.status === 304)) return true;
+  return (
+    fresh.status === stored.status &&
+    fresh.contentLength === stored.contentLength &&
+    fresh.headers.valueOf(HeaderId.Location) === stored.headers.valueOf(HeaderId.Location)
+  );
+}

@@ -1,0 +1,36 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { SlotFlag } from "../../shared/cache-memory.ts";
+import type { CachePolicy } from "./policy.ts";
+
+/**
+ * What an answer must say of itself before a request takes it from the cache, or its own answer goes there: the request
+ * may have been answered for its client alone. docs/security.md#cache-and-identity
+ * @returns SlotFlag bits, any one of which is enough; 0 for an anonymous request, to which every answer goes
+ */
+export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
+  const { headers } = ex.request;
+  if (isCertified(ex, policy)) return SlotFlag.Public;
+  if (!headers.mayHave(IDENTIFYING)) return 0;
+  if (headers.find(HeaderId.Authorization) >= 0) return SlotFlag.Public;
+  return policy.bypassesCookies && headers.find(HeaderId.Cookie) >= 0 ? SHARED : 0;
+}
+
+/**
+ * What an answer must say of itself since it gives its client a cookie.
+ * @returns as `sharingNeeded`
+ */
+export function sharingNeededFor(reply: HeaderBlock, policy: CachePolicy): number {
+  return policy.bypassesCookies && reply.mayHave(GIVES_COOKIES) ? SHARED : 0;
+}
+
+/** Whether the origin is told of a certificate: the client's own, or one of which a trusted proxy tells. */
+function isCertified({ client, request, fromTrustedProxy }: Exchange, policy: CachePolicy): boolean {
+  if (client.identity !== null || (policy.demandsCertificates && client.tls)) return true;
+  return fromTrustedProxy && request.headers.find(HeaderId.XForwardedClientCert) >= 0;
+}
+
+const SHARED = SlotFlag.Public | SlotFlag.SharedMaxAge;
+const IDENTIFYING = new HeaderIdSet([HeaderId.Authorization, HeaderId.Cookie]);
+const GIVES_COOKIES = new HeaderIdSet([HeaderId.SetCookie, HeaderId.SetCookie2]);
