@@ -5,8 +5,8 @@ import type { Exchange } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
 
 /**
- * Logs what the prefix guard refused as `prefix_guard_block`, with a bound on the lines. `path` is the raw target, as in
- * `waf_block`. Decisions, "Metrics, logs".
+ * Logs what the prefix guard refused as `prefix_guard_block`, with a bound on the lines. `path` is the raw target up to its
+ * query, as in `waf_block`. Decisions, "Metrics, logs".
  */
 export class GuardReporter implements GuardListener {
   private readonly lines: BoundedLines;
@@ -25,7 +25,7 @@ export class GuardReporter implements GuardListener {
     this.lines.write("prefix_guard_block", {
       client_ip: ex.clientIp,
       method: request.methodText(),
-      path: request.target(),
+      path: request.targetBeforeQuery(),
       action: "blocked",
       status: 403,
     });

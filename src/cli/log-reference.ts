@@ -37,7 +37,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   upstream_healthy: "it passes again",
   breaker_open: "a circuit breaker keeps requests away from a server",
   breaker_closed: "and lets them through again",
-  waf_block: "the firewall refused a request: rule_id, category, location",
+  waf_block: "the firewall refused a request: rule_id, category, location; path is the target up to its query",
   waf_detect: "the same in detection mode, where it passed",
   prefix_guard_block: "a path would have left its static mount",
   framing_reject: "a malformed request, by reason",

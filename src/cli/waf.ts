@@ -6,6 +6,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault, faultRow } from "../core/fault.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
+import { placeText } from "../features/waf/incident.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation.ts";
 import { type Handler, Verdict } from "../message/pipeline.ts";
@@ -93,7 +94,7 @@ function report(found: WafExplanation, { server: { waf } }: RuntimeConfig, bodyB
   if (bodyBytes > 0) lines.push(`body       ${found.inspectedBodyBytes} of ${bodyBytes} bytes inspected`);
   for (const rule of found.rules) {
     const finding = found.findings.find((one) => one.rule === rule)!;
-    const place = finding.param === "" ? finding.location : `${finding.location} ${finding.param}`;
+    const place = placeText(finding.location, finding.param);
     lines.push(
       `rule       ${rule.id}  ${rule.score}  ${rule.description}`,
       `           in ${place}: ${finding.snippet}`,

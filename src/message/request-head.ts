@@ -72,6 +72,11 @@ export class RequestHead {
     return this.text(this.targetFrom, this.targetTo);
   }
 
+  /** The raw target up to its query or fragment, as text: what a log may show. docs/security.md#logs-and-secrets */
+  targetBeforeQuery(): string {
+    return this.text(this.targetFrom, this.pathTo);
+  }
+
   /** The raw path as text, without query and fragment; "/" where the target has none. */
   path(): string {
     return this.pathTo > this.pathFrom ? this.text(this.pathFrom, this.pathTo) : "/";

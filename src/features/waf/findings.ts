@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from "../../core/ascii.ts";
 import { sliceText } from "../../core/bytes.ts";
 import { RequestHead } from "../../message/request-head.ts";
-import { MAX_SNIPPET_CHARS, snippetOf, type WafIncident } from "./incident.ts";
+import { type IncidentLocation, MAX_SNIPPET_CHARS, snippetOf } from "./incident.ts";
 import { Place, type ValueReading } from "./match/value-reading.ts";
 import type { RuleSwitches } from "./rule-switches.ts";
 import { VALUE_RULES, WAF_RULES } from "./rule-table.ts";
@@ -12,7 +12,7 @@ import type { WafRule } from "./waf-rule.ts";
 /** A rule that matched. */
 export interface Finding {
   readonly rule: WafRule;
-  readonly location: WafIncident["location"];
+  readonly location: IncidentLocation;
   /** Name of the parameter, header, cookie or JSON member, lower case; "" for the path. */
   readonly param: string;
   /** See `snippetOf`. */
@@ -65,10 +65,10 @@ export class Findings implements SignListener {
     this.add({ rule, location: LOCATIONS[value.place]!, param, snippet: this.snippet(at) });
   }
 
-  /** A rule on the path has matched. @param at offset in the target */
+  /** A rule on the path has matched. @param at offset in the target. What is shown ends where the query begins. */
   foundInPath(rule: WafRule, at: number): void {
     if (this.switches.isOff(rule, this.head, null)) return;
-    this.add({ rule, location: "url", param: "", snippet: snippetOf(this.head.target(), at) });
+    this.add({ rule, location: "url", param: "", snippet: snippetOf(this.head.targetBeforeQuery(), at) });
   }
 
   /** The rules in the order of the table. */
@@ -102,7 +102,7 @@ export class Findings implements SignListener {
   }
 }
 
-const LOCATIONS: Readonly<Record<Place, WafIncident["location"]>> = {
+const LOCATIONS: Readonly<Record<Place, IncidentLocation>> = {
   [Place.Query]: "query",
   [Place.Agent]: "header",
   [Place.Header]: "header",

@@ -4,7 +4,7 @@ export interface WafIncident {
   readonly timestampMs: number;
   readonly clientIp: string;
   readonly method: string;
-  /** The raw target. */
+  /** The raw target up to its query. */
   readonly path: string;
   readonly category: string;
   /** The rule with the highest score, the first on a tie. */
@@ -12,9 +12,18 @@ export interface WafIncident {
   readonly anomalyScore: number;
   /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
   readonly action: "blocked" | "logged";
-  readonly location: "url" | "query" | "header" | "body";
+  /** See `placeText`. */
+  readonly location: string;
   /** What was found and its surroundings, at most 256 characters of printable ASCII. */
   readonly snippet: string;
+}
+
+/** The part of a request in which a rule matched. */
+export type IncidentLocation = "url" | "query" | "header" | "body";
+
+/** `url`, and elsewhere the parameter, field, cookie or member with it: `query id`, `body user.name`. In printable ASCII. */
+export function placeText(location: IncidentLocation, param: string): string {
+  return param === "" || location === "url" ? location : `${location} ${snippetOf(param, 0)}`;
 }
 
 /** Who wants to know of incidents: the log, the counters, the ring of recent events. */

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { Findings } from "./findings.ts";
-import type { IncidentListener } from "./incident.ts";
+import { type IncidentListener, placeText } from "./incident.ts";
 import type { RuleExclusion } from "./rule-switches.ts";
 import type { WafRule } from "./waf-rule.ts";
 
@@ -52,17 +52,17 @@ export class WafJudge {
 
   private report(ex: Exchange, findings: Findings, blocks: boolean): void {
     const head = ex.request;
-    const { rule, location, snippet } = findings.leader()!;
+    const { rule, location, param, snippet } = findings.leader()!;
     this.listener.onIncident({
       timestampMs: this.clock.nowMs,
       clientIp: ex.clientIp,
       method: head.methodText(),
-      path: head.target(),
+      path: head.targetBeforeQuery(),
       category: rule.category,
       ruleId: rule.id,
       anomalyScore: findings.score,
       action: blocks ? "blocked" : "logged",
-      location,
+      location: placeText(location, param),
       snippet,
     });
   }
