@@ -1,3 +1,4 @@
+import { speaksHttp2 } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TargetInit } from "../features/balance/balanced-target.ts";
@@ -31,6 +32,7 @@ export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice,
       times: { connectMs, responseHeaderMs, idleMs },
       totalMs,
       retryAttempts: route.retryAttempts,
+      canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
       requestEdits: requestEdits(route.headers.request),
       responseEdits: responseEdits(route.headers.response),
     },

@@ -94,6 +94,29 @@ export const H2_MIN_PROGRESS_BYTES = 1024;
 export const H2_BLOCK_BYTES = 65_536;
 /** Streams on one connection to an origin at most, fewer where it allows fewer; further requests make another one. */
 export const H2_ORIGIN_STREAMS = 100;
+/** Connections of one worker to one origin of HTTP/2 that take streams; what they have no room for waits. */
+export const MAX_H2_ORIGIN_CONNECTIONS = 128;
+/** Exchanges of one worker that wait for a stream to one origin; further ones get 503. */
+export const MAX_H2_ORIGIN_WAITING = 4096;
+/** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
+export const H2_SETTINGS_WAIT_MS = 1000;
+/** Milliseconds for which a connection counts as new, so that further exchanges that need a new one go over it too. */
+export const H2_FRESH_MS = 1000;
+/**
+ * Streams that we reset on one connection to an origin, at once and a second: well below what origins take for an attack
+ * (nghttp2: 1000, then 33 a second; Envoy: 500). What is given up beyond runs out by itself.
+ */
+export const H2_ORIGIN_CANCEL_BURST = 100;
+export const H2_ORIGIN_CANCELS_PER_SECOND = 10;
+/** Milliseconds after which a stream that was given up without a reset is reset all the same. */
+export const H2_RUN_OUT_MS = 10_000;
+/** Streams that an origin resets on one connection, at once and a second, before new exchanges go over another. */
+export const H2_ORIGIN_RESET_BURST = 20;
+export const H2_ORIGIN_RESETS_PER_SECOND = 2;
+/** New connections to an origin that turns away or wears out the old ones, at once and a second; then a rest comes before each. */
+export const H2_ORIGIN_CHURN_BURST = 8;
+export const H2_ORIGIN_CHURN_PER_SECOND = 2;
+export const H2_ORIGIN_REST_MS = 500;
 /** Memory that waits for a client that does not read, beyond which no more is read of what it sends. */
 export const H2_UNREAD_BYTES = 262_144;
 

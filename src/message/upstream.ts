@@ -13,8 +13,10 @@ export interface UpstreamTimes {
 /** Why an upstream exchange failed, as far as a retry must know. */
 export interface UpstreamFailure {
   readonly fault: Fault;
-  /** Whether any byte of the request may have reached the origin. */
+  /** Whether the origin may have looked at the request. */
   readonly sent: boolean;
+  /** Whether anything of the request's body, and be it its end alone, was handed on: only a kept body can be sent again. */
+  readonly bodyTaken: boolean;
   /** Whether any byte of an answer came. */
   readonly answered: boolean;
   /** Whether the connection had served an earlier exchange, so that the origin may just have closed it. */

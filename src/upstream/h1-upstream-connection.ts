@@ -13,7 +13,7 @@ import { connectSocket } from "./connect.ts";
 import type { OriginPool } from "./origin-pool.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
 import { ReplyBody } from "./reply-body.ts";
-import { endRequestBody, writeRequestBody } from "./request-writer.ts";
+import { endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
 import { UpstreamLink } from "./upstream-link.ts";
 
 /**
@@ -44,6 +44,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   private tunnel: OriginTunnel | null = null;
   /** Whether the request is complete on the wire. */
   private requestDone = false;
+  /** Bytes of the request's body that were handed to this attempt, and whether anything of it was, its end included. */
+  private bodyBytes = 0;
+  private bodyTaken = false;
   /** Whether the request's body has been stopped, since the origin does not take it. */
   private holdsBody = false;
   private reused = false;
@@ -62,6 +65,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.ex = ex;
     this.caller = caller;
     this.requestDone = false;
+    this.bodyBytes = 0;
+    this.bodyTaken = false;
     this.answered = false;
     this.interims = 0;
     ex.body = this;
@@ -174,6 +179,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex !== ex || from === to) return;
+    this.bodyTaken = true;
+    this.bodyBytes += to - from;
+    if (isTooMuch(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
     const writer = this.link.writer!;
     writeRequestBody(writer, ex.request.framing, bytes, from, to);
     this.keepsNothing = !writer.blocked;
@@ -185,6 +193,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex !== ex) return;
+    this.bodyTaken = true;
+    if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
     endRequestBody(this.link.writer!, ex.request);
     this.endRequest();
   }
@@ -317,7 +327,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   /** Something went wrong. Before the answer's head the caller decides; after it the client's answer is cut. */
   private fail(fault: Fault): void {
-    const { ex, caller, reused, answered } = this;
+    const { ex, caller, reused, answered, bodyTaken } = this;
     const sent = this.stage !== Stage.Connecting;
     const begun = this.stage === Stage.ReadingBody;
     if (ex !== null) this.detach(ex);
@@ -325,7 +335,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     // Before the connection closes, whose end flushes: what has not left yet can be taken back.
     if (!isOver && begun) ex.sink.abort(ex, fault);
     this.shut(true);
-    if (!isOver && !begun) caller.onFailure(ex, { fault, sent, answered, reused });
+    if (!isOver && !begun) caller.onFailure(ex, { fault, sent, bodyTaken, answered, reused });
   }
 
   private detach(ex: Exchange): void {

@@ -1,5 +1,16 @@
+import { Fault } from "../core/fault.ts";
+import {
+  H2_ORIGIN_CHURN_BURST,
+  H2_ORIGIN_CHURN_PER_SECOND,
+  H2_ORIGIN_REST_MS,
+  H2_ORIGIN_STREAMS,
+  MAX_H2_ORIGIN_CONNECTIONS,
+  MAX_H2_ORIGIN_WAITING,
+} from "../core/limits.ts";
+import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
-import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
+import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
+import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/outflow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
@@ -10,19 +21,30 @@ import type { UpstreamContext } from "./upstream-context.ts";
 const MAX_FREE_STREAMS = 256;
 
 /**
- * The connections of one worker to one origin that speaks HTTP/2: exchanges share them, and another is made when all
- * have as many streams as they may.
+ * The connections of one worker to one origin that speaks HTTP/2: exchanges share them, another is made when all have as
+ * many streams as they may, and what finds no room waits in order. Connections that the origin turns away, or on which
+ * streams end badly, are left for new ones, at a bounded rate. docs/security.md#connections-to-origins
  */
-export class H2OriginPool implements Upstream {
+export class H2OriginPool implements Upstream, TimerHolder {
   readonly settings: OriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;
   readonly authority: string;
   readonly block: FrameBlock = new FrameBlock();
-  /** Those that take further streams. */
+  /** Those that take further streams, now or when they are there; the newest is the last. */
   private readonly open: H2UpstreamConnection[] = [];
+  /** Exchanges without a connection, in the order in which they came. */
+  private readonly waiting: Set<H2UpstreamStream> = new Set();
   private readonly free: H2UpstreamStream[] = [];
-  private closed = false;
+  private readonly churn = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
+  private readonly timer: TimerNode = new TimerNode(this);
+  private nextSerial = 1;
+  /** Streams that a new connection will take, as far as is known. */
+  private expected = H2_ORIGIN_STREAMS;
+  /** Until then no connection is made, since the last ones were turned away. */
+  private restUntilMs = 0;
+  /** Whether connections close as soon as they have no streams. */
+  isClosed = false;
 
   constructor(settings: OriginSettings, context: UpstreamContext) {
     this.settings = settings;
@@ -32,19 +54,13 @@ export class H2OriginPool implements Upstream {
   }
 
   send(ex: Exchange, caller: UpstreamCaller): void {
-    for (const connection of this.open) {
-      if (!connection.hasRoom()) continue;
-      connection.start(ex, caller);
-      return;
-    }
-    this.sendFresh(ex, caller);
+    this.begin(ex, caller, 0);
   }
 
+  /** Exchanges that need a new connection share one as long as it is new, so that many of them make no storm. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
-    const connection = new H2UpstreamConnection(this);
-    if (!this.closed) this.open.push(connection);
-    connection.start(ex, caller);
-    if (this.closed) connection.retire();
+    const newest = this.open[this.open.length - 1];
+    this.begin(ex, caller, newest?.isFresh === true ? newest.serial : this.nextSerial);
   }
 
   /** The connection takes no further streams. */
@@ -55,20 +71,123 @@ export class H2OriginPool implements Upstream {
 
   /** Connections close when their streams are over. */
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     this.renew();
   }
 
   /** Exchanges go over new connections from now on; those under way end where they are. */
   renew(): void {
     for (const connection of this.open.splice(0)) connection.retire();
+    this.serve();
   }
 
-  takeStream(): H2UpstreamStream {
-    return this.free.pop() ?? new H2UpstreamStream(this.context);
+  /** Whether a connection that does no good may be left; bounds how many are. */
+  mayLeave(): boolean {
+    return this.churn.spend(this.context.turn.nowMs);
   }
 
-  giveStream(stream: H2UpstreamStream): void {
+  /** The origin did not want a connection: where that goes on, a rest comes before the next one. */
+  noteTurnedAway(): void {
+    if (!this.mayLeave()) this.restUntilMs = this.context.turn.nowMs + H2_ORIGIN_REST_MS;
+  }
+
+  /** The origin has said how many streams a connection may have. */
+  onLimit(streams: number): void {
+    this.expected = Math.min(H2_ORIGIN_STREAMS, streams);
+    for (const stream of this.waiting) if (stream.awaitsConnection) stream.wait(false);
+    this.serve();
+  }
+
+  /** No connection could be made: where there is no other, what waits will not get one. */
+  onConnectFailed(fault: Fault): void {
+    if (this.open.length > 0) return this.serve();
+    const lost = [...this.waiting];
+    for (const stream of lost) if (this.waiting.delete(stream)) stream.fail(fault, false);
+  }
+
+  /** A stream is over, or does not wait any more. @param connection null where it has never had one */
+  onStreamOver(stream: H2UpstreamStream, connection: H2UpstreamConnection | null): void {
+    if (connection === null) this.waiting.delete(stream);
+    else connection.streams.forget(stream);
     if (this.free.length < MAX_FREE_STREAMS) this.free.push(stream);
+    if (connection === null) return;
+    connection.settle();
+    if (this.waiting.size > 0) this.serve();
+  }
+
+  /** There may be room: what has waited longest begins first; for the rest connections are made. */
+  serve(): void {
+    if (this.waiting.size === 0) return;
+    for (const stream of this.waiting) {
+      const connection = this.connectionFor(stream.leastSerial);
+      if (connection === null) {
+        if (stream.leastSerial === 0) break;
+        continue;
+      }
+      this.waiting.delete(stream);
+      connection.start(stream);
+    }
+    if (this.waiting.size > 0) this.grow();
+  }
+
+  /** The rest is over. */
+  onTimer(): void {
+    this.serve();
+  }
+
+  private begin(ex: Exchange, caller: UpstreamCaller, leastSerial: number): void {
+    const connection = this.connectionFor(leastSerial);
+    if (connection === null && this.waiting.size >= MAX_H2_ORIGIN_WAITING) return caller.onFailure(ex, NO_ROOM);
+    const stream = this.free.pop() ?? new H2UpstreamStream(this.context);
+    stream.begin(this, ex, caller, leastSerial);
+    if (connection !== null) return connection.start(stream);
+    this.waiting.add(stream);
+    stream.wait(!this.open.some((one) => !one.isComing));
+    this.grow();
+  }
+
+  /** A connection with room. @param leastSerial of the first that will do; where no more can be made, each will */
+  private connectionFor(leastSerial: number): H2UpstreamConnection | null {
+    const { open } = this;
+    const isFull = open.length >= MAX_H2_ORIGIN_CONNECTIONS;
+    for (let i = 0; i < open.length; i++) {
+      const connection = open[i]!;
+      if ((connection.serial >= leastSerial || isFull) && connection.hasRoom()) return connection;
+    }
+    return null;
+  }
+
+  /** Makes connections for what waits, as far as they are not on their way already. */
+  private grow(): void {
+    const { open, waiting, context, expected } = this;
+    // An origin that takes no streams for the time being is not helped by another connection.
+    if (expected === 0 && open.length > 0) return;
+    let coming = 0;
+    for (const connection of open) if (connection.isComing) coming++;
+    const each = expected === 0 ? waiting.size : expected;
+    if (coming * each >= waiting.size) return;
+    if (context.turn.nowMs < this.restUntilMs) return context.wheel.arm(this.timer, this.restUntilMs);
+    const connectMs = firstOf(waiting).connectMs;
+    for (; coming * each < waiting.size && coming < MAX_COMING && open.length < MAX_H2_ORIGIN_CONNECTIONS; coming++) {
+      const connection = new H2UpstreamConnection(this, this.nextSerial++);
+      open.push(connection);
+      connection.connect(connectMs);
+    }
   }
 }
+
+function firstOf(waiting: ReadonlySet<H2UpstreamStream>): H2UpstreamStream {
+  for (const stream of waiting) return stream;
+  throw new Error("nothing waits");
+}
+
+/** Connections that are made at a time. */
+const MAX_COMING = 16;
+
+const NO_ROOM: UpstreamFailure = {
+  fault: Fault.NoHealthyTarget,
+  sent: false,
+  bodyTaken: false,
+  answered: false,
+  reused: false,
+};

@@ -1,13 +1,14 @@
 import { Fault } from "../core/fault.ts";
 import {
   H2_CONNECTION_WINDOW_BYTES,
+  H2_FRESH_MS,
+  H2_RUN_OUT_MS,
+  H2_SETTINGS_WAIT_MS,
   H2_STREAM_WINDOW_BYTES,
   MAX_RESPONSE_HEAD_BYTES,
   MAX_UPSTREAM_CONNECTION_MS,
 } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
-import type { Exchange } from "../message/exchange.ts";
-import type { UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-writer.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2/frame.ts";
@@ -16,6 +17,7 @@ import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
 import { Session } from "../proto/h2/session.ts";
 import { connectSocket, type UpstreamSocketOwner } from "./connect.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
+import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2UpstreamStreams } from "./h2-upstream-streams.ts";
 import { UpstreamLink } from "./upstream-link.ts";
 
@@ -37,14 +39,22 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
   writer!: SocketWriter;
   /** When the origin was last heard of, in milliseconds of the turn. */
   heardMs = 0;
+  /** Counts the connections of a pool. */
+  readonly serial: number;
+  /** Whether the origin has said how many streams it takes, or is not waited for any more. */
+  isSettled = false;
+  private hasSettings = false;
   private readonly link: UpstreamLink;
   private readonly openedMs: number;
   private stage: Stage = Stage.Connecting;
   /** Whether it takes no further streams. */
   private isRetired = false;
+  /** Whether an exchange has come to its end here. */
+  isProven = false;
 
-  constructor(pool: H2OriginPool) {
+  constructor(pool: H2OriginPool, serial: number) {
     this.pool = pool;
+    this.serial = serial;
     this.link = new UpstreamLink(pool.context, this);
     this.streams = new H2UpstreamStreams(this);
     this.openedMs = pool.context.turn.nowMs;
@@ -54,24 +64,38 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     return this.pool.block;
   }
 
+  get nowMs(): number {
+    return this.pool.context.turn.nowMs;
+  }
+
+  /** Whether it is not known yet how many streams it will take. */
+  get isComing(): boolean {
+    return this.stage === Stage.Connecting || !this.isSettled;
+  }
+
+  /** Whether the connection has been made just now. */
+  get isFresh(): boolean {
+    return this.nowMs - this.openedMs < H2_FRESH_MS;
+  }
+
   /** Whether another exchange may be started here. One that is too old takes none; see OriginPool. */
   hasRoom(): boolean {
-    if (this.stage > Stage.Open || this.streams.size >= this.streams.limit) return false;
-    if (this.pool.context.turn.nowMs - this.openedMs < MAX_UPSTREAM_CONNECTION_MS) return true;
+    if (this.stage !== Stage.Open || this.streams.size >= this.streams.limit) return false;
+    if (this.nowMs - this.openedMs < MAX_UPSTREAM_CONNECTION_MS) return true;
     this.retire();
     return false;
   }
 
-  /** Takes an exchange: sends its head at once, or once the connection is open. */
-  start(ex: Exchange, caller: UpstreamCaller): void {
-    const isFirst = this.stage === Stage.Connecting && this.streams.size === 0;
-    this.streams.add(ex, caller, this.stage !== Stage.Connecting);
-    if (!isFirst) {
-      if (this.stage !== Stage.Connecting) this.link.arm(0);
-      return;
-    }
-    this.link.arm(caller.times.connectMs);
+  /** Makes the connection. @param connectMs for how long that may take */
+  connect(connectMs: number): void {
+    this.link.arm(connectMs);
     connectSocket(this.pool.settings, this);
+  }
+
+  /** Begins an exchange, for which there is room. */
+  start(stream: H2UpstreamStream): void {
+    if (this.streams.size === 0 && this.isSettled) this.link.arm(0);
+    this.streams.begin(stream);
   }
 
   /** Takes no further streams, and closes when those that are there are over. */
@@ -82,11 +106,42 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     this.settle();
   }
 
+  /** Streams end badly here: new exchanges go over another connection, unless too many have been left already. */
+  wearOut(): void {
+    if (this.stage === Stage.Open && this.pool.mayLeave()) this.retire();
+  }
+
+  /** The origin closes the connection. @param code NoError where nothing is wrong with it */
+  onGoAway(code: ErrorCode): void {
+    if (code !== ErrorCode.NoError || !this.streams.isUsed) this.pool.noteTurnedAway();
+    this.retire();
+  }
+
   /** A stream is over. */
   settle(): void {
     if (this.streams.size > 0 || this.stage === Stage.Connecting || this.stage === Stage.Closed) return;
-    if (this.stage === Stage.Retired) this.shut(false);
-    else this.link.arm(this.pool.settings.idleTimeoutMs);
+    if (this.stage === Stage.Retired || this.pool.isClosed) this.shut(false);
+    else if (this.isSettled) this.link.arm(this.pool.settings.idleTimeoutMs);
+  }
+
+  /** Streams that were given up are looked after, now that one is left alone. */
+  armRunOut(): void {
+    if (this.isSettled) this.link.arm(H2_RUN_OUT_MS);
+  }
+
+  /** The origin has said what it takes. */
+  onSettings(): void {
+    this.hasSettings = true;
+    if (this.isSettled) this.pool.onLimit(this.session.peer.maxConcurrentStreams);
+  }
+
+  /** The origin has said for the first time what it takes, or will not: bodies and further exchanges may come. */
+  private endWaiting(): void {
+    this.isSettled = true;
+    this.link.arm(0);
+    this.streams.onSettled();
+    this.settle();
+    this.pool.onLimit(this.session.peer.maxConcurrentStreams);
   }
 
   onOpen(socket: ByteSocket): void {
@@ -109,19 +164,21 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     writeWindowUpdate(this.writer, 0, windowBytes - DEFAULT_WINDOW_BYTES);
     this.stage = this.isRetired ? Stage.Retired : Stage.Open;
     this.heardMs = context.turn.nowMs;
-    this.link.arm(0);
-    this.streams.openAll();
-    this.settle();
+    this.link.arm(H2_SETTINGS_WAIT_MS);
+    this.pool.serve();
+    if (this.isRetired || this.pool.isClosed) this.settle();
   }
 
   onConnectFailed(): void {
-    if (this.stage === Stage.Connecting) this.fail(Fault.UpstreamUnavailable);
+    if (this.stage === Stage.Connecting) this.failConnecting(Fault.UpstreamUnavailable);
   }
 
   onData(chunk: Uint8Array): void {
     if (this.stage === Stage.Closed || this.stage === Stage.Connecting) return;
     this.heardMs = this.pool.context.turn.nowMs;
     this.session.receive(chunk);
+    // What comes with the first SETTINGS may turn the first stream away: its body is not released before that is read.
+    if (this.hasSettings && !this.isSettled && !this.session.isOver) this.endWaiting();
     this.streams.announceAll();
   }
 
@@ -143,12 +200,19 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     this.fail(Fault.InternalError);
   }
 
-  /** Nobody answered in time, or nobody has asked for long enough. */
+  /** The connection is not made in time, says nothing of itself, or has not been asked for anything for long enough. */
   onTimer(): void {
     if (this.stage === Stage.Connecting) {
       this.pool.context.onConnectFailed(this.pool.settings.originKey, "timeout");
-      this.fail(Fault.UpstreamTimeout);
+      this.failConnecting(Fault.UpstreamTimeout);
+    } else if (!this.isSettled) {
+      this.endWaiting();
     } else if (this.streams.size === 0) this.shut(false);
+    else {
+      if (this.streams.resetLeftAlone()) this.link.arm(H2_RUN_OUT_MS / 10);
+      this.settle();
+      this.pool.serve();
+    }
   }
 
   /** The session is over by the origin's fault. */
@@ -159,9 +223,18 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
 
   /** Ends the connection, and with it all that is under way on it. */
   fail(fault: Fault): void {
-    const wasOpen = this.stage !== Stage.Connecting;
+    if (this.stage === Stage.Connecting) return this.failConnecting(fault);
+    if (this.stage === Stage.Open && !this.isProven) this.pool.noteTurnedAway();
     this.shut(fault !== Fault.UpstreamMalformed);
-    this.streams.failAll(fault, wasOpen);
+    this.streams.failAll(fault);
+    if (this.isSettled) this.pool.serve();
+    else this.pool.onConnectFailed(fault);
+  }
+
+  /** There is no connection, and what waits for one learns of it. */
+  private failConnecting(fault: Fault): void {
+    this.shut(true);
+    this.pool.onConnectFailed(fault);
   }
 
   private shut(abruptly: boolean): void {

@@ -12,11 +12,13 @@ import { Outflow } from "../proto/h2/outflow.ts";
 import { blockBound, encodeTrailerBlock } from "../proto/h2/reply-block.ts";
 import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
+import { isTooMuch, isWholeBody } from "./request-writer.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
 /**
- *   Waiting ──connection open──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
+ *   Waiting ──a connection with room──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
  */
 const enum Stage {
   Waiting = 0,
@@ -38,10 +40,21 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   private readonly context: UpstreamContext;
   private readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private readonly timer: TimerNode = new TimerNode(this);
-  private connection!: H2UpstreamConnection;
+  private pool!: H2OriginPool;
+  /** Null while it waits for one. */
+  private connection: H2UpstreamConnection | null = null;
+  /** The first connection that will do, by its number; see H2OriginPool.sendFresh. */
+  leastSerial = 0;
   private caller!: UpstreamCaller;
+  /** Whether it waits for a connection to be made, rather than for room on one. */
+  awaitsConnection = false;
+  /** When the time for the answer is over, where it has begun to run before the request went out; else 0. */
+  private dueMs = 0;
   private stage: Stage = Stage.Over;
   private holdsBody = false;
+  /** Bytes of the request's body that were handed to this attempt, and whether anything of it was, its end included. */
+  private bodyBytes = 0;
+  private bodyTaken = false;
   /** The request's body is complete, but for what waits. */
   private endsBody = false;
   private reused = false;
@@ -56,15 +69,21 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     this.context = context;
   }
 
-  /** Takes an exchange, whose body waits for the connection. */
-  begin(connection: H2UpstreamConnection, ex: Exchange, caller: UpstreamCaller): void {
-    this.connection = connection;
+  /** Takes an exchange, whose body waits for the connection. @param leastSerial number of the first connection that will do */
+  begin(pool: H2OriginPool, ex: Exchange, caller: UpstreamCaller, leastSerial: number): void {
+    this.pool = pool;
+    this.connection = null;
+    this.leastSerial = leastSerial;
     this.caller = caller;
     this.ex = ex;
     this.id = 0;
     this.isQueued = false;
+    this.awaitsConnection = false;
+    this.dueMs = 0;
     this.stage = Stage.Waiting;
     this.endsBody = false;
+    this.bodyBytes = 0;
+    this.bodyTaken = false;
     this.answered = false;
     this.isWhole = false;
     this.interims = 0;
@@ -78,11 +97,27 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     return this.stage === Stage.AwaitingHead;
   }
 
-  /** The connection is there: the request goes out. @param reused whether others went before */
-  open(id: number, reused: boolean): void {
-    const { connection, caller } = this;
+  get connectMs(): number {
+    return this.caller.times.connectMs;
+  }
+
+  /**
+   * No connection has room yet.
+   * @param isConnecting whether there is none, so that one is waited for; else the time for the answer begins to run
+   */
+  wait(isConnecting: boolean): void {
+    const { connectMs, responseHeaderMs } = this.caller.times;
+    this.awaitsConnection = isConnecting;
+    if (!isConnecting && responseHeaderMs > 0) this.dueMs = this.context.turn.nowMs + responseHeaderMs;
+    this.arm(isConnecting ? connectMs : responseHeaderMs);
+  }
+
+  /** There is a connection with room: the request goes out. @param reused whether others went before */
+  open(connection: H2UpstreamConnection, id: number, reused: boolean): void {
+    const { caller } = this;
     const { session, writer } = connection;
     const ex = this.ex!;
+    this.connection = connection;
     this.id = id;
     this.reused = reused;
     this.stage = Stage.AwaitingHead;
@@ -98,11 +133,20 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     const hasBody = ex.request.hasBody();
     commitHeaders(writer, out, end, id, hasBody ? Flag.None : Flag.EndStream);
     session.noteSent(1);
-    if (!hasBody) {
-      this.out.isEnded = true;
-      this.arm(caller.times.responseHeaderMs);
-      return;
-    }
+    if (!hasBody) this.out.isEnded = true;
+    // The time for the answer runs while the body is held; while it comes, the client's own times do.
+    if (hasBody && connection.isSettled) this.letBodyCome(ex);
+    else this.arm(this.dueMs === 0 ? caller.times.responseHeaderMs : Math.max(1, this.dueMs - this.startedMs));
+  }
+
+  /** The origin's SETTINGS have come: a body is worth sending now. */
+  onSettled(): void {
+    const { ex } = this;
+    if (ex !== null && this.stage !== Stage.Over && this.holdsBody && this.out.waiting === 0) this.letBodyCome(ex);
+  }
+
+  private letBodyCome(ex: Exchange): void {
+    if (this.stage === Stage.AwaitingHead) this.arm(0);
     ex.sink.wantBody(ex);
     if (this.ex === ex) this.releaseBody(ex);
   }
@@ -111,6 +155,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex !== ex || from === to || this.out.isEnded) return;
+    this.bodyTaken = true;
+    this.bodyBytes += to - from;
+    if (this.connection === null || isTooMuch(ex, this.bodyBytes)) return this.breakOff();
     this.out.send(bytes, from, to, false, this.connection);
     if (this.out.waiting === 0) return;
     this.holdsBody = true;
@@ -122,29 +169,36 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex !== ex || this.out.isEnded) return;
+    this.bodyTaken = true;
+    if (this.connection === null || !isWholeBody(ex, this.bodyBytes)) return this.breakOff();
     this.endsBody = true;
-    if (this.out.waiting === 0) this.endBody(ex);
+    if (this.out.waiting === 0) this.endBody(ex, this.connection);
   }
 
   onBodyFault(ex: Exchange): void {
-    if (this.ex === ex) this.giveUp(ErrorCode.Cancel);
+    if (this.ex === ex) this.giveUp();
+  }
+
+  /** What was handed over is not what the client sent: the origin must not take it for a body. */
+  private breakOff(): void {
+    this.connection?.streams.reset(this.id, ErrorCode.InternalError);
+    this.fail(Fault.InternalError, true);
   }
 
   /** The windows or the kernel let more through. */
   onWindow(): void {
-    const { ex } = this;
-    if (this.out.waiting === 0 || ex === null) return;
-    this.out.flush(this.connection);
+    const { ex, connection } = this;
+    if (this.out.waiting === 0 || ex === null || connection === null) return;
+    this.out.flush(connection);
     if (this.out.waiting > 0) this.enqueue();
-    else if (this.endsBody) this.endBody(ex);
+    else if (this.endsBody) this.endBody(ex, connection);
     else if (this.holdsBody) {
       if (this.stage === Stage.AwaitingHead) this.arm(0);
       this.releaseBody(ex);
     }
   }
 
-  private endBody(ex: Exchange): void {
-    const { connection } = this;
+  private endBody(ex: Exchange, connection: H2UpstreamConnection): void {
     const { trailers } = ex.request;
     if (trailers === null) this.out.end(connection);
     else {
@@ -159,7 +213,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   }
 
   private enqueue(): void {
-    if (this.out.window > 0) this.connection.streams.enqueue(this);
+    if (this.out.window > 0) this.connection!.streams.enqueue(this);
   }
 
   private releaseBody(ex: Exchange): void {
@@ -172,8 +226,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   /** A head stands in the exchange's reply. */
   onHead(isGood: boolean, isEnd: boolean): void {
     const ex = this.ex!;
-    const { heads } = this.connection.streams;
+    const { streams } = this.connection!;
+    const { heads } = streams;
     this.answered = true;
+    this.connection!.isProven = true;
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
       if (++this.interims > MAX_INTERIM_RESPONSES) this.refuse();
@@ -188,7 +244,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     this.inflow.isPaused = true;
     this.isWhole = isEnd;
     this.stage = Stage.HoldingHead;
-    this.connection.streams.hold(this);
+    streams.hold(this);
   }
 
   /** All that came together with the head has been read: the answer goes on to the client. */
@@ -206,7 +262,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (ex === null || this.isWhole) return;
     if (this.stage < Stage.HoldingHead) return this.refuse();
     const outcome = inflow.receive(to - from, flowBytes, isEnd);
-    if (outcome === Inflow.BeyondWindow) return this.connection.session.fail(ErrorCode.FlowControlError);
+    if (outcome === Inflow.BeyondWindow) return this.connection!.session.fail(ErrorCode.FlowControlError);
     if (outcome === Inflow.WrongLength) return this.refuse();
     this.isWhole = isEnd;
     if (inflow.isPaused || inflow.holds) {
@@ -232,10 +288,11 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: behind a whole answer, the rest of the request is unwanted. */
   onReset(code: ErrorCode): void {
+    const { connection } = this;
     if (this.isWhole) {
       this.out.clear();
       this.out.isEnded = true;
-    }
+    } else connection!.streams.noteReset(code);
     this.fail(Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
   }
 
@@ -254,16 +311,17 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   }
 
   onCancelled(ex: Exchange): void {
-    if (this.ex === ex) this.giveUp(ErrorCode.Cancel);
+    if (this.ex === ex) this.giveUp();
   }
 
   onTimer(): void {
     const { connection, startedMs } = this;
-    connection.session.reset(this.id, ErrorCode.Cancel);
+    if (connection === null) return this.fail(Fault.UpstreamTimeout, false);
     const isDeaf = connection.heardMs < startedMs;
-    this.fail(Fault.UpstreamTimeout, true);
     // Nothing at all has come since the request: whoever comes next had better not wait here.
     if (isDeaf) connection.retire();
+    this.cancel(connection);
+    this.fail(Fault.UpstreamTimeout, true);
   }
 
   /**
@@ -271,13 +329,16 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
    * What has come whole is not harmed by what becomes of the connection.
    */
   fail(fault: Fault, sent: boolean): void {
-    const { ex, caller, answered, reused, stage } = this;
+    const { ex, caller, answered, reused, stage, bodyTaken } = this;
     if (ex === null) return;
     if (this.isWhole && fault !== Fault.InternalError) return this.announce();
     this.release(ex);
     if (ex.state === ExchangeState.Finished) return;
     if (stage === Stage.ReadingBody) ex.sink.abort(ex, fault);
-    else caller.onFailure(ex, { fault, sent: answered || (sent && stage !== Stage.Waiting), answered, reused });
+    else {
+      const isSent = answered || (sent && stage !== Stage.Waiting);
+      caller.onFailure(ex, { fault, sent: isSent, bodyTaken, answered, reused });
+    }
   }
 
   private hand(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
@@ -288,19 +349,26 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   private complete(ex: Exchange): void {
     // An answer that did not need all of the request: the rest of it is not wanted any more.
-    if (!this.out.isEnded) this.connection.session.reset(this.id, ErrorCode.Cancel);
+    if (!this.out.isEnded) this.connection!.streams.reset(this.id, ErrorCode.Cancel);
     this.release(ex);
     ex.sink.end(ex);
   }
 
   private refuse(): void {
-    this.connection.session.reset(this.id, ErrorCode.ProtocolError);
+    this.connection!.streams.reset(this.id, ErrorCode.ProtocolError);
     this.fail(Fault.UpstreamMalformed, true);
   }
 
-  private giveUp(code: ErrorCode): void {
-    if (this.stage !== Stage.Waiting) this.connection.session.reset(this.id, code);
+  /** The client does not wait any more, or does not send what it announced. */
+  private giveUp(): void {
+    if (this.connection !== null) this.cancel(this.connection);
     this.release(this.ex!);
+  }
+
+  /** The origin need not go on, and a request that is not whole must never look as if it were. */
+  private cancel({ streams }: H2UpstreamConnection): void {
+    if (this.out.isEnded) streams.letGo(this.id);
+    else streams.reset(this.id, ErrorCode.Cancel);
   }
 
   private arm(ms: number): void {
@@ -317,6 +385,6 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     this.context.wheel.remove(this.timer);
     ex.body = this.context.idlePorts.body;
     ex.source = this.context.idlePorts.source;
-    this.connection.streams.forget(this);
+    this.pool.onStreamOver(this, this.connection);
   }
 }

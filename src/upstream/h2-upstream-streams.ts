@@ -1,8 +1,15 @@
 import { Fault } from "../core/fault.ts";
-import { H2_HEADER_TABLE_BYTES, H2_ORIGIN_STREAMS } from "../core/limits.ts";
-import type { Exchange } from "../message/exchange.ts";
+import {
+  H2_HEADER_TABLE_BYTES,
+  H2_ORIGIN_CANCEL_BURST,
+  H2_ORIGIN_CANCELS_PER_SECOND,
+  H2_ORIGIN_RESET_BURST,
+  H2_ORIGIN_RESETS_PER_SECOND,
+  H2_ORIGIN_STREAMS,
+  H2_RUN_OUT_MS,
+} from "../core/limits.ts";
 import { ReplyHead } from "../message/reply-head.ts";
-import type { UpstreamCaller } from "../message/upstream.ts";
+import { Allowance } from "../proto/h2/allowance.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { openAll } from "../proto/h2/outflow.ts";
 import { ResponseHeadReader } from "../proto/h2/response-head-reader.ts";
@@ -26,8 +33,12 @@ export class H2UpstreamStreams implements SessionOwner {
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly trailers: TrailerReader = new TrailerReader();
   private readonly byId: Map<number, H2UpstreamStream> = new Map();
-  /** Those that wait for the connection. */
-  private readonly waiting: Set<H2UpstreamStream> = new Set();
+  /** Those that were given up without a reset, and when: they run out, and keep their places until then. */
+  private readonly leftAlone: Map<number, number> = new Map();
+  private readonly cancels = new Allowance(H2_ORIGIN_CANCEL_BURST, H2_ORIGIN_CANCELS_PER_SECOND);
+  private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
+  /** How many the origin takes at a time, since it has refused another. */
+  private ceiling = H2_ORIGIN_STREAMS;
   /** Those whose answer has begun in the bytes that are being read. */
   private readonly begun: H2UpstreamStream[] = [];
   private readonly queue: TurnQueue = new TurnQueue();
@@ -37,42 +48,77 @@ export class H2UpstreamStreams implements SessionOwner {
     this.connection = connection;
   }
 
+  /** Streams that have a place: those under way, and those that run out. */
   get size(): number {
-    return this.byId.size + this.waiting.size;
+    return this.byId.size + this.leftAlone.size;
   }
 
-  /** How many there may be. */
+  /** How many there may be. Until the origin's SETTINGS have come it is one, since they may say so. RFC 9113 §5.1.2. */
   get limit(): number {
-    const { session } = this.connection;
-    const allowed = session === undefined ? H2_ORIGIN_STREAMS : session.peer.maxConcurrentStreams;
-    return this.nextId > MAX_STREAM_ID ? 0 : Math.min(H2_ORIGIN_STREAMS, allowed);
+    const { session, isSettled } = this.connection;
+    if (!isSettled) return 1;
+    return this.nextId > MAX_STREAM_ID ? 0 : Math.min(this.ceiling, session.peer.maxConcurrentStreams);
   }
 
-  /** Takes an exchange. */
-  add(ex: Exchange, caller: UpstreamCaller, isOpen: boolean): void {
-    const stream = this.connection.pool.takeStream();
-    stream.begin(this.connection, ex, caller);
-    if (isOpen) this.openOne(stream, this.nextId > 1);
-    else this.waiting.add(stream);
+  /** Whether any exchange has begun here. */
+  get isUsed(): boolean {
+    return this.nextId > 1;
   }
 
-  /** The connection is open: what has waited begins. */
-  openAll(): void {
-    for (const stream of [...this.waiting]) if (this.waiting.delete(stream)) this.openOne(stream, false);
-  }
-
-  private openOne(stream: H2UpstreamStream, reused: boolean): void {
+  /** Begins a stream; there is room. */
+  begin(stream: H2UpstreamStream): void {
     const id = this.nextId;
     this.nextId += 2;
     this.byId.set(id, stream);
-    stream.open(id, reused);
+    stream.open(this.connection, id, id > 1);
+  }
+
+  /** The origin has said how many streams it takes, or will not say. */
+  onSettled(): void {
+    for (const [id, stream] of [...this.byId]) if (this.byId.get(id) === stream) stream.onSettled();
   }
 
   /** The stream is over. */
   forget(stream: H2UpstreamStream): void {
-    if (!this.waiting.delete(stream)) this.byId.delete(stream.id);
-    this.connection.pool.giveStream(stream);
-    this.connection.settle();
+    this.byId.delete(stream.id);
+  }
+
+  /** Resets a stream that cannot go on. */
+  reset(streamId: number, code: ErrorCode): void {
+    const { connection } = this;
+    if (!this.cancels.spend(connection.nowMs)) connection.wearOut();
+    connection.session.reset(streamId, code);
+  }
+
+  /**
+   * Gives up a stream whose request is whole. It is reset; where resets have become so many that the origin may take them
+   * for an attack and fail the other streams, it runs out by itself. docs/security.md#connections-to-origins
+   */
+  letGo(streamId: number): void {
+    const { connection } = this;
+    if (this.cancels.spend(connection.nowMs)) connection.session.reset(streamId, ErrorCode.Cancel);
+    else if (this.leftAlone.set(streamId, connection.nowMs).size === 1) connection.armRunOut();
+  }
+
+  /** Resets what should have run out by now. @returns whether others are left */
+  resetLeftAlone(): boolean {
+    const { session, nowMs } = this.connection;
+    for (const [id, sinceMs] of this.leftAlone) {
+      if (nowMs - sinceMs < H2_RUN_OUT_MS) break;
+      this.leftAlone.delete(id);
+      session.reset(id, ErrorCode.Cancel);
+    }
+    return this.leftAlone.size > 0;
+  }
+
+  /** The origin has reset a stream before its answer was whole. */
+  noteReset(code: ErrorCode): void {
+    const { connection } = this;
+    // The one that was reset is still counted.
+    if (code === ErrorCode.RefusedStream) this.ceiling = Math.max(1, Math.min(this.ceiling, this.size - 1));
+    const isAngry = code === ErrorCode.EnhanceYourCalm;
+    const isRefusing = code === ErrorCode.RefusedStream && this.size === 1;
+    if (isAngry || isRefusing || !this.resets.spend(connection.nowMs)) connection.wearOut();
   }
 
   /** Holds an answer's head until `announceAll`. */
@@ -88,9 +134,15 @@ export class H2UpstreamStreams implements SessionOwner {
   }
 
   /** The connection is gone. */
-  failAll(fault: Fault, sent: boolean): void {
-    for (const stream of [...this.waiting, ...this.byId.values()]) stream.fail(fault, sent);
+  failAll(fault: Fault): void {
+    this.leftAlone.clear();
+    this.failWhere(() => true, fault, true);
     this.queue.clear();
+  }
+
+  /** What fails may start anew at once, in the same object: what is no longer here is left alone. */
+  private failWhere(isLost: (id: number) => boolean, fault: Fault, sent: boolean): void {
+    for (const [id, stream] of [...this.byId]) if (isLost(id) && this.byId.get(id) === stream) stream.fail(fault, sent);
   }
 
   serveQueue(): void {
@@ -111,6 +163,7 @@ export class H2UpstreamStreams implements SessionOwner {
     this.decoder.begin(bytes, from, to);
     const stream = this.byId.get(streamId);
     if (stream === undefined) {
+      if (isEnd) this.onRunOut(streamId);
       // We have given the stream up: its block is read for the table's sake.
       this.heads.read(this.decoder, new LineBuffer(), new ReplyHead());
       if (this.heads.isBroken) session.fail(ErrorCode.CompressionError);
@@ -129,11 +182,20 @@ export class H2UpstreamStreams implements SessionOwner {
     const { session } = this.connection;
     // Each stream's own window bounds what is kept of it: a client that does not read must not hold up the others.
     session.credit(flowBytes);
-    this.byId.get(streamId)?.onData(bytes, from, to, flowBytes, isEnd);
+    const stream = this.byId.get(streamId);
+    if (stream !== undefined) stream.onData(bytes, from, to, flowBytes, isEnd);
+    else if (isEnd) this.onRunOut(streamId);
   }
 
   onStreamReset(streamId: number, code: ErrorCode): void {
-    this.byId.get(streamId)?.onReset(code);
+    const stream = this.byId.get(streamId);
+    if (stream !== undefined) stream.onReset(code);
+    else this.onRunOut(streamId);
+  }
+
+  /** A stream that was given up has ended by itself: its place is free. */
+  private onRunOut(streamId: number): void {
+    if (this.leftAlone.delete(streamId)) this.connection.settle();
   }
 
   onStreamWindow(streamId: number, increment: number): void {
@@ -152,15 +214,17 @@ export class H2UpstreamStreams implements SessionOwner {
   }
 
   onPeerSettings(): void {
-    this.encoder.setPeerTableSize(this.connection.session.peer.headerTableBytes);
+    const { connection } = this;
+    this.encoder.setPeerTableSize(connection.session.peer.headerTableBytes);
+    this.ceiling = H2_ORIGIN_STREAMS;
+    connection.onSettings();
   }
 
   /** RFC 9113 §6.8: streams beyond the last one have not been looked at, and may go elsewhere. */
-  onGoAway(lastStreamId: number): void {
-    this.connection.retire();
-    for (const stream of [...this.byId.values()]) {
-      if (stream.id > lastStreamId) stream.fail(Fault.UpstreamUnavailable, false);
-    }
+  onGoAway(lastStreamId: number, code: ErrorCode): void {
+    this.connection.onGoAway(code);
+    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false);
+    this.connection.pool.serve();
   }
 
   onSessionFault(code: ErrorCode): void {

@@ -1,4 +1,5 @@
 import { copyBytes } from "../core/bytes.ts";
+import type { Exchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import type { SocketWriter } from "../net/socket-writer.ts";
 import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
@@ -32,4 +33,22 @@ export function endRequestBody(writer: SocketWriter, request: RequestHead): void
   writer.commit(
     trailers === null ? copyBytes(out, at, LAST_CHUNK, 0, LAST_CHUNK.length) : encodeTrailers(out, at, trailers),
   );
+}
+
+/**
+ * The last defence of a body's integrity: an attempt that was handed more than the head declares goes no further.
+ * RFC 9112 §6.3; docs/security.md#retries
+ * @param bytes what this attempt has been handed of the request's body so far
+ */
+export function isTooMuch({ request }: Exchange, bytes: number): boolean {
+  return request.framing === Framing.Length && bytes > request.contentLength;
+}
+
+/**
+ * Whether an attempt was handed exactly what the client sent, and what the head declares: a body may only then end in
+ * order, else the attempt is aborted. RFC 9110 §8.6; docs/security.md#retries
+ * @param bytes what this attempt has been handed of the request's body
+ */
+export function isWholeBody({ request, bodyBytes }: Exchange, bytes: number): boolean {
+  return bytes === bodyBytes && (request.framing !== Framing.Length || bytes === request.contentLength);
 }

@@ -96,8 +96,8 @@ export class UpstreamNode {
     ex.attemptedMs = -1;
     // A kept connection that the origin has closed meanwhile says nothing of the origin.
     const isStale = failure.reused && !failure.answered && failure.fault === Fault.UpstreamUnavailable;
-    if (!isStale) this.judge(ex, true);
-    else this.returnTrial(ex);
+    if (isStale || isOurs(failure.fault)) this.returnTrial(ex);
+    else this.judge(ex, true);
   }
 
   /** The exchange is over; where no answer had come, it was the client who gave up. */
@@ -145,4 +145,9 @@ export class UpstreamNode {
   private elapsed(ex: Exchange): number {
     return this.surroundings.turn.nowMs - ex.attemptedMs;
   }
+}
+
+/** What says nothing of the origin: it was the gateway that had no room or made the mistake. */
+function isOurs(fault: Fault): boolean {
+  return fault === Fault.NoHealthyTarget || fault === Fault.InternalError;
 }

@@ -70,4 +70,4 @@ class Deadline implements TimerHolder, Held {
   }
 }
 
-const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, answered: false, reused: false } as const;
+const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;

@@ -24,6 +24,8 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
+  /** Whether a target speaks HTTP/2, and may so turn a request away untouched behind its body, whatever the method. */
+  readonly canBeRefused: boolean;
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
   readonly responseEdits: ResponseEdits | null;
@@ -137,23 +139,23 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.send(ex, target);
   }
 
-  /** Whether the body is small enough, and the method such, that a second attempt would be allowed and possible. */
+  /** Whether the body is small enough, and method or origin such, that a second attempt would be allowed and possible. */
   private keepsBody({ request }: Exchange): boolean {
     const { contentLength } = request;
     if (contentLength === 0 || contentLength > MAX_REPLAY_BYTES || request.framing !== Framing.Length) return false;
-    return this.settings.retryAttempts > 0 && isIdempotent(request.method) && this.bodies.take();
+    const isWorthIt = this.settings.canBeRefused || isIdempotent(request.method);
+    return this.settings.retryAttempts > 0 && isWorthIt && this.bodies.take();
   }
 
   /**
-   * Decisions, "retries": only where nothing of the request was sent, or the method is idempotent and no byte of an
-   * answer came. Until a connection is there the body waits; one that has begun to flow can be sent again where it was
-   * kept.
+   * The body is looked at first: one that has begun to flow can be sent again only where it was kept whole. Then the
+   * request: it may be repeated where the origin has not looked at it, or the method is idempotent and no byte of an
+   * answer came. docs/security.md#retries
    */
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
+    if (failure.bodyTaken && ex.replay === null) return false;
     if (ex.attempts > this.settings.retryAttempts || !this.retries.allows(this.turn.nowMs)) return false;
-    if (!failure.sent) return true;
-    if (failure.answered || !isIdempotent(ex.request.method)) return false;
-    return ex.bodyBytes === 0 || ex.replay !== null;
+    return !failure.sent || (!failure.answered && isIdempotent(ex.request.method));
   }
 
   private send(ex: Exchange, target: Target): void {

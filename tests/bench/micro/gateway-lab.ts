@@ -217,6 +217,7 @@ const FORWARD = {
   times: { connectMs: 5000, responseHeaderMs: 30_000, idleMs: 60_000 },
   totalMs: 0,
   retryAttempts: 1,
+  canBeRefused: false,
   requestEdits: null,
   responseEdits: null,
 };

@@ -88,6 +88,7 @@ const FORWARD: ForwardSettings = {
   times: TIMES,
   totalMs: 0,
   retryAttempts: 1,
+  canBeRefused: false,
   requestEdits: null,
   responseEdits: null,
 };

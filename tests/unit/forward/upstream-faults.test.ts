@@ -24,7 +24,7 @@ describe("a failed attempt", () => {
     session.client.send(POST);
     await connect.last.refuse();
     expect(session.failures).toEqual([
-      { fault: Fault.UpstreamUnavailable, sent: false, answered: false, reused: false },
+      { fault: Fault.UpstreamUnavailable, sent: false, bodyTaken: false, answered: false, reused: false },
     ]);
     expect(connect.attempts.map((attempt) => attempt.port)).toEqual([81, 82]);
     session.client.send("helloworld");
@@ -53,7 +53,9 @@ describe("a failed attempt", () => {
     session.client.send(GET);
     expect(connect.attempts.length).toBe(1);
     connect.last.lose();
-    expect(session.failures).toEqual([{ fault: Fault.UpstreamUnavailable, sent: true, answered: false, reused: true }]);
+    expect(session.failures).toEqual([
+      { fault: Fault.UpstreamUnavailable, sent: true, bodyTaken: false, answered: false, reused: true },
+    ]);
     expect(connect.attempts.length).toBe(2);
     connect.last.open().send(OK);
     expect(statusesIn(session.client.got)).toEqual([200, 200]);
@@ -66,6 +68,7 @@ describe("a failed attempt", () => {
     expect(session.failures[0]).toEqual({
       fault: Fault.UpstreamUnavailable,
       sent: true,
+      bodyTaken: true,
       answered: false,
       reused: false,
     });

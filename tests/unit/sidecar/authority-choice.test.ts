@@ -75,7 +75,7 @@ test("each attempt is counted once, by how it ended", () => {
   const failed = to("a.test");
   choice
     .choose(failed)!
-    .onFailure(failed, { fault: Fault.UpstreamTimeout, sent: true, answered: false, reused: false });
+    .onFailure(failed, { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: false, answered: false, reused: false });
   const left = to("a.test");
   choice.choose(left)!.onOver(left);
   expect(tally).toEqual(["http://a.test 204", "http://a.test 504", "http://a.test 499"]);

@@ -1,0 +1,245 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import { sha256 } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
+import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
+import { chunked, request } from "../harness/raw-client.ts";
+import { ScriptedOrigin } from "../harness/scripted-origin.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+// What becomes of a request that an origin of HTTP/2 turns away, or has no room for.
+
+const origin = await H2Origin.start();
+const plain = ScriptedOrigin.start();
+const timeouts = { connect: "1s", response_header: "1s" };
+const gateway = await startGateway({
+  config: { proxy: { transport: { max_idle_conns: 0 } } },
+  routes: [
+    upstream("/h2", origin, { timeouts }),
+    upstream("/patient", origin),
+    upstream("/streamed", plain, { timeouts, inbound_chunked_mode: "passthrough" }),
+  ],
+});
+afterAll(() => stopAll(gateway, origin, plain));
+
+const BODY = Buffer.alloc(40_000, "0123456789abcdef");
+const wholeBodies = (): string[] =>
+  origin.streams.filter(({ isEnded }) => isEnded).map(({ body }) => sha256(Buffer.concat(body)));
+const echoed = (stream: H2OriginStream): void => stream.answer(sha256(Buffer.concat(stream.body)));
+
+describe("a body that has begun to flow is not sent again without its beginning", () => {
+  const TURNED_AWAY: readonly (readonly [string, (stream: H2OriginStream) => void])[] = [
+    ["refused", (stream) => stream.refuse()],
+    ["left behind a GOAWAY", ({ connection, id }) => connection.goAway(Math.max(0, id - 2))],
+    [
+      "left behind a GOAWAY and a close",
+      ({ connection, id }) => {
+        connection.goAway(Math.max(0, id - 2));
+        connection.finish();
+      },
+    ],
+  ];
+  test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/2", async (_, turnAway) => {
+    origin.play({
+      onData: (stream) => {
+        if (stream.connection.number === 0 && stream.length > 0 && stream.body.length === 1) turnAway(stream);
+      },
+      onEnd: echoed,
+    });
+    const client = await H2Client.connect(gateway.port);
+    for (const method of ["POST", "PUT"]) {
+      const id = client.headers(head(method, "/h2/x"), false);
+      for (let at = 0; at < BODY.length; at += 10_000) {
+        client.data(id, BODY.subarray(at, at + 10_000), at + 10_000 === BODY.length);
+        await Bun.sleep(10);
+      }
+      const reply = await client.reply(id);
+      expect([200, 502]).toContain(reply.status);
+    }
+    for (const hash of wholeBodies()) expect(hash).toBe(sha256(BODY));
+    client.close();
+  });
+
+  test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/1.1", async (_, turnAway) => {
+    origin.play({
+      onData: (stream) => {
+        if (stream.connection.number === 0 && stream.body.length === 1) turnAway(stream);
+      },
+      onEnd: echoed,
+    });
+    for (const method of ["POST", "PUT"]) {
+      const client = await gateway.connect();
+      await client.sendPieces(
+        [
+          request(`${method} /h2/x`, [`Content-Length: ${BODY.length}`]),
+          BODY.subarray(0, 20_000),
+          BODY.subarray(20_000),
+        ],
+        20,
+      );
+      expect([200, 502]).toContain((await client.reply(method)).status);
+      client.close();
+    }
+    for (const hash of wholeBodies()) expect(hash).toBe(sha256(BODY));
+  });
+
+  test("not even its end alone: an empty body in chunks is over with the attempt that had it", async () => {
+    plain.on("/x", async (call) => {
+      await call.body();
+      call.takeOver().reset();
+    });
+    const started = performance.now();
+    const bytes = request("PUT /streamed/x", ["Transfer-Encoding: chunked"], chunked(""));
+    expect((await gateway.once(bytes)).status).toBe(502);
+    expect(performance.now() - started).toBeLessThan(900);
+  });
+});
+
+describe("a request that was turned away untouched goes elsewhere", () => {
+  test.each([
+    ["refused", (stream: H2OriginStream) => stream.refuse()],
+    ["left behind a GOAWAY", ({ connection, id }: H2OriginStream) => connection.goAway(Math.max(0, id - 2))],
+  ] as const)("a small body with a length that is %s is kept, and sent whole", async (_, turnAway) => {
+    origin.play({
+      onEnd: (stream) => (stream.connection.number === 0 ? turnAway(stream) : echoed(stream)),
+    });
+    for (const method of ["POST", "PATCH", "PUT"]) {
+      origin.play(origin.script.current);
+      const reply = await gateway.once(request(`${method} /h2/x`, [], BODY.subarray(0, 5000)), method);
+      expect([reply.status, reply.text]).toEqual([200, sha256(BODY.subarray(0, 5000))]);
+    }
+  });
+
+  test("a body of any size, where the stream was refused before it began", async () => {
+    origin.play({
+      settings: null,
+      onHead: (stream) => {
+        if (stream.connection.number === 0) {
+          stream.refuse();
+          stream.connection.settings([]);
+        } else stream.connection.settings([]);
+      },
+      onEnd: echoed,
+    });
+    const reply = await gateway.once(request("POST /h2/x", [], BODY));
+    expect([reply.status, reply.text]).toEqual([200, sha256(BODY)]);
+  });
+});
+
+describe("streams beyond what the origin takes wait", () => {
+  const ask = async (count: number, path = "/patient/x"): Promise<number[]> =>
+    Promise.all(
+      Array.from({ length: count }, async (_, i) => {
+        const reply = await gateway.once(request(`POST ${path}`, [], `body ${i}`));
+        return reply.status === 200 && reply.text !== sha256(Buffer.from(`body ${i}`)) ? -1 : reply.status;
+      }),
+    );
+  const all200 = (count: number): number[] => Array.from({ length: count }, () => 200);
+  const later = (stream: H2OriginStream): void => void setTimeout(() => echoed(stream), 20);
+
+  test("no connection has more of them than SETTINGS allow", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
+    expect(await ask(40)).toEqual(all200(40));
+    expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(3);
+  });
+
+  test("also where node enforces it", async () => {
+    const server = http2.createServer({ settings: { maxConcurrentStreams: 3 } });
+    server.on("session", (session) => session.on("error", () => {}));
+    server.on("stream", (stream) => {
+      const answering = stream as http2.ServerHttp2Stream;
+      stream.on("error", () => {});
+      const parts: Buffer[] = [];
+      stream.on("data", (part: Buffer) => parts.push(part));
+      stream.on("end", () =>
+        setTimeout(() => {
+          answering.respond({ ":status": 200 });
+          answering.end(sha256(Buffer.concat(parts)));
+        }, 20),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `h2c://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const own = await startGateway({ routes: [upstream("/", { url })] });
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => (await own.once(request("POST /x", [], `${i}`))).status),
+    );
+    expect(statuses).toEqual(all200(40));
+    server.close();
+    await own.stop();
+  });
+
+  test("where SETTINGS come late, behind a first stream", async () => {
+    origin.play({
+      settings: null,
+      onHead: ({ connection, id }) => {
+        if (id === 1) setTimeout(() => connection.settings([[MAX_STREAMS, 1]]), 100);
+      },
+      onEnd: later,
+    });
+    expect(await ask(20)).toEqual(all200(20));
+    expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBe(1);
+  });
+
+  test("where SETTINGS do not come until a request has come whole", async () => {
+    origin.play({
+      settings: null,
+      onEnd: (stream) => {
+        if (stream.id === 1) stream.connection.settings([]);
+        later(stream);
+      },
+    });
+    expect(await ask(5)).toEqual(all200(5));
+  });
+
+  test("where the limit becomes smaller, even 0 for a while", async () => {
+    origin.play({
+      settings: [[MAX_STREAMS, 2]],
+      onEnd: (stream) => {
+        const { connection, id } = stream;
+        if (id === 3) {
+          connection.settings([[MAX_STREAMS, 0]]);
+          setTimeout(() => connection.settings([[MAX_STREAMS, 1]]), 200);
+        }
+        later(stream);
+      },
+    });
+    expect(await ask(12)).toEqual(all200(12));
+  });
+
+  test("no longer than the time for an answer", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 0]] });
+    const started = performance.now();
+    expect(await ask(10, "/h2/x")).toEqual(Array.from({ length: 10 }, () => 504));
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  test("and the time runs for a complete small POST that is not answered", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 3]] });
+    expect(await ask(8, "/h2/x")).toEqual(Array.from({ length: 8 }, () => 504));
+  });
+
+  test("those whose client leaves make room for others", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 0]], onEnd: later });
+    const client = await gateway.connect();
+    const first = ask(1);
+    await eventually(() => expect(origin.streams.length).toBe(1));
+    client.send(request("POST /patient/x", [], "gone"));
+    await Bun.sleep(50);
+    client.reset();
+    await Bun.sleep(50);
+    origin.connections[0]!.settings([[MAX_STREAMS, 5]]);
+    expect([...(await first), ...(await ask(3))]).toEqual(all200(4));
+    expect(wholeBodies()).not.toContain(sha256(Buffer.from("gone")));
+  });
+});
+
+test("a stream that is answered while its body is held is not asked for the rest", async () => {
+  origin.play({ onHead: (stream) => stream.answer("early") });
+  const reply = await gateway.once(request("POST /patient/x", [], BODY));
+  expect([reply.status, reply.text]).toEqual([200, "early"]);
+  expect(wholeBodies().filter((hash) => hash !== sha256(BODY))).toEqual([]);
+});
