@@ -23,7 +23,7 @@ describe("a body", () => {
     (pieces) => {
       const script = new BodyScript().play(pieces);
       expect([script.faults, script.hasArrived, script.text]).toEqual([[Fault.WafBlocked], false, ""]);
-      expect(script.incidents).toMatchObject([{ category: "xss", action: "blocked", location: "body" }]);
+      expect(script.incidents).toMatchObject([{ category: "xss", action: "blocked", location: "body q" }]);
       expect(script.budget.usedBlocks).toBe(0);
     },
   );
