@@ -8,7 +8,7 @@ import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
-import { createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
+import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
@@ -66,7 +66,7 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly pool: WorkerPool;
-  private readonly bodyBudget: SharedArrayBuffer;
+  private readonly bodyBudget: BodyBudgetBuffers;
   private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
   private readonly challenges: SharedArrayBuffer = createChallengeTable();
   private readonly totals: CounterTotals;
@@ -101,7 +101,7 @@ export class Control implements PoolListener {
     this.running = restartSettings(config);
     const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
-    this.bodyBudget = createBodyBudget(this.pool.size);
+    this.bodyBudget = createBodyBudget(this.pool.size, crypto.getRandomValues(new Int32Array(2)));
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
     this.cache = new CacheKeeper(this.config.server.cache, this.pool.size);
     this.nodes = new NodeKeeper(this.config, (event, fields) => this.event(event, fields));

@@ -32,7 +32,7 @@ import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Handler, Pipeline } from "../message/pipeline.ts";
 import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
-import { BodyBudget } from "../shared/body-budget.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { cachePolicies } from "./cache-policies.ts";
@@ -68,9 +68,8 @@ export interface GraphInputs {
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
-  /** Shared by all workers; see BodyBudget. */
-  readonly bodyBudget: SharedArrayBuffer;
-  readonly workerIndex: number;
+  /** The worker's own; it outlives configurations. */
+  readonly budget: BodyBudget;
   readonly client: ClientPolicyInputs;
   readonly startedAtMs: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
@@ -95,7 +94,7 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const { server } = config;
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const files = new FileCache();
-  const budget = new BodyBudget(inputs.bodyBudget, inputs.workerIndex, config.proxy.transport.maxBufferedBytes);
+  const { budget } = inputs;
   const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files, budget));
   const transcoded = config.transcoder.routes.length > 0 ? transcodedInits(config, inputs, pools, budget) : [];
   const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => cache!.purge(call);
@@ -249,6 +248,7 @@ function routeInit(
     stripPrefix: isStatic || route.stripPrefix,
     chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
     maxBodyBytes: route.maxBodyBytes,
+    ...(route.maxBodyBytes === config.server.maxBodyBytes ? {} : { bodyLimitKey: "max_body_bytes" }),
     handler,
     streamsHttp2: !isStatic && route.targets.every(({ scheme }) => speaksHttp2(scheme)),
     ownFields: isStatic ? [] : namesChanged(route.headers.request),
@@ -278,6 +278,7 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
   return {
     headerTimeoutMs: server.headerTimeoutMs,
     readTimeoutMs: server.readTimeoutMs,
+    minBodyRate: server.minBodyRate,
     writeTimeoutMs: server.writeTimeoutMs,
     idleTimeoutMs: server.idleTimeoutMs,
     maxHeadBytes: server.maxHeaderBytes,

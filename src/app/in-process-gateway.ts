@@ -62,7 +62,7 @@ export class InProcessGateway {
       labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),
       counters: createCounterBuffers(),
       incidents: createIncidentRing(),
-      bodyBudget: createBodyBudget(1),
+      bodyBudget: createBodyBudget(1, crypto.getRandomValues(new Int32Array(2))),
       buckets: createTokenBuckets(crypto.getRandomValues(new Int32Array(2))),
       challenges: createChallengeTable(),
       clock: readClock(),

@@ -1,6 +1,7 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
+import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
 import type { ListenerName, ListeningSocket } from "./listeners.ts";
@@ -18,7 +19,7 @@ export type ToWorker =
       readonly labels: CounterLabels;
       readonly counters: CounterBuffers;
       readonly incidents: SharedArrayBuffer;
-      readonly bodyBudget: SharedArrayBuffer;
+      readonly bodyBudget: BodyBudgetBuffers;
       /** Token buckets of the rate limits; see TokenBuckets. */
       readonly buckets: SharedArrayBuffer;
       /** Answers to HTTP-01 challenges; see createChallengeTable. */

@@ -7,7 +7,7 @@ export type RestartSettings = ReadonlyMap<string, string | number | boolean>;
  * What of a configuration stays until a restart. What is marked with (HTTP/3) is taken up for everything else: the runtime's
  * QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
  */
-export function restartSettings({ server, sidecar, proxy }: RuntimeConfig): RestartSettings {
+export function restartSettings({ server, sidecar }: RuntimeConfig): RestartSettings {
   const settings = new Map<string, string | number | boolean>([
     ["server.workers", server.workers],
     ["server.http3.enabled", server.http3.enabled],
@@ -24,8 +24,7 @@ export function restartSettings({ server, sidecar, proxy }: RuntimeConfig): Rest
     .set("server.max_header_bytes (HTTP/3)", server.maxHeaderBytes)
     .set("server.tls.client_auth (HTTP/3)", server.tls.clientAuth)
     .set("server.tls.client_ca_file (HTTP/3)", server.tls.clientCaFile)
-    .set("server.http2.unknown_pseudo_headers (HTTP/3)", server.http2.unknownPseudoHeaders)
-    .set("proxy.transport.max_buffered_bytes (HTTP/3)", proxy.transport.maxBufferedBytes);
+    .set("server.http2.unknown_pseudo_headers (HTTP/3)", server.http2.unknownPseudoHeaders);
 }
 
 /** Settings in which a configuration differs from what has been running since the start. */

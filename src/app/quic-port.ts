@@ -14,7 +14,6 @@ import type { EdgeContext } from "../edge/edge-context.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { listenQuic, type QuicEndpoint, type QuicIdentity, type QuicInit, useIdentities } from "../net/quic.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../shared/body-budget.ts";
 
 /**
  * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
@@ -27,19 +26,11 @@ export class QuicPort {
   private certificates: CertificateSet;
   private isLeaving = false;
 
-  /** @param bodies keeps what has come of request bodies and has not been taken */
-  constructor(
-    ctx: EdgeContext,
-    config: RuntimeConfig,
-    certificates: CertificateSet,
-    observer: StreamObserver,
-    bodies: BodyBudget,
-  ) {
+  constructor(ctx: EdgeContext, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
     const { http2, maxHeaderBytes } = config.server;
     const refusesUnknownPseudo = http2.unknownPseudoHeaders === "reject";
     const rules = { maxListBytes: maxHeaderBytes, refusesUnknownPseudo, allowsConnectProtocol: false };
-    const room = { blockBytes: BUDGET_BLOCK_BYTES, take: () => bodies.take(), give: (n: number) => bodies.give(n) };
-    this.connections = new H3Endpoint(ctx, rules, observer, room);
+    this.connections = new H3Endpoint(ctx, rules, observer);
     this.config = config;
     this.certificates = certificates;
   }

@@ -116,6 +116,7 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
     stripPrefix: false,
     chunkedMode: ChunkedMode.Normalize,
     maxBodyBytes: config.sidecar.maxBodyBytes,
+    bodyLimitKey: "sidecar.max_body_bytes",
     handler,
   };
 }

@@ -52,6 +52,7 @@ function routeInit(route: TranscodedRouteConfig, config: RuntimeConfig, handler:
     stripPrefix: false,
     chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
     maxBodyBytes: config.transcoder.maxBodyBytes,
+    bodyLimitKey: "transcoder.max_body_bytes",
     handler,
   };
 }

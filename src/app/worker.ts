@@ -12,6 +12,7 @@ import { RequestIds } from "../features/forward/request-id.ts";
 import { ConnectFailures } from "../features/telemetry/connect-failures.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { FramingRejects } from "../features/telemetry/framing-rejects.ts";
+import { LimitRejects } from "../features/telemetry/limit-rejects.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { adoptKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
@@ -21,6 +22,7 @@ import { BodyBudget } from "../shared/body-budget.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
+import { bodyLimitsOf } from "./body-limits.ts";
 import { CacheHolder } from "./cache-holder.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { GuardReporter } from "./guard-reporter.ts";
@@ -69,6 +71,7 @@ export class Worker {
   private readonly countersTap: CountersTap;
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
+  private readonly bodies: BodyBudget;
   private readonly cache: CacheHolder = new CacheHolder();
   private readonly challenges: ChallengeReader;
   private graph: Graph;
@@ -96,13 +99,14 @@ export class Worker {
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.connectFailures = new ConnectFailures(this.log, clock);
     this.rejects = new FramingRejects(this.counters, this.log, clock);
-    this.countersTap = new CountersTap(this.counters, this.rejects);
+    this.countersTap = new CountersTap(this.counters, this.rejects, new LimitRejects(this.counters, this.log, clock));
     this.requestIds = new RequestIds(() => clock.nowMs);
     this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
     this.cache.use(start.cache, start.index);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
+    this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config));
     this.graph = this.wire(config, start.nodes);
     this.edge = this.makeEdge(this.graph.pipeline);
     this.ingress = this.makeEdge(this.graph.sidecar?.ingress ?? IDLE_PIPELINE);
@@ -128,6 +132,7 @@ export class Worker {
   async listen(): Promise<void> {
     setInterval(() => {
       this.services.tick();
+      this.services.inTurn(() => this.bodies.tick());
       this.counters.noteUnsent(this.services.writers.unsent.total);
     }, TICK_MS);
     setInterval(() => {
@@ -153,7 +158,7 @@ export class Worker {
 
   /** Where somebody else still has the UDP port, he lets go of it in a moment: TCP need not wait for that. */
   private async openQuic(): Promise<void> {
-    const { index, waitsForQuic, bodyBudget } = this.start;
+    const { index, waitsForQuic } = this.start;
     const { config } = this.graph;
     if (!config.server.http3.enabled || index > 0) return;
     const { counters } = this;
@@ -162,8 +167,7 @@ export class Worker {
       onStreamOpen: () => counters.quicStreamOpened(),
       onStreamClose: () => counters.quicStreamClosed(),
     };
-    const bodies = new BodyBudget(bodyBudget, index, config.proxy.transport.maxBufferedBytes);
-    this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer, bodies);
+    this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
     const opened = this.quic.open(waitsForQuic);
     if (!waitsForQuic) await opened;
     else opened.catch((error) => this.post({ kind: "exception", message: textOf(error) }));
@@ -199,6 +203,7 @@ export class Worker {
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
     if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
     this.limitUnsent(config);
+    this.bodies.use(bodyLimitsOf(config));
     this.useCertificates(config);
     if (!this.edge.draining) this.listenAgain();
     this.services.inTurn(() => old.pools.close());
@@ -270,8 +275,7 @@ export class Worker {
       cacheStore: this.cache.store,
       sidecar: this.sidecar,
       nodes: this.nodes.use(config, nodes),
-      bodyBudget: this.start.bodyBudget,
-      workerIndex: this.start.index,
+      budget: this.bodies,
       client: {
         buckets: this.start.buckets,
         sharedClock: this.sharedClock,
@@ -300,6 +304,7 @@ export class Worker {
       clock: services.clock,
       turn: services.turn,
       idlePorts: IDLE_PORTS,
+      bodies: this.bodies,
       settings: pipeline === this.graph.pipeline ? this.graph.settings : unproxied(this.graph.settings),
       pipeline,
       observer: {

@@ -32,6 +32,8 @@ export const EVENTS: Readonly<Record<string, string>> = {
   upgrade: "SIGUSR2: a new binary takes over; with ok: false and error this process goes on",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
+  limit_reject:
+    "a limit ended a request (408, 413, 503): reason, the setting that did it as key, route, client_ip, body_bytes",
   spool_failed: "no file for a large body: folder, and reason such as ENOSPC; the client got 503",
   upstream_unhealthy: "a health check failed unhealthy_threshold times",
   upstream_healthy: "it passes again",

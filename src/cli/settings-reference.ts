@@ -17,6 +17,9 @@ server:
   shutdown_timeout: 30s           # what is in flight may take this long after SIGTERM
   max_header_bytes: 64KiB         # all header lines together, 8 KiB a line: 431
   max_body_bytes: 4MiB            # 413 beyond; 0 is no limit
+  min_body_rate: 240              # bytes a second that a body must bring on the average after 10 s: 408; 0 is off
+  max_connections: auto           # client connections: what the limit of open files leaves, or a number; more wait
+  max_connections_per_ip: 0       # of one address (IPv6: one /64): 503 beyond; 0 is no limit
   max_unsent_bytes: 128MiB        # memory for peers that read slowly; beyond it the slowest are cut
   inbound_chunked_mode: normalize # passthrough: checked as it streams; reject: 501
   trusted_proxies: [10.0.0.0/8]   # e.g. load balancers whose X-Forwarded-For is believed
@@ -111,7 +114,9 @@ proxy:                            # how the gateway speaks to the servers behind
     connect_timeout: 5s           # e.g. 504 beyond
     response_header_timeout: 30s  # e.g. 504 beyond
     inbound_chunked_mode: ""      # the server's
-    max_buffered_bytes: 256MiB    # all buffered request bodies together: 503 beyond. From 1 MiB on they lie in $TMPDIR
+    max_buffered_bytes: 256MiB    # memory for bodies that are held back, together; when it is full the slowest gets 408
+    max_buffered_share: 12.5%     # of that for one client address
+    max_spooled_bytes: auto       # bodies beyond 1 MiB lie in $TMPDIR, so much together: 16GiB, or half of what is free
 
 internal_api:                     # /internal/* and /metrics answer this machine only
   allow: [10.0.0.0/8]             # e.g. more networks

@@ -8,8 +8,10 @@ import {
   duration,
   flag,
   integer,
+  percent,
   port,
   size,
+  sizeOrAuto,
   sizeOrDefault,
   text,
   textLike,
@@ -32,6 +34,8 @@ const transportEntries = {
   response_header_timeout: orElse(duration(1), null),
   inbound_chunked_mode: chunkedMode,
   max_buffered_bytes: or(size(16_384, 1_099_511_627_776), "256MiB"),
+  max_buffered_share: or(percent(), "12.5%"),
+  max_spooled_bytes: or(sizeOrAuto(16_384, 1_099_511_627_776), "auto"),
 } satisfies Entries;
 
 const proxyEntries = {

@@ -5,6 +5,7 @@ import { type ConfigValues, configSchema } from "./config-schema.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import { FaultLog } from "./fault-log.ts";
+import { checkLimits } from "./limit-check.ts";
 import { checkListeners } from "./listener-check.ts";
 import { resolveSidecar } from "./mesh-resolution.ts";
 import { unknownKey } from "./piece.ts";
@@ -98,12 +99,13 @@ function resolveMain(
   const server = resolveServer(values.server, log, files, knownWafRules);
   const main = {
     server,
-    proxy: resolveProxy(values.proxy, server.inboundChunkedMode, server.maxBodyBytes, log),
+    proxy: resolveProxy(values.proxy, server.inboundChunkedMode),
     sidecar: resolveSidecar(values.sidecar, log, files),
     transcoder: resolveTranscoder(values.transcoder, log, files),
     internalApi: resolveInternalApi(values.internal_api, log),
   };
   checkListeners(main, log);
+  checkLimits(main, log);
   return main;
 }
 

@@ -15,19 +15,9 @@ import type {
 import { resolveHost } from "./server-resolution.ts";
 
 /** `proxy:`: the profile's numbers, the explicit settings on top. `serverMode` is the server's own chunked mode. */
-export function resolveProxy(
-  values: ProxyValues,
-  serverMode: ChunkedMode,
-  serverBodyBytes: number,
-  log: FaultLog,
-): ProxyConfig {
+export function resolveProxy(values: ProxyValues, serverMode: ChunkedMode): ProxyConfig {
   const own = values.transport;
   const preset = PROFILES[own.profile];
-  const mode = own.inbound_chunked_mode || serverMode;
-  if (mode === "normalize" && serverBodyBytes > own.max_buffered_bytes) {
-    const at = ["proxy", "transport", "max_buffered_bytes"];
-    log.warn(at, "is below server.max_body_bytes: chunked bodies in between never find room and get 503");
-  }
   return {
     enabled: values.enabled,
     transport: {
@@ -36,8 +26,10 @@ export function resolveProxy(
       idleConnTimeoutMs: own.idle_conn_timeout ?? preset.idleConnTimeoutMs,
       connectTimeoutMs: own.connect_timeout ?? preset.connectTimeoutMs,
       responseHeaderTimeoutMs: own.response_header_timeout ?? preset.responseHeaderTimeoutMs,
-      inboundChunkedMode: mode,
+      inboundChunkedMode: own.inbound_chunked_mode || serverMode,
       maxBufferedBytes: own.max_buffered_bytes,
+      maxBufferedShare: own.max_buffered_share,
+      maxSpooledBytes: own.max_spooled_bytes,
     },
   };
 }
@@ -75,7 +67,10 @@ function resolveListen(listen: string, log: FaultLog): { host: string; port: num
  * `high_throughput` keeps many connections and is patient with slow answers. Decisions §1 "Server defaults".
  */
 const PROFILES: Readonly<
-  Record<TransportProfile, Omit<TransportConfig, "profile" | "inboundChunkedMode" | "maxBufferedBytes">>
+  Record<
+    TransportProfile,
+    Omit<TransportConfig, "profile" | "inboundChunkedMode" | `max${"Buffered" | "Spooled"}${string}`>
+  >
 > = {
   default: { maxIdleConns: 100, idleConnTimeoutMs: 90_000, connectTimeoutMs: 5000, responseHeaderTimeoutMs: 30_000 },
   low_latency: {

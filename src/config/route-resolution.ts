@@ -5,6 +5,7 @@ import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_TYPES } from "./foreign-names.ts";
 import { resolveHeaders } from "./header-resolution.ts";
 import { resolveHostPattern } from "./host-pattern.ts";
+import { warnOfSpool } from "./limit-check.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe } from "./piece.ts";
 import type { RouteBase, RouteConfig, StaticRouteConfig } from "./route-config.ts";
@@ -88,6 +89,10 @@ function resolveBase<T extends RouteBase["type"]>(
   if ("cache" in raw && values.cache.enabled && !server.cache.enabled) {
     log.warn([...path, "cache"], "has no effect while server.cache is off");
   }
+  const mode = values.inbound_chunked_mode || proxy.transport.inboundChunkedMode;
+  if (type === "upstream" && mode === "normalize" && values.max_body_bytes > 0) {
+    warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
+  }
   const hasLimit = "rate_limit" in raw && !log.isFaulty([...path, "rate_limit"]);
   return {
     type,
@@ -96,7 +101,7 @@ function resolveBase<T extends RouteBase["type"]>(
     path: values.path,
     methods,
     hosts: values.host.map((host, i) => resolveHostPattern(host, [...path, "host", i], log)),
-    inboundChunkedMode: values.inbound_chunked_mode || proxy.transport.inboundChunkedMode,
+    inboundChunkedMode: mode,
     maxBodyBytes: values.max_body_bytes || server.maxBodyBytes,
     cache: {
       enabled: server.cache.enabled && values.cache.enabled,

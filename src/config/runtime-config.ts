@@ -43,6 +43,12 @@ export interface ServerConfig {
   readonly headerTimeoutMs: number;
   /** Longest pause between two reads of a request body. */
   readonly readTimeoutMs: number;
+  /** Bytes a second that a request body must bring on the average once it is under way; 0 asks for none. */
+  readonly minBodyRate: number;
+  /** Client connections of all workers at one time; 0 takes what the limit of descriptors leaves (`auto`). */
+  readonly maxConnections: number;
+  /** Client connections of one address at one time; 0 is no limit. */
+  readonly maxConnectionsPerIp: number;
   /** Longest time a single write may make no progress; not the time of the whole answer. */
   readonly writeTimeoutMs: number;
   /** How long a kept-alive connection may rest between requests. */
@@ -248,8 +254,12 @@ export interface TransportConfig {
   readonly responseHeaderTimeoutMs: number;
   /** Effective at this level (transport, else server). */
   readonly inboundChunkedMode: ChunkedMode;
-  /** All request bodies that are buffered at one time, in memory and in spool files; beyond it 503 with Retry-After. */
+  /** Memory of all request bodies that are held back at one time; beyond it the slowest one ends. */
   readonly maxBufferedBytes: number;
+  /** What part of it one client address may have, above 0 up to 1. */
+  readonly maxBufferedShare: number;
+  /** Request bodies in spool files at one time, likewise; 0 takes what the disk has (`auto`). */
+  readonly maxSpooledBytes: number;
 }
 
 /** `internal_api:`. Spec, "`internal API` configuration"; decisions §7 "Access". */

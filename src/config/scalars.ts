@@ -140,6 +140,27 @@ export function sizeOrDefault(whenNotPositive: number): Piece<number> {
   });
 }
 
+/** A size, or `auto`, which is 0 here. */
+export function sizeOrAuto(min: number, max: number): Piece<number> {
+  const sized = size(min, max);
+  return piece((value) => {
+    if (value === "auto") return 0;
+    const result = sized["~run"]({ value }, {});
+    return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or auto`);
+  });
+}
+
+/** A part of a whole, such as `12.5%`: above 0 and up to 1. */
+export function percent(): Piece<number> {
+  return piece((value) => {
+    const digits = typeof value === "string" ? /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(value.trim()) : null;
+    const part = digits === null ? 0 : Number(digits[1]) / 100;
+    return part > 0 && part <= 1
+      ? part
+      : new Wrong(`expected a part such as 12.5%, above 0% and up to 100%, found ${describe(value)}`);
+  });
+}
+
 /** A network or a single address. */
 export function cidr(): Piece<Cidr> {
   return piece<Cidr>((value) => {

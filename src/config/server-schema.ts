@@ -170,14 +170,17 @@ const accessLog = section({ enabled: or(flag(), true), sample: or(decimal(0, 1),
 export const serverEntries = {
   host: or(text("an address such as 0.0.0.0 or 127.0.0.1"), "0.0.0.0"),
   port: or(port(0), 8080),
-  workers: or(workers(), 0),
+  workers: or(countOrAuto("workers", 1024), 0),
   header_timeout: or(duration(1), "10s"),
   read_timeout: or(duration(1), "30s"),
+  min_body_rate: or(size(0), 240),
   write_timeout: or(duration(1), "30s"),
   idle_timeout: or(duration(1), "120s"),
   shutdown_timeout: or(duration(0), "30s"),
   max_header_bytes: or(size(1024, 16_777_216), 65_536),
   max_body_bytes: or(size(0), 4_194_304),
+  max_connections: or(countOrAuto("connections", 10_000_000), 0),
+  max_connections_per_ip: or(integer(0, 10_000_000), 0),
   max_unsent_bytes: or(size(1_048_576), "128MiB"),
   inbound_chunked_mode: chunkedMode,
   trusted_proxies: list(cidr(), "networks"),
@@ -196,14 +199,14 @@ export const serverEntries = {
 } satisfies Entries;
 
 /** `auto` or a number; 0 is auto. */
-function workers() {
-  const count = integer(0, 1024);
+function countOrAuto(what: string, max: number) {
+  const count = integer(0, max);
   return piece<number>((value) => {
     if (value === "auto") return 0;
     const result = count["~run"]({ value }, {});
     return result.issues === undefined
       ? (result.value as number)
-      : new Wrong(`expected a number of workers from 1 to 1024, or "auto", found ${describe(value)}`);
+      : new Wrong(`expected a number of ${what} from 1 to ${max}, or "auto", found ${describe(value)}`);
   });
 }
 

@@ -67,8 +67,11 @@ export const enum Fault {
   ChunkedDisabled,
   HeaderTimeout,
   BodyTimeout,
+  BodyTooSlow,
+  BodyEvicted,
   BuffersFull,
   SpoolFailed,
+  TooManyConnections,
   // Routing and protection.
   WafBlocked,
   PrefixEscape,
@@ -158,8 +161,11 @@ export const FAULTS: readonly FaultRow[] = [
   row("chunked_disabled", 501, "", true, true),
   row("header_timeout", 408, "the request head took too long", true, false),
   row("body_timeout", 408, "the request body took too long", true, false),
+  row("body_too_slow", 408, "the request body comes too slowly", true, false),
+  row("body_evicted", 408, "the request body came too slowly for the room that is left", true, false),
   row("buffers_full", 503, "too many buffered bodies", true, false),
   row("spool_failed", 503, "the request body cannot be stored at the moment", true, false),
+  row("too_many_connections", 503, "too many connections from this address", true, false),
   row("waf_blocked", 403, "", true, false),
   row("prefix_escape", 403, "", true, false),
   row("symlink_escape", 403, "", true, false),
@@ -179,6 +185,11 @@ export const FAULTS: readonly FaultRow[] = [
 /** Whether a connection to a TLS port came to nothing because of it. */
 export function isTlsFault(fault: Fault): boolean {
   return fault >= Fault.PlainHttpOnTls && fault <= Fault.ClientCertificateRefused;
+}
+
+/** Whether a limit or a time-out for what a client sends ended the request, and not what it says. */
+export function isLimitFault(fault: Fault): boolean {
+  return fault >= Fault.BodyTooLarge && fault <= Fault.TooManyConnections && fault !== Fault.ChunkedDisabled;
 }
 
 /** The row of a fault. */

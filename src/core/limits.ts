@@ -30,6 +30,17 @@ export const DRAIN_MS = 100;
 /** Milliseconds that an answer which needs no body waits for a short body to arrive. */
 export const EARLY_REPLY_HOLD_MS = 250;
 
+/** Milliseconds for which a request body may come at any rate before `min_body_rate` counts. */
+export const BODY_RATE_GRACE_MS = 10_000;
+/** Milliseconds over which the rate of a held body is judged when the slowest one is looked for. */
+export const BODY_RATE_WINDOW_MS = 10_000;
+/** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
+export const BODY_NEWCOMER_MS = 1000;
+/** Held bodies that are compared when the slowest one is looked for: those that have stood still longest. */
+export const MAX_SLOWEST_LOOKS = 64;
+/** Request bodies in spool files together where no setting says otherwise; less where the disk has less than twice that free. */
+export const DEFAULT_SPOOLED_BYTES = 16 * 1024 * 1024 * 1024;
+
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
 

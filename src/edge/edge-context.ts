@@ -8,13 +8,14 @@ import type { WriterGroup } from "../net/socket-writer.ts";
 import type { Turn } from "../net/turn.ts";
 import { FrameBlock } from "../proto/h2/outflow.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
+import type { PaceSettings } from "./body-pace.ts";
+import type { BodyRoom } from "./body-room.ts";
 import { H1Request } from "./h1-request.ts";
 import { H2Stream } from "./h2-stream.ts";
 
 /** Times and sizes of client connections, in milliseconds and bytes. */
-export interface ConnectionSettings {
+export interface ConnectionSettings extends PaceSettings {
   readonly headerTimeoutMs: number;
-  readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxHeadBytes: number;
@@ -51,6 +52,7 @@ export class EdgeContext {
   readonly turn: Turn;
   readonly observer: ConnectionObserver;
   readonly idlePorts: IdleExchangePorts;
+  readonly bodies: BodyRoom;
   settings: ConnectionSettings;
   pipeline: Pipeline;
   /** Whether the gateway is shutting down: connections close after their current answer. */
@@ -67,6 +69,7 @@ export class EdgeContext {
     turn: Turn;
     observer: ConnectionObserver;
     idlePorts: IdleExchangePorts;
+    bodies: BodyRoom;
     settings: ConnectionSettings;
     pipeline: Pipeline;
   }) {
@@ -76,6 +79,7 @@ export class EdgeContext {
     this.turn = init.turn;
     this.observer = init.observer;
     this.idlePorts = init.idlePorts;
+    this.bodies = init.bodies;
     this.settings = init.settings;
     this.pipeline = init.pipeline;
   }

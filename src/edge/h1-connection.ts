@@ -102,7 +102,10 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     else if (this.life.writer.blocked || this.stage === Stage.Tunnel) this.cut();
     else if (this.stage === Stage.Idle) this.life.close();
     else if (this.current!.heldReply !== null) this.sendHeldReply(this.current!);
-    else this.failBody(Fault.BodyTimeout);
+    else {
+      const { pace } = this.current!;
+      this.failBody(pace.isTooSlow(this.ctx.turn.nowMs, this.ctx.settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
+    }
   }
 
   /** The gateway is shutting down: an idle connection has a moment for a request that is under way, then it closes. */
@@ -195,7 +198,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (this.input.length === 0) {
       if (this.life.clientEnded) this.failBody(Fault.BodyTruncated);
       else if (this.stage === Stage.Exchange && request.heldReply === null) {
-        this.life.arm(this.ctx.settings.readTimeoutMs);
+        this.awaitBody(request, ex);
       }
       return false;
     }
@@ -213,6 +216,13 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
       if (isEnough) this.sendHeldReply(request);
     } else if (ex.bodyDone) ex.body.onBodyEnd(ex);
     return true;
+  }
+
+  /** Sets the time that the client has for more of its body. Behind an answer that has begun, no rate is asked for. */
+  private awaitBody({ pace }: H1Request, ex: Exchange): void {
+    const { turn, settings } = this.ctx;
+    const isOpen = ex.state === ExchangeState.Open;
+    this.life.arm(isOpen ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
   }
 
   /** The body cannot be completed: the taker is told, the client gets the refusal or, with an answer begun, a cut. */
@@ -279,6 +289,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   pauseBody(_ex: Exchange): void {
     this.bodyPaused = true;
+    this.current?.pace.stop(this.ctx.turn.nowMs);
   }
 
   resumeBody(_ex: Exchange): void {

@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import { Exchange, type IdleExchangePorts } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
+import { BodyPace } from "./body-pace.ts";
 import { RequestBody } from "./request-body.ts";
 
 /** All that a connection needs for one request; pooled a worker, so that an idle connection holds none of it. */
@@ -9,6 +10,7 @@ export class H1Request {
   readonly exchange: Exchange;
   readonly parser: RequestParser;
   readonly body: RequestBody;
+  readonly pace: BodyPace = new BodyPace();
   /** Whether the reply's body goes out in chunks. */
   chunkedReply = false;
   /** Whether the connection closes after the reply. */
@@ -40,5 +42,6 @@ export class H1Request {
     this.closeAfter = closeAfter;
     this.continuePending = continuePending;
     this.heldReply = null;
+    this.pace.begin();
   }
 }

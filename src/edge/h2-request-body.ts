@@ -8,12 +8,14 @@ import { ChunkedMode } from "../message/route.ts";
 import { markClaims } from "../proto/h1/claimed-fields.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
 import type { Session } from "../proto/h2/session.ts";
+import { type BodyRoom, StoppedBody } from "./body-room.ts";
 import { followAsTrailers } from "./request-trailers.ts";
 
 /** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
 export class H2RequestBody {
   readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private session!: Session;
+  private readonly stopped: StoppedBody = new StoppedBody();
 
   /** Makes ready for the body of this request. @param isEnd whether it has none, since its stream has ended */
   begin(ex: Exchange, streamId: number, session: Session, isEnd: boolean): void {
@@ -37,8 +39,22 @@ export class H2RequestBody {
     this.inflow.credit(flowBytes);
   }
 
+  /** Keeps a piece that its taker has not asked for. @returns Fault.None, or why there is no room for it */
+  keep(room: BodyRoom, ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault {
+    this.inflow.keep(bytes, from, to);
+    return this.stopped.growTo(room, ex, this.inflow.keptRoom);
+  }
+
+  /** Takes the next kept piece; null when there is none. */
+  nextKept(): Buffer | null {
+    const piece = this.inflow.nextKept();
+    if (piece !== null) this.stopped.shrinkTo(this.inflow.keptRoom);
+    return piece;
+  }
+
   /** Lets go of what is kept; the connection's window gets it back. */
   drop(): void {
+    this.stopped.release();
     this.session.credit(this.inflow.drop());
   }
 }

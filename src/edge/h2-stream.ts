@@ -10,6 +10,7 @@ import { ErrorCode } from "../proto/h2/frame.ts";
 import { Inflow, type StreamInflow } from "../proto/h2/inflow.ts";
 import { Outflow } from "../proto/h2/outflow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { BodyPace } from "./body-pace.ts";
 import { cancelExchange, finishExchange } from "./exchange-end.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
@@ -30,6 +31,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
   readonly lines: LineBuffer = new LineBuffer();
   readonly body: H2RequestBody = new H2RequestBody();
   readonly incoming: StreamInflow = this.body.inflow;
+  private readonly pace: BodyPace = new BodyPace();
   readonly out: Outflow = new Outflow();
   id = 0;
   /** Whether the stream waits for the connection's window or for the kernel. */
@@ -60,6 +62,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     this.connection = connection;
     this.id = id;
     this.uses++;
+    this.pace.begin();
     this.isQueued = false;
     this.continuePending = false;
     this.resetBehind = -1;
@@ -97,8 +100,9 @@ export class H2Stream implements BodyFlow, TimerHolder {
       this.failBody(Fault.LengthMismatch);
     } else if (this.isDiscarding || this.held !== null) this.discard(flowBytes);
     else if (incoming.isPaused || incoming.holds) {
-      incoming.keep(bytes, from, to);
+      const fault = this.body.keep(this.connection.ctx.bodies, ex, bytes, from, to);
       this.body.credit(flowBytes - (to - from));
+      if (fault !== Fault.None) this.failBody(fault);
     } else {
       if (!ex.bodyDone) this.deliver(bytes, from, to);
       this.creditOf(uses, flowBytes);
@@ -216,8 +220,15 @@ export class H2Stream implements BodyFlow, TimerHolder {
     const { wheel, turn, settings } = this.connection.ctx;
     const { exchange: ex, incoming } = this;
     const isDue = !ex.bodyDone && !incoming.isPaused && !incoming.isEnded && ex.state === ExchangeState.Open;
-    if (isDue) wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
-    else wheel.disarm(this.timer);
+    if (isDue && !this.connection.session.mayReceive) {
+      // Other streams' takers keep the connection's window shut.
+      this.pace.stop(turn.nowMs);
+      wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
+    } else if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));
+    else {
+      this.pace.stop(turn.nowMs);
+      wheel.disarm(this.timer);
+    }
   }
 
   pauseBody(_ex: Exchange): void {
@@ -230,7 +241,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     if (!incoming.isPaused) return;
     incoming.isPaused = false;
     while (this.uses === uses && !incoming.isPaused && !this.isDiscarding) {
-      const piece = incoming.nextKept();
+      const piece = this.body.nextKept();
       if (piece === null) break;
       this.deliver(piece, 0, piece.length);
       this.creditOf(uses, piece.length);
@@ -276,7 +287,10 @@ export class H2Stream implements BodyFlow, TimerHolder {
     if (this.isDiscarding) this.resetAndRelease(ErrorCode.NoError);
     else if (this.stall.isWaiting) this.abandon();
     else if (this.held !== null) this.sendHeld();
-    else this.failBody(Fault.BodyTimeout);
+    else {
+      const { turn, settings } = this.connection.ctx;
+      this.failBody(this.pace.isTooSlow(turn.nowMs, settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
+    }
   }
 
   /** One that escaped from the timer. */

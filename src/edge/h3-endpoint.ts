@@ -6,7 +6,6 @@ import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-read
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import type { EdgeContext } from "./edge-context.ts";
-import type { BodyRoom } from "./h3-held-body.ts";
 import { H3Session } from "./h3-session.ts";
 
 /** Who counts what comes over HTTP/3. */
@@ -19,16 +18,14 @@ export interface StreamObserver {
 export class H3Endpoint {
   readonly ctx: EdgeContext;
   readonly observer: StreamObserver;
-  readonly room: BodyRoom;
   readonly headReader: RequestHeadReader;
   readonly trailerReader: TrailerReader = new TrailerReader();
   readonly dictionary: FieldDictionary = new FieldDictionary();
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
 
-  constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver, room: BodyRoom) {
+  constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver) {
     this.ctx = ctx;
-    this.room = room;
     this.observer = observer;
     this.headReader = new RequestHeadReader(rules);
   }

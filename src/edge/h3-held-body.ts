@@ -1,10 +1,9 @@
-/** Room for request bodies that nobody has taken yet, shared by all workers. */
-export interface BodyRoom {
-  readonly blockBytes: number;
-  /** Takes one block. @returns false when there is none left */
-  take(): boolean;
-  give(blocks: number): void;
-}
+import type { Fault } from "../core/fault.ts";
+import type { Exchange } from "../message/exchange.ts";
+import { type BodyRoom, StoppedBody } from "./body-room.ts";
+
+/** What a piece costs beside its bytes. */
+const PIECE_BYTES = 128;
 
 /**
  * What has come of a request's body and has not been taken. The runtime opens a client's windows for whatever comes, read
@@ -12,9 +11,9 @@ export interface BodyRoom {
  */
 export class H3HeldBody {
   private readonly room: BodyRoom;
+  private readonly stopped: StoppedBody = new StoppedBody();
   private pieces: Uint8Array[] = [];
   private bytes = 0;
-  private blocks = 0;
 
   constructor(room: BodyRoom) {
     this.room = room;
@@ -24,23 +23,19 @@ export class H3HeldBody {
     return this.pieces.length === 0;
   }
 
-  /** Keeps a piece. @returns false where there is no room for it */
-  keep(piece: Uint8Array): boolean {
-    while (this.bytes + piece.length > this.blocks * this.room.blockBytes) {
-      if (!this.room.take()) return false;
-      this.blocks++;
-    }
+  /** Keeps a piece. @returns Fault.None, or why there is no room for it */
+  keep(ex: Exchange, piece: Uint8Array): Fault {
+    this.bytes += piece.length + PIECE_BYTES;
     this.pieces.push(piece);
-    this.bytes += piece.length;
-    return true;
+    return this.stopped.growTo(this.room, ex, this.bytes);
   }
 
   /** Takes the oldest piece; null where there is none. */
   next(): Uint8Array | null {
     const piece = this.pieces.shift();
     if (piece === undefined) return null;
-    this.bytes -= piece.length;
-    this.shrinkTo(Math.ceil(this.bytes / this.room.blockBytes));
+    this.bytes -= piece.length + PIECE_BYTES;
+    this.stopped.shrinkTo(this.bytes);
     return piece;
   }
 
@@ -48,11 +43,6 @@ export class H3HeldBody {
   drop(): void {
     this.pieces = [];
     this.bytes = 0;
-    this.shrinkTo(0);
-  }
-
-  private shrinkTo(blocks: number): void {
-    if (blocks < this.blocks) this.room.give(this.blocks - blocks);
-    this.blocks = Math.min(blocks, this.blocks);
+    this.stopped.release();
   }
 }

@@ -10,6 +10,7 @@ import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { BodyPace } from "./body-pace.ts";
 import { cancelExchange, finishExchange } from "./exchange-end.ts";
 import { keepTrailers } from "./h2-request-body.ts";
 import { H3Backlog } from "./h3-backlog.ts";
@@ -38,6 +39,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   private remaining = -1;
   private isPaused = false;
   private readonly held: H3HeldBody;
+  private readonly pace: BodyPace = new BodyPace();
   /** Whether the client has ended its direction. */
   private hasEnded = false;
   private isOver = false;
@@ -55,7 +57,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     this.exchange = exchange;
     this.pieces = stream[Symbol.asyncIterator]();
     this.startedMs = session.ctx.turn.nowMs;
-    this.held = new H3HeldBody(session.endpoint.room);
+    this.held = new H3HeldBody(session.ctx.bodies);
     this.backlog = new H3Backlog(session.ctx.writers.unsent, this);
   }
 
@@ -106,7 +108,10 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   private take(bytes: Uint8Array): void {
     if (this.exchange.bodyDone) return;
     if (!this.isPaused && this.held.isEmpty) this.onPiece(bytes);
-    else if (!this.held.keep(bytes)) this.failBody(Fault.BuffersFull);
+    else {
+      const fault = this.held.keep(this.exchange, bytes);
+      if (fault !== Fault.None) this.failBody(fault);
+    }
   }
 
   /** Hands on what may be handed on now, and the end behind it. */
@@ -183,8 +188,11 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     const { wheel, turn, settings } = this.session.ctx;
     const { exchange: ex } = this;
     const isDue = !ex.bodyDone && !this.isPaused && !this.hasEnded && ex.state === ExchangeState.Open;
-    if (isDue) wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
-    else wheel.disarm(this.timer);
+    if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));
+    else {
+      this.pace.stop(turn.nowMs);
+      wheel.disarm(this.timer);
+    }
   }
 
   pauseBody(_ex: Exchange): void {
@@ -271,7 +279,10 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
 
   onTimer(): void {
     if (this.isWaiting) this.abandon();
-    else this.failBody(Fault.BodyTimeout);
+    else {
+      const { turn, settings } = this.session.ctx;
+      this.failBody(this.pace.isTooSlow(turn.nowMs, settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
+    }
   }
 
   /** The client does not take the reply, or too much waits for too many clients. */

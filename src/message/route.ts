@@ -48,6 +48,8 @@ export interface RouteInit {
   readonly chunkedMode: ChunkedMode;
   /** Largest request body in bytes; 0 means no limit. */
   readonly maxBodyBytes: number;
+  /** The setting that says so, for logs; by default `server.max_body_bytes`. */
+  readonly bodyLimitKey?: string;
   readonly handler: Handler;
   /** Whether bodies that come by HTTP/2 go on as they come, whatever `chunkedMode`: the origins speak HTTP/2. */
   readonly streamsHttp2?: boolean;

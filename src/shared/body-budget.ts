@@ -1,52 +1,242 @@
+import { Fault } from "../core/fault.ts";
+import { BODY_NEWCOMER_MS, MAX_SLOWEST_LOOKS, SPOOL_BYTES } from "../core/limits.ts";
+import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
+import { BodyHold, type HoldClient, type HoldOwner } from "./body-hold.ts";
+import { BodyPool } from "./body-pool.ts";
+
+/** Bytes of one buffer of a body that is kept in memory. */
+export const BODY_BLOCK_BYTES = 16384;
+
+/** How much may be held, all workers together. */
+export interface BodyLimits {
+  /** Bytes in memory: `proxy.transport.max_buffered_bytes`. */
+  readonly memoryBytes: number;
+  /** What part of them one client address may have, above 0 up to 1: `proxy.transport.max_buffered_share`. */
+  readonly share: number;
+  /** Bytes in spool files: `proxy.transport.max_spooled_bytes`. */
+  readonly diskBytes: number;
+}
+
+/** What the workers' budgets have in common. */
+export interface BodyBudgetBuffers {
+  /** KiB in memory a worker | KiB on disk a worker | wishes for room in memory | wishes for room on disk */
+  readonly totals: SharedArrayBuffer;
+  readonly addresses: SharedArrayBuffer;
+}
+
 /**
- * Room for buffered request bodies, in memory and in spool files, shared by all workers.
- *
- *     Int32: blocks in use by all | blocks in use by worker 0 | worker 1 …
+ * Makes the shared counts, 0 everywhere.
+ * @param secret two numbers that nobody can guess
  */
-export const BUDGET_BLOCK_BYTES = 16384;
-
-/** Makes the shared count, 0 everywhere. */
-export function createBodyBudget(workers: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(4 * (1 + workers));
+export function createBodyBudget(workers: number, secret: ArrayLike<number>): BodyBudgetBuffers {
+  const totals = new SharedArrayBuffer(4 * (2 * workers + 2));
+  return { totals, addresses: createAddressTally(workers, secret) };
 }
 
-/** Gives back what a worker held when it ended. */
-export function returnBudgetOf(buffer: SharedArrayBuffer, worker: number): void {
-  const cells = new Int32Array(buffer);
-  Atomics.sub(cells, 0, Atomics.exchange(cells, 1 + worker, 0));
+/** Takes back what a worker held when it ended. */
+export function returnBudgetOf({ totals, addresses }: BodyBudgetBuffers, worker: number): void {
+  const cells = new Int32Array(totals);
+  const workers = (cells.length - 2) / 2;
+  Atomics.store(cells, worker, 0);
+  Atomics.store(cells, workers + worker, 0);
+  clearTallyOf(addresses, worker);
 }
 
-/** One worker's access to the budget. */
+/** What one client address holds in memory, in this worker. */
+export interface HoldAccount {
+  readonly id: number;
+  bytes: number;
+  /** What the tally knows of it, in KiB. */
+  kib: number;
+  /** Bodies, complete ones included. */
+  count: number;
+  /** The bodies that are still coming, those first that have stood still longest. */
+  readonly holds: Set<BodyHold>;
+}
+
+/**
+ * Room for request bodies that are held back, in memory and in spool files: one object a worker, two budgets for all workers
+ * together. It counts the bytes of the buffers that bodies really take. When a budget is full, the body that comes slowest is
+ * ended (408) and the others go on; when one client address has its share, one of its own is. docs/security.md#resources-of-one-client
+ *
+ * A body that comes whole in one turn, as nearly all do, is never counted: the last one that was opened is looked at when the
+ * next one is opened, or with the next tick.
+ */
 export class BodyBudget {
-  private readonly cells: Int32Array;
-  private readonly own: number;
-  private readonly limitBlocks: number;
+  readonly memory: BodyPool;
+  readonly disk: BodyPool;
+  private readonly tally: AddressTally;
+  private readonly turn: { readonly nowMs: number };
+  private readonly accounts: Map<number, HoldAccount> = new Map();
+  private shareKib = 0;
+  /** The body that was opened last and may yet be complete at once. */
+  private latest: BodyHold | null = null;
+  /** Bytes of one body from which on it goes to a file. */
+  spoolBytes: number = SPOOL_BYTES;
 
-  /** @param limitBytes all buffered bodies of all workers together; rounded down to whole blocks */
-  constructor(buffer: SharedArrayBuffer, worker: number, limitBytes: number) {
-    this.cells = new Int32Array(buffer);
-    this.own = 1 + worker;
-    this.limitBlocks = Math.floor(limitBytes / BUDGET_BLOCK_BYTES);
+  /** @param turn the time in milliseconds */
+  constructor(
+    { totals, addresses }: BodyBudgetBuffers,
+    worker: number,
+    turn: { readonly nowMs: number },
+    limits: BodyLimits,
+  ) {
+    const workers = (totals.byteLength / 4 - 2) / 2;
+    const cells = new Int32Array(totals);
+    this.memory = new BodyPool("proxy.transport.max_buffered_bytes", cells, { from: 0, workers, worker });
+    this.disk = new BodyPool("proxy.transport.max_spooled_bytes", cells, { from: workers, workers, worker });
+    this.tally = new AddressTally(addresses, worker);
+    this.turn = turn;
+    this.use(limits);
   }
 
-  /** Takes one block. @returns false when there is none left */
-  take(): boolean {
-    if (Atomics.add(this.cells, 0, 1) >= this.limitBlocks) {
-      Atomics.sub(this.cells, 0, 1);
-      return false;
+  /** Takes new limits; what is held beyond them goes as it would. */
+  use({ memoryBytes, share, diskBytes }: BodyLimits): void {
+    this.memory.limitKib = Math.floor(memoryBytes / 1024);
+    this.disk.limitKib = Math.floor(diskBytes / 1024);
+    this.shareKib = Math.max(1, Math.floor((memoryBytes * share) / 1024));
+    // A body that could not even reach its file would not pass however slowly the budget fills.
+    this.spoolBytes = Math.min(SPOOL_BYTES, Math.max(BODY_BLOCK_BYTES, (this.shareKib * 1024) / 4));
+  }
+
+  get nowMs(): number {
+    return this.turn.nowMs;
+  }
+
+  /** A body is about to be held: nothing is counted yet. */
+  open(owner: HoldOwner, client: HoldClient): BodyHold {
+    this.countLatest();
+    this.latest = new BodyHold(this, owner, client);
+    return this.latest;
+  }
+
+  /** To be called now and then: counts the body that was opened last, and makes the room that other workers ask for. */
+  tick(): void {
+    this.countLatest();
+    for (const pool of [this.memory, this.disk]) {
+      if (pool.isAskedForRoom() && pool.isFull()) this.slowestOf(pool.holds, null)?.evict(pool.key);
     }
-    Atomics.add(this.cells, this.own, 1);
-    return true;
   }
 
-  /** Gives blocks back. */
-  give(blocks: number): void {
-    Atomics.sub(this.cells, 0, blocks);
-    Atomics.sub(this.cells, this.own, blocks);
+  /** Takes memory for a body that is counted. @returns Fault.None, or why there is none; `hold.refusedBy` names the setting */
+  takeMemory(hold: BodyHold, bytes: number): Fault {
+    const account = hold.account!;
+    this.changeMemory(account, bytes);
+    hold.memoryBytes += bytes;
+    const fault = this.makeRoom(hold, account);
+    if (fault === Fault.None || hold.account === null) return fault;
+    hold.memoryBytes -= bytes;
+    this.changeMemory(account, -bytes);
+    return fault;
   }
 
-  /** Blocks in use by all workers. */
-  get usedBlocks(): number {
-    return Atomics.load(this.cells, 0);
+  /** Takes room in spool files, likewise. */
+  takeDisk(hold: BodyHold, bytes: number): Fault {
+    this.disk.change(bytes);
+    hold.diskBytes += bytes;
+    if (!hold.isSettled) this.disk.holds.add(hold);
+    const fault = this.makeRoomIn(this.disk, hold);
+    if (fault === Fault.None || hold.account === null) return fault;
+    hold.diskBytes -= bytes;
+    this.disk.change(-bytes);
+    return fault;
+  }
+
+  /** Gives memory of an address back. */
+  changeMemory(account: HoldAccount, bytes: number): void {
+    account.bytes += bytes;
+    this.memory.change(bytes);
+    const kib = Math.ceil(account.bytes / 1024);
+    if (kib === account.kib) return;
+    this.tally.add(account.id, kib - account.kib);
+    account.kib = kib;
+  }
+
+  /** The account of a body's client; the body counts from here on. */
+  enter(hold: BodyHold, address: string): HoldAccount {
+    const id = this.tally.idOf(address);
+    let account = this.accounts.get(id);
+    if (account === undefined) {
+      account = { id, bytes: 0, kib: 0, count: 0, holds: new Set() };
+      this.accounts.set(id, account);
+    }
+    account.count++;
+    if (hold.isSettled) return account;
+    account.holds.add(hold);
+    this.memory.holds.add(hold);
+    return account;
+  }
+
+  /** A body has been let go. */
+  leave(hold: BodyHold, account: HoldAccount): void {
+    this.unlist(hold, account);
+    if (--account.count === 0) this.accounts.delete(account.id);
+  }
+
+  /** A body is complete: whatever holds it now, it is not its client. */
+  unlist(hold: BodyHold, account: HoldAccount): void {
+    account.holds.delete(hold);
+    this.memory.holds.delete(hold);
+    this.disk.holds.delete(hold);
+  }
+
+  /** A body has come closer to its end. */
+  touch(hold: BodyHold, account: HoldAccount): void {
+    for (const holds of [account.holds, this.memory.holds, this.disk.holds]) if (holds.delete(hold)) holds.add(hold);
+  }
+
+  /** A body that has just been let go need not be looked at. */
+  forgetLatest(hold: BodyHold): void {
+    if (this.latest === hold) this.latest = null;
+  }
+
+  private countLatest(): void {
+    const { latest } = this;
+    this.latest = null;
+    latest?.count();
+  }
+
+  private makeRoom(hold: BodyHold, account: HoldAccount): Fault {
+    while (this.tally.total(account.id) > this.shareKib) {
+      const fault = this.endSlowest(account.holds, hold, SHARE_KEY);
+      if (fault !== Fault.None) return fault;
+    }
+    return this.makeRoomIn(this.memory, hold);
+  }
+
+  private makeRoomIn(pool: BodyPool, hold: BodyHold): Fault {
+    while (pool.isFull()) {
+      const fault = this.endSlowest(pool.holds, hold, pool.key);
+      if (fault === Fault.BuffersFull) pool.askForRoom();
+      if (fault !== Fault.None) return fault;
+    }
+    return Fault.None;
+  }
+
+  /** Ends the slowest body. @returns Fault.None when that made room, else what becomes of the one that asks */
+  private endSlowest(holds: ReadonlySet<BodyHold>, asking: BodyHold, key: string): Fault {
+    const slowest = this.slowestOf(holds, asking);
+    if (slowest !== null && slowest !== asking) {
+      slowest.evict(key);
+      // It may have been the last word on the one that asks, too.
+      return asking.account === null ? Fault.Cancelled : Fault.None;
+    }
+    asking.refusedBy = key;
+    return slowest === asking && holds.size > 1 ? Fault.BodyEvicted : Fault.BuffersFull;
+  }
+
+  /** The slowest of those that have stood still longest. One that has just begun is spared where it asks itself. */
+  private slowestOf(holds: ReadonlySet<BodyHold>, asking: BodyHold | null): BodyHold | null {
+    const { nowMs } = this;
+    let slowest: BodyHold | null = null;
+    let looks = 0;
+    for (const hold of holds) {
+      if (looks++ >= MAX_SLOWEST_LOOKS) break;
+      const isNewcomer = hold === asking && hold.ageMs(nowMs) < BODY_NEWCOMER_MS;
+      if (!isNewcomer && (slowest === null || hold.rate(nowMs) < slowest.rate(nowMs))) slowest = hold;
+    }
+    return slowest;
   }
 }
+
+const SHARE_KEY = "proxy.transport.max_buffered_share";

@@ -139,8 +139,8 @@ export class WorkerCounters {
     this.rows[Row.ActiveQuicStreams]!--;
   }
 
-  /** Counts a refusal of a request's framing, or of a TLS handshake. */
-  framingRejected(fault: Fault): void {
+  /** Counts a refusal of a request's framing, of a TLS handshake, or by a limit. */
+  refused(fault: Fault): void {
     this.rows[FRAMING_AT + fault]!++;
   }
 

@@ -1,4 +1,4 @@
-import { FAULTS, isTlsFault } from "../core/fault.ts";
+import { FAULTS, isLimitFault, isTlsFault } from "../core/fault.ts";
 import {
   CACHE_AT,
   FRAMING_AT,
@@ -97,6 +97,13 @@ export class CounterTotals {
   tlsFailures(): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
       .filter(({ fault }) => isTlsFault(fault))
+      .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
+  }
+
+  /** Every limit that ends requests with its count, be it 0. */
+  limitRefusals(): readonly LabelledCount[] {
+    return FAULTS.map((row, fault) => ({ row, fault }))
+      .filter(({ fault }) => isLimitFault(fault))
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 

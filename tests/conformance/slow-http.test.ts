@@ -61,7 +61,7 @@ describe("a thousand slow chunked uploads of 4 MiB", () => {
     const gateway = await startGateway({
       config: {
         server: { access_log: { enabled: false } },
-        proxy: { transport: { max_buffered_bytes: `${budgetMb}MiB` } },
+        proxy: { transport: { max_spooled_bytes: `${budgetMb}MiB` } },
       },
       routes: [upstream("/node", origin)],
     });

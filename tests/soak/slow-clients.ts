@@ -58,7 +58,7 @@ async function runUploads(): Promise<void> {
   const budget = `${values["budget-mib"]}MiB`;
   const gateway = await start({
     server: { access_log: { enabled: false } },
-    proxy: { transport: { max_buffered_bytes: budget } },
+    proxy: { transport: { max_spooled_bytes: budget } },
   });
   const benign = new BenignClient(gateway.port, "/node/canary");
   const plan = { clients: Number(values.uploads), bodyBytes: 4 * MIB, pieceBytes: 16384, pauseMs: 30 };

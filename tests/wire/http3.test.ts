@@ -248,7 +248,7 @@ test("bodies that an origin does not take are held within the budget, and no fur
   const edge = await startGateway({
     config: {
       server: { max_body_bytes: "64MiB", tls: { port: quicPort, cert_file: "a.pem", key_file: "a.key" }, http3: {} },
-      proxy: { transport: { max_buffered_bytes: "4MiB" } },
+      proxy: { transport: { max_buffered_bytes: "4MiB", max_buffered_share: "100%" } },
     },
     routes: [upstream("/node", { url: `http://127.0.0.1:${stalled.port}` })],
     files: { "a.pem": first.cert, "a.key": first.key },

@@ -144,7 +144,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     const { contentLength } = request;
     if (contentLength === 0 || contentLength > MAX_REPLAY_BYTES || request.framing !== Framing.Length) return false;
     const isWorthIt = this.settings.canBeRefused || isIdempotent(request.method);
-    return this.settings.retryAttempts > 0 && isWorthIt && this.bodies.take();
+    return this.settings.retryAttempts > 0 && isWorthIt;
   }
 
   /**

@@ -1,10 +1,12 @@
 import { copyBytes } from "../../core/bytes.ts";
+import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodyFlow, BodySink, RepeatableBody } from "../../message/ports.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../shared/body-budget.ts";
+import { BODY_BLOCK_BYTES, type BodyBudget } from "../../shared/body-budget.ts";
+import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 
 /** Largest body that is kept for a second attempt: one block of the budget for buffered bodies. */
-export const MAX_REPLAY_BYTES = BUDGET_BLOCK_BYTES;
+export const MAX_REPLAY_BYTES = BODY_BLOCK_BYTES;
 
 /** What goes on when the body is complete. */
 export interface ReplayOwner {
@@ -15,9 +17,9 @@ export interface ReplayOwner {
  * The small body of a request that may be repeated, kept until the answer comes: it is gathered whole, then sent, and sent
  * again where an attempt fails.
  */
-export class ReplayBody implements BodySink, BodyFlow, RepeatableBody {
+export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner {
   private readonly owner: ReplayOwner;
-  private readonly budget: BodyBudget;
+  private readonly hold: BodyHold;
   private ex: Exchange | null;
   private bytes: Buffer;
   private length = 0;
@@ -25,27 +27,44 @@ export class ReplayBody implements BodySink, BodyFlow, RepeatableBody {
   private paused = false;
   private delivering = false;
 
-  /** The caller has taken one block of the budget, which goes back when the exchange is over. */
   constructor(ex: Exchange, owner: ReplayOwner, budget: BodyBudget) {
     this.ex = ex;
     this.owner = owner;
-    this.budget = budget;
+    this.hold = budget.open(this, ex);
     this.bytes = Buffer.allocUnsafeSlow(ex.request.contentLength);
   }
 
   onBody(_ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
-    if (this.ex !== null) this.length = copyBytes(this.bytes, this.length, bytes, from, to);
+    if (this.ex === null) return;
+    this.length = copyBytes(this.bytes, this.length, bytes, from, to);
+    this.hold.progress(to - from);
   }
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex === null) return;
     ex.flow = this;
     ex.body = NOBODY;
+    this.hold.settle();
     this.owner.onBodyKept(ex);
+    // It is kept until the answer comes.
+    this.hold.count();
   }
 
   /** The client did not send it whole; the exchange ends, and with it this. */
   onBodyFault(): void {}
+
+  onCounted(): void {
+    const { ex, hold } = this;
+    const fault = hold.growTo(this.bytes.length);
+    if (fault === Fault.None || this.ex === null) return;
+    // One that is complete can be sent: it is only not kept for a second attempt.
+    if (hold.isSettled) hold.release();
+    else this.refuse(ex!, fault, hold.refusedBy);
+  }
+
+  onEvicted(key: string): void {
+    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
+  }
 
   pauseBody(): void {
     this.paused = true;
@@ -75,7 +94,13 @@ export class ReplayBody implements BodySink, BodyFlow, RepeatableBody {
     if (this.ex === null) return;
     this.ex = null;
     this.bytes = NO_BYTES;
-    this.budget.give(1);
+    this.hold.release();
+  }
+
+  private refuse(ex: Exchange, fault: Fault, key: string): void {
+    this.release();
+    ex.detail = key;
+    ex.sink.abort(ex, fault);
   }
 
   private handOn(ex: Exchange): void {

@@ -1,44 +1,49 @@
 import { copyBytes } from "../../core/bytes.ts";
-import { SPOOL_BYTES } from "../../core/limits.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../shared/body-budget.ts";
+import { Fault } from "../../core/fault.ts";
+import { BODY_BLOCK_BYTES } from "../../shared/body-budget.ts";
+import type { BodyHold } from "../../shared/body-hold.ts";
 import { SpoolFile } from "./spool-file.ts";
 
 const READ_BYTES = 65536;
+/** Less is not worth a buffer. */
+const MIN_ROOM = 64;
 
 /**
- * The bytes of one buffered body: in blocks up to SPOOL_BYTES, in a file beyond. They are copied, so that a body of
- * one-byte chunks costs what its bytes cost.
+ * The bytes of one buffered body: in blocks at first, in a file beyond `spoolBytes`. They are copied, so that a body of
+ * one-byte chunks costs what its bytes cost; the first block begins small and doubles. What it takes is counted before it
+ * is taken.
  */
 export class BodyStore {
   /** Bytes stored. */
   length = 0;
   /** Why the spool file took nothing more: the system's code; empty while nothing failed. */
   spoolFailure = "";
-  private readonly budget: BodyBudget;
+  private readonly hold: BodyHold;
+  private readonly spoolBytes: number;
   private blocks: Buffer[] = [];
   /** Where the last block ends, and how much fits into it. */
   private lastEnd = 0;
   private lastRoom = 0;
-  private takenBlocks = 0;
   private file: SpoolFile | null = null;
   private readAt = 0;
 
-  constructor(budget: BodyBudget) {
-    this.budget = budget;
+  /** @param spoolBytes bytes from which on the body goes to a file; a multiple of the size of a block, or less than one */
+  constructor(hold: BodyHold, spoolBytes: number) {
+    this.hold = hold;
+    this.spoolBytes = spoolBytes;
   }
 
-  /** Stores `bytes[from, to)`. @returns false when there is no room: the budget or the disk is full */
-  append(bytes: Uint8Array, from: number, to: number): boolean {
+  /** Stores `bytes[from, to)`. @returns Fault.None, or why there is no room: a budget or the disk is full */
+  append(bytes: Uint8Array, from: number, to: number): Fault {
     for (let at = from; at < to; ) {
-      if (this.length === this.takenBlocks * BUDGET_BLOCK_BYTES && !this.takeBudget()) return false;
-      if (this.lastEnd === this.lastRoom && !this.nextBlock(to - at)) return false;
-      const paid = this.takenBlocks * BUDGET_BLOCK_BYTES - this.length;
-      const end = Math.min(to, at + Math.min(paid, this.lastRoom - this.lastEnd));
+      const fault = this.lastEnd < this.lastRoom ? Fault.None : this.makeRoom(to - at);
+      if (fault !== Fault.None) return fault;
+      const end = Math.min(to, at + this.lastRoom - this.lastEnd);
       this.lastEnd = copyBytes(this.blocks[this.blocks.length - 1]!, this.lastEnd, bytes, at, end);
       this.length += end - at;
       at = end;
     }
-    return true;
+    return Fault.None;
   }
 
   /**
@@ -58,47 +63,54 @@ export class BodyStore {
     return this.blocks.length === 0 ? block.subarray(0, this.lastEnd) : block;
   }
 
-  /** Gives everything back. */
+  /** Lets go of everything; the hold is its owner's. */
   release(): void {
-    this.budget.give(this.takenBlocks);
-    this.takenBlocks = 0;
     this.blocks = [];
+    this.lastEnd = 0;
+    this.lastRoom = 0;
     this.file?.close();
     this.file = null;
   }
 
-  private takeBudget(): boolean {
-    if (!this.budget.take()) return false;
-    this.takenBlocks++;
-    return true;
+  private makeRoom(wanted: number): Fault {
+    if (this.lastRoom < BODY_BLOCK_BYTES) return this.growFirst(wanted);
+    return this.length < this.spoolBytes ? this.addBlock() : this.spool();
   }
 
-  /**
-   * Room for more: a fresh block, or, in a body that is large already, the block that just went to the file. The first
-   * block is no larger than the first piece, since most bodies are one piece.
-   * @returns false when the disk is full
-   */
-  private nextBlock(wanted: number): boolean {
+  /** Most bodies are one piece, and the first block is no larger than that; of a body in many small ones it doubles. */
+  private growFirst(wanted: number): Fault {
+    const room = Math.min(BODY_BLOCK_BYTES, Math.max(MIN_ROOM, this.lastRoom * 2, this.lastRoom + wanted));
+    const fault = this.hold.growTo(room);
+    if (fault !== Fault.None) return fault;
+    const larger = Buffer.allocUnsafeSlow(room);
+    if (this.lastEnd > 0) copyBytes(larger, 0, this.blocks[0]!, 0, this.lastEnd);
+    this.blocks = [larger];
+    this.lastRoom = room;
+    return Fault.None;
+  }
+
+  private addBlock(): Fault {
+    const fault = this.hold.growTo((this.blocks.length + 1) * BODY_BLOCK_BYTES);
+    if (fault !== Fault.None) return fault;
+    this.blocks.push(Buffer.allocUnsafeSlow(BODY_BLOCK_BYTES));
     this.lastEnd = 0;
-    if (this.length < SPOOL_BYTES) {
-      this.lastRoom = this.length === 0 ? firstRoom(wanted) : BUDGET_BLOCK_BYTES;
-      this.blocks.push(Buffer.allocUnsafeSlow(this.lastRoom));
-      return true;
-    }
+    return Fault.None;
+  }
+
+  /** The blocks go to the file, and the last of them takes what comes next. */
+  private spool(): Fault {
+    const fault = this.hold.spool(this.blocks.length * BODY_BLOCK_BYTES);
+    if (fault !== Fault.None) return fault;
     try {
       this.file ??= new SpoolFile();
       for (const block of this.blocks) this.file.append(block, block.length);
     } catch (error) {
       this.spoolFailure = (error as { code?: string }).code ?? String(error);
-      return false;
+      return Fault.SpoolFailed;
     }
     this.blocks = this.blocks.slice(-1);
-    return true;
+    this.hold.shrinkTo(BODY_BLOCK_BYTES);
+    this.lastEnd = 0;
+    return Fault.None;
   }
 }
-
-function firstRoom(wanted: number): number {
-  return Math.min(BUDGET_BLOCK_BYTES, Math.max(MIN_ROOM, wanted));
-}
-
-const MIN_ROOM = 512;

@@ -3,7 +3,8 @@ import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../shared/body-budget.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
+import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 import { BodyStore } from "./body-store.ts";
 
 /** Hears of bodies for which there was no place on the disk. */
@@ -16,12 +17,13 @@ export interface SpoolListener {
  * A request body that is gathered whole, then handed on. Spec, "Inbound chunked request handling": `normalize`.
  * A small body in one chunk, as most are, is handed on where it was received: that saves a buffer and a copy.
  */
-export class BufferedBody implements BodySink, BodyFlow, Held {
+export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   private readonly budget: BodyBudget;
   private readonly spool: SpoolListener;
+  private hold: BodyHold | null = null;
   private store: BodyStore | null = null;
   private ex: Exchange | null;
-  /** The only piece so far; empty where there is none, or the store has it. */
+  /** The only piece so far, where it was received; empty where there is none, or the store has it. */
   private only: Uint8Array = EMPTY_BYTES;
   private onlyFrom = 0;
   private onlyTo = 0;
@@ -35,11 +37,14 @@ export class BufferedBody implements BodySink, BodyFlow, Held {
   }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
-    if (this.ex === null || from === to || this.keep(bytes, from, to)) return;
-    const failure = this.store?.spoolFailure ?? "";
-    this.release();
-    if (failure !== "") this.spool.onSpoolFailed(failure);
-    ex.sink.abort(ex, failure === "" ? Fault.BuffersFull : Fault.SpoolFailed);
+    if (this.ex === null || from === to) return;
+    this.hold ??= this.budget.open(this, ex);
+    this.hold.progress(to - from);
+    if (this.store === null && this.onlyTo === 0 && !this.hold.isCounted) {
+      this.only = bytes;
+      this.onlyFrom = from;
+      this.onlyTo = to;
+    } else this.keep(ex, bytes, from, to);
   }
 
   /** The body is complete: the request is one with a Content-Length from here on. */
@@ -48,12 +53,27 @@ export class BufferedBody implements BodySink, BodyFlow, Held {
     ex.request.contentLength = this.store === null ? this.onlyTo - this.onlyFrom : this.store.length;
     ex.flow = this;
     ex.body = NOBODY;
+    this.hold?.settle();
     ex.pipeline.resume(ex);
     this.deliver();
+    // What nobody takes at once counts, too.
+    this.hold?.count();
   }
 
   onBodyFault(): void {
     this.release();
+  }
+
+  /** The piece moves into a buffer of its own, so that it no longer keeps all that was received with it. */
+  onCounted(): void {
+    const { ex, only, onlyFrom, onlyTo } = this;
+    if (ex === null || onlyTo === 0) return;
+    this.dropOnly();
+    this.keep(ex, only, onlyFrom, onlyTo);
+  }
+
+  onEvicted(key: string): void {
+    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
   }
 
   pauseBody(): void {
@@ -71,35 +91,31 @@ export class BufferedBody implements BodySink, BodyFlow, Held {
     this.ex = null;
     this.dropOnly();
     this.store?.release();
+    this.hold?.release();
   }
 
-  /** @returns false when there is no room */
-  private keep(bytes: Uint8Array, from: number, to: number): boolean {
-    if (this.store === null && this.onlyTo === 0 && bytes.length <= BUDGET_BLOCK_BYTES) {
-      // What is kept is the whole of what was received, never more than the block that is paid.
-      if (!this.budget.take()) return false;
-      this.only = bytes;
-      this.onlyFrom = from;
-      this.onlyTo = to;
-      return true;
-    }
-    this.store ??= new BodyStore(this.budget);
-    return this.moveOnly(this.store) && this.store.append(bytes, from, to);
+  /** Puts a piece into the store. */
+  private keep(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    const hold = this.hold!;
+    // What has come before goes first: it is moved when the body begins to count.
+    hold.count();
+    if (this.ex === null) return;
+    this.store ??= new BodyStore(hold, this.budget.spoolBytes);
+    const fault = this.store.append(bytes, from, to);
+    if (fault !== Fault.None && this.ex !== null) this.refuse(ex, fault, hold.refusedBy);
   }
 
-  /** @returns false when there is no room */
-  private moveOnly(store: BodyStore): boolean {
-    const { only, onlyFrom, onlyTo } = this;
-    if (onlyTo === 0) return true;
-    this.dropOnly();
-    return store.append(only, onlyFrom, onlyTo);
+  private refuse(ex: Exchange, fault: Fault, key: string): void {
+    const failure = this.store?.spoolFailure ?? "";
+    this.release();
+    if (fault === Fault.SpoolFailed) this.spool.onSpoolFailed(failure);
+    ex.detail = key;
+    ex.sink.abort(ex, fault);
   }
 
   private dropOnly(): void {
-    if (this.onlyTo === 0) return;
     this.only = EMPTY_BYTES;
     this.onlyTo = 0;
-    this.budget.give(1);
   }
 
   private deliver(): void {

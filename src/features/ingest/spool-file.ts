@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statfsSync, unlinkSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -16,6 +16,16 @@ export function canSpool(): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Bytes that the disk of such files has free for this user; where that cannot be told, no number limits it. */
+export function freeSpoolBytes(): number {
+  try {
+    const { bavail, bsize } = statfsSync(spoolFolder());
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
   }
 }
 

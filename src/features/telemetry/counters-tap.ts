@@ -1,4 +1,4 @@
-import { FAULTS, Fault } from "../../core/fault.ts";
+import { FAULTS, Fault, isLimitFault } from "../../core/fault.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, type ReplyTap, Verdict } from "../../message/pipeline.ts";
@@ -6,6 +6,7 @@ import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counted-status.ts";
 import type { FramingRejects } from "./framing-rejects.ts";
+import type { LimitRejects } from "./limit-rejects.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /**
@@ -17,11 +18,13 @@ export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
   private readonly counters: WorkerCounters;
   private readonly rejects: FramingRejects;
+  private readonly limits: LimitRejects;
   private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
 
-  constructor(counters: WorkerCounters, rejects: FramingRejects) {
+  constructor(counters: WorkerCounters, rejects: FramingRejects, limits: LimitRejects) {
     this.counters = counters;
     this.rejects = rejects;
+    this.limits = limits;
   }
 
   run(_ex: Exchange): Verdict {
@@ -51,7 +54,9 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestLeft();
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
-    if (ex.fault !== Fault.None && FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
+    if (ex.fault === Fault.None) return;
+    if (FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address);
+    else if (isLimitFault(ex.fault)) this.limits.refused(ex);
   }
 
   private assign(ex: Exchange, column: number): number {

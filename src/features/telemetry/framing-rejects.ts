@@ -23,7 +23,7 @@ export class FramingRejects {
    * @param clientIp address of the TCP peer
    */
   refused(fault: Fault, clientIp: string): void {
-    this.counters.framingRejected(fault);
+    this.counters.refused(fault);
     if (!this.lines.takes()) return;
     const row = faultRow(fault);
     const fields = { client_ip: clientIp, reason: row.label, status: row.status };

@@ -81,6 +81,13 @@ function protectionMetrics(totals: CounterTotals): readonly Metric[] {
     ),
     labelled(
       "counter",
+      "gateway_limit_refusals_total",
+      "Requests and connections that a limit of size, time, room or number ended, by reason.",
+      "reason",
+      () => totals.limitRefusals(),
+    ),
+    labelled(
+      "counter",
       "gateway_rate_limited_requests_total",
       "Requests that came too often for the limit of their route.",
       "route",

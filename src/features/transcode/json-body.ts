@@ -2,7 +2,8 @@ import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../shared/body-budget.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
+import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 
 /** Who takes the whole body. */
 export interface WholeBodyTaker {
@@ -11,10 +12,11 @@ export interface WholeBodyTaker {
 }
 
 /** Gathers a request body, which is no longer than its route allows, and hands it on as text. */
-export class JsonBody implements BodySink {
+export class JsonBody implements BodySink, HoldOwner {
   private readonly taker: WholeBodyTaker;
   private readonly budget: BodyBudget;
-  private takenBlocks = 0;
+  private ex: Exchange | null = null;
+  private hold: BodyHold | null = null;
   private bytes: Buffer = NO_BYTES;
   private length = 0;
   private isOver = false;
@@ -26,14 +28,11 @@ export class JsonBody implements BodySink {
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.isOver) return;
+    this.ex = ex;
+    this.hold ??= this.budget.open(this, ex);
+    this.hold.progress(to - from);
     const need = this.length + to - from;
-    for (; this.takenBlocks * BUDGET_BLOCK_BYTES < need; this.takenBlocks++) {
-      if (this.budget.take()) continue;
-      this.release();
-      ex.sink.abort(ex, Fault.BuffersFull);
-      return;
-    }
-    if (need > this.bytes.length) this.grow(need);
+    if (need > this.bytes.length && !this.grow(ex, need)) return;
     this.length = copyBytes(this.bytes, this.length, bytes, from, to);
   }
 
@@ -48,17 +47,42 @@ export class JsonBody implements BodySink {
     this.release();
   }
 
-  /** Room grows with what has come: a declared length costs nothing. */
-  private grow(need: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(need, Math.min(this.takenBlocks * BUDGET_BLOCK_BYTES, need * 2)));
+  onCounted(): void {
+    const { ex, hold } = this;
+    const fault = hold!.growTo(this.bytes.length);
+    if (fault !== Fault.None && ex !== null && !this.isOver) this.refuse(ex, fault, hold!.refusedBy);
+  }
+
+  onEvicted(key: string): void {
+    if (this.ex !== null && !this.isOver) this.refuse(this.ex, Fault.BodyEvicted, key);
+  }
+
+  /** Room grows with what has come: a declared length costs nothing. @returns false where it was refused */
+  private grow(ex: Exchange, need: number): boolean {
+    // The first piece may be all, and is not counted then.
+    const room = this.length === 0 ? need : need * 2;
+    const fault = this.length === 0 ? Fault.None : this.hold!.growTo(room);
+    if (this.isOver) return false;
+    if (fault !== Fault.None) {
+      this.refuse(ex, fault, this.hold!.refusedBy);
+      return false;
+    }
+    const larger = Buffer.allocUnsafeSlow(room);
     copyBytes(larger, 0, this.bytes, 0, this.length);
     this.bytes = larger;
+    return true;
+  }
+
+  private refuse(ex: Exchange, fault: Fault, key: string): void {
+    this.release();
+    ex.detail = key;
+    ex.sink.abort(ex, fault);
   }
 
   private release(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.budget.give(this.takenBlocks);
+    this.hold?.release();
     this.bytes = NO_BYTES;
   }
 }

@@ -1,3 +1,4 @@
+import { copyBytes } from "../../core/bytes.ts";
 import { writeWindowUpdate } from "./frame-writer.ts";
 import type { Session } from "./session.ts";
 
@@ -26,6 +27,10 @@ export class StreamInflow {
   private window = 0;
   private uncredited = 0;
   private kept: Buffer[] = [];
+  /** Where the last kept block ends. */
+  private keptEnd = 0;
+  /** Memory that the kept blocks take. */
+  keptRoom = 0;
 
   /** @param windowBytes the stream's window as it has been announced */
   constructor(windowBytes: number) {
@@ -64,14 +69,27 @@ export class StreamInflow {
     return this.remaining < 0 || (isEnd && this.remaining > 0) ? Inflow.WrongLength : Inflow.Taken;
   }
 
-  /** Keeps a piece for later. */
+  /** Keeps a piece for later; small ones share a block, so that frames of one byte cost what their bytes cost. */
   keep(bytes: Uint8Array, from: number, to: number): void {
-    if (to > from) this.kept.push(Buffer.from(bytes.subarray(from, to)));
+    const last = this.kept[this.kept.length - 1];
+    let at = from;
+    if (last !== undefined && this.keptEnd < last.length) {
+      at = Math.min(to, from + last.length - this.keptEnd);
+      this.keptEnd = copyBytes(last, this.keptEnd, bytes, from, at);
+    }
+    if (at === to) return;
+    const block = Buffer.allocUnsafeSlow(Math.max(MIN_KEPT_BYTES, to - at));
+    this.keptEnd = copyBytes(block, 0, bytes, at, to);
+    this.kept.push(block);
+    this.keptRoom += block.length;
   }
 
   /** Takes the next kept piece; null when there is none. */
   nextKept(): Buffer | null {
-    return this.kept.shift() ?? null;
+    const block = this.kept.shift();
+    if (block === undefined) return null;
+    this.keptRoom -= block.length;
+    return this.kept.length === 0 ? block.subarray(0, this.keptEnd) : block;
   }
 
   /** Bytes have been taken: the stream's window opens, in steps. */
@@ -86,8 +104,9 @@ export class StreamInflow {
   /** Lets go of what is kept. @returns its bytes */
   drop(): number {
     let bytes = 0;
-    for (const piece of this.kept) bytes += piece.length;
-    this.kept = [];
+    for (let piece = this.nextKept(); piece !== null; piece = this.nextKept()) bytes += piece.length;
     return bytes;
   }
 }
+
+const MIN_KEPT_BYTES = 1024;

@@ -122,6 +122,11 @@ export class Session {
     );
   }
 
+  /** Whether the peer may send DATA: its silence is its own then. */
+  get mayReceive(): boolean {
+    return this.receiveWindow > 0;
+  }
+
   /** Bytes of DATA that came have been dealt with: the connection's window opens again, in steps. */
   credit(bytes: number): void {
     this.uncredited += bytes;

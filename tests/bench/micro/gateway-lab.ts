@@ -20,6 +20,7 @@ import { RouteExactPhase } from "../../../src/features/route/route-exact.ts";
 import { RoutePrefixPhase } from "../../../src/features/route/route-prefix.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
 import { FramingRejects } from "../../../src/features/telemetry/framing-rejects.ts";
+import { LimitRejects } from "../../../src/features/telemetry/limit-rejects.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { Waf } from "../../../src/features/waf/waf.ts";
 import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
@@ -33,7 +34,7 @@ import type { ByteSocket } from "../../../src/net/byte-socket.ts";
 import { SlabPool } from "../../../src/net/slab-pool.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
-import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
+import type { BodyBudget } from "../../../src/shared/body-budget.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
@@ -41,7 +42,7 @@ import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
-import { SILENT } from "../../unit/ingest/body-route.ts";
+import { budgetOf, SILENT } from "../../unit/ingest/body-route.ts";
 
 /** A socket that takes everything and only counts it. */
 export class SinkSocket implements ByteSocket {
@@ -81,7 +82,7 @@ export class GatewayLab {
     onException: fail,
   });
   readonly phases: readonly Phase[];
-  private readonly bodies: BodyBudget = new BodyBudget(createBodyBudget(1), 0, 1 << 24);
+  private readonly bodies: BodyBudget = budgetOf(1024);
   private readonly edge: EdgeContext;
 
   /** @param isCached whether the cache stands before the origins */
@@ -111,6 +112,7 @@ export class GatewayLab {
       turn: this.turn,
       observer: { onOpen: () => {}, onClose: () => {}, onSecured: () => {}, onRefused: fail, onException: fail },
       idlePorts: IDLE,
+      bodies: this.bodies,
       settings: SETTINGS,
       pipeline: new Pipeline(this.phases, taps, [counters, new ForwardEnd(), ...taps]),
     });
@@ -198,7 +200,9 @@ export class GatewayLab {
     const routes = new LabelRegistry(["unmatched", "/health", "/node"], 100);
     const labels = { routes: routes.ids(), upstreams: new LabelRegistry([], 10).ids() };
     const counters = new WorkerCounters(createCounterBuffers(), labels);
-    return new CountersTap(counters, new FramingRejects(counters, new LogBatch({ write: fail }, counters), this.clock));
+    const log = new LogBatch({ write: fail }, counters);
+    const limits = new LimitRejects(counters, log, this.clock);
+    return new CountersTap(counters, new FramingRejects(counters, log, this.clock), limits);
   }
 }
 

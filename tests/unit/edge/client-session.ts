@@ -9,6 +9,7 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
+import { budgetOf } from "../ingest/body-route.ts";
 import { CountedSlabs } from "../net/counted-slabs.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
 
@@ -19,6 +20,7 @@ export type Script = (ex: Exchange) => void;
 export const SETTINGS: ConnectionSettings = {
   headerTimeoutMs: 10_000,
   readTimeoutMs: 30_000,
+  minBodyRate: 0,
   writeTimeoutMs: 20_000,
   idleTimeoutMs: 120_000,
   maxHeadBytes: 65536,
@@ -74,6 +76,7 @@ export class ClientSession {
         onException: (error) => this.exceptions.push(error),
       },
       idlePorts: IDLE,
+      bodies: budgetOf(64),
       settings: { ...SETTINGS, ...settings },
       pipeline: new Pipeline([...phases, { name: "script", run }], [], [tap]),
     });

@@ -103,6 +103,36 @@ describe("a body", () => {
     expect(repliesIn(session.got)[0]!.body).toBe("helloworld");
   });
 
+  test("that trickles is refused when its time is used up, however steadily it comes", () => {
+    const body = new BodyRecorder();
+    const session = new ClientSession(body.script, { minBodyRate: 240 });
+    session.send(POST);
+    for (let i = 0; i < 10 && session.got === ""; i++) {
+      session.wait(1500);
+      if (session.got === "") session.send("h");
+    }
+    expect(statusesIn(session.got)).toEqual([408]);
+    expect(body.events.slice(-2)).toEqual([`fault ${Fault.BodyTooSlow}`, "cancelled"]);
+  });
+
+  test("whose taker has stopped it uses up none of its time", () => {
+    const body = new BodyRecorder();
+    body.whenDone = (ex) => ex.sink.fixed(ex, textReply(body.text));
+    const session = new ClientSession(body.script, { minBodyRate: 240 });
+    let resume = (): void => {};
+    body.afterPiece = (ex) => {
+      ex.flow.pauseBody(ex);
+      resume = () => ex.flow.resumeBody(ex);
+    };
+    session.send(`${POST}hello`);
+    session.wait(100_000);
+    body.afterPiece = () => {};
+    session.inTurn(() => resume());
+    session.wait(9000);
+    session.send("world");
+    expect(repliesIn(session.got)[0]!.body).toBe("helloworld");
+  });
+
   test("that is complete has no time limit: the handler may take longer", () => {
     const late = new LateAnswers();
     const session = new ClientSession(late.script);

@@ -32,9 +32,8 @@ function connect() {
   const never = new Promise<void>(() => {});
   const session = { opened: never, closed: never, onstream: (_stream: QuicStream) => {} };
   const observer = { onStreamOpen: () => {}, onStreamClose: () => {} };
-  const room = { blockBytes: 1024, take: () => true, give: () => {} };
   const rules = { maxListBytes: 4096, refusesUnknownPseudo: true, allowsConnectProtocol: false };
-  const endpoint = new H3Endpoint(ctx, rules, observer, room);
+  const endpoint = new H3Endpoint(ctx, rules, observer);
   endpoint.accept(session as unknown as QuicSession);
   const open = (stream: FakeStream): FakeStream => {
     session.onstream(stream as unknown as QuicStream);

@@ -5,10 +5,10 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import type { Phase } from "../../../src/message/pipeline.ts";
 import type { Target, TargetChoice } from "../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../src/message/upstream.ts";
-import { BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import type { UpstreamContext } from "../../../src/upstream/upstream-context.ts";
 import { ClientSession } from "../edge/client-session.ts";
+import { budgetOf } from "../ingest/body-route.ts";
 
 /** Times of the origin's side; shorter than the client's where they are compared. */
 export const TIMES = { connectMs: 5000, responseHeaderMs: 15_000, idleMs: 25_000 } as const;
@@ -67,7 +67,7 @@ export class ForwardSession {
     };
     this.pools = ports.map((port) => new OriginPool(originAt(port), context));
     this.choice = new InTurn(this.pools);
-    const bodies = new BodyBudget(createBodyBudget(1), 0, 2 ** 20);
+    const bodies = budgetOf(64);
     const services = { requestIds: new RequestIds(() => 1_700_000_000_000), wheel, turn, bodies };
     const handler = new ForwardHandler({ ...FORWARD, ...settings }, this.choice, services);
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { statusesIn } from "../edge/reply-text.ts";
+import { takenOf } from "../ingest/body-route.ts";
 import { FakeConnect } from "./fake-connect.ts";
 import { ForwardSession } from "./forward-session.ts";
 import { gathering } from "./gathering.ts";
@@ -22,7 +23,7 @@ function forwarded(lines: string, ...pieces: readonly string[]): string {
     session.client.send(piece);
   }
   const origin = connect.last.open().send(OK);
-  expect([statusesIn(session.client.got).at(-1), budget.usedBlocks]).toEqual([200, 0]);
+  expect([statusesIn(session.client.got).at(-1), takenOf(budget)]).toEqual([200, 0]);
   return origin.got;
 }
 

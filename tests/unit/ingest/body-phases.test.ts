@@ -7,7 +7,7 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { ChunkedMode, RouteKind } from "../../../src/message/route.ts";
-import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts, SILENT } from "./body-route.ts";
+import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts, SILENT, takenOf } from "./body-route.ts";
 
 /** The verdict of the body limit and the faults that the exchange is refused with. */
 function limited(facts: RouteFacts, framing: Framing, contentLength = 0): [Verdict, ...Fault[]] {
@@ -90,6 +90,6 @@ describe("normalising", () => {
     expect(reached).toBe(ex as never);
     expect([ex.request.framing, ex.request.contentLength]).toEqual([framing, text.length]);
     ex.release();
-    expect(budget.usedBlocks).toBe(0);
+    expect(takenOf(budget)).toBe(0);
   });
 });

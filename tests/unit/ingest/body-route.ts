@@ -5,7 +5,7 @@ import { METHOD_COUNT } from "../../../src/message/method.ts";
 import { type Handler, type Phase, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../../src/message/route.ts";
-import { BodyBudget, BUDGET_BLOCK_BYTES, createBodyBudget } from "../../../src/shared/body-budget.ts";
+import { BODY_BLOCK_BYTES, BodyBudget, createBodyBudget } from "../../../src/shared/body-budget.ts";
 
 /** What a body test says of its route. */
 export interface RouteFacts {
@@ -40,9 +40,16 @@ export function chunkedExchange(route: Route): Exchange {
   return ex;
 }
 
-/** A budget of so many blocks that nobody else draws on. */
+/** A budget of so many blocks in memory, all of them for any client, that nobody else draws on; there is room on the disk. */
 export function budgetOf(blocks: number): BodyBudget {
-  return new BodyBudget(createBodyBudget(1), 0, blocks * BUDGET_BLOCK_BYTES);
+  const limits = { memoryBytes: blocks * BODY_BLOCK_BYTES, share: 1, diskBytes: 2 ** 30 };
+  return new BodyBudget(createBodyBudget(1, [1, 2]), 0, { nowMs: 1 }, limits);
+}
+
+/** Bytes in memory that are taken of a budget. */
+export function takenOf(budget: BodyBudget): number {
+  budget.tick();
+  return budget.memory.ownBytes;
 }
 
 /** For tests in which the disk never fails. */

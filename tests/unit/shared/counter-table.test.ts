@@ -108,7 +108,7 @@ describe("counters", () => {
   test("protection and upstream counters", () => {
     const { counters, totals } = setUp(1);
     const worker = counters[0]!;
-    worker.framingRejected(Fault.LengthAndEncoding);
+    worker.refused(Fault.LengthAndEncoding);
     worker.wafInspected();
     worker.wafBlocked("traversal");
     worker.wafBlocked("something else");

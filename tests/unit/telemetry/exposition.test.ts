@@ -41,7 +41,7 @@ describe("exposition", () => {
     }
     for (const ms of [0.05, 3, 20_000]) counters.requestTook(ms);
     counters.connectionOpened();
-    counters.framingRejected(Fault.LengthAndEncoding);
+    counters.refused(Fault.LengthAndEncoding);
     counters.wafBlocked("traversal");
     const id = counters.upstreamId(UPSTREAM);
     counters.upstreamEnded(id, counters.upstreamSlot(id, 200), 40);

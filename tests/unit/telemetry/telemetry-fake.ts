@@ -1,4 +1,5 @@
 import { FramingRejects, type FramingRejects as Rejects } from "../../../src/features/telemetry/framing-rejects.ts";
+import { LimitRejects } from "../../../src/features/telemetry/limit-rejects.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { TelemetryLabels } from "../../../src/features/telemetry/route-labels.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
@@ -12,6 +13,7 @@ export interface FakeTelemetry {
   readonly batch: LogBatch;
   readonly clock: { nowMs: number };
   readonly rejects: Rejects;
+  readonly limits: LimitRejects;
 }
 
 /** The telemetry of one worker, with a log that keeps its batches. */
@@ -23,7 +25,16 @@ export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonl
   const batches: string[] = [];
   const batch = new LogBatch({ write: (text) => batches.push(text) }, counters);
   const clock = { nowMs: Date.parse("2026-01-31T12:00:00.000Z") };
-  return { labels, counters, totals, batches, batch, clock, rejects: new FramingRejects(counters, batch, clock) };
+  return {
+    labels,
+    counters,
+    totals,
+    batches,
+    batch,
+    clock,
+    rejects: new FramingRejects(counters, batch, clock),
+    limits: new LimitRejects(counters, batch, clock),
+  };
 }
 
 /** The lines of the log so far, parsed. */

@@ -3,8 +3,8 @@ import { Fault } from "../../../src/core/fault.ts";
 import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { RouteKind } from "../../../src/message/route.ts";
-import { BUDGET_BLOCK_BYTES } from "../../../src/shared/body-budget.ts";
-import { budgetOf, SILENT } from "../ingest/body-route.ts";
+import { BODY_BLOCK_BYTES } from "../../../src/shared/body-budget.ts";
+import { budgetOf, SILENT, takenOf } from "../ingest/body-route.ts";
 import { BodyScript } from "./body-script.ts";
 
 const ATTACK = '{"q":"<script>alert(1)</script>"}';
@@ -15,7 +15,7 @@ describe("a body", () => {
     const script = new BodyScript().play([BENIGN]);
     expect([script.text, script.ends, script.faults, script.incidents]).toEqual([BENIGN, 1, [], []]);
     expect(script.events).toEqual(["wanted", "arrived"]);
-    expect(script.budget.usedBlocks).toBe(0);
+    expect(takenOf(script.budget)).toBe(0);
   });
 
   test.each([[[ATTACK]], [[ATTACK.slice(0, 9), ATTACK.slice(9)]], [[...ATTACK]]])(
@@ -24,7 +24,7 @@ describe("a body", () => {
       const script = new BodyScript().play(pieces);
       expect([script.faults, script.hasArrived, script.text]).toEqual([[Fault.WafBlocked], false, ""]);
       expect(script.incidents).toMatchObject([{ category: "xss", action: "blocked", location: "body q" }]);
-      expect(script.budget.usedBlocks).toBe(0);
+      expect(takenOf(script.budget)).toBe(0);
     },
   );
 
@@ -90,7 +90,7 @@ describe("holding", () => {
     script.send("b".repeat(40));
     expect([script.hasArrived, script.isClientPaused, script.pieces.length]).toEqual([true, true, 1]);
     script.wake();
-    expect([script.isClientPaused, script.budget.usedBlocks]).toEqual([false, 0]);
+    expect([script.isClientPaused, takenOf(script.budget)]).toEqual([false, 0]);
     script.send("c");
     script.end();
     expect(script.text).toBe(`["${"a".repeat(90)}${"b".repeat(40)}c`);
@@ -115,12 +115,13 @@ describe("holding", () => {
     const script = new BodyScript();
     script.start();
     script.send("[1,");
-    expect(script.budget.usedBlocks).toBe(1);
-    script.send("2".repeat(BUDGET_BLOCK_BYTES));
-    expect(script.budget.usedBlocks).toBe(2);
+    // The buffer has room for as much again.
+    expect(takenOf(script.budget)).toBe(6);
+    script.send("2".repeat(BODY_BLOCK_BYTES));
+    expect(takenOf(script.budget)).toBe(2 * (BODY_BLOCK_BYTES + 3));
     script.send("]", true);
     script.end();
-    expect([script.budget.usedBlocks, script.text.length]).toEqual([0, BUDGET_BLOCK_BYTES + 4]);
+    expect([takenOf(script.budget), script.text.length]).toEqual([0, BODY_BLOCK_BYTES + 4]);
     const whole = new BodyScript({ budget: budgetOf(0) });
     whole.start();
     whole.send(BENIGN, true);
@@ -130,8 +131,8 @@ describe("holding", () => {
 
   test("is refused where the budget is used up", () => {
     const script = new BodyScript({ budget: budgetOf(1) });
-    script.play(["[", "1".repeat(BUDGET_BLOCK_BYTES), "]"]);
-    expect([script.faults, script.budget.usedBlocks]).toEqual([[Fault.BuffersFull], 0]);
+    script.play(["[", "1".repeat(BODY_BLOCK_BYTES), "]"]);
+    expect([script.faults, takenOf(script.budget)]).toEqual([[Fault.BuffersFull], 0]);
   });
 
   test("is given up when the client does", () => {
@@ -139,11 +140,11 @@ describe("holding", () => {
     script.start();
     script.send("[1,");
     script.ex.body.onBodyFault(script.ex, Fault.BodyTruncated);
-    expect([script.hasArrived, script.budget.usedBlocks]).toEqual([false, 0]);
+    expect([script.hasArrived, takenOf(script.budget)]).toEqual([false, 0]);
     // Whatever is told late finds nothing to do.
     script.ex.body.onBody(script.ex, Buffer.from("2]"), 0, 2);
     script.ex.body.onBodyEnd(script.ex);
-    expect([script.hasArrived, script.budget.usedBlocks]).toEqual([false, 0]);
+    expect([script.hasArrived, takenOf(script.budget)]).toEqual([false, 0]);
   });
 
   test("goes on into a buffer that takes the whole body", () => {
@@ -155,13 +156,13 @@ describe("holding", () => {
     expect(script.hasArrived).toBe(false);
     script.end();
     expect([script.text, script.ends, script.ex.request.contentLength]).toEqual([text, 1, text.length]);
-    expect(budget.usedBlocks).toBe(0);
+    expect(takenOf(budget)).toBe(0);
   });
 
   test("gives its memory back when the buffer behind it is full", () => {
     const budget = budgetOf(1);
     const script = new BodyScript({ settings, budget, behind: [new NormalizePhase(budgetOf(0), SILENT)] });
     script.play(['["a', "a".repeat(200), "a".repeat(200), '"]']);
-    expect([script.faults, budget.usedBlocks]).toEqual([[Fault.BuffersFull], 0]);
+    expect([script.faults, takenOf(budget)]).toEqual([[Fault.BuffersFull], 0]);
   });
 });

@@ -2,7 +2,8 @@ import { copyBytes } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
-import { type BodyBudget, BUDGET_BLOCK_BYTES } from "../../../shared/body-budget.ts";
+import type { BodyBudget } from "../../../shared/body-budget.ts";
+import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
 
 /** Decides on the beginning of a body. */
 export interface BodyJudge {
@@ -19,7 +20,7 @@ export interface BodyJudge {
  * Most bodies come in one piece, which is looked at and handed on where it stands. Where the limit is reached before
  * the end, the client is stopped until whoever takes the body has taken what was held.
  */
-export class HeldBody implements BodySink, BodyFlow, Held {
+export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
   private ex: Exchange | null;
   private readonly maxBytes: number;
   private readonly budget: BodyBudget;
@@ -34,7 +35,7 @@ export class HeldBody implements BodySink, BodyFlow, Held {
   private rest: Uint8Array = NOTHING;
   private restFrom = 0;
   private restTo = 0;
-  private takenBlocks = 0;
+  private hold: BodyHold | null = null;
   private isComplete = false;
   private isPaused = false;
   private isDelivering = false;
@@ -52,15 +53,19 @@ export class HeldBody implements BodySink, BodyFlow, Held {
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex === null || from === to) return;
+    this.hold?.progress(to - from);
     if (this.bytes === NOTHING) {
       this.bytes = bytes;
       this.from = from;
       this.to = to;
-    } else if (!this.append(bytes, from, to)) return this.refuse(ex);
+    } else if (!this.append(ex, bytes, from, to)) return;
     // The end is told on its own, at once.
     if (ex.bodyDone) return;
     if (this.to - this.from >= this.maxBytes) this.decide(ex);
-    else if (!this.reserve(this.to - this.from)) this.refuse(ex);
+    else if (this.hold === null) {
+      this.hold = this.budget.open(this, ex);
+      this.hold.progress(to - from);
+    }
   }
 
   onBodyEnd(ex: Exchange): void {
@@ -73,12 +78,21 @@ export class HeldBody implements BodySink, BodyFlow, Held {
     this.release();
   }
 
-  /** Puts a piece behind what is held; what is beyond the limit stays where it is. @returns false without room */
-  private append(bytes: Uint8Array, from: number, to: number): boolean {
+  /** The first piece moves into a buffer of its own, so that it no longer keeps all that was received with it. */
+  onCounted(): void {
+    if (this.ex !== null && this.own === null) this.moveToOwn(this.ex, this.to - this.from);
+  }
+
+  onEvicted(key: string): void {
+    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
+  }
+
+  /** Puts a piece behind what is held; what is beyond the limit stays where it is. @returns false where it was refused */
+  private append(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.to - this.from;
     const end = Math.min(to, from + this.maxBytes - length);
-    if (!this.reserve(length + end - from)) return false;
-    if (this.own === null || this.to + end - from > this.own.length) this.moveToOwn(length + end - from);
+    const fits = this.own !== null && this.to + end - from <= this.own.length;
+    if (!fits && !this.moveToOwn(ex, length + end - from)) return false;
     this.to = copyBytes(this.own!, this.to, bytes, from, end);
     if (end < to) {
       this.rest = bytes;
@@ -88,24 +102,27 @@ export class HeldBody implements BodySink, BodyFlow, Held {
     return true;
   }
 
-  private moveToOwn(length: number): void {
-    const own = Buffer.allocUnsafeSlow(Math.min(this.maxBytes, Math.max(MIN_BYTES, length * 2)));
+  /** @returns false where it was refused */
+  private moveToOwn(ex: Exchange, length: number): boolean {
+    const room = Math.max(length, Math.min(this.maxBytes, length * 2));
+    const fault = this.hold!.growTo(room);
+    if (this.ex === null) return false;
+    if (fault !== Fault.None) {
+      this.refuse(ex, fault, this.hold!.refusedBy);
+      return false;
+    }
+    const own = Buffer.allocUnsafeSlow(room);
     this.to = copyBytes(own, 0, this.bytes, this.from, this.to);
     this.from = 0;
     this.own = own;
     this.bytes = own;
-  }
-
-  private reserve(length: number): boolean {
-    for (; this.takenBlocks * BUDGET_BLOCK_BYTES < length; this.takenBlocks++) {
-      if (!this.budget.take()) return false;
-    }
     return true;
   }
 
-  private refuse(ex: Exchange): void {
+  private refuse(ex: Exchange, fault: Fault, key: string): void {
     this.release();
-    ex.sink.abort(ex, Fault.BuffersFull);
+    ex.detail = key;
+    ex.sink.abort(ex, fault);
   }
 
   private decide(ex: Exchange): void {
@@ -118,6 +135,7 @@ export class HeldBody implements BodySink, BodyFlow, Held {
 
   private handOn(ex: Exchange): void {
     if (!this.isComplete) this.clientFlow.pauseBody(ex);
+    this.hold?.settle();
     ex.flow = this;
     ex.body = NOBODY;
     ex.pipeline.resume(ex);
@@ -140,8 +158,7 @@ export class HeldBody implements BodySink, BodyFlow, Held {
     this.bytes = NOTHING;
     this.rest = NOTHING;
     this.own = null;
-    this.budget.give(this.takenBlocks);
-    this.takenBlocks = 0;
+    this.hold?.release();
   }
 
   private deliver(): void {
@@ -173,8 +190,6 @@ export class HeldBody implements BodySink, BodyFlow, Held {
   }
 }
 
-/** Less is not worth a copy when the next piece comes. */
-const MIN_BYTES = 4096;
 const NOTHING: Uint8Array = new Uint8Array(0);
 /** Stands in until somebody takes the body. */
 const NOBODY: BodySink = {

@@ -1,0 +1,36 @@
+import type { KeyPath } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
+import type { ProxyConfig, RuntimeConfig } from "./runtime-config.ts";
+import { formatSize } from "./size.ts";
+
+/** Less than this a client, and ordinary requests meet the limit. */
+const SMALL_SHARE_BYTES = 65_536;
+
+/** Warns of limits of config.yaml that contradict each other. docs/security.md#resources-of-one-client */
+export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
+  const { server, proxy, transcoder } = config;
+  const { maxBufferedBytes, maxBufferedShare, inboundChunkedMode } = proxy.transport;
+  const shareBytes = maxBufferedBytes * maxBufferedShare;
+  if (inboundChunkedMode === "normalize") {
+    warnOfSpool(server.maxBodyBytes, proxy, ["server", "max_body_bytes"], log);
+  }
+  if (shareBytes < SMALL_SHARE_BYTES) {
+    const found = formatSize(Math.floor(shareBytes));
+    const message = `leaves one client address ${found} of max_buffered_bytes: bodies that are held back get 503 beyond`;
+    log.warn(["proxy", "transport", "max_buffered_share"], message);
+  }
+  if (transcoder.enabled && transcoder.maxBodyBytes > shareBytes) {
+    const message = "is above what proxy.transport.max_buffered_share gives one client: larger bodies get 503";
+    log.warn(["transcoder", "max_body_bytes"], message);
+  }
+  if (server.maxConnections > 0 && server.maxConnectionsPerIp > server.maxConnections) {
+    log.warn(["server", "max_connections_per_ip"], "has no effect: it is above server.max_connections");
+  }
+}
+
+/** Warns of a limit of bodies that the spool files cannot hold. */
+export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at: KeyPath, log: FaultLog): void {
+  const { maxSpooledBytes } = transport;
+  if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
+  log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies in between never find room and get 503");
+}

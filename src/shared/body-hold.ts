@@ -1,0 +1,131 @@
+import { Fault } from "../core/fault.ts";
+import { BODY_RATE_WINDOW_MS } from "../core/limits.ts";
+import type { BodyBudget, HoldAccount } from "./body-budget.ts";
+
+/** Who holds a body. */
+export interface HoldOwner {
+  /** The body did not come whole at once: what is held of it is to be counted from now on. */
+  onCounted(): void;
+  /** The room is needed and this body comes slowest: it ends with Fault.BodyEvicted, and lets go of its hold. */
+  onEvicted(key: string): void;
+}
+
+/** Whose body it is: asked once, when the body begins to count. */
+export interface HoldClient {
+  /** Without a port. */
+  readonly clientIp: string;
+}
+
+/** What one request body holds of the budgets. */
+export class BodyHold {
+  account: HoldAccount | null = null;
+  memoryBytes = 0;
+  diskBytes = 0;
+  /** Whether the body is complete, so that its client is not to blame for what it holds. */
+  isSettled = false;
+  /** The setting that refused more; "" where none did. */
+  refusedBy = "";
+  private readonly budget: BodyBudget;
+  private readonly owner: HoldOwner;
+  private readonly client: HoldClient;
+  private isOver = false;
+  private readonly beganMs: number;
+  private rateSinceMs: number;
+  private rateBytes = 0;
+  private movedMs = 0;
+
+  constructor(budget: BodyBudget, owner: HoldOwner, client: HoldClient) {
+    this.budget = budget;
+    this.owner = owner;
+    this.client = client;
+    this.beganMs = budget.nowMs;
+    this.rateSinceMs = this.beganMs;
+  }
+
+  /** Whether its bytes count already. */
+  get isCounted(): boolean {
+    return this.account !== null;
+  }
+
+  /** Begins to count; the owner says what it holds. */
+  count(): void {
+    if (this.isOver || this.account !== null) return;
+    this.budget.forgetLatest(this);
+    this.account = this.budget.enter(this, this.client.clientIp);
+    this.owner.onCounted();
+  }
+
+  /** The client has sent so many bytes of the body. */
+  progress(bytes: number): void {
+    const { nowMs } = this.budget;
+    this.rateBytes += bytes;
+    if (nowMs - this.rateSinceMs > BODY_RATE_WINDOW_MS) {
+      // What was long ago counts half.
+      this.rateBytes /= 2;
+      this.rateSinceMs = (this.rateSinceMs + nowMs) / 2;
+    }
+    if (this.account === null || this.isSettled || nowMs === this.movedMs) return;
+    this.movedMs = nowMs;
+    this.budget.touch(this, this.account);
+  }
+
+  /** Bytes a second, lately. */
+  rate(nowMs: number): number {
+    return (this.rateBytes * 1000) / Math.max(1000, nowMs - this.rateSinceMs);
+  }
+
+  ageMs(nowMs: number): number {
+    return nowMs - this.beganMs;
+  }
+
+  /** Has so much memory from now on. @returns Fault.None, or why it cannot; `refusedBy` names the setting */
+  growTo(bytes: number): Fault {
+    if (bytes <= this.memoryBytes) return Fault.None;
+    if (this.account === null) this.count();
+    // The owner may have been refused while it was counted.
+    if (this.account === null) return Fault.Cancelled;
+    return bytes <= this.memoryBytes ? Fault.None : this.budget.takeMemory(this, bytes - this.memoryBytes);
+  }
+
+  /** Gives memory back beyond so much. */
+  shrinkTo(bytes: number): void {
+    if (this.account === null || bytes >= this.memoryBytes) return;
+    this.budget.changeMemory(this.account, bytes - this.memoryBytes);
+    this.memoryBytes = bytes;
+  }
+
+  /** Takes room in a spool file, like `growTo`. */
+  spool(bytes: number): Fault {
+    return this.account === null ? Fault.Cancelled : this.budget.takeDisk(this, bytes);
+  }
+
+  /** The body is complete. */
+  settle(): void {
+    if (this.isSettled || this.isOver) return;
+    this.isSettled = true;
+    this.budget.forgetLatest(this);
+    if (this.account !== null) this.budget.unlist(this, this.account);
+  }
+
+  /** Makes room for others: the owner is told, and whatever it does, the room is free. */
+  evict(key: string): void {
+    this.settle();
+    this.owner.onEvicted(key);
+    this.release();
+  }
+
+  /** Gives everything back. */
+  release(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const { budget, account } = this;
+    if (account === null) {
+      budget.forgetLatest(this);
+      return;
+    }
+    budget.changeMemory(account, -this.memoryBytes);
+    budget.disk.change(-this.diskBytes);
+    this.account = null;
+    budget.leave(this, account);
+  }
+}
