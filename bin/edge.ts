@@ -1,3 +1,7 @@
-import { main } from "../src/cli/main.ts";
+import { HeldSignals } from "../src/app/held-signals.ts";
+import type { run as runMain } from "./main.ts";
 
-await main(process.argv.slice(2));
+const signals = new HeldSignals();
+// An entry of its own, loaded at run time: what takes the time of a start comes after the signals are held.
+const { run }: { run: typeof runMain } = await import(import.meta.resolve("./main.ts"));
+await run(signals);

@@ -23,6 +23,7 @@ import { CertificateDesk } from "./certificate-desk.ts";
 import { controlExposition } from "./control-exposition.ts";
 import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
+import type { HeldSignals } from "./held-signals.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { needsRestart, type RestartSettings, restartSettings } from "./needs-restart.ts";
@@ -52,6 +53,7 @@ export interface ControlOptions {
   readonly notes: readonly EventFields[];
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult;
+  readonly signals: HeldSignals;
 }
 
 const LOG_DRAIN_MS = 500;
@@ -158,9 +160,13 @@ export class Control implements PoolListener {
       };
       process.on("SIGTERM", () => this.shutDown());
       process.on("SIGINT", () => this.shutDown());
-      process.on("SIGHUP", () => this.reload());
-      process.on("SIGUSR2", () => {
-        if (!this.draining) this.handover.want();
+      this.options.signals.react({
+        SIGHUP: () => this.reload(),
+        SIGUSR1: () =>
+          this.event("log_reopen", { note: "the log goes to standard output: there is no file to open again" }),
+        SIGUSR2: () => {
+          if (!this.draining) this.handover.want();
+        },
       });
       this.nodes.start();
       void this.acme.use(this.config).then(() => this.startWorkers());

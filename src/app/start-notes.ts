@@ -1,10 +1,16 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { Environment } from "../config/variable-expansion.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
+import { runtimeVariables } from "./runtime-variables.ts";
 
 /** What whoever reads the log should know of a start: each becomes a `start` event. */
-export function startNotes(config: RuntimeConfig, usingDefaults: boolean): { readonly note: string }[] {
-  const notes: { note: string }[] = [];
+export function startNotes(
+  config: RuntimeConfig,
+  usingDefaults: boolean,
+  env: Environment,
+): Readonly<Record<string, string>>[] {
+  const notes: Record<string, string>[] = runtimeVariables(env).map(({ name, note }) => ({ variable: name, note }));
   if (usingDefaults) notes.push({ note: "no config.yaml found: embedded defaults, loopback only" });
   const { enabled: isSidecar } = config.sidecar;
   const normalizes = config.routes.some(

@@ -1,3 +1,4 @@
+import { runtimeVariables } from "../app/runtime-variables.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
@@ -27,6 +28,7 @@ export function runCheck(
   const call = startCommand(checkCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, print } = call.values;
+  for (const { note } of runtimeVariables(around.env)) io.err(`${note} (warning)\n`);
   const result = loadConfig({ configPath: config || null, routesPath: routes || null, ...around });
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!result.ok) return reportFaults(result.faults, io);

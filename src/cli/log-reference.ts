@@ -30,6 +30,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   draining: "SIGTERM or SIGINT: no more is accepted",
   config_reload: "SIGHUP; with ok: false and faults nothing has changed; needs_restart names what was not taken up",
   upgrade: "SIGUSR2: a new binary takes over; with ok: false and error this process goes on",
+  log_reopen: "SIGUSR1, which changes nothing: the log goes to standard output",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
   limit_reject:

@@ -1,3 +1,4 @@
+import type { HeldSignals } from "../app/held-signals.ts";
 import { VERSION } from "../shared/version.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { runCheck } from "./check.ts";
@@ -7,7 +8,7 @@ import { runInit } from "./init.ts";
 import { runServe } from "./serve.ts";
 import { writeAll } from "./write-all.ts";
 
-type Command = (args: readonly string[], io: CommandIo) => number | Promise<number>;
+type Command = (args: readonly string[], io: CommandIo, signals: HeldSignals) => number | Promise<number>;
 
 /** Why results could not be written; "" while they could. */
 let outputFault = "";
@@ -23,7 +24,13 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ["serve", { run: runServe, summary: "run the gateway" }],
   ["check", { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" }],
   ["validate", { run: checkWithRules, summary: "the same as check" }],
-  ["init", { run: (args, io) => runInit(args, io), summary: "write a commented config.yaml and routes.yaml" }],
+  [
+    "init",
+    {
+      run: (args: readonly string[], io: CommandIo) => runInit(args, io),
+      summary: "write a commented config.yaml and routes.yaml",
+    },
+  ],
   ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" }],
   [
     "multihop",
@@ -36,14 +43,14 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
 ]);
 
 /** `edge`: finds the command, runs it, leaves with its exit code. Decisions, "Commands". */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], signals: HeldSignals): Promise<void> {
   const [name = "help", ...rest] = args;
   const command = commandNamed(name);
   if (command === undefined) {
     IO.err(`edge: no command "${name}"; the commands are ${[...COMMANDS.keys()].join(", ")}.\n`);
     process.exit(ExitCode.Usage);
   }
-  const code = await command.run(rest, IO);
+  const code = await command.run(rest, IO, signals);
   if (outputFault === "") process.exit(code);
   IO.err(`edge: cannot write the output: ${reasonOf({ code: outputFault })}\n`);
   process.exit(code === ExitCode.Done ? ExitCode.Failure : code);
@@ -100,7 +107,7 @@ function runVersion(args: readonly string[], io: CommandIo): number {
   return ExitCode.Done;
 }
 
-async function runHelp(args: readonly string[], io: CommandIo): Promise<number> {
+async function runHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
   const [name = "help", ...more] = args;
   const command = commandNamed(name);
   const reference = REFERENCES.get(name);
@@ -114,7 +121,7 @@ async function runHelp(args: readonly string[], io: CommandIo): Promise<number> 
   }
   if (command === undefined) io.out(await reference!());
   else if (command.run === runHelp) io.out(overview());
-  else return command.run(["--help"], io);
+  else return command.run(["--help"], io, signals);
   return ExitCode.Done;
 }
 

@@ -1,4 +1,5 @@
 import { Control, type ReloadResult } from "../app/control.ts";
+import type { HeldSignals } from "../app/held-signals.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
@@ -25,7 +26,7 @@ export const serveCommand = {
 } as const;
 
 /** `edge serve`: reads the configuration, starts the gateway, stays. */
-export async function runServe(args: readonly string[], io: CommandIo): Promise<number> {
+export async function runServe(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, demo } = call.values;
@@ -45,8 +46,9 @@ export async function runServe(args: readonly string[], io: CommandIo): Promise<
   }
   const control = new Control({
     config: loaded.config,
-    notes: startNotes(loaded.config, loaded.usingDefaults),
+    notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
     reload: () => reloadResult(load()),
+    signals,
   });
   if (demo) {
     const own = startDemoOrigins();

@@ -39,7 +39,8 @@ export class AcmeClientAuthority implements CertificateAuthority {
     Object.assign(defaults, { acmeSettings: { retryMaxAttempts: 0, retryDefaultDelay: 1 } });
     defaults.timeout = REQUEST_TIMEOUT_MS;
     defaults.maxContentLength = MAX_ACME_REPLY_BYTES;
-    defaults.httpsAgent = access.ca === "" ? undefined : new Agent({ ca: access.ca });
+    // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
+    defaults.httpsAgent = new Agent({ rejectUnauthorized: true, ...(access.ca === "" ? {} : { ca: access.ca }) });
   }
 
   async obtain(request: CertificateRequest, desk: ChallengeDesk): Promise<CertificateIssue> {

@@ -1,0 +1,7 @@
+import type { HeldSignals } from "../src/app/held-signals.ts";
+import { main } from "../src/cli/main.ts";
+
+/** What `edge.ts` loads when it holds the signals. */
+export function run(signals: HeldSignals): Promise<void> {
+  return main(process.argv.slice(2), signals);
+}
