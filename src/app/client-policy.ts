@@ -33,7 +33,7 @@ export interface ClientPolicy {
   readonly clientAddress: Phase | null;
   readonly serverAddressRules: Phase | null;
   readonly httpsRedirect: Phase | null;
-  readonly preflight: Phase | null;
+  readonly preflight: PreflightPhase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
   /** In the order of the way up, behind a cache. */

@@ -17,6 +17,7 @@ import { Waf } from "../features/waf/waf.ts";
 import { WafBodyPhase } from "../features/waf/waf-body-phase.ts";
 import { WafPhase } from "../features/waf/waf-phase.ts";
 import { WafTrailerPhase } from "../features/waf/waf-trailer-phase.ts";
+import type { Exchange } from "../message/exchange.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
@@ -50,13 +51,15 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const { router, inputs, accessLog, budget, client, cache } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const waf = wafOf(config, router, inputs);
+  const { preflight } = client;
+  const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
   const phases: (Phase | null)[] = [
     inputs.counters,
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
     client.serverAddressRules,
     waf === null ? null : new WafPhase(waf),
-    new RouteExactPhase(router, config.server.maxBodyBytes),
+    new RouteExactPhase({ router, maxBodyBytes: config.server.maxBodyBytes, guard, isPreflight }),
     client.httpsRedirect,
     client.preflight,
     new PrefixGuardPhase(guard, inputs.guarded),
@@ -106,7 +109,7 @@ export function buildInternalPipeline(
   const { maxBodyBytes } = config.server;
   const phases: Phase[] = [
     inputs.counters,
-    new RouteExactPhase(router, maxBodyBytes),
+    new RouteExactPhase({ router, maxBodyBytes, guard: null, isPreflight: null }),
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, maxBodyBytes),
     new BodyLimitPhase(),

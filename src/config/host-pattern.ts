@@ -1,3 +1,4 @@
+import { hostLiteral } from "../core/ip-address.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { isHostName } from "./origin.ts";
@@ -10,7 +11,9 @@ export function resolveHostPattern(host: string, path: KeyPath, log: FaultLog): 
   const lower = host.toLowerCase().replace(/\.$/, "");
   const name = lower.replace(/^\*\./, "");
   // IPv6 literals come in brackets, as they stand in a Host field.
-  if (!isHostName(name) && !/^\[[0-9a-f:.]+\]$/.test(name)) {
+  const literal = hostLiteral(lower);
+  if (literal !== "") return literal;
+  if (!isHostName(name)) {
     const cure = /^.*:\d+$/.test(host) ? "; leave the port out" : "";
     log.fault(path, `expected a host name such as www.example.com or *.example.com, found ${quote(host)}${cure}`);
   }

@@ -107,6 +107,19 @@ export function formatAddress(bytes: ArrayLike<number>, from = 0): string {
   return text;
 }
 
+/**
+ * The one text of an IPv6 address in brackets, as it stands in a Host field: `[0:0::1]` is `[::1]`. RFC 3986 §3.2.2.
+ * @returns "" for what is none
+ */
+export function hostLiteral(text: string): string {
+  const octets = new Uint8Array(16);
+  const inner = text.slice(1, -1);
+  if (!text.startsWith("[") || !text.endsWith("]") || !inner.includes(":") || inner.includes("%")) return "";
+  if (!parseAddress(inner, octets)) return "";
+  if (!isMappedV4(octets)) return `[${formatAddress(octets)}]`;
+  return `[::ffff:${groupAt(octets, 0, 6).toString(16)}:${groupAt(octets, 0, 7).toString(16)}]`;
+}
+
 /** Whether the 16 octets from `from` on are an IPv4 address: they begin like `::ffff:0:0/96`. */
 export function isMappedV4(bytes: ArrayLike<number>, from = 0): boolean {
   for (let i = 0; i < 10; i++) {

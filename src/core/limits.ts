@@ -8,6 +8,8 @@ export const MAX_CONNECTION_OPTIONS = 100;
 export const MAX_REQUEST_LINE_BYTES = 8192;
 /** Bytes of one header line without its CRLF; more gives 431. Spec, "Limits": header line. */
 export const MAX_HEADER_LINE_BYTES = 8192;
+/** A Host: a name of 253 characters (RFC 1035 §2.3.4), a dot, a colon and a port. */
+export const MAX_AUTHORITY_BYTES = 260;
 /** Largest Content-Length that a JavaScript number holds exactly. */
 export const MAX_CONTENT_LENGTH = Number.MAX_SAFE_INTEGER;
 

@@ -15,6 +15,7 @@ export const enum Framing {
 export const enum TargetFlag {
   /** Every byte that may stand in a target has this bit, so that 0 means refused. */
   Valid = 1,
+  /** A percent sign, or a backslash, which some read as a slash: the path may have another reading than its bytes. */
   Percent = 2,
   Dot = 4,
   Slash = 8,

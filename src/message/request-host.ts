@@ -1,19 +1,20 @@
+import { hostLiteral } from "../core/ip-address.ts";
+import { MAX_AUTHORITY_BYTES } from "../core/limits.ts";
 import type { RequestHead } from "./request-head.ts";
 
 /**
- * The host that a request is for, as route hosts are written: lower case, without port and without the final dot.
- * "" where there is none, or where it is longer than a name can be (RFC 1035 §2.3.4), so that looking it up stays cheap.
+ * The host that a request is for, as route hosts are written: lower case, without port and without the final dot; of all
+ * spellings of an IPv6 address one. "" where there is none, or where it is longer than a name can be (RFC 1035 §2.3.4), so
+ * that looking it up stays cheap.
  */
 export function requestHost(head: RequestHead): string {
   const authority = head.authority();
-  if (authority.length > MAX_AUTHORITY_CHARS) return "";
-  const end = authority.startsWith("[") ? authority.indexOf("]") + 1 : authority.indexOf(":");
+  if (authority.length > MAX_AUTHORITY_BYTES) return "";
+  if (authority.startsWith("[")) return hostLiteral(authority.slice(0, authority.indexOf("]") + 1));
+  const end = authority.indexOf(":");
   const host = end > 0 ? authority.slice(0, end) : authority;
   return (host.endsWith(".") ? host.slice(0, -1) : host).toLowerCase();
 }
-
-/** A name of 253 characters, a dot, a colon and a port. */
-const MAX_AUTHORITY_CHARS = 260;
 
 /**
  * Whether a host is among those of a route.

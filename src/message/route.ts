@@ -15,7 +15,7 @@ export const enum RouteKind {
   BuiltIn = 0,
   Static,
   Upstream,
-  /** REST in front of gRPC: it owns its paths as the built-in endpoints do. */
+  /** REST in front of gRPC: its patterns complement each other. */
   Transcoded,
 }
 
@@ -97,11 +97,6 @@ export class Route {
     this.allowedMethods = allowedMethods;
     this.allow = allow;
     this.index = index;
-  }
-
-  /** Whether the gateway itself answers on the path, so that a wrong method does not fall through to a prefix. */
-  get ownsPath(): boolean {
-    return this.kind === RouteKind.BuiltIn || this.kind === RouteKind.Transcoded;
   }
 
   /** The table of the counters' slots, to be written to. */

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 // A second reading of request heads: by lines and regular expressions, slow and plain, made from RFC 9110, RFC 9112 and
 // the framing rules of the contract without a look at the parser. It knows whole heads only.
 import { type HeadRow, MAX_HEAD_BYTES } from "../unit/proto/request-log.ts";
@@ -22,7 +23,8 @@ class Refused extends Error {}
 const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const REQUEST_LINE = new RegExp(`^(${TOKEN}) ([\\x21-\\x7e]+) HTTP/([0-9])\\.([0-9])$`);
 const FIELD_LINE = new RegExp(`^(${TOKEN}):([ \\t]*)([\\t\\x20-\\x7e\\x80-\\xff]*?)([ \\t]*)$`);
-const AUTHORITY = "(?:\\[[0-9A-Fa-f:.]+\\]|(?:[A-Za-z0-9\\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?";
+const LABEL = "[A-Za-z0-9\\-_~!$&'()*+,;=]+";
+const AUTHORITY = `(?:\\[[0-9A-Fa-f:.]+\\]|${LABEL}(?:\\.${LABEL})*\\.?)(?::[0-9]{0,5})?`;
 const WHOLE_AUTHORITY = new RegExp(`^${AUTHORITY}$`);
 const ABSOLUTE_FORM = new RegExp(`^(https?://)(${AUTHORITY})(?=[/?#]|$)`, "i");
 const MAX_LINE_BYTES = 8192;
@@ -79,9 +81,12 @@ function readHead(text: string, from: number, end: number): HeadRow {
     target: [targetFrom, targetFrom + target.length],
     path: parts.path,
     queryTo: parts.queryTo,
-    ...(parts.authority === null ? {} : { authority: parts.authority }),
+    ...(parts.authority === null ? {} : { authority: trimmed(parts.authority, parts.authorityText) }),
     minor,
-    fields: fields.map((field) => field.span),
+    fields: fields.map(({ name, value, span }) => {
+      const [nameFrom, nameTo, ...valueSpan] = span;
+      return name === "host" ? ([nameFrom, nameTo, ...trimmed(valueSpan, value)] as const) : span;
+    }),
     ...framing,
     ...readConnection(fields, minor),
     expectContinue,
@@ -123,7 +128,14 @@ function readTarget(method: string, target: string, from: number) {
   return { path, queryTo: from + queryTo, authority, authorityText };
 }
 
+/** Where a host ends without the dot behind its name and without an empty port. */
+function trimmed([from]: Span, authority: string): Span {
+  return [from, from + authority.replace(/:$/, "").replace(/\.(?=(?::[0-9]+)?$)/, "").length];
+}
+
 function isAuthority(text: string): boolean {
+  const literal = /^\[(.*)\]/.exec(text)?.[1];
+  if (text.length > 260 || (literal !== undefined && !isIPv6(literal))) return false;
   return WHOLE_AUTHORITY.test(text) && Number(/:([0-9]*)$/.exec(text)?.[1] ?? 0) <= 65535;
 }
 

@@ -6,6 +6,8 @@ import { METHOD_COUNT, Method } from "../../message/method.ts";
 import { type Handler, type Phase, Verdict } from "../../message/pipeline.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
+import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
+import { isPlainPath } from "../../proto/target/plain-path.ts";
 
 /** The path that challenges stand under, and the label of the requests for it. */
 export const CHALLENGE_PREFIX = "/.well-known/acme-challenge/";
@@ -33,7 +35,7 @@ export class Http01Phase implements Phase, Handler {
   }
 
   run(ex: Exchange): Verdict {
-    if (!isChallenge(ex.request)) return Verdict.Next;
+    if (!isChallenge(ex.request) && !spellsChallenge(ex.request)) return Verdict.Next;
     ex.route = this.route;
     return this.handle(ex);
   }
@@ -46,7 +48,8 @@ export class Http01Phase implements Phase, Handler {
   private replyTo(request: RequestHead): FixedReply {
     if (request.method !== Method.Get && request.method !== Method.Head) return WRONG_METHOD;
     const from = request.pathFrom + PREFIX.length;
-    if (!isToken(request.bytes, from, request.pathTo)) return INVALID_TOKEN;
+    // Another spelling of the path is none that a certificate authority uses.
+    if (!isChallenge(request) || !isToken(request.bytes, from, request.pathTo)) return INVALID_TOKEN;
     const answer = this.answers.answerTo(request.path().slice(PREFIX.length));
     return answer === null ? UNKNOWN_TOKEN : new FixedReply(200, [PLAIN], answer);
   }
@@ -71,6 +74,11 @@ function challengeRoute(handler: Handler, index: number): Route {
 function isChallenge({ bytes, pathFrom, pathTo }: RequestHead): boolean {
   const end = pathFrom + PREFIX.length;
   return end <= pathTo && equalsBytes(bytes, pathFrom, end, PREFIX);
+}
+
+/** Whether the path leads there in another spelling, which no route is to take in the place of the gateway. */
+function spellsChallenge(request: RequestHead): boolean {
+  return !isPlainPath(request) && slashedPath(canonicalise(request.path()).canonical).startsWith(CHALLENGE_PREFIX);
 }
 
 function isToken(bytes: Uint8Array, from: number, to: number): boolean {

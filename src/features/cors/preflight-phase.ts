@@ -18,8 +18,13 @@ export class PreflightPhase implements Phase {
     this.policy = policy;
   }
 
+  /** Whether the request is a question of a browser that is answered here. */
+  takes(ex: Exchange): boolean {
+    return ex.request.method === Method.Options && isPreflight(ex);
+  }
+
   run(ex: Exchange): Verdict {
-    if (ex.request.method !== Method.Options || !isPreflight(ex)) return Verdict.Next;
+    if (!this.takes(ex)) return Verdict.Next;
     // Without the fields that allow anything, the browser does not send the request.
     ex.sink.fixed(ex, this.policy.allows(ex.request.headers) ? this.policy.preflight : REFUSED);
     return Verdict.Done;

@@ -1,6 +1,7 @@
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { type RouteInit, RouteKind } from "../../message/route.ts";
+import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
 import {
   decodeAllButSlashes,
@@ -83,7 +84,8 @@ class PathReadings {
       isWithin(decodeAllButSlashes(resolved(merged)), prefix) &&
       isWithin(resolved(decoded), prefix) &&
       isWithin(resolved(decodedMerged), prefix) &&
-      isWithin(mergeSlashes(decodeOnce(raw)), prefix);
+      isWithin(mergeSlashes(decodeOnce(raw)), prefix) &&
+      isWithin(canonicalise(raw).canonical, prefix);
     return !stays;
   }
 }

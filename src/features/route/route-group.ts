@@ -14,8 +14,8 @@ export class RouteGroup {
   readonly allowed: Uint8Array = new Uint8Array(METHOD_COUNT);
   /** Whether the gateway itself answers on this path. */
   builtIn = false;
-  /** Whether a wrong method is refused here rather than left to a prefix. */
-  ownsPath = false;
+  /** Whether all routes are transcoded: patterns may take the methods that they lack. */
+  onlyTranscoded = true;
 
   constructor(id: number) {
     this.id = id;
@@ -29,7 +29,7 @@ export class RouteGroup {
       this.allowed[method] = 1;
     }
     this.builtIn ||= route.kind === RouteKind.BuiltIn;
-    this.ownsPath ||= route.ownsPath;
+    this.onlyTranscoded &&= route.kind === RouteKind.Transcoded;
   }
 
   /** One of the routes, which have path and label in common. */

@@ -1,7 +1,7 @@
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost } from "../../message/request-host.ts";
 import type { Route } from "../../message/route.ts";
-import { RouteGroup } from "./route-group.ts";
+import { ANY_METHOD, RouteGroup } from "./route-group.ts";
 
 /**
  * All routes with one path: those of named hosts by host, and those of every host. More specific hosts come first: a
@@ -42,8 +42,13 @@ export class RouteNode {
     return id;
   }
 
+  /** Whether some group takes the request's host, whatever the method. */
+  takesHostOf(head: RequestHead): boolean {
+    return this.anyHost !== null || this.groupFor(head, ANY_METHOD) !== null;
+  }
+
   /**
-   * The most specific group that takes the request's host and has the method.
+   * The most specific group that takes the request's host and has the method: groups of one path complement each other.
    * @param method a Method, or ANY_METHOD
    */
   groupFor(head: RequestHead, method: number): RouteGroup | null {

@@ -1,4 +1,4 @@
-import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
 
 /**
  * The path of an exact route as requests are compared with it: UTF-8, percent-decoded once, dot segments resolved,
@@ -6,7 +6,7 @@ import { canonicalise } from "../../proto/target/canonical-path.ts";
  * @param path as an operator wrote it
  */
 export function exactRoutePath(path: string): string {
-  return canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical;
+  return slashedPath(canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical);
 }
 
 /** The same of a prefix, without a slash at its end: `/node`, `/node/` and `/node/*` mean the same; "/" becomes "". */

@@ -3,7 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { Route } from "../../message/route.ts";
-import { offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
+import { deeperReading, offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
 import { ALL_METHODS } from "./method-set.ts";
 import { refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
@@ -30,10 +30,28 @@ export class RoutePrefixPhase implements Phase {
       ? this.router.findPrefix(ex.request)
       : this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
     if (route === null) return this.refuse(ex);
+    if (!isPlain && this.leadsDeeper(ex)) {
+      ex.sink.abort(ex, Fault.BadTarget);
+      return Verdict.Done;
+    }
     ex.route = route;
     if (isPlain) ex.prefixLength = route.stripPrefix ? this.router.matchedLength : 0;
     else this.stripUnusual(ex, route);
     return Verdict.Next;
+  }
+
+  /**
+   * Whether an origin that decodes a path more than once would find itself at a more specific route than the one that was
+   * found: no rule of either fits such a request.
+   */
+  private leadsDeeper(ex: Exchange): boolean {
+    const path = deeperReading(this.canonicalPathOf(ex));
+    if (path === null) return false;
+    const { matchedDepth, matchedLength } = this.router;
+    const isDeeper = path === "" || this.router.isMoreSpecific(path, ex.request, matchedDepth);
+    this.router.matchedDepth = matchedDepth;
+    this.router.matchedLength = matchedLength;
+    return isDeeper;
   }
 
   /** The raw path may spell the prefix otherwise than the canonical one (`//node`, `/%6eode`): segments are counted. */
@@ -41,12 +59,17 @@ export class RoutePrefixPhase implements Phase {
     const isRaw = ex.forwardPath === "";
     const sanitised = isRaw ? ex.request.path() : ex.forwardPath;
     const from = route.stripPrefix ? offsetBehindSegments(sanitised, this.router.matchedDepth) : 0;
-    if (isRaw && (from === sanitised.length || sanitised[from] === "/")) {
+    if (from === 0) {
+      ex.prefixLength = isRaw ? 0 : -1;
+      return;
+    }
+    const rest = pathFrom(sanitised, from);
+    if (isRaw && (from === sanitised.length || sanitised.slice(from) === rest)) {
       ex.prefixLength = from;
       return;
     }
     ex.prefixLength = -1;
-    ex.forwardPath = pathFrom(sanitised, from);
+    ex.forwardPath = rest;
   }
 
   /**
@@ -56,14 +79,11 @@ export class RoutePrefixPhase implements Phase {
   private refuse(ex: Exchange): Verdict {
     const head = ex.request;
     const path = this.canonicalPathOf(ex);
-    // An exact route that only encoded dot segments reach was passed over, so for this request it is not there.
-    const isPassedOver =
-      this.router.findExactCanonical(path, head) !== null || this.router.findPattern(path, head) !== null;
-    const allow = isPassedOver ? "" : this.router.allowOf(path, head);
+    const allow = this.router.prefixAllowOf(path, head);
     const isNever = head.method === Method.Connect || head.method === Method.Trace;
     if (allow !== "" || isNever) {
       ex.detail = allow === "" ? ALL_METHODS : allow;
-      ex.route = this.router.nearestOf(path, head);
+      ex.route = this.router.prefixRouteOf(path, head);
       return refuseUnrouted(ex, Fault.MethodNotAllowed, this.maxBodyBytes);
     }
     ex.detail = head.path();

@@ -2,9 +2,11 @@ import { Byte, latin1 } from "../../core/ascii.ts";
 import { METHOD_COUNT, Method } from "../../message/method.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
+import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { allowValue } from "./method-set.ts";
 import type { PatternTable } from "./pattern-table.ts";
 import { ANY_METHOD, type RouteGroup } from "./route-group.ts";
+import type { RouteNode } from "./route-node.ts";
 import { HASH_SEED, hashOf, hashStep, type RouteTable } from "./route-table.ts";
 
 /** Where the routes of a router stand. */
@@ -18,15 +20,16 @@ export interface RouterTables {
 /**
  * Finds routes. A lookup costs one hash over the path, up to the length of the longest path in the table, whatever the
  * number of routes. The paths of the table are canonical, and so must be the paths that are looked up: a plain raw path
- * (see `isPlainPath`), or `canonicalise(…).canonical`.
+ * (see `isPlainPath`), or `canonicalise(…).canonical`, whose backslashes are read as slashes.
  *
- * Precedence: the longest prefix, then the most specific host; a route without the method is passed over. Exact paths
- * and prefixes are two tables, asked by two phases; patterns are asked behind the exact paths. Decisions §3.
+ * Precedence: an exact path, then patterns, then the longest prefix; the most specific path is chosen before the method is
+ * looked at. Of the routes with that path, the most specific host that has the method; none is a 405.
+ * docs/security.md#methods
  */
 export class Router {
   /** In the order they were given. */
   readonly routes: readonly Route[];
-  /** After an exact route was not found: the routes of path and host that lack the method, or null. */
+  /** After an exact route or a pattern was not found: the routes of path and host that lack the method, or null. */
   refused: RouteGroup | null = null;
   /** After a prefix was found: its length in bytes, 0 for "/". */
   matchedLength = 0;
@@ -70,42 +73,48 @@ export class Router {
 
   /** The exact route of a canonical path, one character a byte, or null. */
   findExactCanonical(path: string, head: RequestHead): Route | null {
-    return this.exactRoute(this.bytesOf(path), 0, path.length, head);
+    const read = slashedPath(path);
+    return this.exactRoute(this.bytesOf(read), 0, read.length, head);
   }
 
-  /** The route with the longest prefix of the raw path, which must be plain, or null. */
+  /** The route with the longest prefix of the raw path, which must be plain, or null: no prefix, or not this method. */
   findPrefix(head: RequestHead): Route | null {
-    const group = this.prefixGroup(head.bytes, head.pathFrom, head.pathTo, head, head.method);
-    return group === null ? null : group.byMethod[head.method]!;
+    return routeIn(this.prefixNode(head.bytes, head.pathFrom, head.pathTo, head), head);
   }
 
-  /** The route with the longest prefix of a canonical path, one character a byte, or null. */
+  /** The same for a canonical path, one character a byte. */
   findPrefixCanonical(path: string, head: RequestHead): Route | null {
-    const group = this.prefixGroup(this.bytesOf(path), 0, path.length, head, head.method);
-    return group === null ? null : group.byMethod[head.method]!;
-  }
-
-  /** The value of Allow for a canonical path: every method that some route has for it; "" where no route matches. */
-  allowOf(path: string, head: RequestHead): string {
-    return this.methodsOf((method) => this.hasOwn(path, path, head, method) || this.hasPrefix(path, head, method));
+    return routeIn(this.prefixOf(path, head), head);
   }
 
   /**
-   * The same for a path that is owned, so that nothing falls to a prefix: the methods of exact paths and patterns alone.
-   * @param patternPath the path as patterns are compared with it
+   * The value of Allow where an exact path or a pattern lacks the method.
+   * @param path canonical
+   * @param patternPath the path as patterns are compared with it; null where patterns do not complement the exact path
    */
-  ownAllowOf(path: string, head: RequestHead, patternPath: string): string {
-    return this.methodsOf((method) => this.hasOwn(path, patternPath, head, method));
+  ownAllowOf(path: string, head: RequestHead, patternPath: string | null): string {
+    return this.methodsOf((method) => {
+      if (this.exactOf(path, head, method) !== null) return true;
+      return patternPath !== null && this.patterns !== null && this.patterns.find(patternPath, head, method) !== null;
+    });
   }
 
-  /** The route that a canonical path would have had by another method, for naming what was refused; null where there is none. */
-  nearestOf(path: string, head: RequestHead): Route | null {
-    const bytes = this.bytesOf(path);
-    const group =
-      this.exactGroup(bytes, 0, path.length, head, ANY_METHOD) ??
-      this.patterns?.find(path, head, ANY_METHOD) ??
-      this.prefixGroup(bytes, 0, path.length, head, ANY_METHOD);
-    return group === null ? null : group.anyRoute();
+  /** The value of Allow where the longest prefix of a canonical path lacks the method; "" where there is no prefix. */
+  prefixAllowOf(path: string, head: RequestHead): string {
+    const node = this.prefixOf(path, head);
+    return node === null ? "" : this.methodsOf((method) => node.groupFor(head, method) !== null);
+  }
+
+  /** One of the routes with the longest prefix of a canonical path, whatever the method, or null. */
+  prefixRouteOf(path: string, head: RequestHead): Route | null {
+    return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.anyRoute() ?? null;
+  }
+
+  /** Whether a canonical path belongs to an exact route, or to a prefix of more segments than `depth`. */
+  isMoreSpecific(path: string, head: RequestHead, depth: number): boolean {
+    if (this.exactId(path, head) >= 0) return true;
+    const node = this.prefixOf(path, head);
+    return node !== null && node.depth > depth;
   }
 
   private methodsOf(isAllowed: (method: Method) => boolean): string {
@@ -114,23 +123,14 @@ export class Router {
     return allowValue(allowed);
   }
 
-  private hasOwn(path: string, patternPath: string, head: RequestHead, method: Method): boolean {
-    if (this.exactGroup(this.bytesOf(path), 0, path.length, head, method) !== null) return true;
-    return this.patterns !== null && this.patterns.find(patternPath, head, method) !== null;
-  }
-
-  private hasPrefix(path: string, head: RequestHead, method: Method): boolean {
-    return this.prefixGroup(this.bytesOf(path), 0, path.length, head, method) !== null;
-  }
-
   /** Tells exact routes apart by path and host, whatever the method; -1 where the canonical path is none. */
   exactId(path: string, head: RequestHead): number {
-    return this.exactGroup(this.bytesOf(path), 0, path.length, head, ANY_METHOD)?.id ?? -1;
+    return this.exactOf(path, head, ANY_METHOD)?.id ?? -1;
   }
 
   /** Tells prefix routes apart by path and host, whatever the method; -1 where the canonical path falls to none. */
   prefixId(path: string, head: RequestHead): number {
-    return this.prefixGroup(this.bytesOf(path), 0, path.length, head, ANY_METHOD)?.id ?? -1;
+    return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.id ?? -1;
   }
 
   private exactRoute(bytes: Uint8Array, from: number, to: number, head: RequestHead): Route | null {
@@ -154,29 +154,32 @@ export class Router {
     return node === null ? null : node.groupFor(head, method);
   }
 
+  private exactOf(path: string, head: RequestHead, method: number): RouteGroup | null {
+    const read = slashedPath(path);
+    return this.exactGroup(this.bytesOf(read), 0, read.length, head, method);
+  }
+
+  private prefixOf(path: string, head: RequestHead): RouteNode | null {
+    const read = slashedPath(path);
+    return this.prefixNode(this.bytesOf(read), 0, read.length, head);
+  }
+
   /** One pass over the path: at each end of a segment what lies before is looked up, and the last hit stays. */
-  private prefixGroup(
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    head: RequestHead,
-    method: number,
-  ): RouteGroup | null {
+  private prefixNode(bytes: Uint8Array, from: number, to: number, head: RequestHead): RouteNode | null {
     // OPTIONS * names no resource of ours: no prefix holds it.
     if (from < to && bytes[from] !== Byte.Slash) return null;
     const table = this.prefixes;
     const limit = Math.min(to, from + table.maxLength);
-    let best: RouteGroup | null = null;
+    let best: RouteNode | null = null;
     let hash = HASH_SEED;
     for (let at = from; at <= limit; at++) {
       const atSegmentEnd = at === to || bytes[at] === Byte.Slash;
       if (atSegmentEnd && table.hasLength(at - from)) {
         const node = table.find(hash, bytes, from, at);
-        const group = node === null ? null : node.groupFor(head, method);
-        if (group !== null) {
-          best = group;
+        if (node?.takesHostOf(head) === true) {
+          best = node;
           this.matchedLength = at - from;
-          this.matchedDepth = node!.depth;
+          this.matchedDepth = node.depth;
         }
       }
       if (at < limit) hash = hashStep(hash, bytes[at]!);
@@ -189,6 +192,10 @@ export class Router {
     this.scratch.latin1Write(path, 0, path.length);
     return this.scratch;
   }
+}
+
+function routeIn(node: RouteNode | null, head: RequestHead): Route | null {
+  return node === null ? null : (node.groupFor(head, head.method)?.byMethod[head.method] ?? null);
 }
 
 const ROOT: Uint8Array = latin1("/");

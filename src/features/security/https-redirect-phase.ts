@@ -37,10 +37,11 @@ export class HttpsRedirectPhase implements Phase {
     return Verdict.Done;
   }
 
-  private isExempt({ route, request, fromTrustedProxy }: Exchange): boolean {
+  private isExempt({ route, request, canonicalPath, fromTrustedProxy }: Exchange): boolean {
     if (route !== null && route.kind === RouteKind.BuiltIn) return true;
     if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
-    const path = request.path();
+    // Where the path leads, not how it is written: dot segments behind the challenges' prefix lead out of it.
+    const path = canonicalPath === "" ? request.path() : canonicalPath;
     return path.startsWith(CHALLENGES) || !path.startsWith("/");
   }
 }

@@ -4,9 +4,9 @@ import { MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { Authority, canonicaliseAuthority, judgeAuthority, sameAuthority } from "./authority.ts";
 import { isLookAlike } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
-import { isAuthority, sameAuthority } from "./request-target.ts";
 import { namesHttp2 } from "./upgrade-tokens.ts";
 
 /**
@@ -133,17 +133,24 @@ function judgeExpectation(head: RequestHead, index: number): Fault {
   return Fault.None;
 }
 
-/** RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, in agreement with an absolute-form target. */
+/**
+ * RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, in agreement with an absolute-form target. It is made canonical where it
+ * stands, so that all that match, key and forward it see the same bytes.
+ */
 function judgeHost(head: RequestHead): Fault {
   const hasAuthority = head.authorityTo > head.authorityFrom;
-  if (head.hostIndex < 0) return head.minor === 1 ? Fault.MissingHost : Fault.None;
   const { bytes, spans } = head.headers;
-  const from = spans[head.hostIndex * 4 + 2]!;
-  const to = spans[head.hostIndex * 4 + 3]!;
-  if (!isAuthority(bytes, from, to)) return Fault.BadHost;
-  if (hasAuthority && !sameAuthority(bytes, from, to, bytes, head.authorityFrom, head.authorityTo)) {
-    return Fault.AuthorityMismatch;
-  }
+  if (head.hostIndex >= 0) {
+    const from = spans[head.hostIndex * 4 + 2]!;
+    const to = spans[head.hostIndex * 4 + 3]!;
+    const authority = judgeAuthority(bytes, from, to);
+    if (authority === Authority.Bad) return Fault.BadHost;
+    if (hasAuthority && !sameAuthority(bytes, from, to, head.bytes, head.authorityFrom, head.authorityTo)) {
+      return Fault.AuthorityMismatch;
+    }
+    if (authority === Authority.Unusual) spans[head.hostIndex * 4 + 3] = canonicaliseAuthority(bytes, from, to);
+  } else if (head.minor === 1) return Fault.MissingHost;
+  if (hasAuthority) head.authorityTo = canonicaliseAuthority(head.bytes, head.authorityFrom, head.authorityTo);
   return Fault.None;
 }
 

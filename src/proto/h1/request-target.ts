@@ -1,8 +1,9 @@
-import { Byte, equalsLower, HEX_VALUE, LOWER, latin1, table } from "../../core/ascii.ts";
+import { Byte, equalsLower, latin1, table } from "../../core/ascii.ts";
 import { indexOfByte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { Method } from "../../message/method.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { Authority, judgeAuthority } from "./authority.ts";
 
 const DOLLAR = 0x24;
 const LESS = 0x3c;
@@ -16,6 +17,7 @@ export const TARGET_CLASS: Uint8Array = table((byte) => {
   if (byte <= Byte.Space || byte >= Byte.Del) return 0;
   switch (byte) {
     case Byte.Percent:
+    case Byte.Backslash:
       return TargetFlag.Valid | TargetFlag.Percent;
     case Byte.Dot:
       return TargetFlag.Valid | TargetFlag.Dot;
@@ -56,64 +58,15 @@ export function locateTarget(bytes: Uint8Array, head: RequestHead): Fault {
   if (authorityFrom < 0) return Fault.BadTarget;
   let at = authorityFrom;
   while (at < to && bytes[at] !== Byte.Slash && bytes[at] !== Byte.Question && bytes[at] !== Byte.Hash) at++;
-  if (at === authorityFrom || !isAuthority(bytes, authorityFrom, at)) return Fault.BadTarget;
+  if (judgeAuthority(bytes, authorityFrom, at) === Authority.Bad) return Fault.BadTarget;
   head.authorityFrom = authorityFrom;
   head.authorityTo = at;
   locatePath(bytes, head, at, to);
   return Fault.None;
 }
 
-/**
- * Whether `bytes[from, to)` is a host with an optional port: a registered name, an IPv4 address, or an IPv6 literal in
- * brackets, without user information. RFC 9110 §7.2, RFC 3986 §3.2. Empty is not.
- */
-export function isAuthority(bytes: Uint8Array, from: number, to: number): boolean {
-  let at = from;
-  if (bytes[at] === Byte.LeftBracket) {
-    at++;
-    const literalFrom = at;
-    while (at < to && IP_LITERAL[bytes[at]!] === 1) at++;
-    if (at === literalFrom || at >= to || bytes[at] !== Byte.RightBracket) return false;
-    at++;
-  } else {
-    const nameFrom = at;
-    for (; at < to; at++) {
-      const kind = REG_NAME[bytes[at]!]!;
-      if (kind === 0) break;
-      if (kind === ESCAPE && !isTriplet(bytes, at, to)) return false;
-    }
-    if (at === nameFrom) return false;
-  }
-  if (at === to) return true;
-  if (bytes[at] !== Byte.Colon) return false;
-  let port = 0;
-  for (at++; at < to; at++) {
-    const digit = bytes[at]! - Byte.Zero;
-    if (digit < 0 || digit > 9) return false;
-    port = port * 10 + digit;
-    if (port > MAX_PORT) return false;
-  }
-  return true;
-}
-
-/** Whether two authorities name the same host and port, without regard to case; ports are compared as written. */
-export function sameAuthority(
-  a: Uint8Array,
-  aFrom: number,
-  aTo: number,
-  b: Uint8Array,
-  bFrom: number,
-  bTo: number,
-): boolean {
-  if (aTo - aFrom !== bTo - bFrom) return false;
-  for (let i = 0; i < aTo - aFrom; i++) {
-    if (LOWER[a[aFrom + i]!] !== LOWER[b[bFrom + i]!]) return false;
-  }
-  return true;
-}
-
 function locateAuthorityForm(bytes: Uint8Array, head: RequestHead): Fault {
-  if (!isAuthority(bytes, head.targetFrom, head.targetTo)) return Fault.BadTarget;
+  if (judgeAuthority(bytes, head.targetFrom, head.targetTo) === Authority.Bad) return Fault.BadTarget;
   head.authorityFrom = head.targetFrom;
   head.authorityTo = head.targetTo;
   locatePath(bytes, head, head.targetTo, head.targetTo);
@@ -135,17 +88,5 @@ function behindScheme(bytes: Uint8Array, from: number, to: number): number {
   return equalsLower(bytes, from, Math.min(to, from + HTTPS.length), HTTPS) ? from + HTTPS.length : -1;
 }
 
-function isTriplet(bytes: Uint8Array, at: number, to: number): boolean {
-  return at + 2 < to && HEX_VALUE[bytes[at + 1]!] !== 255 && HEX_VALUE[bytes[at + 2]!] !== 255;
-}
-
 const HTTP: Uint8Array = latin1("http://");
 const HTTPS: Uint8Array = latin1("https://");
-const MAX_PORT = 65535;
-const ESCAPE = 2;
-/** RFC 3986 §3.2.2: unreserved, sub-delims, percent-encoded. */
-const REG_NAME: Uint8Array = table((byte) => {
-  if (byte === Byte.Percent) return ESCAPE;
-  return /[A-Za-z0-9\-._~!$&'()*+,;=]/.test(String.fromCharCode(byte)) ? 1 : 0;
-});
-const IP_LITERAL: Uint8Array = table((byte) => (/[A-Fa-f0-9:.]/.test(String.fromCharCode(byte)) ? 1 : 0));

@@ -1,54 +1,89 @@
-import { holdsDotSegment, mergeSlashes, removeDotSegments } from "./dot-segments.ts";
-import { decodeOnce, escapedByte } from "./percent-decoding.ts";
+import { Byte } from "../../core/ascii.ts";
+import { mergeSlashes, removeDotSegments } from "./dot-segments.ts";
+import { decodeFully, decodeOnce, escapedByte } from "./percent-decoding.ts";
 
 /** The two forms of a path that routing works with. */
 export interface CanonicalPath {
-  /** For the upstream: dot segments resolved, every other byte as it came. */
+  /** For the upstream: dot segments resolved, one slash at its beginning, every other byte as it came. */
   readonly sanitised: string;
-  /** For matching: `sanitised` percent-decoded once, runs of slashes merged. No segment of it is `.` or `..`. */
+  /**
+   * For matching: `sanitised` percent-decoded once, runs of slashes merged. No segment of it is `.` or `..`, backslashes
+   * taken for slashes or not.
+   */
   readonly canonical: string;
-  /** Whether a resolved dot segment owed its dots or its slashes to percent-encoding. */
-  readonly encodedDots: boolean;
+  /** Whether a resolved dot segment owed its dots or its ends to percent-encoding, a backslash or a semicolon. */
+  readonly hiddenDots: boolean;
 }
 
 /**
  * Two-stage canonicalisation. Stage 1 works on the raw path: segments end at literal slashes, encoded slashes are
- * ordinary characters, and `.` may be written `%2e` (RFC 3986 §6.2.2). Stage 2 looks at the decoded path: what is
- * left of dot segments stands between encoded slashes, and is resolved with the spelling of all else kept.
- * Both forms then say the same of where the path leads, so that what is matched is what is forwarded.
+ * ordinary characters, `.` may be written `%2e` (RFC 3986 §6.2.2), and parameters behind the dots (`..;v=1`) change
+ * nothing. Stage 2 resolves what is left of dot segments between encoded slashes and backslashes, with the spelling of all
+ * else kept. Both forms then say the same of where the path leads, so that what is matched is what is forwarded.
+ * docs/security.md#paths-and-hosts
  * @param raw the raw path, one character a byte; a text that does not begin with "/" is only decoded
  */
 export function canonicalise(raw: string): CanonicalPath {
   const decoded = decodeOnce(raw);
-  const isLiteral = decoded === raw || !raw.startsWith("/") || !holdsDotSegment(decoded);
+  if (!raw.startsWith("/")) return { sanitised: raw, canonical: mergeSlashes(decoded), hiddenDots: false };
   const literal = removeDotSegments(raw);
-  const sanitised = isLiteral ? literal : resolve(resolve(raw, false), true);
+  const hides = HIDING.test(raw) && DOT_SEGMENT.test(withSlashes(decoded));
+  const resolved = hides ? resolve(resolve(raw, false), true) : literal;
+  const sanitised = resolved.replace(LEADING_SLASHES, "/");
   return {
     sanitised,
     canonical: mergeSlashes(sanitised === raw ? decoded : decodeOnce(sanitised)),
-    encodedDots: sanitised !== literal,
+    hiddenDots: resolved !== literal,
   };
 }
 
 /**
- * Where the sanitised path goes on behind its first `count` non-empty segments, an encoded slash ending a segment too.
- * @returns an offset; at it stands a slash, an encoded slash, or the end
+ * A canonical path as those read it who take a backslash for a slash. A name may hold a backslash, but no path of a route does,
+ * so this reading never belongs to a less specific route than the other.
+ */
+export function slashedPath(canonical: string): string {
+  return canonical.includes("\\") ? mergeSlashes(withSlashes(canonical)) : canonical;
+}
+
+/**
+ * What a canonical path becomes for a server that decodes it again and again, in canonical form.
+ * @returns null where it stays what it is; "" where escapes are left after MAX_DECODING_ROUNDS
+ */
+export function deeperReading(canonical: string): string | null {
+  if (!canonical.includes("%")) return null;
+  const { text, tooDeep } = decodeFully(canonical);
+  if (tooDeep) return "";
+  return text === canonical ? null : canonicalise(text).canonical;
+}
+
+/** The sanitised path with a plain slash in the place of every encoded slash and every backslash. */
+export function withPlainSlashes(sanitised: string): string {
+  return sanitised.replace(OTHER_SLASH, "/");
+}
+
+/**
+ * Where the sanitised path goes on behind its first `count` non-empty segments, which end at encoded slashes and
+ * backslashes too.
+ * @returns an offset; at it stands a slash in some spelling, or the end
  */
 export function offsetBehindSegments(sanitised: string, count: number): number {
   let at = 0;
   for (let left = count; left > 0 && at < sanitised.length; left--) {
-    for (let width = slashWidth(sanitised, at); width > 0; width = slashWidth(sanitised, at)) at += width;
+    at = behindSlashes(sanitised, at);
     while (at < sanitised.length && slashWidth(sanitised, at) === 0) at++;
   }
   return at;
 }
 
-/** The rest of a path from `from`, with a plain slash at its beginning in any case. */
+/**
+ * The rest of a path from `from` on, with one plain slash at its beginning in the place of all slashes in any spelling that
+ * stand there: origins and clients take `//host` and `/\host` for another server's address.
+ */
 export function pathFrom(sanitised: string, from: number): string {
-  return `/${sanitised.slice(from + slashWidth(sanitised, from))}`;
+  return `/${sanitised.slice(behindSlashes(sanitised, from))}`;
 }
 
-/** Resolves the segments that percent-decode to dots. `atEncoded`: encoded slashes end segments too. */
+/** Resolves the segments that decode to dots. `atEncoded`: encoded slashes and backslashes end segments too. */
 function resolve(path: string, atEncoded: boolean): string {
   const starts = segmentStarts(path, atEncoded);
   const kept: number[] = [];
@@ -68,8 +103,7 @@ function resolve(path: string, atEncoded: boolean): string {
 function segmentStarts(path: string, atEncoded: boolean): number[] {
   const starts: number[] = [];
   for (let at = 0; at < path.length; at++) {
-    const width = slashWidth(path, at);
-    if (width === 1 || (width === 3 && atEncoded)) starts.push(at);
+    if (atEncoded ? slashWidth(path, at) > 0 : path.charCodeAt(at) === Byte.Slash) starts.push(at);
   }
   return starts;
 }
@@ -80,28 +114,47 @@ function join(path: string, starts: readonly number[], kept: readonly number[]):
   for (const index of kept) {
     out += index === EMPTY_SEGMENT ? "/" : path.slice(starts[index]!, starts[index + 1] ?? path.length);
   }
-  return pathFrom(out, 0);
+  return `/${out.slice(slashWidth(out, 0))}`;
 }
 
-/** 1 for a segment that decodes to `.`, 2 for `..`, else 0. */
+/** 1 for a segment that decodes to `.`, 2 for `..`, parameters behind a semicolon left out; else 0. */
 function dotsOf(path: string, from: number, to: number): number {
   let dots = 0;
   for (let at = from; at < to; dots++) {
-    if (dots === 2) return 0;
-    if (path.charCodeAt(at) === DOT) at++;
-    else if (at + 2 < to && escapedByte(path, at) === DOT) at += 3;
-    else return 0;
+    const escaped = escapedByte(path, at);
+    const byte = escaped < 0 ? path.charCodeAt(at) : escaped;
+    if (byte === Byte.Semicolon) return dots;
+    if (byte !== Byte.Dot || dots === 2) return 0;
+    at += escaped < 0 ? 1 : 3;
   }
   return dots;
 }
 
-/** 1 at a slash, 3 at an encoded one, else 0. */
+/** Where the run of slashes in any spelling that begins at `from` ends. */
+function behindSlashes(path: string, from: number): number {
+  let at = from;
+  for (let width = slashWidth(path, at); width > 0; width = slashWidth(path, at)) at += width;
+  return at;
+}
+
+/** 1 at a slash or a backslash, 3 at an encoded one, else 0. */
 function slashWidth(path: string, at: number): number {
-  if (path.charCodeAt(at) === SLASH) return 1;
-  return escapedByte(path, at) === SLASH ? 3 : 0;
+  const byte = path.charCodeAt(at);
+  if (byte === Byte.Slash || byte === Byte.Backslash) return 1;
+  const escaped = escapedByte(path, at);
+  return escaped === Byte.Slash || escaped === Byte.Backslash ? 3 : 0;
+}
+
+function withSlashes(decoded: string): string {
+  return decoded.replaceAll("\\", "/");
 }
 
 /** Stands in a list of segments for the empty one that a resolved last segment leaves behind. */
 const EMPTY_SEGMENT = -1;
-const DOT = 0x2e;
-const SLASH = 0x2f;
+/** What a dot segment can be hidden by. */
+const HIDING = /[%\\;]/;
+/** A dot segment of a decoded path, whether or not parameters follow the dots. */
+const DOT_SEGMENT = /\/\.\.?(?:[/;]|$)/;
+/** More than one slash at the beginning; browsers, and servers that resolve URLs as browsers do, read a backslash as one. */
+const LEADING_SLASHES = /^\/[/\\]+/;
+const OTHER_SLASH = /\\|%2f|%5c/gi;

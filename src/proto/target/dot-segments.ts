@@ -1,7 +1,8 @@
 import { Byte } from "../../core/ascii.ts";
 
 /**
- * Whether a segment of `bytes[from, to)` is `.` or `..`. Only literal dots and slashes count.
+ * Whether a segment of `bytes[from, to)` is `.` or `..`, parameters behind a semicolon left out. Only literal dots and slashes
+ * count.
  */
 export function hasDotSegment(bytes: Uint8Array, from: number, to: number): boolean {
   let atStart = true;
@@ -10,7 +11,7 @@ export function hasDotSegment(bytes: Uint8Array, from: number, to: number): bool
     if (byte === Byte.Dot && atStart) {
       let next = at + 1;
       if (next < to && bytes[next] === Byte.Dot) next++;
-      if (next === to || bytes[next] === Byte.Slash) return true;
+      if (next === to || bytes[next] === Byte.Slash || bytes[next] === Byte.Semicolon) return true;
     }
     atStart = byte === Byte.Slash;
   }

@@ -96,7 +96,7 @@ export class GatewayLab {
     this.phases = [
       counters,
       new WafPhase(new Waf(waf, { has: () => false }, router, { onInspected() {}, onIncident: fail }, this.clock)),
-      new RouteExactPhase(router, 0),
+      new RouteExactPhase({ router, maxBodyBytes: 0, guard, isPreflight: null }),
       new PrefixGuardPhase(guard, { onRefused() {} }),
       new RoutePrefixPhase(router, 0),
       new BodyLimitPhase(),

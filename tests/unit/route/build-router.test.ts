@@ -40,7 +40,7 @@ describe("building the router", () => {
     for (const target of ["/", "/a", "*", ""]) {
       expect(router.findExact(headOfTarget(target))).toBeNull();
       expect(router.findPrefix(headOfTarget(target))).toBeNull();
-      expect(router.allowOf(target, headOfTarget(target))).toBe("");
+      expect(router.prefixAllowOf(target, headOfTarget(target))).toBe("");
     }
   });
 

@@ -15,9 +15,10 @@ import { routeInit } from "./route-inits.ts";
 
 const INITS = routes.map(routeInit);
 const ROUTER = buildRouter(INITS);
+const GUARD = new PrefixGuard(INITS);
 const PHASES = [
-  new RouteExactPhase(ROUTER, 0),
-  new PrefixGuardPhase(new PrefixGuard(INITS), { onRefused() {} }),
+  new RouteExactPhase({ router: ROUTER, maxBodyBytes: 0, guard: GUARD, isPreflight: null }),
+  new PrefixGuardPhase(GUARD, { onRefused() {} }),
   new PathEscapesPhase(),
   new RoutePrefixPhase(ROUTER, 0),
 ];

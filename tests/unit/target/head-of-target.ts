@@ -39,6 +39,7 @@ function flagsOf(target: string): number {
 
 const FLAGS: Readonly<Record<string, number>> = {
   "%": TargetFlag.Percent,
+  "\\": TargetFlag.Percent,
   ".": TargetFlag.Dot,
   "/": TargetFlag.Slash,
   "?": TargetFlag.Question,
