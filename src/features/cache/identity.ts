@@ -22,7 +22,9 @@ export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
  * @returns as `sharingNeeded`
  */
 export function sharingNeededFor(reply: HeaderBlock, policy: CachePolicy): number {
-  return policy.bypassesCookies && reply.mayHave(GIVES_COOKIES) ? SHARED : 0;
+  if (!policy.bypassesCookies || !reply.mayHave(GIVES_COOKIES)) return 0;
+  // The set also knows fields that a route has taken out.
+  return reply.find(HeaderId.SetCookie) >= 0 || reply.find(HeaderId.SetCookie2) >= 0 ? SHARED : 0;
 }
 
 /** Whether the origin is told of a certificate: the client's own, or one of which a trusted proxy tells. */

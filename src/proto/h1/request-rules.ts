@@ -6,6 +6,7 @@ import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { Authority, canonicaliseAuthority, judgeAuthority, sameAuthority } from "./authority.ts";
 import { isLookAlike } from "./claimed-fields.ts";
+import { dropTable } from "./field-copy.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp2 } from "./upgrade-tokens.ts";
 
@@ -191,14 +192,15 @@ export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
 }
 
 /**
- * Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message, and
- * for TE, which never goes on and is looked at for its `trailers`.
+ * Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message, for
+ * TE, which never goes on and is looked at for its `trailers`, and for those that say who may keep a message: RFC 9110
+ * §7.6.1 forbids a sender to name what is meant for all recipients, such as Cache-Control.
  */
 export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number): void {
   const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
   for (let i = 0; i < fields.count; i++) {
     const id = fields.ids[i]!;
-    if ((id >= HeaderId.Host && id <= HeaderId.TransferEncoding) || id === HeaderId.Te) continue;
+    if ((id >= HeaderId.Host && id <= HeaderId.TransferEncoding) || id === HeaderId.Te || FOR_ALL[id] === 1) continue;
     if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
       fields.ids[i] = HeaderId.NamedByConnection;
     }
@@ -209,6 +211,13 @@ function isBlank(byte: number): boolean {
   return byte === Byte.Space || byte === Byte.Tab;
 }
 
+const FOR_ALL: Uint8Array = dropTable([
+  HeaderId.ContentType,
+  HeaderId.CacheControl,
+  HeaderId.Expires,
+  HeaderId.Vary,
+  HeaderId.XAccelBuffering,
+]);
 const CHUNKED: Uint8Array = latin1("chunked");
 const IDENTITY: Uint8Array = latin1("identity");
 const CONTINUE: Uint8Array = latin1("100-continue");
