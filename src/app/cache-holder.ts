@@ -9,10 +9,15 @@ export class CacheHolder {
   store: CacheStore | null = null;
   private version = 0;
 
-  /** Takes what the control thread sent. */
-  use(buffers: CacheBuffers | null, worker: number): void {
-    if (buffers === null) this.store = null;
-    else if (buffers.version !== this.version || this.store === null) this.store = new CacheStore(buffers, worker);
+  /** The store in this memory: the one in use where the memory stays. `use` takes it up. */
+  storeIn(buffers: CacheBuffers | null, worker: number): CacheStore | null {
+    if (buffers === null) return null;
+    return buffers.version === this.version && this.store !== null ? this.store : new CacheStore(buffers, worker);
+  }
+
+  /** Takes up a store from `storeIn` of the same memory. */
+  use(store: CacheStore | null, buffers: CacheBuffers | null): void {
+    this.store = store;
     this.version = buffers === null ? 0 : buffers.version;
   }
 }

@@ -12,26 +12,30 @@ export class CacheKeeper {
   buffers: CacheBuffers | null = null;
   private memory: CacheMemory | null = null;
   private readonly workers: number;
-  private sizes = "";
+  private kind = "";
   private version = 0;
 
   constructor(config: CacheConfig, workers: number) {
     this.workers = workers;
-    this.use(config);
+    this.use(config, this.buffersFor(config));
   }
 
   /**
-   * Takes a new configuration: what is stored stays, unless the cache becomes smaller or larger, or cookies count from now
-   * on, so that answers may be stored that were made for one client.
+   * The memory for a configuration, to be taken up by `use`: the one in use, unless the cache becomes smaller or larger, or
+   * cookies count from now on, so that answers may be stored that were made for one client.
    */
-  use(config: CacheConfig): void {
-    const sizes = config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
-    if (sizes === this.sizes) return;
-    this.sizes = sizes;
-    this.buffers = config.enabled
-      ? createCacheBuffers(config, this.workers + 1, crypto.getRandomValues(new Int32Array(1))[0]!, ++this.version)
-      : null;
-    this.memory = this.buffers === null ? null : new CacheMemory(this.buffers);
+  buffersFor(config: CacheConfig): CacheBuffers | null {
+    if (kindOf(config) === this.kind) return this.buffers;
+    if (!config.enabled) return null;
+    return createCacheBuffers(config, this.workers + 1, crypto.getRandomValues(new Int32Array(1))[0]!, ++this.version);
+  }
+
+  /** Takes up the memory from `buffersFor` the same configuration. */
+  use(config: CacheConfig, buffers: CacheBuffers | null): void {
+    this.kind = kindOf(config);
+    if (buffers === this.buffers) return;
+    this.buffers = buffers;
+    this.memory = buffers === null ? null : new CacheMemory(buffers);
   }
 
   /** Takes back the lock, the fetches and the pins of a worker that has ended; to be done before it is started again. */
@@ -69,4 +73,8 @@ export class CacheKeeper {
   get evictions(): number {
     return this.memory === null ? 0 : this.memory.words[Head.Evictions]!;
   }
+}
+
+function kindOf(config: CacheConfig): string {
+  return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
 }

@@ -25,13 +25,15 @@ import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
+import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { needsRestart, type RestartSettings, restartSettings } from "./needs-restart.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
-import { ConfigPacket, collectSource } from "./packed-config.ts";
+import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
+import { removedParts } from "./removed-parts.ts";
+import { Rollout } from "./rollout.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes } from "./sidecar-routes.ts";
@@ -57,6 +59,15 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
+/** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
+const RELOAD_PATIENCE_MS = 30_000;
+
+/** Why a reload changes nothing. */
+class ReloadFaults extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join("; "));
+  }
+}
 
 /** The control thread: workers, signals, logs, the answers to /metrics and /internal/api. */
 export class Control implements PoolListener {
@@ -77,6 +88,7 @@ export class Control implements PoolListener {
   private readonly desk: ControlDesk;
   private readonly certificates: CertificateDesk;
   private readonly fence: WorkerFence;
+  private readonly rollout: Rollout;
   private readonly acme: AcmeService;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
@@ -91,6 +103,11 @@ export class Control implements PoolListener {
   private keywords: SharedArrayBuffer | null = null;
   private draining = false;
   private readonly running: RestartSettings;
+  /** Counts the configurations that have been in use, from 1. */
+  private generation = 1;
+  private lastReload = 0;
+  private reloading = false;
+  private reloadWanted = false;
   private lastReloadOk = true;
   private lastReloadMs: number = Date.now();
   private finish: (code: number) => void = () => {};
@@ -122,6 +139,7 @@ export class Control implements PoolListener {
       (id) => this.pool.broadcast({ kind: "fence", id }),
       () => this.listening.keys(),
     );
+    this.rollout = new Rollout(() => this.listening.keys(), RELOAD_PATIENCE_MS);
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerDesk(this.certificates.sink, () => this.fence.settled()),
@@ -184,7 +202,7 @@ export class Control implements PoolListener {
       index,
       workers: this.pool.size,
       config: this.packet.of(this.config, (config) => withPorts(config, this.ports)),
-      labels: this.configurationLabels(),
+      labels: this.labelsOf(this.config),
       counters,
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
@@ -226,6 +244,12 @@ export class Control implements PoolListener {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
         break;
+      case "prepared":
+        this.rollout.onAnswer(index, "prepared", message.id, message.error);
+        break;
+      case "applied":
+        this.rollout.onAnswer(index, "applied", message.id, "");
+        break;
       case "fenced":
         this.fence.onFenced(index, message.id);
         break;
@@ -243,6 +267,7 @@ export class Control implements PoolListener {
     this.restarted.add(index);
     this.listening.delete(index);
     this.fence.onDeath(index);
+    this.rollout.onDeath(index);
     this.event("worker_died", { worker: index, reason, restarted });
   }
 
@@ -270,42 +295,78 @@ export class Control implements PoolListener {
     setTimeout(() => this.finish(0), this.config.server.shutdownTimeoutMs);
   }
 
+  /** One reload at a time; signals that come meanwhile are one more. */
   private reload(): void {
     if (this.draining) return;
-    this.services.reloading();
-    const result = this.options.reload();
-    const faults = result.ok ? this.faultsOf(result.config) : result.faults;
-    this.lastReloadOk = faults.length === 0;
-    if (!result.ok || faults.length > 0) {
-      this.event("config_reload", { ok: false, faults });
-      this.services.reloaded();
-      return;
-    }
-    collectSource(result.config);
-    const restart = needsRestart(this.running, result.config);
-    this.config = result.config;
-    this.lastReloadMs = Date.now();
-    this.nodes.use(this.config);
-    this.cache.use(this.config.server.cache);
-    this.certificates.use(this.config);
-    warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
-    void this.acme.use(this.config);
-    const config = this.packet.of(this.config, (own) => withPorts(own, this.ports));
-    const labels = this.configurationLabels();
-    this.pool.broadcast({ kind: "reload", config, labels, nodes: this.nodes.buffer, cache: this.cache.buffers });
-    this.packet.forget(this.config);
-    this.event("config_reload", { ok: true, routes: this.config.routes.length, needs_restart: restart });
-    this.services.reloaded();
+    this.reloadWanted = true;
+    if (this.reloading) return;
+    this.reloading = true;
+    void this.reloadAll().finally(() => {
+      this.reloading = false;
+    });
   }
 
-  /** What keeps a configuration from being used; where there is nothing, the ports are its own from now on. */
-  private faultsOf(config: RuntimeConfig): readonly string[] {
-    try {
-      this.ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
-      return [];
-    } catch (error) {
-      return [(error as Error).message];
+  private async reloadAll(): Promise<void> {
+    while (this.reloadWanted && !this.draining) {
+      this.reloadWanted = false;
+      this.services.reloading();
+      try {
+        const fields = await this.tryReload();
+        this.lastReloadOk = true;
+        this.event("config_reload", { ok: true, generation: this.generation, ...fields });
+      } catch (error) {
+        this.lastReloadOk = false;
+        const faults = error instanceof ReloadFaults ? error.faults : [messageOf(error)];
+        this.event("config_reload", { ok: false, generation: this.generation, faults });
+      }
+      this.services.reloaded();
     }
+  }
+
+  /**
+   * Reads the files and brings what they say to every worker, or changes nothing anywhere. docs/operations.md#reload
+   * @returns what the log says of it
+   * @throws ReloadFaults, or whatever building the configuration has thrown
+   */
+  private async tryReload(): Promise<EventFields> {
+    const result = this.options.reload();
+    if (!result.ok) throw new ReloadFaults(result.faults);
+    const { config } = result;
+    const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
+    const nodes = this.nodes.prepare(config);
+    const cache = this.cache.buffersFor(config.server.cache);
+    const message: NewConfiguration = {
+      id: ++this.lastReload,
+      config: packConfig(withPorts(config, ports)),
+      labels: this.labelsOf(config),
+      nodes: nodes.buffer,
+      cache,
+    };
+    collectSource(config);
+    const { id } = message;
+    const errors = await this.rollout.all("prepared", id, () => this.pool.broadcast({ kind: "prepare", ...message }));
+    if (errors.length > 0 || this.draining) {
+      this.pool.broadcast({ kind: "abort", id });
+      throw new ReloadFaults(errors);
+    }
+    const before = this.config;
+    this.config = config;
+    this.ports = ports;
+    this.generation++;
+    this.lastReloadMs = Date.now();
+    this.nodes.use(nodes);
+    this.cache.use(config.server.cache, cache);
+    this.certificates.use(config);
+    warnOfSidecar(config, (event, fields) => this.event(event, fields));
+    void this.acme.use(config);
+    const late = await this.rollout.all("applied", id, () => this.pool.broadcast({ kind: "commit", ...message }));
+    this.packet.forget(config);
+    return {
+      routes: config.routes.length,
+      needs_restart: needsRestart(this.running, config),
+      removed: removedParts(before, config),
+      ...(late.length > 0 ? { late } : {}),
+    };
   }
 
   /** The listening sockets of all workers; null while one of them is starting. */
@@ -313,8 +374,8 @@ export class Control implements PoolListener {
     return this.listening.size === this.pool.size ? [...this.listening.values()].flat() : null;
   }
 
-  private configurationLabels() {
-    return this.labels.forConfiguration(routeLabels(this.config), upstreamLabels(this.config));
+  private labelsOf(config: RuntimeConfig) {
+    return this.labels.forConfiguration(routeLabels(config), upstreamLabels(config));
   }
 
   private answers() {
@@ -339,6 +400,7 @@ export class Control implements PoolListener {
           draining: this.draining,
           port: this.ports.get("http") ?? 0,
           workers: this.pool.size,
+          generation: this.generation,
         }),
       targetStatus: (originKey, route) => (route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey))),
       sidecarRoutes: () => listedSidecarRoutes(this.config),
@@ -352,4 +414,8 @@ export class Control implements PoolListener {
   private event(event: string, fields: EventFields): void {
     this.log.write(eventLine(Date.now(), event, fields));
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

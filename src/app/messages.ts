@@ -42,17 +42,26 @@ export type ToWorker =
       readonly startedAtMs: number;
     }
   | { readonly kind: "answer"; readonly reply: ControlReply }
-  | {
-      readonly kind: "reload";
-      readonly config: PackedConfig;
-      readonly labels: CounterLabels;
-      readonly nodes: SharedArrayBuffer;
-      readonly cache: CacheBuffers | null;
-    }
+  /** Build it, change nothing yet, and answer `prepared`. */
+  | ({ readonly kind: "prepare" } & NewConfiguration)
+  /** Take it up: every worker has built it. To be answered with `applied`. */
+  | ({ readonly kind: "commit" } & NewConfiguration)
+  /** Some worker could not build it: what has been prepared goes. */
+  | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
   | { readonly kind: "drain"; readonly hasSuccessor: boolean };
+
+/** A configuration that a reload brings, with the shared memory that belongs to it. */
+export interface NewConfiguration {
+  /** Names the reload in the answers to it. */
+  readonly id: number;
+  readonly config: PackedConfig;
+  readonly labels: CounterLabels;
+  readonly nodes: SharedArrayBuffer;
+  readonly cache: CacheBuffers | null;
+}
 
 /** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */
 export interface ListenerCertificates {
@@ -73,6 +82,9 @@ export type FromWorker =
     }
   | { readonly kind: "question"; readonly question: ControlQuestion }
   | { readonly kind: "fenced"; readonly id: number }
+  /** `error` is "" where the configuration can be used. */
+  | { readonly kind: "prepared"; readonly id: number; readonly error: string }
+  | { readonly kind: "applied"; readonly id: number }
   | { readonly kind: "log"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }

@@ -19,6 +19,13 @@ export interface NodeStanding {
   readonly healthy: boolean;
 }
 
+/** The nodes of a configuration that is not in use yet. */
+export interface PreparedTable {
+  readonly list: NodeList;
+  /** For the workers. */
+  readonly buffer: SharedArrayBuffer;
+}
+
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
 export class NodeKeeper {
   private list: NodeList;
@@ -59,10 +66,14 @@ export class NodeKeeper {
     this.prober.stop();
   }
 
-  /** Takes a new configuration: nodes that it has too keep their state. */
-  use(config: RuntimeConfig): void {
+  /** A table for the nodes of a configuration, to be taken up by `use`. */
+  prepare(config: RuntimeConfig): PreparedTable {
     const list = new NodeList(config);
-    const shared = createNodeTable(list.nodes.length);
+    return { list, buffer: createNodeTable(list.nodes.length) };
+  }
+
+  /** Takes up a new configuration: nodes that it has too keep their state. */
+  use({ list, buffer: shared }: PreparedTable): void {
     const table = new NodeTable(shared);
     list.nodes.forEach(({ key }, slot) => {
       const before = this.list.slotOf(key);

@@ -10,6 +10,11 @@ export interface ConfiguredNodes {
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
 }
 
+/** Those of a configuration that is not in use yet; without `commit` nothing has changed. */
+export interface PreparedNodes extends ConfiguredNodes {
+  commit(): void;
+}
+
 /**
  * The upstream nodes of one worker, made when a route first asks for them. A node that a new configuration has too goes on,
  * with what is under way to it.
@@ -23,26 +28,32 @@ export class NodeSet {
     this.surroundings = surroundings;
   }
 
-  /** Takes a configuration and the table that belongs to it, before the graph is made. */
-  use(config: RuntimeConfig, buffer: SharedArrayBuffer): ConfiguredNodes {
+  /** The nodes of a configuration and the table that belongs to it, before the graph is made. */
+  prepare(config: RuntimeConfig, buffer: SharedArrayBuffer): PreparedNodes {
     const list = new NodeList(config);
     const table = new NodeTable(buffer);
-    for (const [key, node] of this.nodes) {
-      const slot = list.slotOf(key);
-      if (slot < 0) this.nodes.delete(key);
-      else node.moveTo(table, slot);
-    }
+    const fresh = new Map<string, UpstreamNode>();
     const nodesOf = (route: UpstreamRouteConfig): readonly UpstreamNode[] =>
-      nodeKeys(route).map((key, i) => this.nodes.get(key) ?? make(key, route, i));
+      nodeKeys(route).map((key, i) => this.nodes.get(key) ?? fresh.get(key) ?? make(key, route, i));
     const make = (key: string, route: UpstreamRouteConfig, target: number): UpstreamNode => {
       const label = route.targets[target]!.originKey;
       const node = new UpstreamNode(key, label, failureThreshold(route), this.surroundings, table, list.slotOf(key));
       // A request may come to a route of the configuration before this one, after this one is there.
-      if (this.current === configured) this.nodes.set(key, node);
+      if (this.current === prepared) this.nodes.set(key, node);
+      else fresh.set(key, node);
       return node;
     };
-    const configured: ConfiguredNodes = { nodesOf };
-    this.current = configured;
-    return configured;
+    const commit = (): void => {
+      for (const [key, node] of this.nodes) {
+        const slot = list.slotOf(key);
+        if (slot < 0) this.nodes.delete(key);
+        else node.moveTo(table, slot);
+      }
+      for (const [key, node] of fresh) this.nodes.set(key, node);
+      fresh.clear();
+      this.current = prepared;
+    };
+    const prepared: PreparedNodes = { nodesOf, commit };
+    return prepared;
   }
 }

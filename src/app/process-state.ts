@@ -8,6 +8,7 @@ interface OwnState {
   readonly draining: boolean;
   readonly port: number;
   readonly workers: number;
+  readonly generation: number;
 }
 
 /** The process as `/internal/api/status` shows it, now. */

@@ -33,8 +33,20 @@ export function testRoutes(): RouteInit[] {
     hook("/__test/throw", () => {
       throw new Error("thrown by /__test/throw");
     }),
+    hook("/__test/fail-reload", () => {
+      reloadsFail = true;
+    }),
     hook("/__test/crash", () => {
       setImmediate(() => process.exit(1));
     }),
   ];
+}
+
+let reloadsFail = false;
+
+/** Throws where a test has asked this worker to fail at its next reload. */
+export function failReload(): void {
+  if (typeof EDGE_TEST_BUILD === "undefined" || !EDGE_TEST_BUILD || !reloadsFail) return;
+  reloadsFail = false;
+  throw new Error("a test keeps this worker from building it");
 }

@@ -9,6 +9,13 @@ interface OpenPlace {
   readonly listeners: readonly Listener[];
 }
 
+/** Listeners that are open and not in use yet. */
+export interface PreparedPlaces {
+  /** @returns all listening sockets */
+  commit(): readonly ListeningSocket[];
+  abort(): void;
+}
+
 /** The listeners of one worker: a configuration says which there are, and those that stay as they were stay open. */
 export class WorkerListeners {
   /** The listener that is being opened, for the message when that fails. */
@@ -24,23 +31,31 @@ export class WorkerListeners {
   }
 
   /**
-   * Opens what is new, then closes what is gone; connections that are there go on.
-   * @returns all listening sockets
+   * Opens what is new and closes nothing: `commit` closes what is gone, `abort` what has been opened. Connections that are
+   * there go on either way.
    * @throws when an address cannot be had; all is then as before
    */
-  use(places: readonly ListenerPlace[]): readonly ListeningSocket[] {
+  prepare(places: readonly ListenerPlace[]): PreparedPlaces {
     const before = this.places;
     const opened: OpenPlace[] = [];
+    const abort = (): void => {
+      for (const one of opened) if (!before.includes(one)) stop(one);
+    };
     try {
       for (const place of places) opened.push(before.find((one) => isSamePlace(one.place, place)) ?? this.open(place));
     } catch (error) {
-      for (const one of opened) if (!before.includes(one)) stop(one);
+      abort();
       throw error;
     }
-    this.places = opened;
+    return { abort, commit: () => this.use(opened) };
+  }
+
+  private use(places: readonly OpenPlace[]): readonly ListeningSocket[] {
+    const before = this.places;
+    this.places = places;
     this.given = [];
-    for (const one of before) if (!this.places.includes(one)) stop(one);
-    return this.places.flatMap(({ place, listeners }) => listeners.map(({ fd }) => ({ name: place.name, fd })));
+    for (const one of before) if (!places.includes(one)) stop(one);
+    return places.flatMap(({ place, listeners }) => listeners.map(({ fd }) => ({ name: place.name, fd })));
   }
 
   /** Accepts no more. */

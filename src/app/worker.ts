@@ -19,6 +19,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/pipeline.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
+import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
@@ -28,17 +29,17 @@ import { buildGraph, type Graph } from "./graph.ts";
 import { GuardReporter } from "./guard-reporter.ts";
 import { IncidentReporter } from "./incident-reporter.ts";
 import { type ListenerName, listenersOf } from "./listeners.ts";
-import type { FromWorker, ListenerCertificates, ToWorker } from "./messages.ts";
-import { NodeSet } from "./node-set.ts";
+import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
+import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
 import { RateLimitReporter } from "./rate-limit-reporter.ts";
 import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
 import { SpoolReporter } from "./spool-reporter.ts";
-import { testRoutes } from "./test-hooks.ts";
+import { failReload, testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
-import { WorkerListeners } from "./worker-listeners.ts";
+import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
 import { WorkerServices } from "./worker-services.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
@@ -46,6 +47,16 @@ type Start = Extract<ToWorker, { kind: "start" }>;
 /** How often log lines go to the control thread and late answers are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
+
+/** A configuration that is built and not in use. */
+interface Prepared {
+  readonly id: number;
+  readonly graph: Graph;
+  readonly nodes: PreparedNodes;
+  readonly store: CacheStore | null;
+  /** Null where the worker drains, and opens nothing. */
+  readonly places: PreparedPlaces | null;
+}
 
 /** One data worker: client connections in, upstream connections out, nothing shared but the buffers. */
 export class Worker {
@@ -75,6 +86,8 @@ export class Worker {
   private readonly cache: CacheHolder = new CacheHolder();
   private readonly challenges: ChallengeReader;
   private graph: Graph;
+  /** What a reload has built, until the control thread says what becomes of it. */
+  private prepared: Prepared | null = null;
   private readonly https: TlsEndpoint;
   private readonly mtls: TlsEndpoint;
   private certificates: ListenerCertificates;
@@ -103,11 +116,14 @@ export class Worker {
     this.requestIds = new RequestIds(() => clock.nowMs);
     this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
-    this.cache.use(start.cache, start.index);
+    const cacheStore = this.cache.storeIn(start.cache, start.index);
+    this.cache.use(cacheStore, start.cache);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config));
-    this.graph = this.wire(config, start.nodes);
+    const nodes = this.nodes.prepare(config, start.nodes);
+    this.graph = this.wire(config, nodes, cacheStore);
+    nodes.commit();
     this.edge = this.makeEdge(this.graph.pipeline);
     this.ingress = this.makeEdge(this.graph.sidecar?.ingress ?? IDLE_PIPELINE);
     this.egress = this.makeEdge(this.graph.sidecar?.egress ?? IDLE_PIPELINE);
@@ -140,7 +156,7 @@ export class Worker {
       this.cache.store?.tidy();
       this.services.inTurn(() => this.control.expire());
     }, LOG_FLUSH_MS);
-    const sockets = this.listeners.use(listenersOf(this.graph.config));
+    const sockets = this.listeners.prepare(listenersOf(this.graph.config)).commit();
     await this.openQuic();
     this.post({ kind: "listening", sockets });
   }
@@ -153,7 +169,10 @@ export class Worker {
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
       this.useCertificates(this.graph.config);
-    } else if (message.kind === "reload") this.reload(message);
+    } else if (message.kind === "prepare") {
+      this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
+    } else if (message.kind === "commit") this.commit(message);
+    else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
   }
 
   /** Where somebody else still has the UDP port, he lets go of it in a moment: TCP need not wait for that. */
@@ -184,19 +203,44 @@ export class Worker {
     if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.graph.pools.renewSidecar());
   }
 
-  /** New requests take the new configuration; those in flight end on the old one. */
-  private reload({ config: packed, labels, nodes, cache }: Extract<ToWorker, { kind: "reload" }>): void {
-    const config = unpackConfig(packed);
-    this.counters.useLabels(labels);
-    this.cache.use(cache, this.start.index);
-    const old = this.graph;
+  /**
+   * Builds all that a configuration needs, beside what is in use; nothing of it serves yet. docs/operations.md#reload
+   * @returns why it cannot be used, or ""
+   */
+  private prepare({ id, config: packed, labels, nodes: table, cache }: NewConfiguration): string {
+    this.abandon();
+    let graph: Graph | null = null;
     try {
-      this.graph = this.wire(config, nodes);
+      const config = unpackConfig(packed);
+      // Labels are numbered for the life of the process: those of the configuration in use are among them.
+      this.counters.useLabels(labels);
+      const nodes = this.nodes.prepare(config, table);
+      const store = this.cache.storeIn(cache, this.start.index);
+      graph = this.wire(config, nodes, store);
+      failReload();
+      const places = this.edge.draining ? null : this.listeners.prepare(listenersOf(config));
+      this.prepared = { id, graph, nodes, store, places };
+      return "";
     } catch (error) {
-      this.post({ kind: "exception", message: textOf(error) });
-      return;
+      graph?.pools.close();
+      return messageOf(error);
     }
-    const { settings, pipeline, sidecar, internalPipeline } = this.graph;
+  }
+
+  /** New requests take the new configuration; those in flight end on the old one. */
+  private commit(message: NewConfiguration): void {
+    const { id } = message;
+    // A worker that was started meanwhile has not been asked to prepare.
+    const fault = this.prepared?.id === id ? "" : this.prepare(message);
+    // The others serve it already: a thread that cannot is started again, with the same configuration.
+    if (this.prepared === null) throw new Error(`a configuration that others serve cannot be built: ${fault}`);
+    const { graph, nodes, store, places } = this.prepared;
+    this.prepared = null;
+    nodes.commit();
+    this.cache.use(store, message.cache);
+    const old = this.graph;
+    this.graph = graph;
+    const { config, settings, pipeline, sidecar, internalPipeline } = graph;
     this.edge.reconfigure(settings, pipeline);
     this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
     // Connections to listeners that a configuration no longer asks for go on as they were.
@@ -205,18 +249,20 @@ export class Worker {
     this.limitUnsent(config);
     this.bodies.use(bodyLimitsOf(config));
     this.useCertificates(config);
-    if (!this.edge.draining) this.listenAgain();
+    if (this.edge.draining) places?.abort();
+    else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });
     this.services.inTurn(() => old.pools.close());
     collectLeftovers(config);
+    this.post({ kind: "applied", id });
   }
 
-  /** The control thread has made sure of the ports; where one is gone since, the listeners stay as they were. */
-  private listenAgain(): void {
-    try {
-      this.post({ kind: "listening", sockets: this.listeners.use(listenersOf(this.graph.config)) });
-    } catch (error) {
-      this.post({ kind: "exception", message: textOf(error) });
-    }
+  /** Lets go of what was prepared and is not to be used. */
+  private abandon(): void {
+    const { prepared } = this;
+    if (prepared === null) return;
+    this.prepared = null;
+    prepared.places?.abort();
+    this.services.inTurn(() => prepared.graph.pools.close());
   }
 
   private openListener(name: ListenerName, where: ListenAt): Listener {
@@ -250,7 +296,7 @@ export class Worker {
     }, DRAIN_POLL_MS);
   }
 
-  private wire(config: RuntimeConfig, nodes: SharedArrayBuffer): Graph {
+  private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): Graph {
     return buildGraph(config, {
       services: this.services,
       counters: this.countersTap,
@@ -272,9 +318,9 @@ export class Worker {
           this.counters.upstreamEnded(id, this.counters.upstreamSlot(id, status), durationMs);
         },
       },
-      cacheStore: this.cache.store,
+      cacheStore,
       sidecar: this.sidecar,
-      nodes: this.nodes.use(config, nodes),
+      nodes,
       budget: this.bodies,
       client: {
         buckets: this.start.buckets,
@@ -325,4 +371,8 @@ function unproxied(settings: ConnectionSettings): ConnectionSettings {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

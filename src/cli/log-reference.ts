@@ -28,7 +28,9 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
 export const EVENTS: Readonly<Record<string, string>> = {
   listening: "the ports are open; http3_port is UDP",
   draining: "SIGTERM or SIGINT: no more is accepted",
-  config_reload: "SIGHUP; with ok: false and faults nothing has changed; needs_restart names what was not taken up",
+  config_reload:
+    "SIGHUP, when all workers serve it; with ok: false and faults nothing has changed; removed names listeners and guards " +
+    "that are gone, needs_restart what was not taken up",
   upgrade: "SIGUSR2: a new binary takes over; with ok: false and error this process goes on",
   log_reopen: "SIGUSR1, which changes nothing: the log goes to standard output",
   start: "a note on how it was started",

@@ -2,7 +2,8 @@ import { Control, type ReloadResult } from "../app/control.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { formatFault } from "../config/config-fault.ts";
-import { type ConfigResult, loadConfig } from "../config/load-config.ts";
+import type { ConfigResult } from "../config/load-config.ts";
+import { RepeatedLoad } from "../config/repeated-load.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -30,15 +31,14 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, demo } = call.values;
-  const load = (): ConfigResult =>
-    loadConfig({
-      configPath: config || null,
-      routesPath: routes || null,
-      cwd: process.cwd(),
-      env: process.env,
-      knownWafRules: WAF_RULES.map((rule) => rule.id),
-    });
-  const loaded = load();
+  const files = new RepeatedLoad({
+    configPath: config || null,
+    routesPath: routes || null,
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: WAF_RULES.map((rule) => rule.id),
+  });
+  const loaded = files.load();
   for (const warning of loaded.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
@@ -47,7 +47,7 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
   const control = new Control({
     config: loaded.config,
     notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
-    reload: () => reloadResult(load()),
+    reload: () => reloadResult(files.load()),
     signals,
   });
   if (demo) {

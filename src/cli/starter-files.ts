@@ -27,6 +27,7 @@ const CONFIG = `# edge: the gateway itself. Where requests go stands in routes.y
 #   edge help config    shows every key with its default; here are the ones that most people want
 #
 # Everything here may be left out: the value shown is then the default, unless a comment says otherwise.
+# The last line, "...", says that the file is whole: a reload refuses it without that line.
 # Durations: 500ms, 60s, 1m30s, 2h. Sizes: 65536, 512KiB, 4MiB. \${NAME} and \${NAME:-default} read the environment.
 
 server:
@@ -123,6 +124,7 @@ proxy:
 #   hosts: [edge.example.net]   # not needed with a token
 #   token: \${EDGE_TOKEN}
 #   listen: 127.0.0.1:9090   # a port of their own: then they are not on the public one
+...
 `;
 
 const ROUTES = `# Where requests go. The longest prefix that fits a path wins; a path that fits none gets 404.
@@ -167,4 +169,5 @@ routes:
   #   headers:
   #     request:
   #       set: { X-Team: shop }    # sent as it stands; X-Forwarded-For and X-Real-IP are set already
+...
 `;

@@ -26,13 +26,22 @@ export function findRoutes(named: string | null, config: FoundFile | null, cwd: 
   return isThere(path) ? { name, path } : null;
 }
 
-/** The text of a file, or the fault that keeps it from being read. */
+/**
+ * The text of a file, or the fault that keeps it from being read: also where it is being written meanwhile.
+ * docs/operations.md#configuration-files
+ */
 export function readConfigText(file: FoundFile): string | ConfigFault {
   const fault = (message: string): ConfigFault => ({ file: file.name, line: 0, col: 0, path: "", message });
   let bytes: Uint8Array;
   try {
-    if (statSync(file.path).size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is no configuration file");
+    const before = statSync(file.path, { bigint: true });
+    if (before.size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is no configuration file");
     bytes = readFileSync(file.path);
+    const after = statSync(file.path, { bigint: true });
+    const isSame = before.ino === after.ino && before.mtimeNs === after.mtimeNs && before.ctimeNs === after.ctimeNs;
+    if (!isSame || BigInt(bytes.byteLength) !== after.size) {
+      return fault("the file changed while it was read: write it aside and rename it, then try again");
+    }
   } catch (error) {
     const code = (error as { code?: string }).code;
     if (code === "ENOENT" || code === "ENOTDIR") return fault("no such file (edge init writes one to start from)");
@@ -46,6 +55,14 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   }
 }
 
+/**
+ * Whether a text ends with YAML's document end marker, `...` on a line of its own: then it has been written to its end.
+ * YAML 1.2.2 §9.1.2
+ */
+export function endsDocument(text: string): boolean {
+  return /(^|\n)\.\.\.[ \t]*(#[^\n]*)?\s*$/.test(text.slice(-MAX_END_LINE));
+}
+
 /** What cannot be looked at is there: reading it says what is wrong. */
 function isThere(path: string): boolean {
   try {
@@ -56,3 +73,5 @@ function isThere(path: string): boolean {
 }
 
 const MAX_FILE_BYTES = 16_777_216;
+/** Characters of the last line that are looked at, with the blank lines after it. */
+const MAX_END_LINE = 1024;

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { type ConfigFault, sortFaults } from "./config-fault.ts";
-import { type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
+import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
 import { type ConfigValues, configSchema } from "./config-schema.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
@@ -30,12 +30,18 @@ export interface ConfigRequest {
   readonly env: Environment;
   /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
+  /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
+  readonly endedFiles?: ReadonlySet<string>;
 }
 
 /** The files that a configuration came from, absolute; "" where none was. */
 export interface ConfigSources {
   readonly config: string;
   readonly routes: string;
+  /** The same as they were named or found, for the next time; null where none was. */
+  readonly names: { readonly config: string | null; readonly routes: string | null };
+  /** Those of them that end with `...`, absolute. */
+  readonly ended: readonly string[];
 }
 
 export type ConfigResult =
@@ -56,8 +62,9 @@ export type ConfigResult =
 export function loadConfig(request: ConfigRequest): ConfigResult {
   const configFile = findConfig(request.configPath, request.cwd);
   const routesFile = findRoutes(request.routesPath, configFile, request.cwd);
-  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request.env);
-  const routes = routesFile === null ? null : read(routesFile, request.env);
+  const ended: string[] = [];
+  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, ended);
+  const routes = routesFile === null ? null : read(routesFile, request, ended);
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
   const values = readConfig(config, configLog);
@@ -73,17 +80,33 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   return {
     ok: true,
     config: deepFreeze({ ...main, routes: list }),
-    sources: { config: configFile?.path ?? "", routes: routesFile?.path ?? "" },
+    sources: {
+      config: configFile?.path ?? "",
+      routes: routesFile?.path ?? "",
+      names: { config: configFile?.name ?? null, routes: routesFile?.name ?? null },
+      ended,
+    },
     usingDefaults: configFile === null,
     warnings,
   };
 }
 
-function read(file: FoundFile, env: Environment): YamlSource {
+function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string[]): YamlSource {
   const text = readConfigText(file);
-  if (typeof text === "string") return readYaml(file.name, text, env);
-  const position = { file: file.name, line: 0, col: 0 };
-  return { file: file.name, value: null, readable: false, faults: [text], position: () => position };
+  if (typeof text !== "string") return unreadable(text);
+  const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
+  if (endsDocument(text)) ended.push(file.path);
+  else if (endedFiles?.has(file.path)) {
+    return unreadable({ ...at, message: 'cut off: the file ended with "..." before, and does not now' });
+  }
+  const source = readYaml(file.name, text, env);
+  if (!source.readable || source.value !== null) return source;
+  return unreadable({ ...at, line: 1, message: EMPTY_FILE });
+}
+
+function unreadable(fault: ConfigFault): YamlSource {
+  const { file, line, col } = fault;
+  return { file, value: null, readable: false, faults: [fault], position: () => ({ file, line, col }) };
 }
 
 function readConfig(source: YamlSource, log: FaultLog): ConfigValues {
@@ -197,4 +220,6 @@ const COOKIES_UNSAID =
   "cookies is not said: an answer to a request with Cookie is stored for all clients, unless it forbids that itself. " +
   "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to leave it so";
 
+/** A file that holds nothing is more often one that is being written than what somebody wants to run. */
+const EMPTY_FILE = 'the file is empty; for no settings write "{}", for no routes "[]", or remove the file';
 const MAX_FAULTS = 100;

@@ -13,6 +13,8 @@ export interface ProcessState {
   readonly port: number;
   /** Data workers. */
   readonly workers: number;
+  /** Counts the configurations that have been in use since the start, from 1. */
+  readonly generation: number;
   /** Rules of the WAF that are switched on. */
   readonly wafRules: number;
   readonly cpus: number;
@@ -34,6 +36,7 @@ export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traff
     pid: state.pid,
     port: state.port,
     worker_pool_size: state.workers,
+    generation: state.generation,
     runtime: {
       engine,
       engine_version: engineVersion,

@@ -13,7 +13,7 @@ export function configOf(config: string, routes = "[]\n"): RuntimeConfig {
   const folder = mkdtempSync(join(tmpdir(), "edge-admin-"));
   try {
     mkdirSync(join(folder, "site"));
-    writeFileSync(join(folder, "config.yaml"), config);
+    writeFileSync(join(folder, "config.yaml"), config || "{}\n");
     writeFileSync(join(folder, "routes.yaml"), routes);
     const knownWafRules = ["TRAVERSAL-001"];
     const result = loadConfig({ configPath: null, routesPath: null, cwd: folder, env: {}, knownWafRules });

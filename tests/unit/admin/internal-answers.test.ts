@@ -25,6 +25,7 @@ function setUp(configText = CONFIG) {
       pid: 42,
       port: 8080,
       workers: 2,
+      generation: 1,
       wafRules: 17,
       cpus: 4,
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
@@ -105,6 +106,7 @@ describe("/internal/api/status", () => {
       pid: 42,
       port: 8080,
       worker_pool_size: 2,
+      generation: 1,
       runtime: {
         engine: "bun",
         engine_version: ENGINE.slice("bun/".length),

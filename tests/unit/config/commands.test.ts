@@ -99,7 +99,7 @@ describe("edge check", () => {
     inFolder((dir) => {
       expect(check(dir)).toMatchObject({ code: 0, err: "" });
       expect(check(dir).out).toContain("embedded defaults");
-      writeFileSync(join(dir, "config.yaml"), "");
+      writeFileSync(join(dir, "config.yaml"), "{}");
       expect(check(dir).err).toBe(
         "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints answer (warning)\n",
       );

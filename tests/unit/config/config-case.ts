@@ -40,7 +40,7 @@ export function readCases(file: string): ConfigCase[] {
 export function loadCase(one: ConfigCase): ConfigResult {
   return inFolder((dir) => {
     cpSync(join(VECTORS, "files"), dir, { recursive: true });
-    writeFileSync(join(dir, "config.yaml"), one.config ?? "# nothing\n");
+    writeFileSync(join(dir, "config.yaml"), one.config ?? "{}\n");
     if (one.routes !== undefined) writeFileSync(join(dir, "routes.yaml"), one.routes);
     return load(dir, one.env ?? {});
   });

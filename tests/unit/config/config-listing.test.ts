@@ -12,8 +12,8 @@ describe("the listed configuration", () => {
     test(`reads back as the same: ${one.name}`, () => {
       inFolder((dir) => {
         cpSync(FILES, dir, { recursive: true });
-        writeFileSync(join(dir, "config.yaml"), one.config ?? "");
-        writeFileSync(join(dir, "routes.yaml"), one.routes ?? "");
+        writeFileSync(join(dir, "config.yaml"), one.config ?? "{}");
+        writeFileSync(join(dir, "routes.yaml"), one.routes ?? "[]");
         const first = loaded(dir, one.env ?? {});
         const [config, routes] = unmasked(listConfig(first), first).split("---\n");
         writeFileSync(join(dir, "config.yaml"), config!);
@@ -52,7 +52,7 @@ internal_api: {token: hush-hush}
   target: http://a:1
   headers: {request: {set: {toString: one}, add: {valueOf: two}}}
 `;
-    const result = loadCase({ name: "members", config: "", routes });
+    const result = loadCase({ name: "members", config: "{}", routes });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config);
     expect(text).toMatch(/toString:\s+- one/);

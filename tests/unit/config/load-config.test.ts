@@ -90,7 +90,10 @@ describe("files", () => {
         dir: join(dir, "conf/site"),
         position: { file: "conf/routes.yaml" },
       });
-      expect(result.sources).toEqual({ config: join(dir, "conf/edge.yaml"), routes: join(dir, "conf/routes.yaml") });
+      expect(result.sources).toMatchObject({
+        config: join(dir, "conf/edge.yaml"),
+        routes: join(dir, "conf/routes.yaml"),
+      });
     });
   });
 

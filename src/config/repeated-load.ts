@@ -1,0 +1,28 @@
+import { type ConfigRequest, type ConfigResult, loadConfig } from "./load-config.ts";
+
+/**
+ * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
+ * again, and one that has ended with YAML's document end must end so again. docs/operations.md#configuration-files
+ */
+export class RepeatedLoad {
+  private request: ConfigRequest;
+
+  constructor(request: ConfigRequest) {
+    this.request = request;
+  }
+
+  /** Reads the files; what they were is remembered where all is in order. Faults as loadConfig. */
+  load(): ConfigResult {
+    const result = loadConfig(this.request);
+    if (!result.ok) return result;
+    const { names, ended } = result.sources;
+    const known = this.request.endedFiles ?? new Set();
+    this.request = {
+      ...this.request,
+      configPath: names.config,
+      routesPath: names.routes,
+      endedFiles: new Set([...known, ...ended]),
+    };
+    return result;
+  }
+}
