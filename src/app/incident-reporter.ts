@@ -20,6 +20,10 @@ export class IncidentReporter implements IncidentListener {
     this.counters.wafInspected();
   }
 
+  onBudgetExhausted(): void {
+    this.counters.wafBudgetExhausted();
+  }
+
   onIncident(incident: WafIncident): void {
     const blocked = incident.action === "blocked";
     if (blocked) this.counters.wafBlocked(incident.category);

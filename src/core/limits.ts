@@ -43,6 +43,15 @@ export const MAX_SLOWEST_LOOKS = 64;
 /** Request bodies in spool files together where no setting says otherwise; less where the disk has less than twice that free. */
 export const DEFAULT_SPOOLED_BYTES = 16 * 1024 * 1024 * 1024;
 
+/**
+ * Steps of the WAF's inspection for each byte of a request, a step being a byte that is looked at. Source code, dumps of SQL,
+ * minified scripts and the like take up to 30 each time they are read, since several analysers look at them; the worst that is
+ * known of hostile bodies takes some 120. 64 KiB may so cost some 20 ms at most. Beyond it the request scores PROTOCOL-007.
+ */
+export const WAF_STEPS_PER_BYTE = 256;
+/** A shorter request has the steps of one of so many bytes. */
+export const WAF_LEAST_BYTES = 65_536;
+
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
 

@@ -22,6 +22,8 @@ export const enum Row {
   /** Connections cut because too much waited for their peers. */
   ConnectionsAbandoned,
   WafInspected,
+  /** Inspections that were given up because they took more steps than any honest request does. */
+  WafBudgetExhausted,
   BodyBytesIn,
   BodyBytesOut,
   LogLinesDropped,

@@ -159,6 +159,11 @@ export class WorkerCounters {
     this.rows[Row.WafInspected]!++;
   }
 
+  /** Counts an inspection that the WAF gave up for its cost. */
+  wafBudgetExhausted(): void {
+    this.rows[Row.WafBudgetExhausted]!++;
+  }
+
   /** Counts a request that the WAF refused. */
   wafBlocked(category: string): void {
     this.rows[WAF_BLOCKED_AT + wafCategoryIndex(category)]!++;

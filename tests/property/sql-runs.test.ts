@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { StepBudget } from "../../src/features/waf/match/step-budget.ts";
 import { SqlRuns } from "../../src/features/waf/signs/sql-runs.ts";
 
 const PIECES = [
@@ -39,7 +40,7 @@ test("names and gaps end where they end, however many bytes are read at a time",
   fc.assert(
     fc.property(text, (value) => {
       const bytes = Buffer.concat([Buffer.from(value, "latin1"), Buffer.alloc(8)]);
-      runs.begin(bytes, value.length);
+      runs.begin({ bytes, length: value.length, steps: new StepBudget() });
       for (let at = 0; at <= value.length; at++) {
         expect([value, at, runs.gapEnd(at)]).toEqual([value, at, gapEnd(value, at)]);
         const [name] = /^[a-z_$\d.\u0080-\u00ff]*/.exec(value.slice(at))!;

@@ -193,6 +193,15 @@ describe("the settings", () => {
   });
 });
 
+test("no inspection of a hostile body spends its budget", async () => {
+  for (const unit of ["/*'*/", "select.", "'", "${", "<a '", ";cat /"]) {
+    const body = JSON.stringify({ q: unit.repeat(65_000 / unit.length) });
+    await enforcing.once(request("POST /node/echo", ["Content-Type: application/json"], body));
+  }
+  const { text } = await enforcing.once(request("GET /metrics"));
+  expect(text).toContain("\ngateway_waf_budget_exhausted_total 0\n");
+});
+
 test("metrics and the internal API count what was inspected and blocked", async () => {
   const names = ["gateway_waf_inspected_requests_total", "gateway_waf_blocked_requests_total"] as const;
   const read = async () => [await metric(enforcing, names[0]), await metric(enforcing, names[1], { category: "xss" })];

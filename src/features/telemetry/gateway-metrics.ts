@@ -96,6 +96,12 @@ function protectionMetrics(totals: CounterTotals): readonly Metric[] {
     single("counter", "gateway_waf_inspected_requests_total", "Requests that the WAF looked at.", () =>
       totals.sum(Row.WafInspected),
     ),
+    single(
+      "counter",
+      "gateway_waf_budget_exhausted_total",
+      "Inspections that the WAF gave up because they took more steps than any honest request does.",
+      () => totals.sum(Row.WafBudgetExhausted),
+    ),
     labelled("counter", "gateway_waf_blocked_requests_total", "Requests that the WAF refused.", "category", () =>
       totals.wafBlocked(),
     ),

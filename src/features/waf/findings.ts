@@ -4,7 +4,7 @@ import { RequestHead } from "../../message/request-head.ts";
 import { type IncidentLocation, MAX_SNIPPET_CHARS, snippetOf } from "./incident.ts";
 import { Place, type ValueReading } from "./match/value-reading.ts";
 import type { RuleSwitches } from "./rule-switches.ts";
-import { VALUE_RULES, WAF_RULES } from "./rule-table.ts";
+import { SPENT_RULE, VALUE_RULES, WAF_RULES } from "./rule-table.ts";
 import type { Sign } from "./rules/sign.ts";
 import type { SignListener } from "./signs/sign-listener.ts";
 import type { WafRule } from "./waf-rule.ts";
@@ -59,6 +59,7 @@ export class Findings implements SignListener {
 
   found(sign: Sign, at: number): void {
     const rule = VALUE_RULES[sign]!;
+    this.value.steps.take(this.list.length + 1);
     if (this.has(rule) || this.switches.isOff(rule, this.head, this.value)) return;
     const { value } = this;
     const param = sliceText(value.name, 0, value.nameLength);
@@ -69,6 +70,14 @@ export class Findings implements SignListener {
   foundInPath(rule: WafRule, at: number): void {
     if (this.switches.isOff(rule, this.head, null)) return;
     this.add({ rule, location: "url", param: "", snippet: snippetOf(this.head.targetBeforeQuery(), at) });
+  }
+
+  /** The request's steps are spent: what is left of it is not inspected. */
+  foundSpent(): void {
+    const { value } = this;
+    if (this.has(SPENT_RULE) || this.switches.isOff(SPENT_RULE, this.head, value)) return;
+    const param = sliceText(value.name, 0, value.nameLength);
+    this.add({ rule: SPENT_RULE, location: LOCATIONS[value.place]!, param, snippet: this.snippet(0) });
   }
 
   /** The rules in the order of the table. */

@@ -31,6 +31,8 @@ export interface IncidentListener {
   /** A request is looked at; most of them give nothing to tell. */
   onInspected(): void;
   onIncident(incident: WafIncident): void;
+  /** The inspection of a head or a body was given up for its cost. docs/security.md#the-cost-of-inspection */
+  onBudgetExhausted(): void;
 }
 
 /** Longest snippet in characters. Decisions §5. */

@@ -73,6 +73,12 @@ export class ValueInspector {
     const { value } = this;
     const allowed = FAMILIES[value.place]!;
     this.findings.setSource(bytes, from, to);
+    if (value.steps.take(2 * value.length)) this.inspectReading(allowed);
+    if (value.steps.isSpent) this.findings.foundSpent();
+  }
+
+  private inspectReading(allowed: number): void {
+    const { value } = this;
     const families = this.automaton.find(value.bytes, 0, value.length) & allowed;
     if (families === 0) return;
     this.analyse(families);
@@ -83,6 +89,7 @@ export class ValueInspector {
     if ((families & Family.Escape) === 0) return;
     const hasBlank = indexOfByte(value.bytes, Byte.Space, 0, value.length) < value.length;
     const rounds = value.unescape();
+    value.steps.take(rounds * value.length);
     if (rounds > MAX_DECODING_ROUNDS) this.findings.found(Sign.OverEncoding, 0);
     // In prose "%00" is what somebody writes about.
     const again = hasBlank && value.place === Place.Body ? allowed & ~Family.Nul : allowed;
@@ -92,6 +99,7 @@ export class ValueInspector {
   /** Shows the value to the analysers of these families. */
   analyse(families: number): void {
     const { value, findings } = this;
+    if (!value.steps.take(ANALYSIS_STEPS * value.length)) return;
     if ((families & Family.Sql) !== 0) {
       this.sqlBreakout.analyse(value, findings);
       this.sqlPhrases.analyse(value, findings);
@@ -114,6 +122,8 @@ export class ValueInspector {
   }
 }
 
+/** Looks at each byte of a value by all analysers together, but for what they look at around a find. */
+const ANALYSIS_STEPS = 8;
 /** The families that look at each place. */
 const FAMILIES: Readonly<Record<Place, number>> = {
   [Place.Query]: QUERY_FAMILIES,

@@ -7,6 +7,7 @@ import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
 import { findFamilies, PAIR_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { SeenValues } from "./match/seen-values.ts";
+import { StepBudget } from "./match/step-budget.ts";
 import { Place, ValueReading } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
 import { inspectExpressions, mayHoldExpression } from "./path-expressions.ts";
@@ -20,6 +21,9 @@ import { ValueInspector } from "./value-inspector.ts";
 /** Applies the rules to requests. What it found of the last one stands in `findings`. */
 export class WafInspector {
   readonly findings: Findings;
+  /** What the inspection of the last request has cost. */
+  readonly steps: StepBudget;
+  private readonly onSpent: () => void;
   private readonly routes: RouteFacts;
   private readonly automaton: KeywordAutomaton = keywordAutomaton();
   private readonly seen: SeenValues = new SeenValues();
@@ -31,10 +35,20 @@ export class WafInspector {
    * @param disabledRules ids of rules that stay silent
    * @param routes decides on relative paths
    * @param exclusions rules that stay silent in places
+   * @param steps what the inspection of a request may cost
+   * @param onSpent hears of each inspection that was given up for its cost
    */
-  constructor(disabledRules: readonly string[], routes: RouteFacts, exclusions: readonly RuleExclusion[] = []) {
+  constructor(
+    disabledRules: readonly string[],
+    routes: RouteFacts,
+    exclusions: readonly RuleExclusion[] = [],
+    steps: StepBudget = new StepBudget(),
+    onSpent: () => void = () => {},
+  ) {
     this.routes = routes;
-    const value = new ValueReading();
+    this.onSpent = onSpent;
+    this.steps = steps;
+    const value = new ValueReading(steps);
     this.findings = new Findings(new RuleSwitches(disabledRules, exclusions), value);
     this.values = new ValueInspector(value, this.findings);
   }
@@ -51,12 +65,12 @@ export class WafInspector {
     if (this.findings.score > 0) this.findings.begin(head);
     if (!mayClimb && !mayExpand && !mayQuery && !mayHeaders) return 0;
     this.findings.begin(head);
+    this.steps.begin(0);
     if (mayClimb) this.inspectPath(head);
     if (mayExpand) inspectExpressions(this.values, head);
     if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.queryTo);
     if (mayHeaders) inspectHeaders(this.values, head.headers);
-    this.findings.end();
-    return this.findings.score;
+    return this.end();
   }
 
   /**
@@ -68,8 +82,15 @@ export class WafInspector {
   inspectBody(head: RequestHead, headScore: number, bytes: Uint8Array, from: number, to: number): number {
     if (headScore > 0) this.inspect(head);
     else this.findings.begin(head);
+    this.steps.begin(to - from);
+    this.steps.take(2 * (to - from));
     inspectBody(this.values, this.findings, this.automaton, head.headers, bytes, from, to);
+    return this.end();
+  }
+
+  private end(): number {
     this.findings.end();
+    if (this.steps.isSpent) this.onSpent();
     return this.findings.score;
   }
 

@@ -1,6 +1,7 @@
 import type { NowMs } from "../../message/ports.ts";
 import type { RouteFacts } from "./dot-segment-judge.ts";
 import type { IncidentListener } from "./incident.ts";
+import { StepBudget } from "./match/step-budget.ts";
 import { WafInspector } from "./waf-inspector.ts";
 import { type AddressSet, WafJudge, type WafSettings } from "./waf-judge.ts";
 
@@ -27,7 +28,9 @@ export class Waf {
     clock: NowMs,
   ) {
     this.settings = settings;
-    this.inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions);
+    const steps = new StepBudget();
+    const onSpent = (): void => listener.onBudgetExhausted();
+    this.inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions, steps, onSpent);
     this.judge = new WafJudge(settings, listener, clock);
     this.allowedIps = allowedIps;
     this.listener = listener;

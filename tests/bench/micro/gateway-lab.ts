@@ -95,7 +95,15 @@ export class GatewayLab {
     const waf = { mode: "enforce", anomalyThreshold: 5, maxInspectBodyBytes: 0, ...rules } as const;
     this.phases = [
       counters,
-      new WafPhase(new Waf(waf, { has: () => false }, router, { onInspected() {}, onIncident: fail }, this.clock)),
+      new WafPhase(
+        new Waf(
+          waf,
+          { has: () => false },
+          router,
+          { onInspected() {}, onIncident: fail, onBudgetExhausted: () => fail("steps") },
+          this.clock,
+        ),
+      ),
       new RouteExactPhase({ router, maxBodyBytes: 0, guard, isPreflight: null }),
       new PrefixGuardPhase(guard, { onRefused() {} }),
       new RoutePrefixPhase(router, 0),

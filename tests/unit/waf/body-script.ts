@@ -48,7 +48,11 @@ export class BodyScript {
     this.ex = chunkedExchange(bodyRoute(facts.route));
     this.budget = facts.budget ?? budgetOf(64);
     this.pauses = facts.pauses ?? [];
-    const listener = { onInspected() {}, onIncident: (incident: WafIncident) => void this.incidents.push(incident) };
+    const listener = {
+      onInspected() {},
+      onIncident: (incident: WafIncident) => void this.incidents.push(incident),
+      onBudgetExhausted() {},
+    };
     const settings = { ...ENFORCE, ...facts.settings };
     const waf = new Waf(settings, facts.allowedIps ?? NOBODY, NO_ROUTES, listener, { nowMs: 1 });
     const inspection = new WafBodyPhase(waf, this.budget);

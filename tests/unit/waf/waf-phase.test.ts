@@ -15,7 +15,11 @@ const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 
 function run(target: string, settings: WafSettings = ENFORCE, allowedIps: AddressSet = NOBODY) {
   const incidents: WafIncident[] = [];
-  const listener = { onInspected() {}, onIncident: (incident: WafIncident) => void incidents.push(incident) };
+  const listener = {
+    onInspected() {},
+    onIncident: (incident: WafIncident) => void incidents.push(incident),
+    onBudgetExhausted() {},
+  };
   const phase = new WafPhase(new Waf(settings, allowedIps, NO_ROUTES, listener, { nowMs: 1234 }));
   const { ex, faults } = recordedExchange(headOfTarget(target));
   ex.client = new ClientPeer("192.0.2.7", false, 80);
@@ -74,7 +78,7 @@ describe("WAF phase", () => {
 
   test("forgets the last request", () => {
     const phase = new WafPhase(
-      new Waf(ENFORCE, NOBODY, NO_ROUTES, { onInspected() {}, onIncident() {} }, { nowMs: 0 }),
+      new Waf(ENFORCE, NOBODY, NO_ROUTES, { onInspected() {}, onIncident() {}, onBudgetExhausted() {} }, { nowMs: 0 }),
     );
     const details = ["/%2e%2e/", "/a/../b"].map((target) => {
       const { ex } = recordedExchange(headOfTarget(target));

@@ -1,5 +1,6 @@
 import { Byte, HEX_VALUE, LOWER } from "../../../core/ascii.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
+import { StepBudget } from "./step-budget.ts";
 import { readXmlText } from "./xml-text.ts";
 
 /** Where a value comes from. */
@@ -32,6 +33,12 @@ export class ValueReading {
   nameLength = 0;
   /** Where the last part of the name begins: behind the last dot in the path of a JSON member. */
   lastNameFrom = 0;
+  /** What the inspection of the request may still cost. */
+  readonly steps: StepBudget;
+
+  constructor(steps: StepBudget = new StepBudget()) {
+    this.steps = steps;
+  }
 
   /** Takes the bytes as they are. */
   load(bytes: Uint8Array, from: number, to: number): void {

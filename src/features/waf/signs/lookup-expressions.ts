@@ -29,8 +29,10 @@ export class LookupExpressions {
         if (this.depth === MAX_DEPTH) listener.found(Sign.JndiLookup, at);
         else this.opens[this.depth++] = this.length;
         at++;
-      } else if (byte === Byte.CloseBrace && this.depth > 0) this.close(listener, at, nested);
-      else if (this.depth > 0) {
+      } else if (byte === Byte.CloseBrace && this.depth > 0) {
+        if (!value.steps.take(STEPS + 4 * (this.length - this.opens[this.depth - 1]!))) return;
+        this.close(listener, at, nested);
+      } else if (this.depth > 0) {
         this.put(byte);
         if (byte === Byte.Colon && this.depth > 0 && this.isJndi()) listener.found(Sign.JndiLookup, at);
       }
@@ -102,5 +104,7 @@ const LOOKUPS: WordSet = new WordSet([
   [DATE, "date"],
   [OTHER, "env sys java main ctx bundle map log4j k8s docker base64 spring sd event marker web"],
 ]);
+/** What the end of a lookup costs beside its text. */
+const STEPS = 16;
 const MAX_DEPTH = 32;
 const MAX_RESOLVED_BYTES = 512;

@@ -32,7 +32,7 @@ export class MarkupScan {
     this.bytes = value.bytes;
     this.length = value.length;
     this.listener = listener;
-    for (let at = this.nextTag(0); at >= 0; at = this.nextTag(at)) at = this.readTag(at);
+    for (let at = this.nextTag(0); at >= 0 && !value.steps.isSpent; at = this.nextTag(at)) at = this.readTag(at);
   }
 
   /** Bounded by the value's end, and not by that of the memory, which a longer value before may have left large. */
@@ -54,6 +54,7 @@ export class MarkupScan {
     const behindName = at;
     const isClosing = bytes[open + 1] === Byte.Slash;
     at = this.readAttributes(at, open, kind);
+    this.value!.steps.take(STEPS);
     if (kind === Tag.Script && !isClosing && this.isScript(open, behindName, at)) this.report(Sign.ScriptElement, open);
     return Math.max(at, behindName);
   }
@@ -76,6 +77,7 @@ export class MarkupScan {
       }
       const before = at;
       at = this.readAttribute(at, limit);
+      if (!this.value!.steps.take(STEPS + 2 * (at - before))) return limit;
       const isHandler = isHandlerName(bytes, this.nameFrom, this.nameTo) || this.isDirective();
       if (isHandler && this.valueFrom >= 0 && !isComponentCode(bytes, this.valueFrom))
         this.report(Sign.EventHandler, this.nameFrom);
@@ -164,8 +166,10 @@ export class MarkupScan {
     for (let at = from; at < to; at++) {
       const isWord = at === from || IS_WORD[bytes[at - 1]!] !== 1;
       // What a function of styles is given, as far as a scheme can reach: nested brackets would each read the rest.
-      if (bytes[at] === Byte.OpenParen && !isWord && isScriptUrl(bytes, at + 1, Math.min(to, at + MAX_STYLE_URL_BYTES)))
-        return true;
+      if (bytes[at] === Byte.OpenParen && !isWord) {
+        if (!this.value!.steps.take(2 * MAX_STYLE_URL_BYTES)) return false;
+        if (isScriptUrl(bytes, at + 1, Math.min(to, at + MAX_STYLE_URL_BYTES))) return true;
+      }
       if (isWord && STYLES.valueOf(bytes, at, wordEnd(bytes, at, to)) !== 0) return true;
     }
     return false;
@@ -278,6 +282,8 @@ const SOURCES: WordSet = new WordSet([
   [PAGE, "html"],
 ]);
 const MAX_VALUE_BYTES = 512;
+/** What a tag or an attribute costs beside its own bytes. */
+const STEPS = 32;
 const MAX_STYLE_URL_BYTES = 64;
 /** How much of a script's text is looked at. */
 const MAX_PROGRAM_BYTES = 64;

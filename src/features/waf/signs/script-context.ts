@@ -1,4 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
+import type { StepBudget } from "../match/step-budget.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
 import { isHandlerName } from "./event-names.ts";
@@ -30,10 +31,10 @@ export class ScriptContext {
     this.attributeBreakAt = -1;
     this.templatesTo = 0;
     this.judgeUrl();
-    this.readWords();
+    this.readWords(value.steps);
   }
 
-  private readWords(): void {
+  private readWords(steps: StepBudget): void {
     const { bytes, length } = this;
     let single = 0;
     let double = 0;
@@ -42,13 +43,15 @@ export class ScriptContext {
       if (isWordByte(byte)) {
         const from = at;
         while (isWordByte(bytes[at]!)) at++;
-        this.judgeWord(from, at);
+        if (this.judgeWord(from, at) && !steps.take(STEPS)) return;
         continue;
       }
       if (byte === Byte.Apostrophe && (++single & 1) === 1) this.noteBreak(at);
       else if (byte === Byte.Quote && (++double & 1) === 1) this.noteBreak(at);
-      else if (byte === Byte.OpenBrace && bytes[at + 1] === Byte.OpenBrace) this.judgeTemplate(at);
-      else if (byte === Byte.LeftBracket && bytes[at + 1] === Byte.RightBracket) this.judgeBrackets(at);
+      else if (byte === Byte.OpenBrace && bytes[at + 1] === Byte.OpenBrace) {
+        this.judgeTemplate(at);
+        if (!steps.take(STEPS)) return;
+      } else if (byte === Byte.LeftBracket && bytes[at + 1] === Byte.RightBracket) this.judgeBrackets(at);
       at++;
     }
   }
@@ -59,7 +62,8 @@ export class ScriptContext {
     if (next <= Byte.Space || next === Byte.Slash || next === Byte.Greater) this.attributeBreakAt = at;
   }
 
-  private judgeWord(from: number, to: number): void {
+  /** @returns whether the word was one to look around */
+  private judgeWord(from: number, to: number): boolean {
     const { bytes } = this;
     const word = WORDS.valueOf(bytes, from, to);
     switch (word) {
@@ -89,9 +93,11 @@ export class ScriptContext {
         }
         break;
       case 0:
-        if (isHandlerName(bytes, from, to)) this.judgeHandler(from, to);
+        if (!isHandlerName(bytes, from, to)) return false;
+        this.judgeHandler(from, to);
         break;
     }
+    return true;
   }
 
   /** alert(1), eval`…`: an attack behind a break, or when its argument is one. */
@@ -340,6 +346,8 @@ function isQuote(byte: number): boolean {
 }
 
 const schemeText: Uint8Array = new Uint8Array(16);
+/** What is looked at around a word or a template. */
+const STEPS = 64;
 const MAX_NAMES = 3;
 const MAX_OPERATORS = 24;
 const MAX_HANDLER_BYTES = 64;

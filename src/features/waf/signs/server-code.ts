@@ -43,7 +43,9 @@ export class ServerCode {
         const from = at;
         while (isWordByte(bytes[at]!)) at++;
         const word = CODE_WORDS.valueOf(bytes, from, at);
-        if (word !== 0) this.judgeWord(word, from, at);
+        if (word === 0) continue;
+        this.judgeWord(word, from, at);
+        if (!value.steps.take(STEPS)) return;
         continue;
       }
       this.judgeMark(at);
@@ -342,6 +344,8 @@ const NEW: Uint8Array = latin1("new ");
 const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];
 /** What a value that is one call ends in: ) ; # / } and quotes. */
 const ENDS: readonly number[] = [0x29, 0x3b, 0x23, 0x2f, 0x7d, 0x22, 0x27];
+/** What is looked at around a word. */
+const STEPS = 128;
 const MAX_DIGITS = 8;
 const MAX_BLANKS = 8;
 const MAX_GADGET = 64;

@@ -1,4 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
+import { StepBudget } from "../match/step-budget.ts";
 import { Place, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sign } from "../rules/sign.ts";
@@ -15,6 +16,7 @@ export class ShellCommands {
   private bytes: Uint8Array = new Uint8Array(0);
   private length = 0;
   private listener: SignListener | null = null;
+  private steps: StepBudget = new StepBudget();
   /** Whether the value may be a text that somebody wrote: it comes in a body. */
   private isText = false;
   /** Offset behind the word that was read last. */
@@ -25,6 +27,7 @@ export class ShellCommands {
     this.bytes = value.bytes;
     this.length = value.length;
     this.listener = listener;
+    this.steps = value.steps;
     this.isText = value.place === Place.Body;
     const { bytes, length } = value;
     if (isCommandParameter(value)) this.judgeParameter();
@@ -32,7 +35,7 @@ export class ShellCommands {
     let isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
     // Whether a backtick has been opened.
     let isOpen = false;
-    for (let at = 0; at < length; at++) {
+    for (let at = 0; at < length && !value.steps.isSpent; at++) {
       switch (bytes[at]) {
         case Byte.Semicolon:
         case Byte.Bar:
@@ -154,10 +157,12 @@ export class ShellCommands {
       else if (byte === Byte.Dollar && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
       else if (byte !== Byte.Backslash && byte !== CARET && !isQuote(byte)) break;
     }
+    const kind = COMMANDS.valueOf(word, 0, programEnd(length)) as Command | 0;
+    this.steps.take(kind === 0 ? at - from + 1 : 2 * MAX_LOOK);
     this.wordTo = at;
     // A closing quote is not the command's.
     while (this.wordTo > from && isQuote(bytes[this.wordTo - 1]!)) this.wordTo--;
-    return COMMANDS.valueOf(word, 0, programEnd(length)) as Command | 0;
+    return kind;
   }
 
   /** Whether what stands at `from` is an argument that prose would not have there. */

@@ -17,6 +17,7 @@ export function findShellIdioms(value: ValueReading, listener: SignListener): vo
       const from = at;
       while (isWordByte(bytes[at]!)) at++;
       const idiom = IDIOMS.valueOf(bytes, from, at);
+      if (idiom !== 0 && !value.steps.take(MAX_PROGRAM)) return;
       if (idiom !== 0 && isIdiom(idiom, bytes, from, at)) listener.found(Sign.ShellIdiom, from);
       continue;
     }

@@ -40,7 +40,7 @@ export class SqlBreakout {
   /** Tries the start of a value, and behind every quote in it. */
   analyse(value: ValueReading, listener: SignListener): void {
     this.listener = listener;
-    this.tokens.open(value.bytes, value.length);
+    this.tokens.open(value);
     this.tryStart();
     this.tryQuotes(value, Byte.Quote);
     this.tryQuotes(value, Byte.Apostrophe);
@@ -74,6 +74,7 @@ export class SqlBreakout {
     for (let at = first; at < length; at = indexOfByte(bytes, quote, at + 1, length)) {
       this.isFirst = at === first;
       isOdd = !isOdd;
+      if (value.steps.isSpent) return;
       this.tokens.begin(at + 1);
       // A quote behind a blank or a bracket begins a text of the value's own.
       const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);

@@ -21,7 +21,7 @@ export class SqlPhrases {
     this.bytes = bytes;
     this.length = length;
     this.listener = listener;
-    this.tokens.open(bytes, length);
+    this.tokens.open(value);
     let at = 0;
     while (at < length) {
       if (!isWordByte(bytes[at]!)) {
@@ -32,7 +32,9 @@ export class SqlPhrases {
       const from = at;
       while (at < length && isWordByte(bytes[at]!)) at++;
       const phrase = PHRASES.valueOf(bytes, from, at);
-      if (phrase !== 0) this.judge(phrase, from, at);
+      if (phrase === 0) continue;
+      if (!value.steps.take(STEPS)) return;
+      this.judge(phrase, from, at);
     }
   }
 
@@ -283,6 +285,8 @@ const PHRASES: WordSet = new WordSet([
 const VARIABLES: WordSet = new WordSet([
   [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
 ]);
+/** What is looked at around a word, but for its tokens. */
+const STEPS = 64;
 const MAX_WORD_BYTES = 12;
 const MAX_BLANKS = 32;
 const MAX_SECONDS_DIGITS = 2;

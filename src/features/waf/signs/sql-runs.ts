@@ -1,4 +1,6 @@
 import { Byte, EMPTY_BYTES, table } from "../../../core/ascii.ts";
+import { StepBudget } from "../match/step-budget.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 
 /**
  * Where the long names and the long gaps of a value end. Tokens are read anew from many places of one value, and what
@@ -13,11 +15,13 @@ export class SqlRuns {
   private gaps: Int32Array = NO_ENDS;
   private hasNames = false;
   private hasGaps = false;
+  private steps: StepBudget = new StepBudget();
 
-  /** Makes ready for another value in `bytes[0, length)`. */
-  begin(bytes: Uint8Array, length: number): void {
+  /** Makes ready for another value. */
+  begin({ bytes, length, steps }: Pick<ValueReading, "bytes" | "length" | "steps">): void {
     this.bytes = bytes;
     this.length = length;
+    this.steps = steps;
     this.hasNames = false;
     this.hasGaps = false;
   }
@@ -67,6 +71,7 @@ export class SqlRuns {
   }
 
   private readNames(): void {
+    this.steps.take(this.length);
     if (this.names.length < this.length) this.names = new Int32Array(this.bytes.length);
     let end = this.length;
     for (let at = this.length - 1; at >= 0; at--) {
@@ -78,6 +83,7 @@ export class SqlRuns {
 
   private readGaps(): void {
     const { bytes, length } = this;
+    this.steps.take(length);
     if (this.gaps.length <= length) this.gaps = new Int32Array(bytes.length);
     const { gaps } = this;
     gaps[length] = length;

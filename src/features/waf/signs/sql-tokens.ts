@@ -1,4 +1,6 @@
 import { Byte, EMPTY_BYTES, table } from "../../../core/ascii.ts";
+import { StepBudget } from "../match/step-budget.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { IS_NAME, isDigit, SqlRuns } from "./sql-runs.ts";
 import { SQL_WORDS, Sql } from "./sql-words.ts";
 
@@ -16,17 +18,19 @@ export class SqlTokens {
   private end = 0;
   private at = 0;
   private count = 0;
+  private steps: StepBudget = new StepBudget();
 
-  /** Takes another value, in `bytes[0, length)`. */
-  open(bytes: Uint8Array, length: number): void {
-    this.source = bytes;
-    this.end = length;
-    this.runs.begin(bytes, length);
+  /** Takes another value. */
+  open(value: ValueReading): void {
+    this.source = value.bytes;
+    this.end = value.length;
+    this.steps = value.steps;
+    this.runs.begin(value);
   }
 
   /** Makes ready to read the value from `from` on. */
   begin(from: number): void {
-    this.at = from;
+    this.at = this.steps.isSpent ? this.end : from;
     this.count = 0;
   }
 
@@ -59,6 +63,7 @@ export class SqlTokens {
     this.kinds[this.count] = kind;
     this.froms[this.count] = from;
     this.tos[this.count++] = this.at;
+    this.steps.take(STEPS + Math.min(this.at - from, MAX_TEXT_BYTES));
   }
 
   private readToken(from: number): Sql {
@@ -170,6 +175,8 @@ export class SqlTokens {
   }
 }
 
+/** What a token costs beside its own bytes. */
+const STEPS = 8;
 /** As many tokens as the longest form of an attack needs. */
 const MAX_TOKENS = 24;
 /** A longer text counts as one that is not closed. */

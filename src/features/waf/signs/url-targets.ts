@@ -24,7 +24,10 @@ export class UrlTargets {
     this.listener = listener;
     this.judgeStart(value);
     const isReferral = isReferralParameter(value);
-    for (let at = this.nextSlashes(0); at >= 0; at = this.nextSlashes(at + 2)) this.judgeAnyHost(at, isReferral);
+    for (let at = this.nextSlashes(0); at >= 0; at = this.nextSlashes(at + 2)) {
+      this.judgeAnyHost(at, isReferral);
+      if (!value.steps.take(STEPS + 4 * (this.pathFrom - at))) return;
+    }
   }
 
   /** Offset of the next two slashes. */
@@ -247,3 +250,5 @@ const PLANTED: WordSet = new WordSet([[1, "shell webshell c99 r57 b374k wso back
 /** ? # & */
 const URL_ENDS: readonly number[] = [0x3f, 0x23, 0x26];
 const MAX_AUTHORITY = 256;
+/** What a host costs beside its own bytes. */
+const STEPS = 16;

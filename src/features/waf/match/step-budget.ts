@@ -1,0 +1,34 @@
+import { WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../core/limits.ts";
+
+/**
+ * The steps that the inspection of one request may take. A step is a byte that is looked at; what costs a bounded look
+ * around a find is counted at once by its bound, so that counting costs nothing where nothing is found. Every analyser is
+ * linear by itself: this is the last defence against one that is not. docs/security.md#the-cost-of-inspection
+ */
+export class StepBudget {
+  /** Steps taken since `begin`. */
+  taken = 0;
+  private limit = Number.POSITIVE_INFINITY;
+  private readonly perByte: number;
+
+  /** @param perByte steps for each byte of a request */
+  constructor(perByte: number = WAF_STEPS_PER_BYTE) {
+    this.perByte = perByte;
+  }
+
+  /** Another request comes, of which so many bytes are inspected. */
+  begin(bytes: number): void {
+    this.taken = 0;
+    this.limit = this.perByte * Math.max(bytes, WAF_LEAST_BYTES);
+  }
+
+  /** Counts steps. @returns whether there are more: without, an analyser gives up */
+  take(steps: number): boolean {
+    this.taken += steps;
+    return this.taken <= this.limit;
+  }
+
+  get isSpent(): boolean {
+    return this.taken > this.limit;
+  }
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Findings } from "../../src/features/waf/findings.ts";
+import { StepBudget } from "../../src/features/waf/match/step-budget.ts";
+import { Place, ValueReading } from "../../src/features/waf/match/value-reading.ts";
+import { RuleSwitches } from "../../src/features/waf/rule-switches.ts";
+import { WAF_RULES } from "../../src/features/waf/rule-table.ts";
+import { ValueInspector } from "../../src/features/waf/value-inspector.ts";
+import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
+import { FRAGMENTS, HOSTILE_PLACES, type HostilePlace, MARK_FRAGMENTS, repeated } from "../harness/hostile-values.ts";
+import { NO_ROUTES } from "../unit/waf/vector-request.ts";
+
+const inspector = new WafInspector([], NO_ROUTES);
+
+/** Steps that a unit takes, repeated to so many bytes in a place. */
+function stepsOf(place: HostilePlace, unit: string, length: number): number {
+  const { head, body } = place.request(repeated(unit, length));
+  inspector.steps.taken = 0;
+  if (body.length === 0) inspector.inspect(head);
+  else inspector.inspectBody(head, 0, body, 0, body.length);
+  return inspector.steps.taken;
+}
+
+/**
+ * Eight times the bytes may take ten times the steps, and an analysis more: the longer value may be cut where it makes an
+ * analyser look that the shorter one did not.
+ */
+function expectLinear(place: HostilePlace, unit: string): void {
+  const small = stepsOf(place, unit, place.maxBytes / 8);
+  const large = stepsOf(place, unit, place.maxBytes);
+  if (large > 10 * small + SLACK_STEPS) {
+    throw new Error(`${place.name}: ${JSON.stringify(unit)} takes ${small} and ${large} steps`);
+  }
+  expect(inspector.steps.isSpent).toBe(false);
+}
+
+const fragment = fc.oneof(fc.constantFrom(...MARK_FRAGMENTS), fc.constantFrom(...FRAGMENTS));
+const run = fc.tuple(fragment, fc.constantFrom(1, 1, 1, 7, 60)).map(([text, times]) => text.repeat(times));
+const unit = fc.array(run, { minLength: 1, maxLength: 3 }).map((parts) => parts.join(""));
+const place = fc.constantFrom(...HOSTILE_PLACES);
+const RUNS = Number(process.env.WAF_COST_RUNS ?? 600);
+
+describe("the cost of inspection", () => {
+  test("is linear for fragments of the rules' own keywords, one to three of them repeated, in every place", () => {
+    fc.assert(fc.property(place, unit, expectLinear), { numRuns: RUNS, seed: 20_261_122 });
+  }, 60_000);
+
+  test("is linear for what was not, and for what nests, never ends or comes in great numbers", () => {
+    const units = [
+      "/*'*/",
+      "/*x'*/",
+      "select.",
+      "select.select ",
+      ".select",
+      "'",
+      "''",
+      "(",
+      "((",
+      "[",
+      "{",
+      "${",
+      "<!--",
+      "<a '",
+    ];
+    const more = [
+      "<a style=",
+      "style=((",
+      "union all ",
+      "' (",
+      "/*'*/)",
+      "a.b.c.",
+      "&#0",
+      "//",
+      "../",
+      "\\",
+      "%25",
+      "=",
+      "&a=<xml",
+      "\n",
+    ];
+    for (const one of [...units, ...more]) for (const where of HOSTILE_PLACES) expectLinear(where, one);
+  }, 60_000);
+
+  test("is what is counted: no more than four bytes are read for a step", () => {
+    const steps = new StepBudget();
+    const value = new ValueReading(steps);
+    const findings = new Findings(
+      new RuleSwitches(
+        WAF_RULES.map((rule) => rule.id),
+        [],
+      ),
+      value,
+    );
+    const values = new ValueInspector(value, findings);
+    let reads = 0;
+    value.bytes = new Proxy(new Uint8Array(8192), {
+      get(bytes, key) {
+        if (typeof key === "string" && key.charCodeAt(0) < 0x3a) {
+          reads++;
+          return bytes[Number(key)];
+        }
+        const member = Reflect.get(bytes, key);
+        return typeof member === "function" ? member.bind(bytes) : member;
+      },
+      set(bytes, key, byte) {
+        bytes[Number(key)] = byte;
+        return true;
+      },
+    });
+    const where = fc.constantFrom(Place.Query, Place.Header, Place.Extension, Place.Body, Place.Path);
+    const cost = (text: string): void => {
+      const bytes = Buffer.from(text, "latin1");
+      value.loadEscaped(bytes, 0, bytes.length, true);
+      steps.begin(bytes.length);
+      reads = 0;
+      values.inspect(bytes, 0, bytes.length);
+      if (reads > 4 * steps.taken + READS_ONCE) expect([text.slice(0, 200), reads, steps.taken]).toEqual([]);
+    };
+    fc.assert(
+      fc.property(where, unit, (at, one) => {
+        value.place = at;
+        cost(repeated(one, 2048));
+      }),
+      { numRuns: RUNS / 4, seed: 7 },
+    );
+  }, 60_000);
+});
+
+/** One analysis of 64 KiB without any find; the square of a header of 8000 bytes is many times that. */
+const SLACK_STEPS = 1_000_000;
+/** Reads that a short value takes for nothing. */
+const READS_ONCE = 2000;
