@@ -1,3 +1,5 @@
+import { withoutCredentials } from "../core/secret-name.ts";
+
 /** One thing wrong in the configuration (or, as a warning, one thing that is hardly meant). Decisions §1 "Files". */
 export interface ConfigFault {
   /** As the operator would name it, relative where it was given so. */
@@ -50,13 +52,15 @@ export function sortFaults(faults: readonly ConfigFault[], limit: number): Confi
   return [...sorted.slice(0, limit), { file: last.file, line: 0, col: 0, path: "", message }];
 }
 
-/** A value as a fault text quotes it: in quotes, cut short, control characters escaped. */
+/** A value as a fault text quotes it: in quotes, cut short, control characters escaped, credentials of a URL masked. */
 export function quote(value: string): string {
-  return JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value);
+  const shown = withoutCredentials(value);
+  return JSON.stringify(shown.length > MAX_QUOTED ? `${shown.slice(0, MAX_QUOTED)}…` : shown);
 }
 
 function printable(key: string): string {
   return /^[\w.*<-]{1,64}$/.test(key) ? key : quote(key);
 }
 
-const MAX_QUOTED = 60;
+/** So many characters of a value a fault text quotes. */
+export const MAX_QUOTED = 60;

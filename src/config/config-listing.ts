@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { MASK, withoutCredentials } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
 import type { SidecarConfig, TranscoderConfig } from "./mesh-config.ts";
 import { listNetworks, listRateLimit, listRoute, listUpstreamTls } from "./route-listing.ts";
@@ -91,7 +92,7 @@ function listTransportSecurity({ tls, http3, acme }: ServerConfig): object {
     http3,
     acme: {
       enabled: acme.enabled,
-      directory_url: acme.directoryUrl,
+      directory_url: withoutCredentials(acme.directoryUrl),
       email: acme.email,
       domains: acme.domains,
       cache_dir: acme.cacheDir,
@@ -193,7 +194,7 @@ function listenText(host: string, port: number): string {
 }
 
 function masked(secret: string): string {
-  return secret === "" ? "" : "***";
+  return secret === "" ? "" : MASK;
 }
 
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false } as const;

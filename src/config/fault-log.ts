@@ -21,13 +21,21 @@ export class FaultLog {
 
   /** Notes a fault at a value, or at its key. */
   fault(path: KeyPath, message: string, onKey = false): void {
-    this.faults.push({ ...this.source.position(path, onKey), path: formatKeyPath(path), message });
+    this.faults.push({
+      ...this.source.position(path, onKey),
+      path: formatKeyPath(path),
+      message: this.source.hide(message),
+    });
     this.mark(path);
   }
 
   /** Notes something that works, but is hardly meant. */
   warn(path: KeyPath, message: string): void {
-    this.warnings.push({ ...this.source.position(path, false), path: formatKeyPath(path), message });
+    this.warnings.push({
+      ...this.source.position(path, false),
+      path: formatKeyPath(path),
+      message: this.source.hide(message),
+    });
   }
 
   /**

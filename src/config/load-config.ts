@@ -106,7 +106,8 @@ function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string
 
 function unreadable(fault: ConfigFault): YamlSource {
   const { file, line, col } = fault;
-  return { file, value: null, readable: false, faults: [fault], position: () => ({ file, line, col }) };
+  const position = { file, line, col };
+  return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
 }
 
 function readConfig(source: YamlSource, log: FaultLog): ConfigValues {
@@ -213,6 +214,7 @@ const EMBEDDED_DEFAULTS: YamlSource = {
   value: { server: { host: "127.0.0.1", waf: { enabled: true } } },
   readable: true,
   faults: [],
+  hide: (message) => message,
   position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
 };
 

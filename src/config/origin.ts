@@ -12,7 +12,7 @@ export function parseOrigin(url: string): OriginConfig | string {
   const example = "such as http://127.0.0.1:9001";
   if (url === "") return `expected the address of a server ${example}, found ""`;
   // The URL may hold a password, so it is not repeated in this message, which comes before the others.
-  if (/^([a-z][a-z0-9+.-]*:)?(\/\/)?[^/?#]*@/i.test(url)) {
+  if (/^([a-z][a-z0-9+.-]*:)?[/\\]*[^/?#]*@/i.test(url)) {
     return 'expected a URL without user name and password; remove the part before "@"';
   }
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))

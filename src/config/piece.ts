@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { withoutCredentials } from "../core/secret-name.ts";
 import { quote } from "./config-fault.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { UNREADABLE } from "./yaml-source.ts";
@@ -65,7 +66,7 @@ export function section<E extends Entries>(
     if (value === null || value === undefined) return {};
     if (typeof value === "object" && !Array.isArray(value)) return value;
     return new Wrong(
-      `expected a section with indented "key: value" lines below, found ${describe(value)}${sectionCure(value, known, shorthand)}`,
+      `expected a section with indented "key: value" lines below, found ${shorthand === "" ? describeKind(value) : describe(value)}${sectionCure(value, known, shorthand)}`,
     );
   });
   // The check stands after the entries: valibot runs checks after faults too, but no further schema.
@@ -114,7 +115,7 @@ export function list<T>(item: Piece<T>, what: string, orOne = false): Piece<T[]>
     if (Array.isArray(value)) return value;
     if (orOne && typeof value !== "object") return [value];
     const isOne = typeof value === "string" || typeof value === "number";
-    const example = isOne ? `[${String(value).slice(0, MAX_ECHOED)}]` : "[a, b]";
+    const example = isOne ? `[${withoutCredentials(String(value)).slice(0, MAX_ECHOED)}]` : "[a, b]";
     return new Wrong(`expected a list of ${what}, such as ${example}, found ${describe(value)}`);
   });
   return or(v.pipe(array, v.array(item)) as unknown as Piece<T[]>, []);
@@ -124,7 +125,7 @@ export function list<T>(item: Piece<T>, what: string, orOne = false): Piece<T[]>
 export function pairs<T>(value: Piece<T>, what: string): Piece<[string, T][]> {
   const map = piece((found) => {
     if (typeof found === "object" && found !== null && !Array.isArray(found)) return found;
-    return new Wrong(`expected "${what}" lines, found ${describe(found)}`);
+    return new Wrong(`expected "${what}" lines, found ${describeKind(found)}`);
   });
   const entries = v.transform((found: Record<string, T>) => Object.entries(found));
   return or(v.pipe(map, v.record(v.string(), value), entries) as unknown as Piece<[string, T][]>, {});
@@ -136,6 +137,11 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "a section";
   return typeof value === "string" ? quote(value) : String(value);
+}
+
+/** The same for what should be a section: a word is shown, any other text may be a field with its secret. */
+function describeKind(value: unknown): string {
+  return typeof value === "string" && !/^\w{0,12}$/.test(value) ? "a text" : describe(value);
 }
 
 /** `a, b or c`. */

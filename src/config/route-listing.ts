@@ -1,4 +1,4 @@
-import { isSecretName } from "../core/secret-name.ts";
+import { isSecretName, MASK, withoutCredentials } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
 import type { HeaderEdits, RouteConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "./route-config.ts";
 import type { Cidr, RateLimitConfig } from "./runtime-config.ts";
@@ -52,7 +52,7 @@ function listUpstream(route: UpstreamRouteConfig): object {
     },
     health_check: {
       enabled: healthCheck.enabled,
-      ...(healthCheck.path === "" ? {} : { path: healthCheck.path }),
+      ...(healthCheck.path === "" ? {} : { path: withoutCredentials(healthCheck.path) }),
       interval: formatDuration(healthCheck.intervalMs),
       timeout: formatDuration(healthCheck.timeoutMs),
       healthy_threshold: healthCheck.healthyThreshold,
@@ -94,6 +94,6 @@ function listEdits(edits: HeaderEdits): object {
 
 function listValues(values: HeaderEdits["set"]): object {
   const byName = Map.groupBy(values, ({ name }) => name);
-  const shown = [...byName].map(([name, all]) => [name, all.map(({ value }) => (isSecretName(name) ? "***" : value))]);
+  const shown = [...byName].map(([name, all]) => [name, all.map(({ value }) => (isSecretName(name) ? MASK : value))]);
   return Object.fromEntries(shown);
 }

@@ -1,7 +1,12 @@
+import { MAX_QUOTED } from "./config-fault.ts";
+
 /** The environment as a plain map; `process.env` fits. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type Expansion = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+/** `used` are the variables that were put in, with their values. */
+export type Expansion =
+  | { readonly ok: true; readonly text: string; readonly used: readonly (readonly [string, string])[] }
+  | { readonly ok: false; readonly message: string };
 
 /**
  * Puts environment variables into a text: `${NAME}` must be set, `${NAME:-default}` falls back when it is unset or
@@ -9,11 +14,12 @@ export type Expansion = { readonly ok: true; readonly text: string } | { readonl
  * inside them expands again. Decisions §1 "Scalars".
  */
 export function expandVariables(text: string, environment: Environment): Expansion {
+  const used: [string, string][] = [];
   let out = "";
   let from = 0;
   for (;;) {
     const start = text.indexOf("${", from);
-    if (start < 0) return { ok: true, text: out + text.slice(from) };
+    if (start < 0) return { ok: true, text: out + text.slice(from), used };
     if (start > from && text[start - 1] === "$") {
       out += `${text.slice(from, start - 1)}\${`;
       from = start + 2;
@@ -35,9 +41,27 @@ export function expandVariables(text: string, environment: Environment): Expansi
         message: `the environment variable ${name} is not set (set it, or write \${${name}:-default})`,
       };
     }
+    if (value === set) used.push([name, value]);
     out += text.slice(from, start) + value;
     from = end + 1;
   }
 }
 
+/** A message without the values of variables: `${NAME}` is in their place, also where a value was cut short. */
+export function hideValues(message: string, values: ReadonlyMap<string, string>): string {
+  let shown = message;
+  for (const [name, value] of values) {
+    for (const text of [value, JSON.stringify(value).slice(1, -1)]) {
+      if (text.length < MIN_HIDDEN) continue;
+      shown = shown.replaceAll(text, `\${${name}}`);
+      for (let length = Math.min(text.length, MAX_QUOTED); length >= MIN_HIDDEN && shown.includes("…"); length--) {
+        shown = shown.replaceAll(`${text.slice(0, length)}…`, `\${${name}}`);
+      }
+    }
+  }
+  return shown;
+}
+
+/** What is shorter is no secret, and would be found in every message. */
+const MIN_HIDDEN = 3;
 const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;

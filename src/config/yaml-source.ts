@@ -12,7 +12,7 @@ import {
 import { type ConfigFault, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
 import { type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
 import type { ConfigPosition } from "./runtime-config.ts";
-import { type Environment, expandVariables } from "./variable-expansion.ts";
+import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
 
 /** One configuration file as plain values, with the way back from a value to its place in the text. */
@@ -23,6 +23,8 @@ export interface YamlSource {
   /** False when the text is no YAML: then `value` is `null` and must not be judged. */
   readonly readable: boolean;
   readonly faults: readonly ConfigFault[];
+  /** A message with the values of variables replaced by their names, since variables hold secrets. */
+  hide(message: string): string;
   /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing stands there. */
   position(path: KeyPath, onKey: boolean): ConfigPosition;
 }
@@ -59,6 +61,10 @@ class PlainSource implements YamlSource {
     this.value = plain.value;
   }
 
+  hide(message: string): string {
+    return message;
+  }
+
   position(path: KeyPath, onKey: boolean): ConfigPosition {
     const index = path.at(-1);
     const name = path.length === 1 ? TOP : path[0];
@@ -79,6 +85,7 @@ class YamlReader implements YamlSource {
   private readonly lines = new LineCounter();
   private readonly places = new Map<string, { key: number; value: number }>();
   private readonly anchors = new Map<string, ParsedNode>();
+  private readonly expanded = new Map<string, string>();
   private nodesLeft = MAX_NODES;
   /** Above 0 while a `<<` is read: places that the map's own keys have set stay then. */
   private merging = 0;
@@ -87,6 +94,10 @@ class YamlReader implements YamlSource {
     readonly file: string,
     private readonly environment: Environment,
   ) {}
+
+  hide(message: string): string {
+    return hideValues(message, this.expanded);
+  }
 
   read(text: string): void {
     const document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
@@ -135,7 +146,11 @@ class YamlReader implements YamlSource {
     if (isAlias(node)) {
       const target = this.anchors.get(node.source);
       if (target !== undefined) return this.convert(target, path);
-      this.faultAt(node.range[0], path, `no anchor &${node.source} stands before this alias`);
+      this.faultAt(
+        node.range[0],
+        path,
+        "no anchor of this name comes before this alias: put the value in quotes if it is text",
+      );
       return UNREADABLE;
     }
     if (node.anchor !== undefined) this.anchors.set(node.anchor, node);
@@ -214,6 +229,7 @@ class YamlReader implements YamlSource {
       this.faultAt(node.range[0], path, expansion.message);
       return UNREADABLE;
     }
+    for (const [name, text] of expansion.used) this.expanded.set(name, text);
     // An unquoted value that expands to nothing reads like a key without a value: not set.
     return expansion.text === "" && node.type === Scalar.PLAIN ? null : expansion.text;
   }

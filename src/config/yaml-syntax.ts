@@ -7,7 +7,11 @@ export function explainSyntaxError(code: string, message: string): string {
   const known = EXPLANATIONS.get(code);
   if (known !== undefined) return known;
   if (/^Missing closing ["']quote/.test(message)) return "a quote is opened above and not closed";
-  const own = message.replace(/\s+/g, " ").trim();
+  // What the parser quotes may be a secret; the place says where it is.
+  const own = message
+    .replace(/:?\s*"(?:[^"\\]|\\.)*"$/s, "")
+    .replace(/\s+/g, " ")
+    .trim();
   return `not valid YAML: ${own.charAt(0).toLowerCase()}${own.slice(1)}`;
 }
 

@@ -8,7 +8,7 @@ import type {
   UpstreamRouteConfig,
 } from "../../config/route-config.ts";
 import type { RateLimitConfig, RuntimeConfig } from "../../config/runtime-config.ts";
-import { isSecretName } from "../../core/secret-name.ts";
+import { isSecretName, MASK, withoutCredentials } from "../../core/secret-name.ts";
 
 /** A route of a sidecar's listener: the application behind the inbound one, the splits of the outbound one. */
 export interface ListenerRoute {
@@ -86,7 +86,11 @@ function describeUpstream(route: UpstreamRouteConfig, statusOf: TargetStatus): o
       failure_threshold: circuitBreaker.failureThreshold,
       open_duration_ms: circuitBreaker.openDurationMs,
     },
-    health_check: { enabled: healthCheck.enabled, path: healthCheck.path, interval_ms: healthCheck.intervalMs },
+    health_check: {
+      enabled: healthCheck.enabled,
+      path: withoutCredentials(healthCheck.path),
+      interval_ms: healthCheck.intervalMs,
+    },
   };
 }
 
@@ -128,5 +132,3 @@ function describeEdits(edits: HeaderEdits): object {
 
 /** Decisions, "Static mounts". */
 const STATIC_METHODS: readonly string[] = ["GET", "HEAD"];
-
-const MASK = "***";

@@ -3,6 +3,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listConfig } from "../../../src/config/config-listing.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
+import { isSecretName } from "../../../src/core/secret-name.ts";
 import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
@@ -34,16 +35,16 @@ internal_api: {token: hush-hush}
   prefix: /a
   target: http://a:1
   headers:
-    request: {set: {Authorization: Bearer hush-hush, X-Api-Key: hush-hush, X-Team: shop}}
-    response: {set: {X-Auth-Key: hush-hush, X-Session: hush-hush, api_key: hush-hush, X-Monkey: bars}}
+    request: {set: {Authorization: Bearer hush-hush, X-Shop: hush-hush, User-Agent: shop}}
+    response: {add: {X-Auth-Key: hush-hush, Ocp-Apim-Subscription-Pass: hush-hush, PIN: hush-hush, CACHE-Control: no-store}}
+  health_check: {path: /h?key=hush-hush}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config);
     expect(text).not.toContain("hush");
-    expect(text).toContain("X-Team:");
-    expect(text).toContain("bars");
-    expect(text.match(/\*\*\*/g)).toHaveLength(7);
+    for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
+    expect(text.match(/\*\*\*/g)).toHaveLength(8);
   });
 
   test("has header names that every object has a member of", () => {
@@ -55,17 +56,36 @@ internal_api: {token: hush-hush}
     const result = loadCase({ name: "members", config: "{}", routes });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config);
-    expect(text).toMatch(/toString:\s+- one/);
-    expect(text).toMatch(/valueOf:\s+- two/);
+    expect(text).toMatch(/toString:\s+- "\*\*\*"/);
+    expect(text).toMatch(/valueOf:\s+- "\*\*\*"/);
   });
 });
 
 /** Puts the secrets back, and doubles the dollar sign where it would begin a variable. */
 function unmasked(text: string, config: RuntimeConfig): string {
+  const headers = maskedHeaders(config);
+  const queries = maskedQueries(config);
   return text
     .replace('hmac_key: "***"', () => `hmac_key: ${config.server.acme.eabHmacKey}`)
     .replace('token: "***"', () => `token: ${JSON.stringify(config.internalApi.token)}`)
-    .replaceAll(/\$\{/g, () => "$".repeat(2) + "{");
+    .replaceAll('- "***"', () => JSON.stringify(headers.shift()).replace(/^/, "- "))
+    .replaceAll(/\$\{/g, () => "$".repeat(2) + "{")
+    .replaceAll(/path: \/.*\?\*\*\*$/gm, () => `path: ${queries.shift()}`);
+}
+
+/** The values of headers that are masked, in the order in which they are listed. */
+function maskedHeaders(config: RuntimeConfig): string[] {
+  return config.routes
+    .flatMap(({ headers: { request, response } }) => [request.set, request.add, response.set, response.add])
+    .flatMap((edits) => [...Map.groupBy(edits, ({ name }) => name).values()].flat())
+    .filter(({ name }) => isSecretName(name))
+    .map(({ value }) => value);
+}
+
+function maskedQueries(config: RuntimeConfig): string[] {
+  return config.routes.flatMap((route) =>
+    route.type === "upstream" && /\?./.test(route.healthCheck.path) ? [route.healthCheck.path] : [],
+  );
 }
 
 function loaded(dir: string, env: Readonly<Record<string, string>>): RuntimeConfig {
