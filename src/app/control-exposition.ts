@@ -11,6 +11,7 @@ import type { CertificateDesk } from "./certificate-desk.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 import type { NodeKeeper } from "./node-keeper.ts";
 import { nodeMetrics } from "./node-metrics.ts";
+import type { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread has to tell in metrics. */
 export interface MetricSources {
@@ -20,6 +21,7 @@ export interface MetricSources {
   readonly acme: AcmeService;
   readonly certificates: CertificateDesk;
   readonly cache: CacheKeeper;
+  readonly watch: WorkerWatch;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
   droppedLogLines(): number;
@@ -39,6 +41,7 @@ export function controlExposition(sources: MetricSources): Exposition {
     certificateMetrics(() => certificates.terms()),
     ...certificates.metrics(),
     ...cacheMetrics(cache),
+    ...sources.watch.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
   ]);
 }

@@ -42,6 +42,7 @@ import { quicNotes } from "./start-notes.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { WorkerFence } from "./worker-fence.ts";
 import { type PoolListener, WorkerPool } from "./worker-pool.ts";
+import { WorkerWatch } from "./worker-watch.ts";
 
 /** What a reload gives: a new configuration, or why there is none. */
 export type ReloadResult =
@@ -89,6 +90,7 @@ export class Control implements PoolListener {
   private readonly certificates: CertificateDesk;
   private readonly fence: WorkerFence;
   private readonly rollout: Rollout;
+  private readonly watch: WorkerWatch;
   private readonly acme: AcmeService;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
@@ -139,6 +141,12 @@ export class Control implements PoolListener {
       (id) => this.pool.broadcast({ kind: "fence", id }),
       () => this.listening.keys(),
     );
+    this.watch = new WorkerWatch(this.pool.size, {
+      onStall: (worker, stalledMs) => {
+        this.event("worker_stalled", { worker, stalled_ms: stalledMs });
+        this.pool.replace(worker);
+      },
+    });
     this.rollout = new Rollout(() => this.listening.keys(), RELOAD_PATIENCE_MS);
     this.acme = new AcmeService({
       challenges: this.challenges,
@@ -170,6 +178,7 @@ export class Control implements PoolListener {
         void this.log.drain(LOG_DRAIN_MS).then(() => reject(error));
       };
       this.finish = (code) => {
+        this.watch.stop();
         this.nodes.stop();
         this.acme.stop();
         this.certificates.stop();
@@ -215,6 +224,7 @@ export class Control implements PoolListener {
       certificates: this.certificates.sets,
       cache: this.cache.buffers,
       keywords: this.keywords,
+      beats: this.watch.buffer,
       startedAtMs: this.startedAtMs,
     };
   }
@@ -268,6 +278,7 @@ export class Control implements PoolListener {
     this.listening.delete(index);
     this.fence.onDeath(index);
     this.rollout.onDeath(index);
+    this.watch.forget(index);
     this.event("worker_died", { worker: index, reason, restarted });
   }
 
@@ -279,7 +290,8 @@ export class Control implements PoolListener {
     this.announced = true;
     this.serving.resolve();
     this.packet.forget(this.config);
-    this.services.ready();
+    this.watch.start();
+    this.services.ready(() => this.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
     this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
@@ -387,6 +399,7 @@ export class Control implements PoolListener {
       acme,
       certificates,
       cache,
+      watch: this.watch,
       lastReloadSuccessful: () => this.lastReloadOk,
       lastReloadSeconds: () => this.lastReloadMs / 1000,
       droppedLogLines: () => this.log.droppedLines,

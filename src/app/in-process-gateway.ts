@@ -72,6 +72,7 @@ export class InProcessGateway {
       sockets: [],
       waitsForQuic: false,
       certificates: {},
+      beats: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
       startedAtMs: Date.now(),
     };
   }

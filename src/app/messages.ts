@@ -38,6 +38,8 @@ export type ToWorker =
       readonly waitsForQuic: boolean;
       /** What the TLS listeners show. */
       readonly certificates: ListenerCertificates;
+      /** Where the worker shows that it moves; see WorkerWatch. */
+      readonly beats: SharedArrayBuffer;
       /** When the process started, in milliseconds since the epoch. */
       readonly startedAtMs: number;
     }

@@ -12,10 +12,16 @@ export class ServiceNotifier {
     this.watchdogMs = isOurs ? Math.floor(Number(env.WATCHDOG_USEC ?? "0") / 1000) : 0;
   }
 
-  /** The gateway serves; from now on the watchdog is fed at half its interval. */
-  ready(): void {
+  /**
+   * The gateway serves; from now on the watchdog is fed at half its interval, for as long as all is well.
+   * @param isWell whether the workers move
+   */
+  ready(isWell: () => boolean): void {
     this.send([`--pid=${process.pid}`, "--ready"]);
-    if (this.watchdogMs > 0) setInterval(() => this.send(["WATCHDOG=1"]), this.watchdogMs / 2);
+    if (this.watchdogMs === 0) return;
+    setInterval(() => {
+      if (isWell()) this.send(["WATCHDOG=1"]);
+    }, this.watchdogMs / 2);
   }
 
   /** The configuration is being read again; `reloaded` follows, whatever came of it. */

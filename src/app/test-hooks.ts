@@ -36,6 +36,9 @@ export function testRoutes(): RouteInit[] {
     hook("/__test/fail-reload", () => {
       reloadsFail = true;
     }),
+    hook("/__test/freeze", () => {
+      for (;;);
+    }),
     hook("/__test/crash", () => {
       setImmediate(() => process.exit(1));
     }),

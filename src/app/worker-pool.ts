@@ -60,6 +60,11 @@ export class WorkerPool {
     this.threads[index]?.postMessage(message);
   }
 
+  /** Ends the thread of a worker, whatever it is doing; another one is started in its place. */
+  replace(index: number): void {
+    this.threads[index]?.terminate();
+  }
+
   /**
    * Tells every worker to end what it has in hand and to take nothing new. Those that end before stay ended.
    * @param hasSuccessor whether another process waits for the UDP port of HTTP/3

@@ -41,6 +41,7 @@ import { failReload, testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
 import { WorkerServices } from "./worker-services.ts";
+import { Heartbeat } from "./worker-watch.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
 
@@ -146,7 +147,9 @@ export class Worker {
    * @throws when an address cannot be had
    */
   async listen(): Promise<void> {
+    const heart = new Heartbeat(this.start.beats, this.start.index);
     setInterval(() => {
+      heart.beat();
       this.services.tick();
       this.services.inTurn(() => this.bodies.tick());
       this.counters.noteUnsent(this.services.writers.unsent.total);

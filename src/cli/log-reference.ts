@@ -55,6 +55,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   certificate_reload: "a certificate file changed",
   sidecar_warning: "a body beyond the sidecar's limit, or a setting that leaves something open",
   worker_failed: "a worker could not start",
+  worker_stalled: "a worker stood still for stalled_ms and is replaced; its connections are lost",
   worker_died: "a worker ended and was started again",
   exception: "a mistake in edge itself, which cost one connection: please report it",
   log_dropped: "so many lines could not be written in time",

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -109,3 +110,23 @@ describe("the binary that ships", () => {
       expect([word, text.includes(word)]).toEqual([word, false]);
   });
 });
+
+longTest(
+  "a worker that stands still is replaced, and the other one serves on",
+  async () => {
+    const victim = await gateway.connect();
+    victim.send(request("GET /__test/freeze"));
+    const line = await gateway.logs.until("the stall", ({ event }) => event === "worker_stalled", 30_000);
+    expect(line.stalled_ms).toBe(10_000);
+    const seen = gateway.logs.json.indexOf(line);
+    await gateway.log("its end", (one) => one.event === "worker_died" && gateway.logs.json.indexOf(one) > seen);
+    await eventually(async () => {
+      const replies = await Promise.all(Array.from({ length: 20 }, () => gateway.once(request("GET /node/canary"))));
+      expect(replies.every(({ status }) => status === 200)).toBe(true);
+    });
+    const metrics = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    expect(sumOf(metrics, "gateway_worker_stalls_total")).toBe(1);
+    victim.close();
+  },
+  60_000,
+);

@@ -1,0 +1,101 @@
+import type { Metric } from "../features/telemetry/metric.ts";
+import { single } from "../features/telemetry/metric.ts";
+
+/** How often the control thread looks. */
+const LOOK_MS = 1000;
+/** Looks in a row at a worker that has not moved, after which it is replaced. */
+const MISSED_LOOKS = 10;
+
+/** What becomes of a worker that has not moved. */
+export interface StallListener {
+  /** @param stalledMs how long it has not moved, as far as was looked */
+  onStall(worker: number, stalledMs: number): void;
+}
+
+/**
+ * Watches that every worker moves. Each one beats in shared memory, once a tick of its event loop; the control thread looks
+ * once a second. It counts its own looks and not the time, so that a process that was stopped as a whole, or a machine that
+ * slept, is no stall. docs/operations.md#workers
+ */
+export class WorkerWatch {
+  /** For the workers: a beat each. */
+  readonly buffer: SharedArrayBuffer;
+  private readonly beats: Int32Array;
+  private readonly seen: Int32Array;
+  private readonly missed: Int32Array;
+  private readonly listener: StallListener;
+  private stalls = 0;
+  private timer: Timer | null = null;
+
+  /** @param size number of workers */
+  constructor(size: number, listener: StallListener) {
+    this.buffer = new SharedArrayBuffer(size * Int32Array.BYTES_PER_ELEMENT);
+    this.beats = new Int32Array(this.buffer);
+    this.seen = new Int32Array(size);
+    this.missed = new Int32Array(size);
+    this.listener = listener;
+  }
+
+  /** Begins to look. */
+  start(): void {
+    this.timer ??= setInterval(() => this.look(), LOOK_MS);
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  /** Whether no worker has stood still for as long as it takes to be replaced. */
+  get allBeat(): boolean {
+    return this.missed.every((missed) => missed < MISSED_LOOKS);
+  }
+
+  /** A worker is gone, or begins: it is watched again from its first beat on. */
+  forget(worker: number): void {
+    Atomics.store(this.beats, worker, 0);
+    this.seen[worker] = 0;
+    this.missed[worker] = 0;
+  }
+
+  metrics(): Metric[] {
+    return [
+      single(
+        "counter",
+        "gateway_worker_stalls_total",
+        "Workers that stood still and were replaced.",
+        () => this.stalls,
+      ),
+    ];
+  }
+
+  /** One look at all workers. */
+  look(): void {
+    for (let worker = 0; worker < this.beats.length; worker++) {
+      const beat = Atomics.load(this.beats, worker);
+      // Before its first beat a worker loads, which may take its time.
+      const stands = beat !== 0 && beat === this.seen[worker];
+      this.seen[worker] = beat;
+      this.missed[worker] = stands ? this.missed[worker]! + 1 : 0;
+      if (this.missed[worker] !== MISSED_LOOKS) continue;
+      this.stalls++;
+      this.listener.onStall(worker, MISSED_LOOKS * LOOK_MS);
+    }
+  }
+}
+
+/** A worker's own beat. */
+export class Heartbeat {
+  private readonly beats: Int32Array;
+  private readonly worker: number;
+
+  constructor(buffer: SharedArrayBuffer, worker: number) {
+    this.beats = new Int32Array(buffer);
+    this.worker = worker;
+  }
+
+  /** The worker moves. The count never rests at 0, which means that it has not begun. */
+  beat(): void {
+    if (Atomics.add(this.beats, this.worker, 1) === -1) Atomics.store(this.beats, this.worker, 1);
+  }
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { Heartbeat, WorkerWatch } from "../../../src/app/worker-watch.ts";
+
+function watched(size: number) {
+  const stalls: (readonly [number, number])[] = [];
+  const watch = new WorkerWatch(size, { onStall: (worker, ms) => stalls.push([worker, ms]) });
+  const hearts = Array.from({ length: size }, (_, worker) => new Heartbeat(watch.buffer, worker));
+  return { watch, hearts, stalls };
+}
+
+test("a worker that has not moved at ten looks is told of once, others are not", () => {
+  const { watch, hearts, stalls } = watched(2);
+  for (const heart of hearts) heart.beat();
+  watch.look();
+  for (let look = 1; look <= 30; look++) {
+    hearts[1]!.beat();
+    watch.look();
+    expect(watch.allBeat).toBe(look < 10);
+    expect(stalls.length).toBe(look < 10 ? 0 : 1);
+  }
+  expect(stalls).toEqual([[0, 10_000]]);
+  watch.forget(0);
+  expect(watch.allBeat).toBe(true);
+});
+
+test("one that still loads is no stall, and one that moves now and then is none", () => {
+  const { watch, hearts, stalls } = watched(2);
+  for (let look = 0; look < 40; look++) {
+    if (look % 9 === 0) hearts[1]!.beat();
+    watch.look();
+  }
+  expect(stalls).toEqual([]);
+});
