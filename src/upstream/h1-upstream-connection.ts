@@ -7,6 +7,7 @@ import { Framing } from "../message/request-head.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
+import { authenticatesConnection } from "../proto/h1/connection-authentication.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { connectSocket } from "./connect.ts";
@@ -285,7 +286,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     const ex = this.ex!;
     this.detach(ex);
     const clean = this.requestDone && this.parser.keepAlive && this.input.length === 0 && this.link.writer!.isEmpty();
-    if (clean) this.enterIdle();
+    // What an origin takes for the connection of one client is no other's.
+    if (clean && !authenticatesConnection(ex.request.headers)) this.enterIdle();
     else this.shut(!this.requestDone);
     ex.sink.end(ex);
   }

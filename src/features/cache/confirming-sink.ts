@@ -90,7 +90,7 @@ export class ConfirmingSink implements ReplySink, Held {
     const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
     if (isHit) {
       const ageMs = clock.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
-      ex.reply.addExtra(new ExtraFields([["Age", String(Math.max(0, Math.round(ageMs / 1000)))]]));
+      ex.reply.addExtra(ageFields(Math.max(0, Math.round(ageMs / 1000))));
       ex.cacheResult = CacheResult.Hit;
     } else {
       const fetch = new FetchSink(this.fetches, this.policy, this.next, { fill: -1, stale: -1, isConditional: false });
@@ -101,6 +101,13 @@ export class ConfirmingSink implements ReplySink, Held {
     this.release();
     return isHit;
   }
+}
+
+/** The field Age; most are asked for again and again. */
+function ageFields(seconds: number): ExtraFields {
+  if (seconds >= KEPT_AGES) return new ExtraFields([["Age", String(seconds)]]);
+  AGES[seconds] ??= new ExtraFields([["Age", String(seconds)]]);
+  return AGES[seconds];
 }
 
 /** Whether an answer is the stored one, a part of it, or says that it has not changed. Entity tags of files are strong. */
@@ -116,3 +123,6 @@ function isSame(stored: ReplyHead, fresh: ReplyHead): boolean {
     fresh.headers.valueOf(HeaderId.Location) === stored.headers.valueOf(HeaderId.Location)
   );
 }
+
+const KEPT_AGES = 128;
+const AGES: (ExtraFields | undefined)[] = [];
