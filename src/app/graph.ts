@@ -119,7 +119,12 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const client = buildClientPolicy(config, router.routes, inputs.client);
   const pipeline: Pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
   const internalPipeline = hasOwnListener
-    ? buildInternalPipeline(config, buildRouter(endpoints.map(({ init }) => init)), { inputs, accessLog, budget })
+    ? buildInternalPipeline(config, buildRouter(endpoints.map(({ init }) => init)), {
+        inputs,
+        accessLog,
+        budget,
+        client,
+      })
     : pipeline;
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
   return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
@@ -252,6 +257,7 @@ function routeInit(
     handler,
     streamsHttp2: !isStatic && route.targets.every(({ scheme }) => speaksHttp2(scheme)),
     ownFields: isStatic ? [] : namesChanged(route.headers.request),
+    dropsTrailers: config.server.requestTrailers === "drop",
   };
 }
 

@@ -48,7 +48,7 @@ export function isSamePlace(a: ListenerPlace, b: ListenerPlace): boolean {
 
 /** The configuration with the ports that the system has chosen in place of 0. */
 export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName, number>): RuntimeConfig {
-  const { server, sidecar } = config;
+  const { server, sidecar, internalApi } = config;
   const tls = { ...server.tls, port: ports.get("https") ?? server.tls.port };
   const http3 = { ...server.http3, port: server.http3.port === server.tls.port ? tls.port : server.http3.port };
   return {
@@ -59,6 +59,7 @@ export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName
       ingressPort: ports.get("sidecar-ingress") ?? sidecar.ingressPort,
       egressPort: ports.get("sidecar-egress") ?? sidecar.egressPort,
     },
+    internalApi: { ...internalApi, listenPort: ports.get("internal") ?? internalApi.listenPort },
   };
 }
 

@@ -2,10 +2,12 @@ import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { OriginConfig, TargetConfig, UpstreamTlsConfig } from "../config/route-config.ts";
 import type { TransportConfig } from "../config/runtime-config.ts";
 import type { Upstream } from "../message/upstream.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
 import { OriginPool, type UpstreamTls } from "../upstream/origin-pool.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { UpstreamContext } from "../upstream/upstream-context.ts";
+import type { OwnListeners } from "./own-listeners.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 
 type Pool = OriginPool | H2OriginPool;
@@ -36,9 +38,12 @@ export class OriginPools {
     return this.pool(target, JSON.stringify(tls), () => readUpstreamTls(tls, target.hostname));
   }
 
-  /** The pool of an origin that a sidecar speaks to. Spec, "Sidecar mode": one instance an origin key. */
-  poolWith(origin: OriginConfig, identity: SidecarIdentity): Pool {
-    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname));
+  /**
+   * The pool of an origin that a sidecar speaks to, which none of the gateway's own listeners may be. Spec, "Sidecar mode":
+   * one instance an origin key.
+   */
+  poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners): Pool {
+    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname), own);
   }
 
   /** A sidecar's certificates have changed: exchanges go over new connections from now on. */
@@ -55,10 +60,10 @@ export class OriginPools {
     }
   }
 
-  private pool(origin: OriginConfig, tlsKey: string, tls: () => UpstreamTls): Pool {
+  private pool(origin: OriginConfig, tlsKey: string, tls: () => UpstreamTls, own: OwnListeners | null = null): Pool {
     const isHttp2 = speaksHttp2(origin.scheme);
     const secure = usesTls(origin.scheme);
-    const key = secure ? `${origin.originKey} ${tlsKey}` : origin.originKey;
+    const key = secure || own !== null ? `${origin.originKey} ${tlsKey}` : origin.originKey;
     const known = this.pools.get(key);
     if (known !== undefined) return known;
     const settings = {
@@ -70,6 +75,7 @@ export class OriginPools {
       tls: secure ? tls() : null,
       maxIdleConnections: this.transport.maxIdleConns,
       idleTimeoutMs: this.transport.idleConnTimeoutMs,
+      ...(own === null ? {} : { isRefused: (socket: ByteSocket) => own.isAt(socket, origin.port) }),
     };
     const pool = isHttp2 ? new H2OriginPool(settings, this.context) : new OriginPool(settings, this.context);
     this.pools.set(key, pool);

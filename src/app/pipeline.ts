@@ -104,11 +104,12 @@ function mayHoldChallenges({ path, exact, pattern }: RouteInit): boolean {
 export function buildInternalPipeline(
   config: RuntimeConfig,
   router: Router,
-  { inputs, accessLog, budget }: Pick<PipelineParts, "inputs" | "accessLog" | "budget">,
+  { inputs, accessLog, budget, client }: Pick<PipelineParts, "inputs" | "accessLog" | "budget" | "client">,
 ): Pipeline {
   const { maxBodyBytes } = config.server;
-  const phases: Phase[] = [
+  const phases = [
     inputs.counters,
+    client.clientAddress,
     new RouteExactPhase({ router, maxBodyBytes, guard: null, isPreflight: null }),
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, maxBodyBytes),
@@ -116,7 +117,12 @@ export function buildInternalPipeline(
     new NormalizePhase(budget, inputs.spool),
     new DispatchPhase(),
   ];
-  return new Pipeline(phases, [], accessLog === null ? [inputs.counters] : [inputs.counters, accessLog]);
+  const taps = accessLog === null ? [inputs.counters] : [inputs.counters, accessLog];
+  return new Pipeline(
+    phases.filter((phase) => phase !== null),
+    [],
+    taps,
+  );
 }
 
 function wafOf(config: RuntimeConfig, router: Router, inputs: GraphInputs): Waf | null {

@@ -24,6 +24,7 @@ import { DispatchPhase } from "./dispatch.ts";
 import { EgressOrigins } from "./egress-origins.ts";
 import type { GraphInputs } from "./graph.ts";
 import type { OriginPools } from "./origin-pools.ts";
+import { OwnListeners } from "./own-listeners.ts";
 import { appRoute, directRoute, EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
 import { forwardHandler, targetsOf } from "./upstream-route.ts";
 
@@ -57,8 +58,9 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     turn: inputs.services.turn,
     bodies: budget,
   };
+  const own = new OwnListeners(config);
   const handlerOf = (route: UpstreamRouteConfig): Handler => {
-    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar);
+    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own);
     const targets = targetsOf(route, poolOf, inputs.nodes);
     return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
   };
@@ -67,7 +69,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
   const inbound = hasApp ? soleRoute(config, INGRESS_LABEL, handlerOf(app)) : null;
   const splits = sidecarRoutes(config).slice(hasApp ? 1 : 0);
   const authorities = new AuthorityChoice(
-    new EgressOrigins(config, pools, inputs.sidecar),
+    new EgressOrigins(own, pools, inputs.sidecar),
     inputs.tally,
     inputs.services.turn,
   );
@@ -118,5 +120,6 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
     maxBodyBytes: config.sidecar.maxBodyBytes,
     bodyLimitKey: "sidecar.max_body_bytes",
     handler,
+    dropsTrailers: config.server.requestTrailers === "drop",
   };
 }

@@ -54,6 +54,7 @@ function routeInit(route: TranscodedRouteConfig, config: RuntimeConfig, handler:
     maxBodyBytes: config.transcoder.maxBodyBytes,
     bodyLimitKey: "transcoder.max_body_bytes",
     handler,
+    dropsTrailers: config.server.requestTrailers === "drop",
   };
 }
 

@@ -22,6 +22,7 @@ server:
   max_connections_per_ip: 0       # of one address (IPv6: one /64): 503 beyond; 0 is no limit
   max_unsent_bytes: 128MiB        # memory for peers that read slowly; beyond it the slowest are cut
   inbound_chunked_mode: normalize # passthrough: checked as it streams; reject: 501
+  request_trailers: expose        # valid ones become headers; drop: they stay behind
   trusted_proxies: [10.0.0.0/8]   # e.g. load balancers whose X-Forwarded-For is believed
   ip_rules:                       # deny goes first; with an allow list everybody else gets 403
     allow: [192.0.2.0/24]         # e.g.

@@ -61,6 +61,7 @@ function listServer(server: ServerConfig): object {
     max_connections_per_ip: server.maxConnectionsPerIp,
     max_unsent_bytes: formatSize(server.maxUnsentBytes),
     inbound_chunked_mode: server.inboundChunkedMode,
+    request_trailers: server.requestTrailers,
     trusted_proxies: listNetworks(server.trustedProxies),
     ip_rules: { allow: listNetworks(server.ipRules.allow), deny: listNetworks(server.ipRules.deny) },
     ...listTransportSecurity(server),

@@ -1,5 +1,6 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
+import type { SidecarConfig } from "./mesh-config.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 
 /** One TCP address that the gateway would listen on. */
@@ -20,15 +21,17 @@ export function checkListeners(config: Omit<RuntimeConfig, "routes">, log: Fault
       log.fault(listener.path, `port ${listener.port} is taken by ${name}: choose another`);
     }
   }
-  const { sidecar, server } = config;
-  if (
-    sidecar.enabled &&
-    sidecar.mode !== "egress" &&
-    sidecar.appPort === server.port &&
-    overlaps(server.host, "127.0.0.1")
-  ) {
-    log.warn(["sidecar", "app_port"], "is the gateway's own server.port: it would forward requests to itself");
-  }
+  checkApplication(config.sidecar, taken, log);
+}
+
+/** The application beside a sidecar is no listener of the gateway's own. docs/security.md#sidecar */
+function checkApplication({ enabled, mode, appPort }: SidecarConfig, taken: readonly Listener[], log: FaultLog): void {
+  if (!enabled || mode === "egress") return;
+  const own = taken.find(({ host, port }) => port === appPort && (host === "localhost" || overlaps(host, "127.0.0.1")));
+  const path = ["sidecar", "app_port"];
+  if (own === undefined || log.isFaulty(own.path) || log.isFaulty(path)) return;
+  const name = own.path.join(".");
+  log.fault(path, `port ${appPort} is the gateway's own ${name}: name the port of the application`);
 }
 
 function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes">): Listener[] {

@@ -63,6 +63,8 @@ export interface ServerConfig {
   readonly maxUnsentBytes: number;
   /** The server-wide value; each route carries its own effective value. */
   readonly inboundChunkedMode: ChunkedMode;
+  /** Whether the valid trailers of requests become headers (or follow as trailers), or stay behind. */
+  readonly requestTrailers: "expose" | "drop";
   /** Peers whose `X-Forwarded-For` and PROXY headers are believed. */
   readonly trustedProxies: readonly Cidr[];
   readonly ipRules: IpRules;

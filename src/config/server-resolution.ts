@@ -48,6 +48,7 @@ export function resolveServer(
     maxBodyBytes: values.max_body_bytes,
     maxUnsentBytes: values.max_unsent_bytes,
     inboundChunkedMode: values.inbound_chunked_mode || "normalize",
+    requestTrailers: values.request_trailers,
     trustedProxies: values.trusted_proxies,
     ipRules: values.ip_rules,
     tls,
@@ -113,6 +114,14 @@ function resolveHttp3(values: ServerValues, tls: TlsConfig, log: FaultLog): Http
   const path = ["server", "http3"];
   if (values.http3.enabled && !tls.enabled && !log.isFaulty(["server", "tls"])) {
     log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
+  }
+  // The runtime's QUIC can require certificates; it cannot merely ask for them, and clients would be anonymous over HTTP/3.
+  if (values.http3.enabled && tls.enabled && tls.clientAuth === "request") {
+    log.fault(
+      path,
+      "with tls.client_auth: request clients could not show certificates: say require, or remove http3",
+      true,
+    );
   }
   return { enabled: values.http3.enabled, port: values.http3.port <= 0 ? tls.port : values.http3.port };
 }

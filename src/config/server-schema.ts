@@ -183,6 +183,7 @@ export const serverEntries = {
   max_connections_per_ip: or(integer(0, 10_000_000), 0),
   max_unsent_bytes: or(size(1_048_576), "128MiB"),
   inbound_chunked_mode: chunkedMode,
+  request_trailers: or(word("expose", "drop"), "expose"),
   trusted_proxies: list(cidr(), "networks"),
   ip_rules: ipRules,
   tls,

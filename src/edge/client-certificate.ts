@@ -16,7 +16,14 @@ export interface ShownCertificate {
  * @param nowMs milliseconds since the epoch
  */
 export function shownCertificate(socket: TlsSocket, wasAsked: boolean, nowMs: number): ShownCertificate {
-  const certificate = wasAsked ? socket.getPeerX509Certificate() : undefined;
+  return readCertificate(wasAsked ? socket.getPeerX509Certificate() : undefined, nowMs);
+}
+
+/** The same of the certificate itself, as the runtime's QUIC gives it. */
+export function readCertificate(
+  certificate: ReturnType<TlsSocket["getPeerX509Certificate"]>,
+  nowMs: number,
+): ShownCertificate {
   if (certificate === undefined) return NONE;
   const names = certificate.subjectAltName ?? "";
   return {

@@ -4,12 +4,10 @@ import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import { HeaderId } from "../message/header-id.ts";
 import { Framing } from "../message/request-head.ts";
-import { ChunkedMode } from "../message/route.ts";
-import { markClaims } from "../proto/h1/claimed-fields.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import { type BodyRoom, StoppedBody } from "./body-room.ts";
-import { followAsTrailers } from "./request-trailers.ts";
+import { isPassthrough, takeTrailers } from "./request-trailers.ts";
 
 /** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
 export class H2RequestBody {
@@ -69,16 +67,13 @@ export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault 
   const { request, route } = ex;
   if (trailers.count + request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
   if (request.framing !== Framing.Chunked) return Fault.None;
-  if (route !== null && (route.chunkedMode === ChunkedMode.Passthrough || route.streamsHttp2)) {
-    followAsTrailers(ex, trailers);
-    return Fault.None;
-  }
-  const first = request.headers.count;
-  const { bytes, spans } = trailers;
-  for (let i = 0; i < trailers.count; i++) {
-    const s = i * 4;
-    request.headers.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
-  }
-  markClaims(request.headers, first);
+  const isHeadSent = isPassthrough(ex) || route?.streamsHttp2 === true;
+  takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);
   return Fault.None;
+}
+
+function appendTo(block: HeaderBlock, { bytes, spans, count }: HeaderBlock): void {
+  for (let s = 0; s < count * 4; s += 4) {
+    block.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+  }
 }

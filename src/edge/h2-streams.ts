@@ -1,5 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { H2_HEADER_TABLE_BYTES, H2_REMEMBERED_RESETS } from "../core/limits.ts";
+import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { openAll } from "../proto/h2/outflow.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
@@ -22,7 +23,7 @@ export class H2Streams implements SessionOwner {
   private readonly maxStreams: number;
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly headReader: RequestHeadReader;
-  private readonly trailerReader: TrailerReader = new TrailerReader();
+  private readonly trailerReader: TrailerReader = new TrailerReader(isForbiddenTrailer);
   private readonly byId: Map<number, H2Stream> = new Map();
   /** Streams that wait for the connection's window or for the kernel, in turn. */
   private readonly queue: TurnQueue = new TurnQueue();

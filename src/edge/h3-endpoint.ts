@@ -1,10 +1,13 @@
+import { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
 import { ClientPeer } from "../message/client.ts";
 import { Exchange } from "../message/exchange.ts";
 import type { QuicSession } from "../net/quic.ts";
+import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
+import { readCertificate } from "./client-certificate.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { H3Session } from "./h3-session.ts";
 
@@ -19,7 +22,7 @@ export class H3Endpoint {
   readonly ctx: EdgeContext;
   readonly observer: StreamObserver;
   readonly headReader: RequestHeadReader;
-  readonly trailerReader: TrailerReader = new TrailerReader();
+  readonly trailerReader: TrailerReader = new TrailerReader(isForbiddenTrailer);
   readonly dictionary: FieldDictionary = new FieldDictionary();
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
@@ -56,9 +59,16 @@ export class H3Endpoint {
     for (const session of this.sessions) session.leave();
   }
 
-  /** Who is at the other end of a connection whose handshake is done. */
-  peerOf(session: QuicSession): ClientPeer {
-    return new ClientPeer(session.path?.remote.address ?? "", true, session.path?.local.port ?? 0);
+  /**
+   * Who is at the other end of a connection whose handshake is done, which has verified the certificate.
+   * @returns null where the certificate has expired since the session that is resumed began
+   */
+  peerOf(session: QuicSession): ClientPeer | null {
+    const address = session.path?.remote.address ?? "";
+    const { isCurrent, identity } = readCertificate(session.peerCertificate, this.ctx.clock.nowMs);
+    if (isCurrent) return new ClientPeer(address, true, session.path?.local.port ?? 0, "", identity);
+    this.ctx.observer.onRefused(Fault.ClientCertificateRefused, address);
+    return null;
   }
 
   /** An exchange, fresh or used before. */

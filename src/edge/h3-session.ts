@@ -77,15 +77,23 @@ export class H3Session {
     let request: H3Stream | null = null;
     stream.onheaders = (fields) => {
       wait.end();
-      request = this.onRequest(stream, fields);
+      if (this.knowsPeer()) request = this.onRequest(stream, fields);
     };
     stream.ontrailers = (fields) => {
       if (request !== null) request.trailers = fields;
     };
   }
 
+  /** @returns whether the client may be served; if not, its connection is closed */
+  private knowsPeer(): boolean {
+    if (this.peer !== NO_CLIENT) return true;
+    const peer = this.endpoint.peerOf(this.session);
+    if (peer === null) this.session.destroy();
+    else this.peer = peer;
+    return peer !== null;
+  }
+
   private onRequest(stream: QuicStream, fields: FieldRecord): H3Stream {
-    if (this.peer === NO_CLIENT) this.peer = this.endpoint.peerOf(this.session);
     const request = new H3Stream(this, stream, this.endpoint.takeExchange());
     this.streams.add(request);
     this.endpoint.observer.onStreamOpen();

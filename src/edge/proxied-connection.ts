@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
-import { ClientPeer } from "../message/client.ts";
+import { ClientPeer, UNKNOWN_CLIENT } from "../message/client.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -57,7 +57,8 @@ export class ProxiedConnection implements ClientConnection, TimerHolder {
     }
     this.isOver = true;
     this.ctx.wheel.remove(this.timer);
-    const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, this.parser.sourceAddress);
+    const told = this.parser.sourceAddress === "" ? UNKNOWN_CLIENT : this.parser.sourceAddress;
+    const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, told);
     this.heir.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
   }
 

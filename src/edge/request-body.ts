@@ -2,14 +2,11 @@ import { offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { MAX_FIELDS, PASSTHROUGH_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { HeaderBlock } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
-import { ChunkedMode } from "../message/route.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
-import { markClaims } from "../proto/h1/claimed-fields.ts";
-import { markNamedIn } from "../proto/h1/request-rules.ts";
-import { followAsTrailers } from "./request-trailers.ts";
+import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
+import { isPassthrough, takeTrailers } from "./request-trailers.ts";
 
 /** More than any input holds. */
 const ALL_BYTES = 0x7fffffff;
@@ -20,7 +17,7 @@ export class RequestBody {
   remaining = 0;
   private wireBytes = 0;
   private drainFrom = -1;
-  private readonly decoder: ChunkedDecoder = new ChunkedDecoder();
+  private readonly decoder: ChunkedDecoder = new ChunkedDecoder(isForbiddenTrailer);
   private decoding = false;
   /** Bytes that the decoder sees at a time. */
   private windowBytes = 0;
@@ -81,30 +78,12 @@ export class RequestBody {
       handOver(input, ex, decoder.dataFrom, decoder.dataTo);
     } else if (event === ChunkEvent.Done) {
       if (decoder.trailers.count + ex.request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
-      if (decoder.trailers.count > 0) this.keepTrailers(ex);
+      if (decoder.trailers.count > 0) {
+        takeTrailers(ex, (block) => decoder.trailers.appendTo(block), isPassthrough(ex));
+      }
       ex.bodyDone = true;
     }
     return Fault.None;
-  }
-
-  /**
-   * Spec, "Wire decoding rules": valid trailers become request headers. Where the head has gone on already
-   * (`passthrough`), they follow as trailers.
-   */
-  private keepTrailers(ex: Exchange): void {
-    const { trailers } = this.decoder;
-    const { headers } = ex.request;
-    if (!isPassthrough(ex)) {
-      const first = headers.count;
-      trailers.appendTo(headers);
-      markClaims(headers, first);
-      markNamedIn(headers, headers);
-      return;
-    }
-    const block = new HeaderBlock();
-    block.resetOwn();
-    trailers.appendTo(block);
-    followAsTrailers(ex, block);
   }
 }
 
@@ -112,8 +91,4 @@ function handOver(input: InputBuffer, ex: Exchange, from: number, to: number): v
   const { body } = ex;
   body.onBody(ex, input.bytes, from, to);
   if (body.keepsNothing !== true) input.lend();
-}
-
-function isPassthrough(ex: Exchange): boolean {
-  return ex.route !== null && ex.route.chunkedMode === ChunkedMode.Passthrough;
 }

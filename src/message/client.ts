@@ -12,6 +12,12 @@ export interface ClientIdentity {
   readonly sha256: string;
 }
 
+/**
+ * The address of a client that a proxy stands for without saying readably who it is: no list of addresses holds it.
+ * docs/security.md#client-addresses
+ */
+export const UNKNOWN_CLIENT = "unknown";
+
 /** A socket that can be asked who is at its other end, while it is open. */
 export interface AddressSource {
   /** Without a port; undefined where the peer is gone. */
@@ -35,7 +41,7 @@ export class ClientPeer {
   /**
    * @param from the TCP peer's address, or its socket, which is asked when somebody wants to know: a system call that an
    * answer of the gateway's own does not need
-   * @param toldAddress what a PROXY header told; "" where there was none, or it told nothing
+   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names nobody; "" where there was none
    */
   constructor(
     from: string | AddressSource,
@@ -108,7 +114,8 @@ export function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 
-function unmapped(address: string): string {
+/** An IPv4-mapped address of IPv6 as IPv4, any other as it is. */
+export function unmapped(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }
 

@@ -33,7 +33,7 @@ export class Exchange {
   client: ClientPeer = NO_CLIENT;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
   fromTrustedProxy = false;
-  /** The client that a trusted proxy told of; "" where there is none. */
+  /** The client that a trusted proxy told of, UNKNOWN_CLIENT where it told of none readably; "" where there is none. */
   forwardedIp = "";
   route: Route | null = null;
   /** The way down: chosen when it begins. */

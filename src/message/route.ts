@@ -55,6 +55,8 @@ export interface RouteInit {
   readonly streamsHttp2?: boolean;
   /** Names of the fields, in lower case, that the route itself sets or removes on the way up. */
   readonly ownFields?: readonly string[];
+  /** Whether the trailers of requests stay behind. */
+  readonly dropsTrailers?: boolean;
 }
 
 const NO_FIELDS: readonly Uint8Array[] = [];
@@ -71,6 +73,7 @@ export class Route {
   readonly maxBodyBytes: number;
   readonly streamsHttp2: boolean;
   readonly ownFields: readonly Uint8Array[];
+  readonly dropsTrailers: boolean;
   /** 1 where the method (by Method) is allowed. */
   readonly allowedMethods: Uint8Array;
   /** The value of Allow in a 405. */
@@ -94,6 +97,7 @@ export class Route {
     this.maxBodyBytes = init.maxBodyBytes;
     this.streamsHttp2 = init.streamsHttp2 === true;
     this.ownFields = init.ownFields?.length ? init.ownFields.map(latin1) : NO_FIELDS;
+    this.dropsTrailers = init.dropsTrailers === true;
     this.allowedMethods = allowedMethods;
     this.allow = allow;
     this.index = index;

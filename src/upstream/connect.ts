@@ -1,3 +1,4 @@
+import { Fault } from "../core/fault.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { OriginSettings, UpstreamTls } from "./origin-pool.ts";
@@ -9,7 +10,7 @@ export interface UpstreamSocketOwner {
   readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamContext };
   /** The connection can be written to. */
   onOpen(socket: ByteSocket): void;
-  onConnectFailed(): void;
+  onConnectFailed(fault: Fault): void;
   onData(chunk: Uint8Array): void;
   onEnd(): void;
   onDrain(): void;
@@ -33,7 +34,7 @@ export function connectSocket(settings: OriginSettings, connection: UpstreamSock
     const { context } = connection.pool;
     context.beginTurn();
     context.onConnectFailed(settings.originKey, failureCode(error));
-    connection.onConnectFailed();
+    connection.onConnectFailed(Fault.UpstreamUnavailable);
     context.endTurn();
   });
 }
@@ -85,10 +86,20 @@ const PLAIN = {
   open(socket: UpstreamSocket): void {
     const connection = socket.data;
     connection.pool.context.beginTurn();
-    connection.onOpen(socket);
+    if (!refuses(connection, socket)) connection.onOpen(socket);
     connection.pool.context.endTurn();
   },
 };
+
+/** Gives a connection up that leads back to this gateway, before anything is sent. @returns whether it did */
+function refuses(connection: UpstreamSocketOwner, socket: UpstreamSocket): boolean {
+  const { context, settings } = connection.pool;
+  if (settings.isRefused?.(socket) !== true) return false;
+  context.onConnectFailed(settings.originKey, "loop");
+  connection.onConnectFailed(Fault.LoopDetected);
+  socket.terminate();
+  return true;
+}
 
 /** With TLS nothing can be written before the handshake, and only the handshake says whether the peer is trusted. */
 const SECURE = {
@@ -100,10 +111,12 @@ const SECURE = {
     context.beginTurn();
     const isTrusted = isUsable(settings.tls?.rejectUnauthorized !== false, ok, error);
     // RFC 9113 §3.2: an origin that does not choose `h2` does not speak it.
-    if (isTrusted && (settings.isHttp2 !== true || socket.alpnProtocol === "h2")) connection.onOpen(socket);
+    if (refuses(connection, socket)) {
+      // It may show whatever certificate: the gateway's own are not for itself.
+    } else if (isTrusted && (settings.isHttp2 !== true || socket.alpnProtocol === "h2")) connection.onOpen(socket);
     else {
       context.onConnectFailed(settings.originKey, isTrusted ? "no_http2" : failureCode(error));
-      connection.onConnectFailed();
+      connection.onConnectFailed(Fault.UpstreamUnavailable);
       socket.terminate();
     }
     context.endTurn();

@@ -101,8 +101,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   }
 
   /** No connection: refused, no such name, no trust. */
-  onConnectFailed(): void {
-    if (this.stage === Stage.Connecting) this.fail(Fault.UpstreamUnavailable);
+  onConnectFailed(fault: Fault): void {
+    if (this.stage === Stage.Connecting) this.fail(fault);
   }
 
   onData(chunk: Uint8Array): void {

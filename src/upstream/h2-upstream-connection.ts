@@ -169,8 +169,8 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     if (this.isRetired || this.pool.isClosed) this.settle();
   }
 
-  onConnectFailed(): void {
-    if (this.stage === Stage.Connecting) this.failConnecting(Fault.UpstreamUnavailable);
+  onConnectFailed(fault: Fault): void {
+    if (this.stage === Stage.Connecting) this.failConnecting(fault);
   }
 
   onData(chunk: Uint8Array): void {

@@ -9,6 +9,7 @@ import {
   H2_RUN_OUT_MS,
 } from "../core/limits.ts";
 import { ReplyHead } from "../message/reply-head.ts";
+import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { openAll } from "../proto/h2/outflow.ts";
@@ -31,7 +32,7 @@ export class H2UpstreamStreams implements SessionOwner {
   readonly heads: ResponseHeadReader = new ResponseHeadReader();
   private readonly connection: H2UpstreamConnection;
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
-  private readonly trailers: TrailerReader = new TrailerReader();
+  private readonly trailers: TrailerReader = new TrailerReader(isFramingTrailer);
   private readonly byId: Map<number, H2UpstreamStream> = new Map();
   /** Those that were given up without a reset, and when: they run out, and keep their places until then. */
   private readonly leftAlone: Map<number, number> = new Map();

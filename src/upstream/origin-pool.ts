@@ -1,6 +1,7 @@
 import { MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
 import { H1UpstreamConnection } from "./h1-upstream-connection.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
@@ -18,6 +19,8 @@ export interface OriginSettings {
   readonly tls: UpstreamTls | null;
   readonly maxIdleConnections: number;
   readonly idleTimeoutMs: number;
+  /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
+  readonly isRefused?: (socket: ByteSocket) => boolean;
 }
 
 /** Contents, not paths: files are read when the configuration is. */

@@ -85,6 +85,7 @@ export class H2EchoOrigin {
         sha256: sha256(body),
         peer: String(socket?.getPeerCertificate?.()?.subject?.CN ?? ""),
       };
+      if (stream.destroyed) return;
       stream.respond({ ":status": 200, "content-type": "application/json" });
       stream.end(JSON.stringify(echo));
     });

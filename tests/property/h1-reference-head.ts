@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
 // A second reading of request heads: by lines and regular expressions, slow and plain, made from RFC 9110, RFC 9112 and
 // the framing rules of the contract without a look at the parser. It knows whole heads only.
+import { HeaderId, headerIdFromName } from "../../src/message/header-id.ts";
 import { type HeadRow, MAX_HEAD_BYTES } from "../unit/proto/request-log.ts";
 import type { Span } from "../unit/proto/spans.ts";
 
@@ -30,18 +31,6 @@ const ABSOLUTE_FORM = new RegExp(`^(https?://)(${AUTHORITY})(?=[/?#]|$)`, "i");
 const MAX_LINE_BYTES = 8192;
 const MAX_FIELDS = 100;
 const MAX_OPTIONS = 100;
-/** These frame or address the message: Connection cannot take them away. TE never goes on in any case. */
-const NEVER_NAMED = [
-  "",
-  "close",
-  "keep-alive",
-  "upgrade",
-  "host",
-  "connection",
-  "content-length",
-  "transfer-encoding",
-  "te",
-];
 
 /** Reads the head at the start of a text, one character a byte. */
 export function readReferenceHead(text: string): Reading {
@@ -179,18 +168,27 @@ function readConnection(fields: readonly Field[], minor: number): Pick<HeadRow, 
     .flatMap((value) => value.split(","))
     .map((token) => token.replace(/^[ \t]+|[ \t]+$/g, "").toLowerCase());
   refuseIf(tokens.filter((token) => token !== "").length > MAX_OPTIONS, "too many options");
-  const named = tokens.filter((token) => !NEVER_NAMED.includes(token));
   return {
-    named: fields.flatMap((field, i) => (named.includes(field.name) || isLookAlike(field.name) ? [i] : [])),
+    named: fields.flatMap((field, i) => (isTakenAway(field.name, tokens) ? [i] : [])),
     keepAlive: !tokens.includes("close") && (minor === 1 || tokens.includes("keep-alive")),
     upgrade: minor === 1 && tokens.includes("upgrade") && valuesOf(fields, "upgrade").length > 0,
   };
 }
 
-/** Whether CGI takes a name, in any case, for one that only the gateway may say. */
-export function isLookAlike(name: string): boolean {
-  return name.includes("_") && ONLY_OURS.includes(name.toLowerCase().replaceAll("_", "-"));
+/** Fields that mean nothing to the gateway and that Connection names, and those of `isLookAlike`. */
+function isTakenAway(name: string, tokens: readonly string[]): boolean {
+  return headerIdFromName(name) === HeaderId.Other && (tokens.includes(name.toLowerCase()) || isLookAlike(name));
 }
+
+/** Whether a name, in any case and with any separators, is one that only the gateway or a proxy before it may say. */
+export function isLookAlike(name: string): boolean {
+  const folded = name.toLowerCase().replace(/[^a-z0-9]/g, "-");
+  const isKnown = headerIdFromName(name) !== HeaderId.Other;
+  return !isKnown && (ONLY_OURS.includes(folded) || IDENTITY.test(folded));
+}
+
+const IDENTITY =
+  /^(forwarded(-for)?|x-forwarded(-.*)?|(x-(cluster-)?|true-|fastly-)?client-ip|cf-connecting-ip.*|x-(original|rewrite)-.*|x-http-method.*|x-method-override)$/;
 
 const ONLY_OURS = [
   ...["content-length", "transfer-encoding", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"],

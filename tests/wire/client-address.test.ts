@@ -29,8 +29,8 @@ describe("behind a trusted proxy", () => {
     [["evil, 203.0.113.9, 10.0.0.7"], "203.0.113.9", "evil, 203.0.113.9, 10.0.0.7, 127.0.0.1"],
     [["198.51.100.1", "203.0.113.9"], "203.0.113.9", "198.51.100.1, 203.0.113.9, 127.0.0.1"],
     [["2001:DB8::0:9"], "2001:db8::9", "2001:DB8::0:9, 127.0.0.1"],
-    [["not an address"], "127.0.0.1", "not an address, 127.0.0.1"],
-    [[""], "127.0.0.1", "127.0.0.1"],
+    [["not an address"], "unknown", "not an address, 127.0.0.1"],
+    [[""], "unknown", "127.0.0.1"],
   ])("X-Forwarded-For %p means %s", async (forwarded, client, chain) => {
     expect(await at(forwarded)).toMatchObject({ "x-real-ip": client, "x-forwarded-for": chain });
   });
@@ -58,9 +58,12 @@ describe("behind a trusted proxy", () => {
     expect((await attack("203.0.113.50, 203.0.113.77")).status).toBe(403);
   });
 
-  test("who may see /internal is judged on the connection, never on a header", async () => {
-    const reply = await gateway.once(request("GET /internal/api/status", ["X-Forwarded-For: 203.0.113.9"]));
-    expect(reply.status).toBe(200);
+  test("a client that is not named readably is in no list: it is not exempted, and the log says unknown", async () => {
+    const forged = ["X-Forwarded-For: 203.0.113.50, _hidden", "X-Request-Id: nobody"];
+    expect((await gateway.once(request("GET /node/%2e%2e/%2e%2e/etc/passwd", forged))).status).toBe(403);
+    expect((await gateway.once(request("GET /node/echo", forged))).status).toBe(200);
+    const line = await gateway.log("access", (each) => each.event === "access" && each.request_id === "nobody");
+    expect(line.client_ip).toBe("unknown");
   });
 });
 

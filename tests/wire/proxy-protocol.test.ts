@@ -52,7 +52,7 @@ describe("a header of a trusted balancer", () => {
   test.each([
     ["version 1", LINE, "203.0.113.9"],
     ["version 1 over IPv6", "PROXY TCP6 2001:DB8::7 ::1 1 2\r\n", "2001:db8::7"],
-    ["version 1 that knows nothing", "PROXY UNKNOWN\r\n", BALANCER],
+    ["version 1 that knows nothing", "PROXY UNKNOWN\r\n", "unknown"],
     ["version 2", binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 4711)), "203.0.113.9"],
     ["version 2 over IPv6", binaryHeader(PROXY, TCP6, v6Block(`20010db8${"0".repeat(23)}7`, 1)), "2001:db8::7"],
     [
@@ -60,8 +60,8 @@ describe("a header of a trusted balancer", () => {
       binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 1, tlv(3, Buffer.alloc(4)))),
       "203.0.113.9",
     ],
-    ["version 2 LOCAL", binaryHeader(LOCAL, 0, new Uint8Array(0)), BALANCER],
-    ["version 2 without a family", binaryHeader(PROXY, 0, Buffer.alloc(20)), BALANCER],
+    ["version 2 LOCAL", binaryHeader(LOCAL, 0, new Uint8Array(0)), "unknown"],
+    ["version 2 without a family", binaryHeader(PROXY, 0, Buffer.alloc(20)), "unknown"],
   ])("in %s tells who the client is", async (_name, header, client) => {
     expect(await seenAt(header)).toMatchObject({ "x-real-ip": client, "x-forwarded-for": client });
   });
@@ -105,7 +105,7 @@ describe("a header of a trusted balancer", () => {
   test("opens /internal to nobody whom the balancer only speaks for", async () => {
     expect(statusOf(await behind(LINE, "/internal/api/status"))).toBe(403);
     expect(statusOf(await behind("PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n", "/internal/api/status"))).toBe(200);
-    expect(statusOf(await behind("PROXY UNKNOWN\r\n", "/internal/api/status"))).toBe(200);
+    expect(statusOf(await behind("PROXY UNKNOWN\r\n", "/internal/api/status"))).toBe(403);
   });
 });
 

@@ -101,8 +101,9 @@ describe("the server's limit", () => {
   test("does not hold for monitoring, the internal API and paths of nobody", async () => {
     const client = newClient();
     await statuses(5, client, "/node/echo");
-    for (const path of ["/health", "/metrics", "/internal/api/status"]) {
-      expect(await statuses(6, client, path)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(await statuses(6, client, "/health")).toEqual([200, 200, 200, 200, 200, 200]);
+    for (const path of ["/metrics", "/internal/api/status"]) {
+      expect(await statuses(6, "127.0.0.1", path)).toEqual([200, 200, 200, 200, 200, 200]);
     }
     expect(await statuses(3, client, "/nowhere")).toEqual([404, 404, 404]);
   });
@@ -190,5 +191,34 @@ describe("refusals", () => {
     await gateway.log("reload", (line) => line.event === "config_reload" && line.ok === true);
     await eventually(async () => expect(await statuses(2, client, "/node/echo")).toEqual([429, 429]));
     expect((await statuses(4, newClient(), "/node/echo")).length).toBe(4);
+  });
+});
+
+describe("a limit by header", () => {
+  test("is not evaded by a new value each time: the client's own bucket, ten times as large, counts as well", async () => {
+    const client = newClient();
+    const answered: number[] = [];
+    for (let i = 0; i < 30; i++) answered.push((await ask(client, "/keyed/echo", [`X-Api-Key: random-${i}`])).status);
+    expect(answered.filter((status) => status === 200)).toHaveLength(20);
+    expect((await ask(newClient(), "/keyed/echo", ["X-Api-Key: other"])).status).toBe(200);
+  });
+
+  test("does not charge the client for what a value's own bucket refuses", async () => {
+    const client = newClient();
+    for (let i = 0; i < 40; i++) await ask(client, "/keyed/echo", ["X-Api-Key: hammered"]);
+    expect((await ask(client, "/keyed/echo", ["X-Api-Key: its neighbour"])).status).toBe(200);
+  });
+
+  test("takes an empty value for none: the client counts", async () => {
+    expect(await statuses(5, newClient(), "/keyed/echo", ["X-Api-Key:"])).toEqual([200, 200, 503, 503, 503]);
+    expect(await statuses(2, newClient(), "/keyed/echo", ["X-Api-Key:"])).toEqual([200, 200]);
+  });
+
+  test("goes by the /64 of an IPv6 client", async () => {
+    const answered: number[] = [];
+    for (let i = 0; i < 30; i++) {
+      answered.push((await ask(`2001:db8:7:7::${i + 1}`, "/keyed/echo", [`X-Api-Key: six-${i}`])).status);
+    }
+    expect(answered.filter((status) => status === 200)).toHaveLength(20);
   });
 });

@@ -6,16 +6,18 @@ import { isLoopback } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
+import { saysForwarded } from "../../proto/h1/claimed-fields.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { isLocalName } from "./local-name.ts";
 
 /**
  * Who may see `/internal/*` and `/metrics`. Decisions, "Access": loopback peers and the networks of `internal_api.allow`,
- * judged on the TCP peer and never on a header; all others get 403. With `internal_api.token` set, those who may come
- * must also show it (401 otherwise), those on this machine included: what reaches the gateway through another proxy
- * here comes from loopback too. Without one, peers on this machine must also call the gateway by a name that no page of the
+ * judged on the TCP peer; all others get 403. Whoever a PROXY header or a trusted proxy speaks for must be allowed as well.
+ * With `internal_api.token` set, those who may come must also show it (401 otherwise). Without one, a request that another
+ * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the
  * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
+ * docs/security.md#internal-endpoints
  */
 export class AccessGuard {
   private readonly networks: NetworkSet;
@@ -33,10 +35,7 @@ export class AccessGuard {
    * @returns whether it may
    */
   admits(ex: Exchange): boolean {
-    const { client } = ex;
-    // Behind a load balancer that sends PROXY headers, whoever it speaks for must be one of them too.
-    const mayCome = this.knows(client.socketAddress) && (client.isDirect() || this.knows(client.address));
-    if (!mayCome) {
+    if (!this.mayCome(ex)) {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
     }
@@ -46,12 +45,20 @@ export class AccessGuard {
     return false;
   }
 
+  /** A proxy that is not trusted, or that names nobody, may stand for anybody: only the token opens to what it forwards. */
+  private mayCome(ex: Exchange): boolean {
+    const { client, forwardedIp } = ex;
+    if (!this.knows(client.socketAddress) || (!client.isDirect() && !this.knows(client.address))) return false;
+    if (forwardedIp !== "") return this.knows(forwardedIp);
+    return this.tokenDigest !== null || !saysForwarded(ex.request.headers);
+  }
+
   private knows(address: string): boolean {
     return isLoopback(address) || this.networks.has(address);
   }
 
   private isCalledRightly(ex: Exchange): boolean {
-    if (!isLoopback(ex.client.address)) return true;
+    if (!isLoopback(ex.clientIp)) return true;
     const host = requestHost(ex.request);
     if (isLocalName(host) || (this.hosts.length > 0 && takesHost(this.hosts, host))) return true;
     ex.sink.fixed(ex, MISNAMED);

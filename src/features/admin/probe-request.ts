@@ -1,4 +1,5 @@
-import { TOKEN } from "../../core/ascii.ts";
+import { latin1, TOKEN } from "../../core/ascii.ts";
+import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { removeDotSegments } from "../../proto/target/dot-segments.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
@@ -84,15 +85,20 @@ function readHeaders(given: unknown): [string, string][] | ProbeRefusal {
     return refuse(400, "headers must be an object");
   const kept: [string, string][] = [];
   for (const [name, value] of Object.entries(given)) {
-    // Origins that read fields as CGI does take `_` for `-`.
-    const lower = name.toLowerCase().replaceAll("_", "-");
+    // Origins that read fields as CGI does take `_` for `-`, and some of them any other sign.
+    const lower = name.toLowerCase().replace(/[^a-z0-9]/g, "-");
     if (IDENTITY.includes(lower)) return refuse(403, `the header ${lower} cannot be probed with`);
     if (typeof value !== "string" || !isToken(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
       return refuse(400, "header names must be tokens, and values text on one line");
     }
-    if (!lower.startsWith("x-forwarded-") && !STRIPPED.includes(lower)) kept.push([name, value]);
+    if (!claims(name) && !STRIPPED.includes(lower)) kept.push([name, value]);
   }
   return kept;
+}
+
+/** Whether the field says whom a request comes from: a probe comes from its caller. */
+function claims(name: string): boolean {
+  return claimOf(latin1(name), 0, name.length) !== Claim.None && name.toLowerCase() !== "x-request-id";
 }
 
 function isToken(name: string): boolean {
@@ -123,4 +129,5 @@ const STRIPPED: readonly string[] = [
   "trailer",
   "transfer-encoding",
   "upgrade",
+  "via",
 ];

@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
+import { ClientPeer, isLoopback, UNKNOWN_CLIENT } from "../../message/client.ts";
 import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
 import { type Handler, type Pipeline, Verdict } from "../../message/pipeline.ts";
 import type { BodySink, ReplySource } from "../../message/ports.ts";
@@ -128,9 +129,19 @@ class ProxyTestCall implements BodySink, ReplySource {
       caller?.sink.fixed(caller, jsonReply(200, result));
     });
     const pipeline = this.ports.pipeline();
-    probe.open(sink, this.ports.idle.flow, ex.client, pipeline);
+    probe.open(sink, this.ports.idle.flow, proberOf(ex), pipeline);
     pipeline.start(probe);
   }
+}
+
+/**
+ * Whom a probe comes from: its caller's address, without the certificate that the caller has shown. A caller on this machine
+ * is no client that a route's `ip_rules` or an origin may take for privileged; a rate limit counts the caller all the same.
+ * docs/security.md#internal-endpoints
+ */
+function proberOf({ client, clientIp }: Exchange): ClientPeer {
+  const told = isLoopback(clientIp) ? UNKNOWN_CLIENT : clientIp;
+  return new ClientPeer(client.socketAddress, client.tls, client.localPort, told);
 }
 
 const TOO_LARGE = jsonReply(400, errorBody(400, "Request body exceeds maximum allowed size of 64KB"));

@@ -14,7 +14,8 @@ export class AddressRules {
 
   /**
    * Whether requests from this address are served.
-   * @param address "" where the peer was gone before it could be asked for: nobody can tell that it may come
+   * @param address "" where the peer was gone before it could be asked for: nobody can tell that it may come;
+   *   UNKNOWN_CLIENT, which is in no list
    */
   admit(address: string): boolean {
     if (address === "") return false;

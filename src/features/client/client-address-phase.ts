@@ -1,5 +1,6 @@
 import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { believeIdentity } from "../../proto/h1/claimed-fields.ts";
 import { forwardedClient, type TrustedProxies } from "./forwarded-client.ts";
 
 /**
@@ -17,7 +18,9 @@ export class ClientAddressPhase implements Phase {
   run(ex: Exchange): Verdict {
     if (!this.trusted.has(ex.client.address)) return Verdict.Next;
     ex.fromTrustedProxy = true;
-    ex.forwardedIp = forwardedClient(ex.request.headers, this.trusted);
+    const { headers } = ex.request;
+    ex.forwardedIp = forwardedClient(headers, this.trusted);
+    believeIdentity(headers);
     return Verdict.Next;
   }
 }

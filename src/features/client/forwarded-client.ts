@@ -1,6 +1,8 @@
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
+import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import { namesClient } from "../../proto/h1/claimed-fields.ts";
 
 /** Addresses that belong to proxies. */
 export interface TrustedProxies {
@@ -11,8 +13,9 @@ export interface TrustedProxies {
  * The client that X-Forwarded-For tells of: from the right, the first address that is no trusted proxy itself, since
  * every proxy appends the one it saw and only those of ours are believed. Where all are trusted it is the left-most.
  *
- * @returns "" where the field is absent, malformed up to that address, or longer than any chain of proxies in earnest:
- *   then the peer is all that is known
+ * @returns "" where the head has no field about a client: then the proxy speaks for itself; UNKNOWN_CLIENT where the list is
+ *   empty, unreadable up to that address, or longer than any chain of proxies in earnest, and where only other fields tell
+ *   of a client: they are not read, and somebody is there. docs/security.md#client-addresses
  */
 export function forwardedClient(headers: HeaderBlock, trusted: TrustedProxies): string {
   let client = "";
@@ -23,12 +26,12 @@ export function forwardedClient(headers: HeaderBlock, trusted: TrustedProxies): 
     for (let to = list.length; to >= 0; ) {
       const comma = to === 0 ? -1 : list.lastIndexOf(",", to - 1);
       client = addressOf(list.slice(comma + 1, to).trim());
-      if (client === "" || ++hops > MAX_HOPS) return "";
+      if (client === "" || ++hops > MAX_HOPS) return UNKNOWN_CLIENT;
       if (!trusted.has(client)) return client;
       to = comma;
     }
   }
-  return client;
+  return client === "" && namesClient(headers) ? UNKNOWN_CLIENT : client;
 }
 
 /**

@@ -155,6 +155,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
     if (failure.bodyTaken && ex.replay === null) return false;
     if (ex.attempts > this.settings.retryAttempts || !this.retries.allows(this.turn.nowMs)) return false;
+    if (failure.fault === Fault.LoopDetected) return false;
     return !failure.sent || (!failure.answered && isIdempotent(ex.request.method));
   }
 

@@ -125,9 +125,22 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
     at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
+  if (ex.client.identity === null) at = copyCertificates(headers, out, at);
   const { certificateLine } = ex.client;
   const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n${certificateLine}X-Forwarded-Host: `;
   return at + out.latin1Write(text, at);
+}
+
+/** What a trusted proxy says of the certificate that it has verified, where the gateway has not seen one itself. */
+function copyCertificates(headers: HeaderBlock, out: Buffer, start: number): number {
+  const id = HeaderId.XForwardedClientCert;
+  const { bytes, spans } = headers;
+  let at = start;
+  for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
+    at = copyBytes(out, at, CLIENT_CERT, 0, CLIENT_CERT.length);
+    at = crlf(out, copyBytes(out, at, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!));
+  }
+  return at;
 }
 
 function protoOf(ex: Exchange): string {
@@ -164,6 +177,7 @@ const VERSION_AND_HOST: Buffer = Buffer.from(" HTTP/1.1\r\nHost: ");
 const CONTENT_LENGTH: Buffer = Buffer.from("Content-Length: ");
 const CHUNKED: Buffer = Buffer.from("Transfer-Encoding: chunked\r\n");
 const FORWARDED_FOR: Buffer = Buffer.from("X-Forwarded-For: ");
+const CLIENT_CERT: Buffer = Buffer.from("X-Forwarded-Client-Cert: ");
 const COMMA: Buffer = Buffer.from(", ");
 const VIA_AND_END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");

@@ -1,5 +1,6 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
 import { parseAddress } from "../../core/ip-address.ts";
+import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { type HeaderId, headerIdFromName } from "../../message/header-id.ts";
@@ -38,17 +39,23 @@ export class ClientKey implements LimitKey {
   }
 
   of(ex: Exchange): BucketKey {
-    const address = ex.clientIp;
+    // Clients that a proxy does not name are one: whoever it is that sends them.
+    const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
     if (address.includes(":") && parseAddress(address, octets)) this.key.hash(markedOctets, 0, 1 + NETWORK_OCTETS);
     else this.key.hash(text, 0, text.latin1Write(address, 0));
     return this.key;
   }
 }
 
-/** `key: header:NAME`: a bucket for each value of the field; requests without it are told apart by their clients. */
+/**
+ * `key: header:NAME`: a bucket for each value of the field; requests without it, or with an empty one, are told apart by their
+ * clients.
+ */
 export class HeaderKey implements LimitKey {
   private readonly key: BucketKey;
   private readonly client: ClientKey;
+  /** All that a client sends, whatever the field says. */
+  readonly all: ClientKey;
   private readonly id: HeaderId;
   private readonly name: Uint8Array;
 
@@ -56,6 +63,7 @@ export class HeaderKey implements LimitKey {
   constructor(buckets: TokenBuckets, purpose: string, name: string) {
     this.key = buckets.keyFor(`${purpose} header`);
     this.client = new ClientKey(buckets, purpose);
+    this.all = new ClientKey(buckets, `${purpose} all`);
     this.id = headerIdFromName(name);
     this.name = latin1(name);
   }
@@ -63,8 +71,10 @@ export class HeaderKey implements LimitKey {
   of(ex: Exchange): BucketKey {
     const { headers } = ex.request;
     const index = this.find(headers);
-    if (index < 0) return this.client.of(ex);
-    this.key.hash(headers.bytes, headers.spans[index * 4 + 2]!, headers.spans[index * 4 + 3]!);
+    const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;
+    const to = index < 0 ? 0 : headers.spans[index * 4 + 3]!;
+    if (from === to) return this.client.of(ex);
+    this.key.hash(headers.bytes, from, to);
     return this.key;
   }
 

@@ -10,6 +10,8 @@ export class RateLimit {
   private readonly buckets: TokenBuckets;
   private readonly rate: BucketRate;
   private readonly key: LimitKey;
+  /** What a client may send in all, where the buckets go by what it says of itself; null where they do not. */
+  private readonly ceiling: { readonly rate: BucketRate; readonly key: LimitKey } | null = null;
   private readonly status: number;
   private readonly refusals: (FixedReply | undefined)[] = [];
 
@@ -24,17 +26,24 @@ export class RateLimit {
     this.rate = new BucketRate(requests, windowMs, burst);
     this.status = config.status;
     if (key === "route") this.key = new OneKey(buckets, full);
-    else if (key === "header") this.key = new HeaderKey(buckets, full, keyHeader);
-    else this.key = new ClientKey(buckets, full);
+    else if (key === "header") {
+      const header = new HeaderKey(buckets, full, keyHeader);
+      const rate = new BucketRate(requests * CLIENT_SHARE, windowMs, burst * CLIENT_SHARE);
+      this.key = header;
+      this.ceiling = { rate, key: header.all };
+    } else this.key = new ClientKey(buckets, full);
   }
 
   /**
-   * Takes a token for the request.
+   * Takes a token for the request, and one of its client's own where a header tells buckets apart: otherwise a new value each
+   * time would have a full bucket each time. What the first refuses does not cost the second.
    * @param nowMs see `TokenBuckets.take`
    * @returns 0, or the whole seconds after which it may come again
    */
   take(ex: Exchange, nowMs: number): number {
-    return Math.ceil(this.buckets.take(this.key.of(ex), this.rate, nowMs) / 1000);
+    const waitMs = this.buckets.take(this.key.of(ex), this.rate, nowMs);
+    if (waitMs > 0 || this.ceiling === null) return Math.ceil(waitMs / 1000);
+    return Math.ceil(this.buckets.take(this.ceiling.key.of(ex), this.ceiling.rate, nowMs) / 1000);
   }
 
   /** The answer to a request that may come again after so many seconds. */
@@ -56,5 +65,7 @@ export class RateLimit {
   }
 }
 
+/** How many buckets of a header one client may empty: many users may share an address. */
+const CLIENT_SHARE = 10;
 /** Whoever is refused is refused often, and the answer should cost no more than what it protects. */
 const KEPT_REFUSALS = 64;

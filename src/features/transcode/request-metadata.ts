@@ -33,13 +33,17 @@ function forwardedFields(ex: Exchange): [string, string][] {
     ["x-real-ip", ex.clientIp],
     ["x-forwarded-proto", proto === "http" || proto === "https" ? proto : client.tls ? "https" : "http"],
     ["x-forwarded-host", request.authority()],
-    ...(client.identity === null ? [] : [clientCertificate(client.certificateLine)]),
+    ...clientCertificates(ex),
   ];
 }
 
-/** Name and value of the line. */
-function clientCertificate(line: string): [string, string] {
-  return ["x-forwarded-client-cert", line.slice(line.indexOf(" ") + 1).trimEnd()];
+/** The certificate that the client has shown, else what a trusted proxy says of one. */
+function clientCertificates(ex: Exchange): [string, string][] {
+  const { client, fromTrustedProxy } = ex;
+  const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedClientCert) : [];
+  const line = client.certificateLine;
+  const values = client.identity === null ? told : [line.slice(line.indexOf(" ") + 1).trimEnd()];
+  return values.map((value) => ["x-forwarded-client-cert", value]);
 }
 
 function valuesOf(ex: Exchange, id: HeaderId): string[] {

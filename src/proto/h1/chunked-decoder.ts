@@ -2,6 +2,7 @@ import { Byte, HEX_VALUE } from "../../core/ascii.ts";
 import { offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
+import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
 
 /**
@@ -53,7 +54,7 @@ export class ChunkedDecoder {
   consumed = 0;
   /** Decoded bytes announced so far. */
   total = 0;
-  readonly trailers: TrailerSection = new TrailerSection();
+  readonly trailers: TrailerSection;
   private maxBodyBytes = 0;
   private remaining = 0;
   private sizeStage: SizeStage = SizeStage.Digits;
@@ -61,6 +62,11 @@ export class ChunkedDecoder {
   private sizeDigits = 0;
   private extensionBytes = 0;
   private sawCr = false;
+
+  /** @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more */
+  constructor(isForbidden: TrailerRule = isFramingTrailer) {
+    this.trailers = new TrailerSection(isForbidden);
+  }
 
   /** @param maxBodyBytes largest decoded body; 0 means no limit */
   begin(maxBodyBytes: number): void {

@@ -1,10 +1,9 @@
 import { Byte, LOWER, latin1, table } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
-import { dropTable } from "./field-copy.ts";
 
-// Fields in which a client claims what the gateway itself says of the message and of the connection. Where they stand by
-// their own names in a head, they are replaced; here are the ways around that.
+// Fields in which a client claims what the gateway itself says of the message and of the connection, or what only a proxy
+// in front of it may say. docs/security.md#identity-headers
 
 /** What the gateway says itself or has settled, so that no client's word of it goes on. Decisions §3. */
 export const CLAIMS: readonly HeaderId[] = [
@@ -17,56 +16,163 @@ export const CLAIMS: readonly HeaderId[] = [
   HeaderId.XRequestId,
   HeaderId.XForwardedClientCert,
 ];
-const CLAIM: Uint8Array = dropTable(CLAIMS);
+
+/** What a field claims by its name. */
+export const enum Claim {
+  None = 0,
+  /** What the gateway writes itself: no sender is believed. */
+  Own,
+  /** Whom the request comes from, or what it asked for, before a proxy changed it: trusted proxies are believed. */
+  Identity,
+}
 
 /**
- * Marks the trailers of a request that claim what the gateway says, or ask something before the body: an origin that
- * merges trailers into the head would believe them. RFC 9110 §6.5.1.
- * @param from number of the first field that came as a trailer
+ * What the name in `bytes[from, to)` claims, in any case and with any separator: origins that hand fields on as CGI does
+ * (RFC 3875 §4.1.18) read `X_Forwarded_For`, and some of them `X.Forwarded.For`, as `X-Forwarded-For`.
  */
-export function markClaims(fields: HeaderBlock, from: number): void {
-  for (let i = from; i < fields.count; i++) {
-    const id = fields.ids[i]!;
-    if (CLAIM[id] === 1 || (id === HeaderId.Other && isLookAlike(fields, i)))
-      fields.ids[i] = HeaderId.NamedByConnection;
+export function claimOf(bytes: Uint8Array, from: number, to: number): Claim {
+  const names = BY_FIRST[bytes[from]!]!;
+  // Two looks tell nearly all names apart.
+  if (names === NO_NAMES || THIRD[bytes[from + 2]!] === 0) return Claim.None;
+  for (let i = 0; i < names.length; i++) {
+    const { name, isPrefix } = names[i]!;
+    const fits = isPrefix ? to - from >= name.length : to - from === name.length;
+    if (fits && readsAs(bytes, from, name)) return names[i]!.claim;
+  }
+  return Claim.None;
+}
+
+/** Whether a field of an unknown name claims something: see `claimOf`. */
+export function isClaim(fields: HeaderBlock, index: number): boolean {
+  return claimAt(fields, index) !== Claim.None;
+}
+
+/**
+ * A trusted proxy has sent this head: the identity fields that were marked to be left out go on as they came, but for those
+ * that the gateway writes itself. docs/security.md#identity-headers
+ */
+export function believeIdentity(fields: HeaderBlock): void {
+  for (let i = 0; i < fields.count; i++) {
+    const isMarked = fields.ids[i] === HeaderId.NamedByConnection;
+    if (isMarked && claimAt(fields, i) === Claim.Identity) fields.ids[i] = HeaderId.Other;
   }
 }
 
 /**
- * Whether a field of an unknown name has that of one which the gateway writes, with `_` for `-`: `X_Forwarded_For`.
- * Origins that hand fields on as CGI does (RFC 3875 §4.1.18) cannot tell the two apart.
+ * Whether some proxy says in the head that the request is not its own: `Via`, or a field about the client behind it.
+ * docs/security.md#internal-endpoints
  */
-export function isLookAlike(fields: HeaderBlock, index: number): boolean {
-  const { bytes, spans } = fields;
-  const from = spans[index * 4]!;
-  const length = spans[index * 4 + 1]! - from;
-  // Two looks tell nearly all names apart. A shift counts modulo 32: lengths beyond it may pass, and are none of ours.
-  if (FIRST[bytes[from]!] === 0 || ((LENGTHS >>> length) & 1) === 0) return false;
-  for (let i = 0; i < OWN_NAMES.length; i++) {
-    if (OWN_NAMES[i]!.length === length && readsAs(bytes, from, OWN_NAMES[i]!)) return true;
+export function saysForwarded(fields: HeaderBlock): boolean {
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.ids[i]!;
+    if (id === HeaderId.Via || (FORWARDED.includes(id) && id !== HeaderId.XRequestId)) return true;
+    const isUnknown = id === HeaderId.Other || id === HeaderId.NamedByConnection;
+    if (isUnknown && (claimAt(fields, i) !== Claim.None || readsAsOne(fields, i, CDN_LOOP))) return true;
   }
   return false;
 }
 
-function readsAs(bytes: Uint8Array, from: number, name: Uint8Array): boolean {
-  for (let i = 0; i < name.length; i++) {
-    const byte = bytes[from + i]!;
-    if (byte === Byte.Underscore ? name[i] !== Byte.Dash : LOWER[byte] !== name[i]) return false;
+/** Whether some field tells of a client: X-Forwarded-For, or any other that carries an address. */
+export function namesClient(fields: HeaderBlock): boolean {
+  if (fields.find(HeaderId.XRealIp) >= 0 || fields.find(HeaderId.XForwardedFor) >= 0) return true;
+  for (let i = 0; i < fields.count; i++) {
+    const isUnknown = fields.ids[i] === HeaderId.Other || fields.ids[i] === HeaderId.NamedByConnection;
+    if (isUnknown && ADDRESS_NAMES.some((name) => readsAsOne(fields, i, name))) return true;
   }
+  return false;
+}
+
+/** Whether the name in `bytes[from, to)` and `name` are one to an origin that folds case and separators. */
+export function isSameFolded(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
+  if (to - from !== name.length) return false;
+  for (let i = 0; i < name.length; i++) if (FOLDED[bytes[from + i]!] !== FOLDED[name[i]!]) return false;
   return true;
 }
 
-const OWN_NAMES: readonly Uint8Array[] = [
-  "content-length",
-  "transfer-encoding",
+/** Whether the name in `bytes[from, to)` is `name`, which is folded, or begins with it where it ends in a dash. */
+export function isFolded(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
+  const isFamily = name[name.length - 1] === Byte.Dash;
+  return (isFamily ? to - from >= name.length : to - from === name.length) && readsAs(bytes, from, name);
+}
+
+function claimAt({ bytes, spans }: HeaderBlock, index: number): Claim {
+  return claimOf(bytes, spans[index * 4]!, spans[index * 4 + 1]!);
+}
+
+function readsAsOne({ bytes, spans }: HeaderBlock, index: number, name: Uint8Array): boolean {
+  return isFolded(bytes, spans[index * 4]!, spans[index * 4 + 1]!, name);
+}
+
+function readsAs(bytes: Uint8Array, from: number, name: Uint8Array): boolean {
+  for (let i = 0; i < name.length; i++) if (FOLDED[bytes[from + i]!] !== name[i]) return false;
+  return true;
+}
+
+interface ClaimedName {
+  readonly name: Uint8Array;
+  readonly isPrefix: boolean;
+  readonly claim: Claim;
+}
+
+function named(claim: Claim, isPrefix: boolean, names: readonly string[]): ClaimedName[] {
+  return names.map((name) => ({ name: latin1(name), isPrefix, claim }));
+}
+
+/** The gateway's own come first: a prefix would take them, too. */
+const NAMES: readonly ClaimedName[] = [
+  ...named(Claim.Own, false, [
+    "content-length",
+    "transfer-encoding",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-client-cert",
+    "x-real-ip",
+    "x-request-id",
+  ]),
+  ...named(Claim.Identity, false, [
+    "forwarded",
+    "forwarded-for",
+    "x-forwarded",
+    "client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "true-client-ip",
+    "fastly-client-ip",
+    "x-method-override",
+  ]),
+  ...named(Claim.Identity, true, ["x-forwarded-", "x-original-", "x-rewrite-", "x-http-method", "cf-connecting-ip"]),
+];
+
+/** Letters in lower case, digits as they are, and one separator for everything else that may stand in a name. */
+const FOLDED: Uint8Array = table((byte) => (isAlphanumeric(LOWER[byte]!) ? LOWER[byte]! : Byte.Dash));
+/** Fields with a client's address. */
+const ADDRESS_NAMES: readonly Uint8Array[] = [
+  "forwarded",
+  "forwarded-for",
+  "x-forwarded",
   "x-forwarded-for",
-  "x-forwarded-proto",
-  "x-forwarded-host",
-  "x-forwarded-client-cert",
   "x-real-ip",
-  "x-request-id",
+  "client-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "true-client-ip",
+  "fastly-client-ip",
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
 ].map(latin1);
-/** 1 for the first letters of these names, in either case. */
-const FIRST: Uint8Array = table((byte) => (OWN_NAMES.some((name) => name[0] === LOWER[byte]) ? 1 : 0));
-/** A bit for each length of these names. */
-const LENGTHS = OWN_NAMES.reduce((bits, { length }) => bits | (1 << length), 0);
+const NO_NAMES: readonly ClaimedName[] = [];
+/** The names that begin with a byte, which may be in either case. */
+const BY_FIRST: readonly (readonly ClaimedName[])[] = Array.from({ length: 256 }, (_, byte) => {
+  const names = NAMES.filter(({ name }) => name[0] === FOLDED[byte]);
+  return names.length === 0 ? NO_NAMES : names;
+});
+/** 1 for the third bytes of these names. */
+const THIRD: Uint8Array = table((byte) => (NAMES.some(({ name }) => name[2] === FOLDED[byte]) ? 1 : 0));
+const FORWARDED: readonly HeaderId[] = CLAIMS.filter((id) => id >= HeaderId.XForwardedFor);
+/** RFC 8586. */
+const CDN_LOOP: Uint8Array = latin1("cdn-loop");
+
+function isAlphanumeric(byte: number): boolean {
+  return (byte >= Byte.LowerA && byte <= Byte.LowerZ) || (byte >= Byte.Zero && byte <= Byte.Nine);
+}

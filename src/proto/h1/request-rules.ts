@@ -5,8 +5,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { Authority, canonicaliseAuthority, judgeAuthority, sameAuthority } from "./authority.ts";
-import { isLookAlike } from "./claimed-fields.ts";
-import { dropTable } from "./field-copy.ts";
+import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp2 } from "./upgrade-tokens.ts";
 
@@ -44,7 +43,7 @@ export function judgeRequest(head: RequestHead): Fault {
         hasUpgrade = true;
         break;
       case HeaderId.Other:
-        if (isLookAlike(headers, i)) headers.ids[i] = HeaderId.NamedByConnection;
+        if (isClaim(headers, i)) headers.ids[i] = HeaderId.NamedByConnection;
         break;
     }
   }
@@ -192,15 +191,14 @@ export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
 }
 
 /**
- * Marks the fields with the name in `bytes[from, to)` as hop-by-hop, but for those that frame or address the message, for
- * TE, which never goes on and is looked at for its `trailers`, and for those that say who may keep a message: RFC 9110
- * §7.6.1 forbids a sender to name what is meant for all recipients, such as Cache-Control.
+ * Marks the fields with the name in `bytes[from, to)` as hop-by-hop. Only names that mean nothing to the gateway can be
+ * taken away like that: what it reads or sets (framing, Host, credentials, whom the request comes from, what a cache goes
+ * by) is either end-to-end, whatever Connection says, or never goes on. docs/security.md#identity-headers
  */
 export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number): void {
   const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
   for (let i = 0; i < fields.count; i++) {
-    const id = fields.ids[i]!;
-    if ((id >= HeaderId.Host && id <= HeaderId.TransferEncoding) || id === HeaderId.Te || FOR_ALL[id] === 1) continue;
+    if (fields.ids[i] !== HeaderId.Other) continue;
     if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
       fields.ids[i] = HeaderId.NamedByConnection;
     }
@@ -211,13 +209,6 @@ function isBlank(byte: number): boolean {
   return byte === Byte.Space || byte === Byte.Tab;
 }
 
-const FOR_ALL: Uint8Array = dropTable([
-  HeaderId.ContentType,
-  HeaderId.CacheControl,
-  HeaderId.Expires,
-  HeaderId.Vary,
-  HeaderId.XAccelBuffering,
-]);
 const CHUNKED: Uint8Array = latin1("chunked");
 const IDENTITY: Uint8Array = latin1("identity");
 const CONTINUE: Uint8Array = latin1("100-continue");

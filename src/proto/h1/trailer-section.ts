@@ -2,7 +2,7 @@ import { Byte, EMPTY_BYTES, FIELD_VALUE, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import type { TrailerRule } from "./trailer-names.ts";
 
 /** Reads the trailer section of a chunked body. RFC 9112 §7.1.2; spec, "Wire decoding rules": trailers. */
 export class TrailerSection {
@@ -14,6 +14,11 @@ export class TrailerSection {
   private lineFrom = 0;
   /** Fields so far. */
   count = 0;
+  private readonly isForbidden: TrailerRule;
+
+  constructor(isForbidden: TrailerRule) {
+    this.isForbidden = isForbidden;
+  }
 
   /** Makes ready for another body. The buffer of an earlier one is let go. */
   reset(): void {
@@ -93,7 +98,7 @@ export class TrailerSection {
     let at = from;
     while (at < to && TOKEN[bytes[at]!] === 1) at++;
     if (at === from || at === to || bytes[at] !== Byte.Colon) return Fault.BadTrailer;
-    if (isForbiddenTrailer(headerIdOf(bytes, from, at))) return Fault.ForbiddenTrailer;
+    if (this.isForbidden(bytes, from, at)) return Fault.ForbiddenTrailer;
     for (at++; at < to; at++) if (FIELD_VALUE[bytes[at]!] !== 1) return Fault.BadTrailer;
     return Fault.None;
   }
@@ -102,24 +107,6 @@ export class TrailerSection {
     const bigger = new Uint8Array(Math.max(256, this.bytes.length * 2));
     bigger.set(this.bytes);
     this.bytes = bigger;
-  }
-}
-
-/** Whether a field with this name may not stand in trailers. Spec, "Wire decoding rules". */
-export function isForbiddenTrailer(id: HeaderId): boolean {
-  switch (id) {
-    case HeaderId.TransferEncoding:
-    case HeaderId.ContentLength:
-    case HeaderId.Connection:
-    case HeaderId.Host:
-    case HeaderId.KeepAlive:
-    case HeaderId.Te:
-    case HeaderId.Trailer:
-    case HeaderId.Trailers:
-    case HeaderId.Upgrade:
-      return true;
-    default:
-      return false;
   }
 }
 

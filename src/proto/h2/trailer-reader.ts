@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
-import { isForbiddenTrailer } from "../h1/trailer-section.ts";
+import type { TrailerRule } from "../h1/trailer-names.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
-import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";
+import { FieldKind, kindOf } from "../hpack/field-kind.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
 /** Reads trailers out of a header block. RFC 9113 §8.1; spec, "Wire decoding rules": trailers. */
@@ -12,6 +12,11 @@ export class TrailerReader {
   isBroken = false;
   /** The fields; null where there are none. */
   trailers: HeaderBlock | null = null;
+  private readonly isForbidden: TrailerRule;
+
+  constructor(isForbidden: TrailerRule) {
+    this.isForbidden = isForbidden;
+  }
 
   /**
    * Decodes all of a block that `decoder` has begun.
@@ -39,7 +44,7 @@ export class TrailerReader {
   private take({ tag, nameFrom, nameTo, valueFrom, valueTo }: FieldSource, lines: LineBuffer): Fault {
     const kind = kindOf(tag);
     if (kind === FieldKind.BadName || kind === FieldKind.BadValue) return Fault.BadTrailer;
-    if (kind !== FieldKind.Regular || isForbiddenTrailer(idOf(tag))) return Fault.ForbiddenTrailer;
+    if (kind !== FieldKind.Regular || this.isForbidden(lines.bytes, nameFrom, nameTo)) return Fault.ForbiddenTrailer;
     if (this.trailers === null) {
       this.trailers = new HeaderBlock();
       this.trailers.resetOwn();

@@ -16,7 +16,7 @@ export const enum ProxyHeader {
  * Bytes may come in any pieces; 107 are kept at most.
  */
 export class ProxyHeaderParser {
-  /** The client's address in its one spelling; "" where the header tells none, and the TCP peer's own is meant. */
+  /** The client's address in its one spelling; "" where the header tells none (UNKNOWN, LOCAL, UNIX, datagrams). */
   sourceAddress = "";
   sourcePort = 0;
   /** Where the next protocol's bytes begin in the piece that completed the header. */
@@ -97,7 +97,7 @@ export class ProxyHeaderParser {
     return this.held.readUInt16BE(LENGTH_AT);
   }
 
-  /** What we read of them. With LOCAL, UNIX sockets and datagrams, the TCP peer is all there is to know. */
+  /** What we read of them: nothing with LOCAL, UNIX sockets and datagrams. */
   private addressBytes(): number {
     if (this.held[COMMAND_AT] !== PROXY) return 0;
     const family = this.held[FAMILY_AT];

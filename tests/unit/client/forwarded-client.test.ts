@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { addressOf, forwardedClient } from "../../../src/features/client/forwarded-client.ts";
+import { UNKNOWN_CLIENT } from "../../../src/message/client.ts";
 import { HeaderBlock } from "../../../src/message/header-block.ts";
 import { networkSet } from "./networks.ts";
 
@@ -39,7 +40,6 @@ describe("the client behind trusted proxies", () => {
   });
 
   test.each([
-    ["there is no field", []],
     ["it is empty", [""]],
     ["the last entry is empty", ["203.0.113.9, "]],
     ["a comma is all there is", [","]],
@@ -53,8 +53,28 @@ describe("the client behind trusted proxies", () => {
     ["quotes stand around it", ['"203.0.113.9"']],
     ["a second field is empty", ["203.0.113.9", ""]],
     ["the chain is longer than any in earnest", [new Array(40).fill("10.0.0.1").join(",")]],
-  ])("is the peer where %s", (_name, values) => {
-    expect(client(...values)).toBe("");
+    ["a zone stands behind brackets", ["[fe80::1%25lo]:80"]],
+    ["a thousand entries are all trusted", [new Array(1000).fill("10.0.0.1").join(", ")]],
+  ])("is unknown where %s", (_name, values) => {
+    expect(client(...values)).toBe(UNKNOWN_CLIENT);
+  });
+
+  test("is the proxy itself where no field tells of anybody", () => {
+    expect(client()).toBe("");
+  });
+
+  test.each(["Forwarded", "X-Real-IP", "CF-Connecting-IP", "true_client_ip", "X-Client-IP", "client-ip"])(
+    "is unknown where only %s tells of somebody",
+    (name) => {
+      const headers = new HeaderBlock();
+      headers.resetOwn();
+      headers.add(name, "for=_hidden");
+      expect(forwardedClient(headers, TRUSTED)).toBe(UNKNOWN_CLIENT);
+    },
+  );
+
+  test("is found at once in a list of a thousand", () => {
+    expect(client(`${new Array(1000).fill("garbage").join(", ")}, 203.0.113.9, 10.0.0.1`)).toBe("203.0.113.9");
   });
 
   test("is never one that a trusted proxy did not see, whatever the client has written", () => {
@@ -68,11 +88,11 @@ describe("the client behind trusted proxies", () => {
     );
   });
 
-  test("is an address or nothing", () => {
+  test("is an address or unknown", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary-ascii" }), (text) => {
         const found = client(text.replace(/[^\x20-\x7e]/g, ""));
-        if (found !== "") expect(addressOf(found)).toBe(found);
+        if (found !== UNKNOWN_CLIENT) expect(addressOf(found)).toBe(found);
       }),
     );
   });
