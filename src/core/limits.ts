@@ -124,6 +124,8 @@ export const MAX_H2_ORIGIN_WAITING = 4096;
 export const H2_SETTINGS_WAIT_MS = 1000;
 /** Milliseconds for which a connection counts as new, so that further exchanges that need a new one go over it too. */
 export const H2_FRESH_MS = 1000;
+/** Milliseconds for which the number of streams beyond which an origin has refused one bounds its new connections. */
+export const H2_LEARNT_MS = 1000;
 /**
  * Streams that we reset on one connection to an origin, at once and a second: well below what origins take for an attack
  * (nghttp2: 1000, then 33 a second; Envoy: 500). What is given up beyond runs out by itself.

@@ -1,5 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import {
+  H2_LEARNT_MS,
   H2_ORIGIN_CHURN_BURST,
   H2_ORIGIN_CHURN_PER_SECOND,
   H2_ORIGIN_REST_MS,
@@ -42,7 +43,9 @@ export class H2OriginPool implements Upstream, TimerHolder {
   /** Streams that a new connection will take, as far as is known. */
   private expected = H2_ORIGIN_STREAMS;
   /** Until then no connection is made, since the last ones were turned away. */
-  private restUntilMs = 0;
+  private restUntilMs = -H2_ORIGIN_REST_MS;
+  private learnt = H2_ORIGIN_STREAMS;
+  private learntUntilMs = 0;
   /** Whether connections close as soon as they have no streams. */
   isClosed = false;
 
@@ -89,6 +92,17 @@ export class H2OriginPool implements Upstream, TimerHolder {
   /** The origin did not want a connection: where that goes on, a rest comes before the next one. */
   noteTurnedAway(): void {
     if (!this.mayLeave()) this.restUntilMs = this.context.turn.nowMs + H2_ORIGIN_REST_MS;
+  }
+
+  /** Streams that a connection is given at most, after the origin has refused more on one a short while ago. */
+  get learntLimit(): number {
+    return this.context.turn.nowMs < this.learntUntilMs ? this.learnt : H2_ORIGIN_STREAMS;
+  }
+
+  /** The origin has refused a stream beyond so many. */
+  learnLimit(streams: number): void {
+    this.learnt = streams;
+    this.learntUntilMs = this.context.turn.nowMs + H2_LEARNT_MS;
   }
 
   /** The origin has said how many streams a connection may have. */
@@ -159,16 +173,20 @@ export class H2OriginPool implements Upstream, TimerHolder {
 
   /** Makes connections for what waits, as far as they are not on their way already. */
   private grow(): void {
-    const { open, waiting, context, expected } = this;
+    const { open, waiting, context } = this;
+    const expected = Math.min(this.expected, this.learntLimit);
     // An origin that takes no streams for the time being is not helped by another connection.
     if (expected === 0 && open.length > 0) return;
     let coming = 0;
     for (const connection of open) if (connection.isComing) coming++;
     const each = expected === 0 ? waiting.size : expected;
     if (coming * each >= waiting.size) return;
-    if (context.turn.nowMs < this.restUntilMs) return context.wheel.arm(this.timer, this.restUntilMs);
+    const restedMs = context.turn.nowMs - this.restUntilMs;
+    if (restedMs < 0) return context.wheel.arm(this.timer, this.restUntilMs);
+    // Behind a rest it is tried with one.
+    const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
-    for (; coming * each < waiting.size && coming < MAX_COMING && open.length < MAX_H2_ORIGIN_CONNECTIONS; coming++) {
+    for (; coming * each < waiting.size && coming < most && open.length < MAX_H2_ORIGIN_CONNECTIONS; coming++) {
       const connection = new H2UpstreamConnection(this, this.nextSerial++);
       open.push(connection);
       connection.connect(connectMs);

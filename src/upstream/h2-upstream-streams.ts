@@ -56,9 +56,9 @@ export class H2UpstreamStreams implements SessionOwner {
 
   /** How many there may be. Until the origin's SETTINGS have come it is one, since they may say so. RFC 9113 §5.1.2. */
   get limit(): number {
-    const { session, isSettled } = this.connection;
+    const { session, isSettled, pool } = this.connection;
     if (!isSettled) return 1;
-    return this.nextId > MAX_STREAM_ID ? 0 : Math.min(this.ceiling, session.peer.maxConcurrentStreams);
+    return this.nextId > MAX_STREAM_ID ? 0 : Math.min(this.ceiling, pool.learntLimit, session.peer.maxConcurrentStreams);
   }
 
   /** Whether any exchange has begun here. */
@@ -116,7 +116,10 @@ export class H2UpstreamStreams implements SessionOwner {
   noteReset(code: ErrorCode): void {
     const { connection } = this;
     // The one that was reset is still counted.
-    if (code === ErrorCode.RefusedStream) this.ceiling = Math.max(1, Math.min(this.ceiling, this.size - 1));
+    if (code === ErrorCode.RefusedStream) {
+      this.ceiling = Math.max(1, Math.min(this.ceiling, this.size - 1));
+      connection.pool.learnLimit(this.ceiling);
+    }
     const isAngry = code === ErrorCode.EnhanceYourCalm;
     const isRefusing = code === ErrorCode.RefusedStream && this.size === 1;
     if (isAngry || isRefusing || !this.resets.spend(connection.nowMs)) connection.wearOut();
