@@ -2,16 +2,25 @@ import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders }
 import { Fault } from "../core/fault.ts";
 import {
   GRPC_WINDOW_BYTES,
+  H2_ORIGIN_CANCEL_BURST,
+  H2_ORIGIN_CANCELS_PER_SECOND,
+  H2_ORIGIN_CHURN_BURST,
+  H2_ORIGIN_CHURN_PER_SECOND,
+  H2_ORIGIN_RESET_BURST,
+  H2_ORIGIN_RESETS_PER_SECOND,
+  H2_ORIGIN_REST_MS,
   MAX_GRPC_CONNECTIONS,
   MAX_GRPC_STREAMS,
+  MAX_H2_ORIGIN_WAITING,
   MAX_UPSTREAM_CONNECTION_MS,
 } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcRequest, GrpcUpstream } from "../message/grpc-upstream.ts";
 import { timeoutText } from "../proto/grpc/grpc-status.ts";
 import { frameMessage } from "../proto/grpc/message-frames.ts";
+import { Allowance } from "../proto/h2/allowance.ts";
 import { failureCode } from "./connect.ts";
-import { GrpcStream, type StreamOwner } from "./grpc-stream.ts";
+import { GrpcStream, type StreamEnd, type StreamOwner } from "./grpc-stream.ts";
 import type { UpstreamTls } from "./origin-pool.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
@@ -30,13 +39,21 @@ export interface GrpcOriginSettings {
 
 /**
  * The HTTP/2 connections of one worker to one gRPC upstream. Calls share a connection until it takes no more; one that is
- * old, or that the upstream has announced to close, serves out its calls and gets no new ones.
+ * old, that the upstream has announced to close, or on which calls end badly, serves out its calls and gets no new ones.
+ * What finds no room waits in order; its deadline bounds the wait. docs/security.md#connections-to-origins
  */
-export class GrpcOrigin implements GrpcUpstream {
+export class GrpcOrigin implements GrpcUpstream, TimerHolder {
   readonly settings: GrpcOriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;
+  /** Calls that a new connection will take, as far as is known. */
+  expected = MAX_GRPC_STREAMS;
   private connections: GrpcConnection[] = [];
+  private readonly waiting: Set<Attempt> = new Set();
+  private readonly churn = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
+  private readonly timer: TimerNode = new TimerNode(this);
+  /** Until then no connection is made, since the last ones were turned away. */
+  private restUntilMs = 0;
   private isClosed = false;
 
   constructor(settings: GrpcOriginSettings, context: UpstreamContext) {
@@ -46,34 +63,87 @@ export class GrpcOrigin implements GrpcUpstream {
   }
 
   call(request: GrpcRequest, listener: GrpcListener): GrpcCall {
-    const attempt = new Attempt(this, request);
-    attempt.start(listener);
+    const attempt = new Attempt(this, request, listener);
+    this.place(attempt);
     return attempt;
   }
 
-  /** A connection that takes a call now; null when all are full. */
-  connection(): GrpcConnection | null {
+  /** Begins a call on a connection with room, or lets it wait for one. */
+  place(attempt: Attempt): void {
     const free = this.connections.find((one) => one.takesCalls());
-    if (free !== undefined) return free;
-    if (this.connections.length >= MAX_GRPC_CONNECTIONS) return null;
-    const made = new GrpcConnection(this);
-    this.connections.push(made);
-    return made;
+    if (free !== undefined) attempt.start(free);
+    else if (this.waiting.size >= MAX_H2_ORIGIN_WAITING) attempt.fail(Fault.NoHealthyTarget);
+    else {
+      this.waiting.add(attempt);
+      this.grow();
+    }
+  }
+
+  /** The call does not wait any more. */
+  leave(attempt: Attempt): void {
+    this.waiting.delete(attempt);
+  }
+
+  /** There may be room: what has waited longest begins first; for the rest connections are made. */
+  serve(): void {
+    for (const attempt of this.waiting) {
+      const free = this.connections.find((one) => one.takesCalls());
+      if (free === undefined) return this.grow();
+      this.waiting.delete(attempt);
+      attempt.start(free);
+    }
+  }
+
+  /** The rest is over. */
+  onTimer(): void {
+    this.serve();
+  }
+
+  /** Whether a connection that does no good may be left; bounds how many are. */
+  mayLeave(): boolean {
+    return this.churn.spend(this.context.turn.nowMs);
+  }
+
+  /** The upstream did not want a connection: where that goes on, a rest comes before the next one. */
+  noteTurnedAway(): void {
+    if (!this.mayLeave()) this.restUntilMs = this.context.turn.nowMs + H2_ORIGIN_REST_MS;
   }
 
   forget(connection: GrpcConnection): void {
     this.connections = this.connections.filter((one) => one !== connection);
   }
 
+  /** No connection could be made: where there is no other, what waits will not get one. */
+  onConnectFailed(fault: Fault): void {
+    if (this.connections.length > 0) return this.serve();
+    for (const attempt of [...this.waiting]) if (this.waiting.delete(attempt)) attempt.fail(fault);
+  }
+
   /** Closes connections as soon as they have no call. */
   close(): void {
     this.isClosed = true;
     for (const connection of [...this.connections]) connection.retire();
+    this.serve();
   }
 
   /** Whether new connections are to be closed again after their call. */
   get isRetired(): boolean {
     return this.isClosed;
+  }
+
+  /** Makes connections for what waits, as far as they are not on their way already. */
+  private grow(): void {
+    const { context, expected, waiting } = this;
+    if (waiting.size === 0) return;
+    const taking = this.connections.filter((one) => !one.isLeaving).length;
+    // An upstream that takes no calls for the time being is not helped by another connection.
+    if (expected === 0 && taking > 0) return;
+    if (context.turn.nowMs < this.restUntilMs) return context.wheel.arm(this.timer, this.restUntilMs);
+    const each = expected === 0 ? waiting.size : expected;
+    let coming = this.connections.filter((one) => one.isComing).length;
+    for (let made = taking; coming * each < waiting.size && made < MAX_GRPC_CONNECTIONS; made++, coming++) {
+      this.connections.push(new GrpcConnection(this));
+    }
   }
 }
 
@@ -81,29 +151,31 @@ export class GrpcOrigin implements GrpcUpstream {
 class Attempt implements GrpcCall {
   private readonly origin: GrpcOrigin;
   private readonly request: GrpcRequest;
+  private readonly listener: GrpcListener;
   private current: GrpcCall | null = null;
   private isRepeated = false;
   private isOver = false;
 
-  constructor(origin: GrpcOrigin, request: GrpcRequest) {
+  constructor(origin: GrpcOrigin, request: GrpcRequest, listener: GrpcListener) {
     this.origin = origin;
     this.request = request;
+    this.listener = listener;
   }
 
-  start(listener: GrpcListener): void {
-    const connection = this.origin.connection();
-    if (connection === null) {
-      listener.onFailure(Fault.NoHealthyTarget);
-      return;
-    }
+  start(connection: GrpcConnection): void {
     try {
-      this.current = connection.start(this.request, listener, () => this.repeat());
+      this.current = connection.start(this.request, this.listener, () => this.repeat());
     } catch (error) {
       // The library refuses a connection that has just gone, and fields that it does not like.
       this.origin.context.onException(error);
       connection.retire();
-      listener.onFailure(Fault.UpstreamUnavailable);
+      this.fail(Fault.UpstreamUnavailable);
     }
+  }
+
+  fail(fault: Fault): void {
+    this.isOver = true;
+    this.listener.onFailure(fault);
   }
 
   pause(): void {
@@ -116,27 +188,40 @@ class Attempt implements GrpcCall {
 
   cancel(): void {
     this.isOver = true;
+    this.origin.leave(this);
     this.current?.cancel();
   }
 
   /** RFC 9113 §8.7: a refused stream has not been processed. @returns whether the call goes on */
-  private repeat(): ((listener: GrpcListener) => void) | null {
-    if (this.isRepeated || this.isOver) return null;
+  private repeat(): boolean {
+    if (this.isRepeated || this.isOver) return false;
     this.isRepeated = true;
-    return (listener) => this.start(listener);
+    this.current = null;
+    this.origin.place(this);
+    return true;
   }
 }
 
+/** Streams are numbered up to here. RFC 9113 §5.1.1. */
+const MAX_STREAM_ID = 0x7fffffff;
+
 /** One HTTP/2 connection. */
 class GrpcConnection implements StreamOwner, TimerHolder {
+  /** Whether it gets no more calls. */
+  isLeaving = false;
   private lost: Fault = Fault.None;
   private readonly origin: GrpcOrigin;
   private readonly session: ClientHttp2Session;
   private readonly timer: TimerNode;
   private readonly keptUntilMs: number;
-  private readonly repeats: Map<GrpcStream, () => ((listener: GrpcListener) => void) | null> = new Map();
+  private readonly repeats: Map<GrpcStream, () => boolean> = new Map();
+  private readonly cancels = new Allowance(H2_ORIGIN_CANCEL_BURST, H2_ORIGIN_CANCELS_PER_SECOND);
+  private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
   private isConnected = false;
-  private isLeaving = false;
+  /** Whether the upstream has said how many streams it takes. */
+  private isSettled = false;
+  /** The last stream that the upstream has looked at, once it says so. RFC 9113 §6.8. */
+  private lastStreamId = MAX_STREAM_ID;
 
   constructor(origin: GrpcOrigin) {
     const { context, settings } = origin;
@@ -146,39 +231,33 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     this.keptUntilMs = context.turn.nowMs + MAX_UPSTREAM_CONNECTION_MS * (1 - Math.random() / 5);
     context.wheel.arm(this.timer, context.turn.nowMs + settings.connectTimeoutMs);
     this.session = connect(urlOf(settings), connectOptions(settings));
-    this.session.on("connect", () =>
-      this.inTurn(
-        () => this.onConnect(),
-        () => {},
-      ),
-    );
-    this.session.on("goaway", () => {
-      this.isLeaving = true;
-    });
+    const turn = (work: () => void): void => this.inTurn(work, () => {});
+    this.session.on("connect", () => turn(() => this.onConnect()));
+    this.session.on("remoteSettings", () => turn(() => this.onSettings()));
+    this.session.on("goaway", (code, lastStreamId) => turn(() => this.onGoAway(code, lastStreamId)));
     // What becomes of the calls is told by the close of each.
     this.session.on("error", (error) => {
       if (!this.isConnected) origin.context.onConnectFailed(origin.settings.originKey, failureCode(error));
-      this.lose(Fault.UpstreamUnavailable);
+      turn(() => this.lose(Fault.UpstreamUnavailable));
     });
-    this.session.on("close", () => this.lose(Fault.UpstreamUnavailable));
+    this.session.on("close", () => turn(() => this.lose(Fault.UpstreamUnavailable)));
   }
 
-  /** Whether another call may begin here. */
+  /** Whether it is not known yet how many calls it will take. */
+  get isComing(): boolean {
+    return !this.isSettled && !this.isLeaving;
+  }
+
+  /** Whether another call may begin here: not before the upstream has said how many streams it takes. */
   takesCalls(): boolean {
-    if (this.isLeaving || this.session.destroyed || this.session.closed) return false;
-    if (this.origin.context.turn.nowMs >= this.keptUntilMs) return false;
-    const allowed = this.session.remoteSettings?.maxConcurrentStreams ?? MAX_GRPC_STREAMS;
-    return this.repeats.size < Math.min(allowed, MAX_GRPC_STREAMS);
+    if (!this.isSettled || this.isLeaving || this.session.destroyed || this.session.closed) return false;
+    return this.origin.context.turn.nowMs < this.keptUntilMs && this.repeats.size < this.limit;
   }
 
-  start(
-    request: GrpcRequest,
-    listener: GrpcListener,
-    repeat: () => ((listener: GrpcListener) => void) | null,
-  ): GrpcCall {
-    if (this.isConnected) this.origin.context.wheel.disarm(this.timer);
+  start(request: GrpcRequest, listener: GrpcListener, repeat: () => boolean): GrpcCall {
+    this.origin.context.wheel.disarm(this.timer);
     const http = this.session.request(headersOf(request, this.origin.settings), { endStream: false });
-    const stream = new GrpcStream(this, http, listener);
+    const stream = new GrpcStream(this, http, listener, this.origin.context.wheel);
     this.repeats.set(stream, repeat);
     http.end(frameMessage(request.message));
     return stream;
@@ -190,14 +269,23 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     return this.lost === Fault.None && isClosing ? Fault.UpstreamUnavailable : this.lost;
   }
 
-  streamOver(stream: GrpcStream, refused: boolean): void {
+  streamOver(stream: GrpcStream, { id, code, isUntouched, isOurs }: StreamEnd): void {
     const repeat = this.repeats.get(stream);
     this.repeats.delete(stream);
-    if (refused) this.isLeaving = true;
-    const again = refused ? (repeat?.() ?? null) : null;
-    const listener = again === null ? null : stream.takeListener();
-    if (listener !== null) again!(listener);
+    const isRefused = isUntouched && (code === constants.NGHTTP2_REFUSED_STREAM || id > this.lastStreamId);
+    if (isRefused) this.isLeaving = true;
+    else if (!isOurs && code !== constants.NGHTTP2_NO_ERROR) this.noteReset(code);
+    if (isRefused && repeat?.() === true) stream.takeListener();
     if (this.repeats.size === 0) this.rest();
+    this.origin.serve();
+  }
+
+  mayReset(): boolean {
+    return this.cancels.spend(this.origin.context.turn.nowMs);
+  }
+
+  get nowMs(): number {
+    return this.origin.context.turn.nowMs;
   }
 
   /** Takes no more calls, and closes after the last. */
@@ -219,7 +307,7 @@ class GrpcConnection implements StreamOwner, TimerHolder {
   }
 
   onTimer(): void {
-    if (this.isConnected) {
+    if (this.isSettled) {
       if (this.repeats.size === 0) this.leave();
       return;
     }
@@ -229,17 +317,42 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     this.lose(Fault.UpstreamTimeout);
   }
 
+  private get limit(): number {
+    return Math.min(this.session.remoteSettings?.maxConcurrentStreams ?? MAX_GRPC_STREAMS, MAX_GRPC_STREAMS);
+  }
+
   private onConnect(): void {
     this.isConnected = true;
+  }
+
+  private onSettings(): void {
+    this.isSettled = true;
     this.origin.context.wheel.disarm(this.timer);
+    this.origin.expected = this.limit;
+    this.origin.serve();
     if (this.repeats.size === 0) this.rest();
+  }
+
+  private onGoAway(code: number, lastStreamId: number): void {
+    this.isLeaving = true;
+    this.lastStreamId = lastStreamId;
+    if (code !== constants.NGHTTP2_NO_ERROR) this.origin.noteTurnedAway();
+    this.origin.serve();
+  }
+
+  /** The upstream has reset a call: where it does so often, or wants calm, new calls go over another connection. */
+  private noteReset(code: number): void {
+    if (this.isLeaving) return;
+    const isBad = code === constants.NGHTTP2_ENHANCE_YOUR_CALM || !this.resets.spend(this.nowMs);
+    if (isBad && this.origin.mayLeave()) this.isLeaving = true;
   }
 
   /** Without a call: closes now or when it has been idle for long enough. */
   private rest(): void {
     const { context, settings } = this.origin;
-    if (!this.takesCalls() || this.origin.isRetired) this.leave();
-    else if (this.isConnected) context.wheel.arm(this.timer, context.turn.nowMs + settings.idleTimeoutMs);
+    const isOld = this.isLeaving || this.session.closed || context.turn.nowMs >= this.keptUntilMs;
+    if (isOld || this.origin.isRetired) this.leave();
+    else if (this.isSettled) context.wheel.arm(this.timer, context.turn.nowMs + settings.idleTimeoutMs);
   }
 
   private leave(): void {
@@ -249,9 +362,13 @@ class GrpcConnection implements StreamOwner, TimerHolder {
   }
 
   private lose(fault: Fault): void {
-    if (this.lost === Fault.None) this.lost = fault;
+    const isFirst = this.lost === Fault.None;
+    if (isFirst) this.lost = fault;
+    const wasLeaving = this.isLeaving;
     this.isLeaving = true;
     this.forget();
+    if (!this.isSettled) this.origin.onConnectFailed(this.lost);
+    else if (!wasLeaving) this.origin.serve();
   }
 
   private forget(): void {

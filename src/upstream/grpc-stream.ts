@@ -1,15 +1,29 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
 import { Fault } from "../core/fault.ts";
-import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
+import { H2_RUN_OUT_MS, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
+import { type TimerHolder, TimerNode, type TimerWheel } from "../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../message/grpc-upstream.ts";
 import { codeOfHttpStatus, GrpcCode, readStatus } from "../proto/grpc/grpc-status.ts";
 import { FrameFault, MessageReader } from "../proto/grpc/message-frames.ts";
 
+/** How a stream has ended. */
+export interface StreamEnd {
+  readonly id: number;
+  /** RFC 9113 §7. */
+  readonly code: number;
+  /** Whether nothing of an answer has come and somebody waits for one, so that the call may be made again. */
+  readonly isUntouched: boolean;
+  /** Whether it was given up here. */
+  readonly isOurs: boolean;
+}
+
 /** Who carries the stream. */
 export interface StreamOwner {
-  /** The stream is over. @param refused whether the upstream has not looked at it, so that it may be sent again */
-  streamOver(stream: GrpcStream, refused: boolean): void;
+  streamOver(stream: GrpcStream, end: StreamEnd): void;
+  /** Whether a stream may be reset now: too many resets count as an attack, and cost the other calls. */
+  mayReset(): boolean;
+  readonly nowMs: number;
   /** Runs what a socket event brings as a turn of its own; what it throws costs the call. */
   inTurn(work: () => void, onException: () => void): void;
   /** Why the connection is gone; Fault.None while it is there. */
@@ -20,7 +34,10 @@ export interface StreamOwner {
  * One gRPC call as an HTTP/2 stream. What the upstream says is judged when the stream is over: only then it is known
  * whether the trailers have come or the connection went. gRPC over HTTP/2, "Responses".
  */
-export class GrpcStream implements GrpcCall {
+export class GrpcStream implements GrpcCall, TimerHolder {
+  private readonly wheel: TimerWheel;
+  /** Only of a call that was given up. */
+  private timer: TimerNode | null = null;
   private readonly owner: StreamOwner;
   private readonly stream: ClientHttp2Stream;
   private listener: GrpcListener | null;
@@ -31,7 +48,8 @@ export class GrpcStream implements GrpcCall {
   /** Whether the status is the last that was said, as it must be: in the trailers, or in a head that is all. */
   private hasEnd = false;
 
-  constructor(owner: StreamOwner, stream: ClientHttp2Stream, listener: GrpcListener) {
+  constructor(owner: StreamOwner, stream: ClientHttp2Stream, listener: GrpcListener, wheel: TimerWheel) {
+    this.wheel = wheel;
     this.owner = owner;
     this.stream = stream;
     this.listener = listener;
@@ -87,10 +105,9 @@ export class GrpcStream implements GrpcCall {
   private onClose(): void {
     const { listener, stream } = this;
     const code = stream.rstCode ?? constants.NGHTTP2_NO_ERROR;
-    this.owner.streamOver(
-      this,
-      this.httpStatus === 0 && code === constants.NGHTTP2_REFUSED_STREAM && listener !== null,
-    );
+    if (this.timer !== null) this.wheel.remove(this.timer);
+    const isOurs = listener === null;
+    this.owner.streamOver(this, { id: stream.id ?? 0, code, isUntouched: this.httpStatus === 0 && !isOurs, isOurs });
     if (this.listener === null) return;
     this.listener = null;
     const isWhole = this.hasEnd || (this.owner.lostBy === Fault.None && code === constants.NGHTTP2_NO_ERROR);
@@ -127,10 +144,22 @@ export class GrpcStream implements GrpcCall {
     return listener;
   }
 
+  /** The call has run out of the time that it had after it was given up. */
+  onTimer(): void {
+    this.close();
+  }
+
+  /** Gives the stream up; where resets have become many it runs out by itself, and is reset only where it does not. */
   private reset(): void {
-    if (!this.stream.destroyed) this.stream.close(constants.NGHTTP2_CANCEL);
     // What is still in its buffer is nobody's.
     this.stream.resume();
+    if (this.owner.mayReset()) return this.close();
+    this.timer ??= new TimerNode(this);
+    this.wheel.arm(this.timer, this.owner.nowMs + H2_RUN_OUT_MS);
+  }
+
+  private close(): void {
+    if (!this.stream.destroyed) this.stream.close(constants.NGHTTP2_CANCEL);
   }
 }
 

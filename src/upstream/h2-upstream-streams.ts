@@ -58,7 +58,9 @@ export class H2UpstreamStreams implements SessionOwner {
   get limit(): number {
     const { session, isSettled, pool } = this.connection;
     if (!isSettled) return 1;
-    return this.nextId > MAX_STREAM_ID ? 0 : Math.min(this.ceiling, pool.learntLimit, session.peer.maxConcurrentStreams);
+    return this.nextId > MAX_STREAM_ID
+      ? 0
+      : Math.min(this.ceiling, pool.learntLimit, session.peer.maxConcurrentStreams);
   }
 
   /** Whether any exchange has begun here. */

@@ -1,0 +1,134 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { startGateway } from "../harness/gateway.ts";
+import { SHOP_FILE } from "../harness/grpc-shop.ts";
+import { Code, END_HEADERS, END_STREAM, Type } from "../harness/h2-client.ts";
+import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
+import { request } from "../harness/raw-client.ts";
+import { grpcFrame } from "../harness/raw-grpc-server.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+// What becomes of transcoded calls when their upstream turns streams or connections away.
+
+const origin = await H2Origin.start();
+const gateway = await startGateway({
+  config: {
+    transcoder: {
+      enabled: true,
+      descriptor_set: SHOP_FILE,
+      routes: [
+        {
+          http_method: "GET",
+          http_path: "/item/:id",
+          grpc_method: "/shop.Shop/GetItem",
+          upstream_url: origin.url.replace("h2c:", "http:"),
+          timeout: "3s",
+        },
+      ],
+    },
+  },
+});
+afterAll(() => stopAll(gateway, origin));
+
+const item = Buffer.from([0x0a, 1, 0x37]);
+const ok = (stream: H2OriginStream): void => {
+  if (stream.isOver) return;
+  stream.isAnswered = true;
+  stream.head([
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+  ]);
+  stream.connection.frame(Type.data, 0, stream.id, grpcFrame(item));
+  stream.head([["grpc-status", "0"]], END_HEADERS | END_STREAM);
+};
+const later = (stream: H2OriginStream): void => void setTimeout(() => ok(stream), 50);
+const call = async (): Promise<number> => (await gateway.once(request("GET /item/7"))).status;
+const calls = (count: number): Promise<number[]> => Promise.all(Array.from({ length: count }, () => call()));
+const times = (count: number, status: number): number[] => Array.from({ length: count }, () => status);
+
+describe("calls beyond what the upstream takes wait", () => {
+  test("as SETTINGS say", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
+    expect(await calls(120)).toEqual(times(120, 200));
+    expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(3);
+  });
+
+  test("also where SETTINGS come late", async () => {
+    origin.play({
+      settings: null,
+      onOpen: (connection) => void setTimeout(() => connection.settings([[MAX_STREAMS, 2]]), 100),
+      onEnd: later,
+    });
+    expect(await calls(20)).toEqual(times(20, 200));
+    expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(2);
+  });
+
+  test("no longer than their deadline", async () => {
+    origin.play({ settings: [[MAX_STREAMS, 0]] });
+    expect(await calls(5)).toEqual(times(5, 504));
+  });
+});
+
+describe("a call that was turned away untouched is made again", () => {
+  test.each([
+    ["refused", (stream: H2OriginStream) => stream.refuse()],
+    ["left behind a GOAWAY", ({ connection, id }: H2OriginStream) => connection.goAway(Math.max(0, id - 2))],
+  ] as const)("that was %s", async (_, turnAway) => {
+    origin.play({ onEnd: (stream) => (stream.connection.number === 0 ? turnAway(stream) : ok(stream)) });
+    expect(await call()).toBe(200);
+    expect(origin.connections.length).toBe(2);
+  });
+});
+
+describe("a connection is left for a new one", () => {
+  test("on which the upstream wants calm, and what it has not looked at goes over the new one", async () => {
+    origin.play({
+      onEnd: (stream) => {
+        if (stream.connection.number > 0 || stream.id < 5) return ok(stream);
+        if (stream.id === 5) stream.connection.goAway(3, Code.calm);
+      },
+    });
+    for (let round = 0; round < 3; round++) expect(await calls(4)).toEqual(times(4, 200));
+    expect(origin.connections.length).toBe(2);
+  });
+
+  test.each([
+    ["a call was reset to calm the gateway", Code.calm, 1],
+    ["many calls were reset", 2, 25],
+  ] as const)("on which %s", async (_, code, most) => {
+    origin.play({
+      onEnd: (stream) => (stream.connection.number === 0 && stream.id > 1 ? stream.refuse(code) : ok(stream)),
+    });
+    const statuses: number[] = [];
+    for (let i = 0; i < 40; i++) statuses.push(await call());
+    expect(statuses.filter((status) => status !== 200).length).toBeLessThanOrEqual(most);
+    expect(statuses.slice(-10)).toEqual(times(10, 200));
+    expect(origin.connections.length).toBe(2);
+  });
+});
+
+test("a client that cancels everything fails no call of the others", async () => {
+  const STRICT = 250;
+  origin.play({
+    onReset: ({ connection }) => {
+      if (connection.resets <= STRICT) return;
+      connection.goAway(0, Code.calm);
+      connection.cut();
+    },
+    onEnd: later,
+  });
+  let isOver = false;
+  const steady = (async () => {
+    const statuses: number[] = [];
+    while (!isOver) statuses.push(await call());
+    return statuses;
+  })();
+  for (let round = 0; round < 10; round++) {
+    const clients = await Promise.all(Array.from({ length: 60 }, () => gateway.connect()));
+    for (const client of clients) client.send(request("GET /item/8"));
+    await Bun.sleep(20);
+    for (const client of clients) client.reset();
+  }
+  isOver = true;
+  expect((await steady).filter((status) => status !== 200)).toEqual([]);
+  expect(Math.max(...origin.connections.map(({ resets }) => resets))).toBeLessThanOrEqual(STRICT);
+});
