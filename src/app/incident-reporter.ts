@@ -1,6 +1,6 @@
 import { eventLine } from "../features/telemetry/event-line.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
-import type { IncidentListener, WafIncident } from "../features/waf/incident.ts";
+import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
@@ -39,6 +39,19 @@ export class IncidentReporter implements IncidentListener {
         anomaly_score: incident.anomalyScore,
         action: incident.action,
         location: incident.location,
+      }),
+    );
+  }
+
+  onOverLimit({ timestampMs, clientIp, method, path, maxBytes }: OverLimit): void {
+    this.counters.wafBlocked("over_limit");
+    this.log.add(
+      eventLine(timestampMs, "waf_over_limit", {
+        client_ip: clientIp,
+        method,
+        path,
+        key: "server.waf.over_limit",
+        max_inspect_body_size: maxBytes,
       }),
     );
   }

@@ -53,6 +53,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const waf = wafOf(config, router, inputs);
   const { preflight } = client;
   const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
+  const trailers = waf === null ? null : new WafTrailerPhase(waf);
   const phases: (Phase | null)[] = [
     inputs.counters,
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
@@ -71,7 +72,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.spool),
-    waf === null ? null : new WafTrailerPhase(waf),
+    trailers,
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
@@ -81,6 +82,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     phases.filter((phase) => phase !== null),
     cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
     taps,
+    trailers,
   );
 }
 

@@ -44,6 +44,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   breaker_closed: "and lets them through again",
   waf_block: "the firewall refused a request: rule_id, category, location; path is the target up to its query",
   waf_detect: "the same in detection mode, where it passed",
+  waf_over_limit: "413 to a body larger than max_inspect_body_size, where over_limit is reject; key names the setting",
   prefix_guard_block: "a path would have left its static mount",
   framing_reject: "a malformed request, by reason",
   tls_reject: "a connection to a TLS port that came to nothing, by reason",

@@ -66,7 +66,8 @@ server:
     enabled: true
     mode: enforce                 # detection only writes to the log
     anomaly_threshold: 5          # blocked from this score on
-    max_inspect_body_size: 64KiB  # so much of a form, JSON, multipart or XML body is inspected
+    max_inspect_body_size: 64KiB  # so much of a body is inspected, after it is inflated; 0 leaves bodies alone
+    over_limit: inspect           # a larger body: its beginning is inspected. reject answers 413
     disabled_rules: [SCANNER-001] # e.g. the names that waf_block lines and "edge waf test" show
     allowed_ips: [192.0.2.9]      # e.g. clients that skip the firewall
     exclusions:

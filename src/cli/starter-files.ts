@@ -43,6 +43,7 @@ server:
     enabled: true
     mode: enforce          # "detection" only writes to the log
     anomaly_threshold: 5   # a request is blocked from this score on
+    # over_limit: reject   # 413 to bodies of more than max_inspect_body_size (64KiB), of which only the beginning is inspected
     # exclusions: [{rule: SQLI-001, path: /search, param: q}]   # a rule that is wrong here; waf_block lines name it
 
   # Keep answers in memory, shared by all workers. Off by default; "cache: false" at a route keeps its answers out.

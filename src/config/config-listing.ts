@@ -111,6 +111,7 @@ function listPolicies({ waf, cache, cors, securityHeaders, rateLimit }: ServerCo
       mode: waf.mode,
       anomaly_threshold: waf.anomalyThreshold,
       max_inspect_body_size: formatSize(waf.maxInspectBodyBytes),
+      over_limit: waf.overLimit,
       disabled_rules: waf.disabledRules,
       allowed_ips: listNetworks(waf.allowedIps),
       exclusions: waf.exclusions.map((one) =>

@@ -149,6 +149,8 @@ export interface WafConfig {
   readonly anomalyThreshold: number;
   /** First bytes of a request body that are inspected; 0 leaves bodies alone. */
   readonly maxInspectBodyBytes: number;
+  /** What is done with a body of which more came than that: `inspect` its beginning, or `reject` it. */
+  readonly overLimit: "inspect" | "reject";
   readonly disabledRules: readonly string[];
   /** Clients that skip the WAF (never framing or the guards). */
   readonly allowedIps: readonly Cidr[];

@@ -154,6 +154,7 @@ function resolveWaf(values: ServerValues["waf"], log: FaultLog, knownRules: read
     mode: values.mode,
     anomalyThreshold: values.anomaly_threshold,
     maxInspectBodyBytes: values.max_inspect_body_size,
+    overLimit: values.over_limit,
     disabledRules: values.disabled_rules.map((rule, i) => check(rule, [...path, "disabled_rules", i])),
     allowedIps: values.allowed_ips,
     exclusions: values.exclusions.map((one, i) => ({

@@ -74,6 +74,7 @@ const waf = section(
     mode: or(word("enforce", "detection"), "enforce"),
     anomaly_threshold: or(integer(1, 1_000_000), 5),
     max_inspect_body_size: or(size(0, 16_777_216), 65_536),
+    over_limit: or(word("inspect", "reject"), "inspect"),
     disabled_rules: list(text("a rule name"), "rule names"),
     allowed_ips: list(cidr(), "networks"),
     exclusions: list(

@@ -74,6 +74,7 @@ export const enum Fault {
   TooManyConnections,
   // Routing and protection.
   WafBlocked,
+  BodyNotInspected,
   PrefixEscape,
   SymlinkEscape,
   AccessDenied,
@@ -167,6 +168,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("spool_failed", 503, "the request body cannot be stored at the moment", true, false),
   row("too_many_connections", 503, "too many connections from this address", true, false),
   row("waf_blocked", 403, "", true, false),
+  row("body_not_inspected", 413, "the request body is larger than what is inspected here", true, false),
   row("prefix_escape", 403, "", true, false),
   row("symlink_escape", 403, "", true, false),
   row("access_denied", 403, "not allowed from this address", false, false),

@@ -29,6 +29,15 @@ export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
 export const DRAIN_MS = 100;
 
+/** Content codings of one body that the firewall undoes; more are an attack. */
+export const MAX_CONTENT_CODINGS = 3;
+/** Bytes that one byte of a compressed body may stand for; the rest counts as beyond `max_inspect_body_size`. */
+export const MAX_INFLATION = 100;
+/** Bytes of content that are inspected of any compressed body, however small, within `max_inspect_body_size`. */
+export const MIN_INFLATED_BYTES = 65_536;
+/** Window of a zstd body, as a power of two: 8 MiB, the most that RFC 9659 §3 allows for HTTP. */
+export const MAX_CODING_WINDOW_BITS = 23;
+
 /** Milliseconds that an answer which needs no body waits for a short body to arrive. */
 export const EARLY_REPLY_HOLD_MS = 250;
 

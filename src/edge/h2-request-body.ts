@@ -60,7 +60,7 @@ export class H2RequestBody {
 /**
  * Trailers have come behind a body. Spec, "Wire decoding rules": valid ones become request headers. Where the head has
  * gone on already, they follow as trailers; where the origin was told the length, there is no place for them.
- * @returns Fault.None or TrailersTooLarge
+ * @returns Fault.None, or why they are refused
  */
 export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault {
   if (trailers === null) return Fault.None;
@@ -68,8 +68,7 @@ export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault 
   if (trailers.count + request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
   if (request.framing !== Framing.Chunked) return Fault.None;
   const isHeadSent = isPassthrough(ex) || route?.streamsHttp2 === true;
-  takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);
-  return Fault.None;
+  return takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);
 }
 
 function appendTo(block: HeaderBlock, { bytes, spans, count }: HeaderBlock): void {

@@ -79,7 +79,8 @@ export class RequestBody {
     } else if (event === ChunkEvent.Done) {
       if (decoder.trailers.count + ex.request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
       if (decoder.trailers.count > 0) {
-        takeTrailers(ex, (block) => decoder.trailers.appendTo(block), isPassthrough(ex));
+        const fault = takeTrailers(ex, (block) => decoder.trailers.appendTo(block), isPassthrough(ex));
+        if (fault !== Fault.None) return fault;
       }
       ex.bodyDone = true;
     }

@@ -1,5 +1,7 @@
+import type { Fault } from "../core/fault.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FixedReply } from "./fixed-reply.ts";
+import type { HeaderBlock } from "./header-block.ts";
 
 /** What a phase says of a request. */
 export const enum Verdict {
@@ -36,6 +38,12 @@ export interface ReplyTap {
   onEnd(ex: Exchange): void;
 }
 
+/** Looks at trailers that follow a request whose head has gone on already, or goes on without them. */
+export interface TrailerGate {
+  /** @returns Fault.None, or why the request is refused; whoever calls refuses it */
+  judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault;
+}
+
 /** The phases in their order and the taps. */
 export class Pipeline {
   private readonly phases: readonly Phase[];
@@ -43,18 +51,27 @@ export class Pipeline {
   private readonly headTaps: readonly ReplyTap[];
   private readonly fixedTaps: readonly Required<ReplyTap>[];
   private readonly endTaps: readonly ReplyTap[];
+  /** Null where nobody looks at trailers. */
+  readonly trailerGate: TrailerGate | null;
 
   /**
    * @param phases in the order of the way down
    * @param headTaps called by the sink when a reply's head is about to be written, be it prebuilt
    * @param endTaps called when the exchange is over
+   * @param trailerGate asked by the protocol engines before trailers follow a head
    */
-  constructor(phases: readonly Phase[], headTaps: readonly ReplyTap[], endTaps: readonly ReplyTap[]) {
+  constructor(
+    phases: readonly Phase[],
+    headTaps: readonly ReplyTap[],
+    endTaps: readonly ReplyTap[],
+    trailerGate: TrailerGate | null = null,
+  ) {
     this.phases = phases;
     this.phasesWithoutBody = phases.filter((phase) => phase.concernsBody !== true);
     this.headTaps = headTaps;
     this.fixedTaps = headTaps.filter((tap): tap is Required<ReplyTap> => tap.onFixed !== undefined);
     this.endTaps = endTaps;
+    this.trailerGate = trailerGate;
   }
 
   /** Sends a request down from the first phase. */

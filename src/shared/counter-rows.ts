@@ -49,6 +49,7 @@ export const WAF_CATEGORIES: readonly string[] = [
   "log4j",
   "scanner",
   "protocol",
+  "over_limit",
   "other",
 ];
 

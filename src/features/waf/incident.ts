@@ -26,6 +26,18 @@ export function placeText(location: IncidentLocation, param: string): string {
   return param === "" || location === "url" ? location : `${location} ${snippetOf(param, 0)}`;
 }
 
+/** A body that was refused because there was more of it than is inspected (`server.waf.over_limit: reject`). */
+export interface OverLimit {
+  /** Milliseconds since the epoch. */
+  readonly timestampMs: number;
+  readonly clientIp: string;
+  readonly method: string;
+  /** The raw path, without the query. */
+  readonly path: string;
+  /** `server.waf.max_inspect_body_size`. */
+  readonly maxBytes: number;
+}
+
 /** Who wants to know of incidents: the log, the counters, the ring of recent events. */
 export interface IncidentListener {
   /** A request is looked at; most of them give nothing to tell. */
@@ -33,6 +45,7 @@ export interface IncidentListener {
   onIncident(incident: WafIncident): void;
   /** The inspection of a head or a body was given up for its cost. docs/security.md#the-cost-of-inspection */
   onBudgetExhausted(): void;
+  onOverLimit(refusal: OverLimit): void;
 }
 
 /** Longest snippet in characters. Decisions §5. */

@@ -3,7 +3,6 @@ import { RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
-import { BodyType, bodyTypeOf } from "./body/body-type.ts";
 import type { RouteFacts } from "./dot-segment-judge.ts";
 import type { Finding } from "./findings.ts";
 import { WafInspector } from "./waf-inspector.ts";
@@ -28,7 +27,7 @@ export interface WafExplanation {
   readonly fault: Fault;
   /** The texts that the rules on the path look at. */
   readonly candidates: { readonly raw: string; readonly decoded: string };
-  /** What of the body was inspected, in bytes: 0 where there is none, or it is of another type, or the head blocks. */
+  /** What of the body was inspected, in bytes: 0 where there is none, or the head blocks. */
   readonly inspectedBodyBytes: number;
   /** The rules that match, in the order of the table, and where. */
   readonly rules: readonly WafRule[];
@@ -46,9 +45,11 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
   const { findings } = inspector;
   let score = inspector.inspect(head);
   let inspectedBodyBytes = 0;
-  if (!isBlocked(settings, score) && bodyTypeOf(head.headers) !== BodyType.Other) {
-    inspectedBodyBytes = Math.min(question.body.length, settings.maxInspectBodyBytes);
-    if (inspectedBodyBytes > 0) score = inspector.inspectBody(head, score, question.body, 0, inspectedBodyBytes);
+  if (!isBlocked(settings, score)) {
+    const maxBytes = settings.maxInspectBodyBytes;
+    inspectedBodyBytes = Math.min(question.body.length, maxBytes);
+    const end = inspectedBodyBytes;
+    if (end > 0) score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes });
   }
   const raw = head.path();
   return {

@@ -1,6 +1,7 @@
 import { Byte } from "../../core/ascii.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-import { inspectBody } from "./body/body-inspector.ts";
+import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
 import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
@@ -30,6 +31,9 @@ export class WafInspector {
   private readonly seenQueries: SeenValues = new SeenValues();
   private readonly traversal: TraversalScan = new TraversalScan();
   private readonly values: ValueInspector;
+  private readonly bodies: BodyInspector;
+  /** Whether all of the last body was looked at: false where content codings hide more than is inflated. */
+  sawWholeBody = true;
 
   /**
    * @param disabledRules ids of rules that stay silent
@@ -51,6 +55,7 @@ export class WafInspector {
     const value = new ValueReading(steps);
     this.findings = new Findings(new RuleSwitches(disabledRules, exclusions), value);
     this.values = new ValueInspector(value, this.findings);
+    this.bodies = new BodyInspector(this.values, this.findings, this.automaton);
   }
 
   /**
@@ -77,14 +82,33 @@ export class WafInspector {
    * Looks at a body, and adds what it finds to what the head gave.
    * @param headScore what `inspect` returned of the head: it is looked at again where there was something
    * @param bytes the body's beginning in `[from, to)`; the rest of it is not looked at
+   * @param question what is known of it beside the head, and how much of its content is looked at
    * @returns the anomaly score of both
    */
-  inspectBody(head: RequestHead, headScore: number, bytes: Uint8Array, from: number, to: number): number {
+  inspectBody(
+    head: RequestHead,
+    headScore: number,
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    question: BodyQuestion = WHOLE_BODY,
+  ): number {
     if (headScore > 0) this.inspect(head);
     else this.findings.begin(head);
-    this.steps.begin(to - from);
-    this.steps.take(2 * (to - from));
-    inspectBody(this.values, this.findings, this.automaton, head.headers, bytes, from, to);
+    this.sawWholeBody = this.bodies.inspect(head.headers, question, bytes, from, to);
+    return this.end();
+  }
+
+  /**
+   * Looks at trailers that follow a request whose head has gone on.
+   * @returns the anomaly score of the trailers alone
+   */
+  inspectTrailers(head: RequestHead, trailers: HeaderBlock): number {
+    if (this.findings.score > 0) this.findings.begin(head);
+    if (!mayHeadersMatch(this.automaton, trailers, this.seen)) return 0;
+    this.findings.begin(head);
+    this.steps.begin(0);
+    inspectHeaders(this.values, trailers);
     return this.end();
   }
 
@@ -114,3 +138,5 @@ export class WafInspector {
     }
   }
 }
+
+const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER };

@@ -13,6 +13,8 @@ export interface WafSettings {
   readonly anomalyThreshold: number;
   /** First bytes of a body that are inspected; 0 leaves bodies alone. */
   readonly maxInspectBodyBytes: number;
+  /** What is done with a body of which more came than that: `inspect` its beginning, or `reject` it. */
+  readonly overLimit: "inspect" | "reject";
   /** Ids of rules that stay silent. */
   readonly disabledRules: readonly string[];
   readonly exclusions: readonly RuleExclusion[];
@@ -40,14 +42,36 @@ export class WafJudge {
    * @returns whether it may go on; otherwise it has been refused
    */
   passes(ex: Exchange, findings: Findings): boolean {
-    const { score } = findings;
+    const fault = this.judge(ex, findings, findings.score);
+    if (fault === Fault.None) return true;
+    ex.sink.abort(ex, fault);
+    return false;
+  }
+
+  /**
+   * Judges and reports a request that scored, and leaves it to the caller to refuse it.
+   * @param score of what was found and of what had been found before
+   * @returns Fault.None where it may go on
+   */
+  judge(ex: Exchange, findings: Findings, score: number): Fault {
     ex.wafScore = score;
     const blocks = isBlocked(this.settings, score);
     this.report(ex, findings, blocks);
-    if (!blocks) return true;
+    if (!blocks) return Fault.None;
     ex.detail = blockBody(score, findings.rules());
-    ex.sink.abort(ex, Fault.WafBlocked);
-    return false;
+    return Fault.WafBlocked;
+  }
+
+  /** Reports a body that is refused because not all of it would be inspected. @returns the fault */
+  judgeOverLimit(ex: Exchange): Fault {
+    this.listener.onOverLimit({
+      timestampMs: this.clock.nowMs,
+      clientIp: ex.clientIp,
+      method: ex.request.methodText(),
+      path: ex.request.path(),
+      maxBytes: this.settings.maxInspectBodyBytes,
+    });
+    return Fault.BodyNotInspected;
   }
 
   private report(ex: Exchange, findings: Findings, blocks: boolean): void {
@@ -60,7 +84,7 @@ export class WafJudge {
       path: head.targetBeforeQuery(),
       category: rule.category,
       ruleId: rule.id,
-      anomalyScore: findings.score,
+      anomalyScore: ex.wafScore,
       action: blocks ? "blocked" : "logged",
       location: placeText(location, param),
       snippet,

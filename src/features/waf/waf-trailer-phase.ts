@@ -1,14 +1,16 @@
+import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Phase, type TrailerGate, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { Waf } from "./waf.ts";
 
 /**
- * Looks at the headers again where trailers may have become some of them, which is when a chunked body has been
- * gathered: nothing may get past the rules by coming late. Spec, "Wire decoding rules".
+ * Looks at trailers by the rules for headers, since nothing may get past these by coming late: as a phase where a gathered body's
+ * trailers have become headers, and as a gate where they follow a body that goes on as it comes. Spec, "Wire decoding rules".
  */
-export class WafTrailerPhase implements Phase {
+export class WafTrailerPhase implements Phase, TrailerGate {
   readonly name = "wafTrailers";
   readonly concernsBody = true;
   private readonly waf: Waf;
@@ -26,5 +28,12 @@ export class WafTrailerPhase implements Phase {
     // What the head scored before has been reported.
     if (inspector.inspect(ex.request) <= ex.wafScore || allowedIps.has(ex.clientIp)) return Verdict.Next;
     return judge.passes(ex, inspector.findings) ? Verdict.Next : Verdict.Done;
+  }
+
+  judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault {
+    const { inspector, judge, allowedIps } = this.waf;
+    const score = inspector.inspectTrailers(ex.request, trailers);
+    if (score === 0 || allowedIps.has(ex.clientIp)) return Fault.None;
+    return judge.judge(ex, inspector.findings, ex.wafScore + score);
   }
 }

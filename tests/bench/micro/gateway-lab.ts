@@ -92,7 +92,13 @@ export class GatewayLab {
     const guard = new PrefixGuard(router.routes.map((route) => route.init));
     const rules = { disabledRules: [], exclusions: [] };
     const cache = isCached ? this.cache(router.routes.length, counters) : null;
-    const waf = { mode: "enforce", anomalyThreshold: 5, maxInspectBodyBytes: 0, ...rules } as const;
+    const waf = {
+      mode: "enforce",
+      anomalyThreshold: 5,
+      maxInspectBodyBytes: 0,
+      overLimit: "inspect",
+      ...rules,
+    } as const;
     this.phases = [
       counters,
       new WafPhase(
@@ -100,7 +106,7 @@ export class GatewayLab {
           waf,
           { has: () => false },
           router,
-          { onInspected() {}, onIncident: fail, onBudgetExhausted: () => fail("steps") },
+          { onInspected() {}, onIncident: fail, onOverLimit: fail, onBudgetExhausted: () => fail("steps") },
           this.clock,
         ),
       ),

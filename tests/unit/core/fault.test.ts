@@ -44,6 +44,7 @@ describe("the table of refusals", () => {
     [Fault.BodyTooLarge, 413, true],
     [Fault.ChunkedDisabled, 501, true],
     [Fault.WafBlocked, 403, true],
+    [Fault.BodyNotInspected, 413, true],
     [Fault.PrefixEscape, 403, true],
     [Fault.SymlinkEscape, 403, true],
     [Fault.NotFound, 404, false],

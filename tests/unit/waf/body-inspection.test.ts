@@ -20,21 +20,46 @@ const SCRIPT = "<script>alert(1)</script>";
 describe("which bodies are inspected", () => {
   const form = `a=${encodeURIComponent(SCRIPT)}`;
   test.each([
-    [["Content-Type: application/x-www-form-urlencoded"], form, true],
-    [["content-type: APPLICATION/X-WWW-Form-Urlencoded;charset=utf-8"], form, true],
-    [["Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded"], form, true],
-    [["Content-Type: application/json"], JSON.stringify(SCRIPT), true],
-    [["Content-Type: application/vnd.api+json ; x=y"], JSON.stringify(SCRIPT), true],
-    [["Content-Type: text/json"], JSON.stringify(SCRIPT), true],
-    [["Content-Type: application/jsonish"], JSON.stringify(SCRIPT), false],
-    [["Content-Type: text/plain"], form, false],
-    [["Content-Type: text/html"], SCRIPT, false],
-    [[], form, false],
-    [["Content-Type: application/json", "Content-Encoding: gzip"], JSON.stringify(SCRIPT), false],
-    [["Content-Type: application/json", "Content-Encoding: Identity"], JSON.stringify(SCRIPT), true],
-  ])("%j", (headers, body, isInspected) => {
+    [["Content-Type: application/x-www-form-urlencoded"], form],
+    [["content-type: APPLICATION/X-WWW-Form-Urlencoded;charset=utf-8"], form],
+    [["Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded"], form],
+    [["Content-Type: application/json"], JSON.stringify(SCRIPT)],
+    [["Content-Type: application/vnd.api+json ; x=y"], JSON.stringify(SCRIPT)],
+    [["Content-Type: text/json"], JSON.stringify(SCRIPT)],
+    [["Content-Type: application/jsonish"], JSON.stringify(SCRIPT)],
+    [["Content-Type: text/plain"], form],
+    [["Content-Type: text/plain; charset=utf-8"], JSON.stringify({ a: "1\u0027 or 1=1--" })],
+    [["Content-Type: text/html"], SCRIPT],
+    [["Content-Type: a"], form],
+    [["Content-Type:"], form],
+    [[], form],
+    [[], "a=1'+union+select+password+from+users--+"],
+    [["Content-Type: application/octet-stream"], `\0\x01${SCRIPT}\x02`],
+    [["Content-Type: application/msgpack"], `\x81\xa1q\xb9${SCRIPT}`],
+    [["Content-Type: image/png"], `\x89PNG\r\n\x1a\n\0&q=${encodeURIComponent(SCRIPT)}&\0`],
+    [["Content-Type: application/x-www-form-urlencoded"], '{"a":"\\u003cscript\\u003ealert(1)"}'],
+    [["Content-Type: application/x-www-form-urlencoded"], `a=1;b=${encodeURIComponent(SCRIPT)}`],
+    [["Content-Type: application/json"], form],
+    [["Content-Type: application/json"], `<a>${SCRIPT}</a>`],
+    [["Content-Type: application/json", "Content-Encoding: gzip"], JSON.stringify(SCRIPT)],
+    [["Content-Type: application/json", "Content-Encoding:"], JSON.stringify(SCRIPT)],
+    [["Content-Type: application/json", "Content-Encoding: Identity"], JSON.stringify(SCRIPT)],
+    [["Content-Type: application/json", "Content-Encoding: rot13, aes128gcm"], JSON.stringify(SCRIPT)],
+  ] as const)("all: %j", (headers, body) => {
     const found = explain(headers, body);
-    expect([found.inspectedBodyBytes > 0, found.verdict === "block"]).toEqual([isInspected, isInspected]);
+    expect([found.inspectedBodyBytes, found.verdict]).toEqual([body.length, "block"]);
+  });
+
+  test.each([
+    [[], "a=1&b=O'Brien+%26+Sons"],
+    [["Content-Type: text/plain"], "Please select from the list; it's 1 + 1 = 2, isn't it?"],
+    [["Content-Type: text/csv"], 'id,name\r\n1,"O\'Brien, Tom"\r\n2,a=b\r\n'],
+    [["Content-Type: application/yaml"], "a: 1\nb: [x, 'y']\n"],
+    [["Content-Type: application/octet-stream"], "\0\x01\x02\x03\xff\xfe%00 it's\0"],
+    [["Content-Type: application/grpc"], "\0\0\0\0\x0a\x0a\x05hello\x12\x01x"],
+    [["Content-Type: text/plain; charset=utf-8"], '{"a": "b"} and {"c"}'],
+  ] as const)("ordinary ones pass: %j %j", (headers, body) => {
+    expect(explain(headers, body)).toMatchObject({ verdict: "pass", score: 0 });
   });
 
   test("no more of them than the limit says", () => {
@@ -76,7 +101,7 @@ describe("JSON", () => {
   });
 
   test("what is no JSON is inspected as one text", () => {
-    expect(paramsIn(type, `{'a':'${SCRIPT}'}`)[0]).toBe("body ");
+    expect(paramsIn(type, `{'a':'${SCRIPT}'}`)[0]).toBe("body a");
     expect(paramsIn(type, `a=${SCRIPT}`)[0]).toBe("body ");
     expect(paramsIn(type, "plainly no JSON")).toEqual([]);
   });
@@ -100,7 +125,21 @@ describe("multipart", () => {
     [part('form-data; name="f\\"; filename=y; x="\r\nContent-Type: text/plain', SCRIPT), "body f\\"],
     [part("form-data; name=f; filename*=utf-8''y\r\nContent-Type: text/plain", SCRIPT), "body f"],
     [part("x; filename=y\r\nContent-Disposition: form-data; name=f\r\nContent-Type: text/plain", SCRIPT), "body f"],
-    [`${part('form-data; name="a"', "x")}--b--\r\n${part('form-data; name="a"', SCRIPT)}`, undefined],
+    // What stands around the parts is a part for some.
+    [`${part('form-data; name="a"', "x")}--b--\r\n${part('form-data; name="a"', SCRIPT)}`, "body "],
+    [`x${part('form-data; name="a"', SCRIPT)}--b--\r\n`, "body "],
+    // An empty name is none.
+    [part('form-data; name="f"; filename=""\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [part('form-data; name="f"; filename="x"; filename=""\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [part('form-data; name="f"; filename="x"; filename*=utf-8\'\'\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [part('form-data; name="f";\r\n filename=""\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [part('form-data; name="f"; filename="x\r\nContent-Type: text/plain', SCRIPT), "body f"],
+    [
+      part('form-data; name="f"; filename="x"\rContent-Disposition: form-data; name="f"\r\nContent-Type: a/b', SCRIPT),
+      "body f",
+    ],
+    [part('form-data; name="f"; filename="x"\r\nContent-Type: multipart/mixed; boundary=c', SCRIPT), "body f"],
+    [part('form-data; name="f"; filename="x"; filename*=utf-8\'\'y\r\nContent-Type: text/plain', SCRIPT), undefined],
   ])("%j", (body, expected) => {
     expect(paramsIn(type, body)[0]).toBe(expected as string);
   });

@@ -52,6 +52,7 @@ export class BodyScript {
       onInspected() {},
       onIncident: (incident: WafIncident) => void this.incidents.push(incident),
       onBudgetExhausted() {},
+      onOverLimit() {},
     };
     const settings = { ...ENFORCE, ...facts.settings };
     const waf = new Waf(settings, facts.allowedIps ?? NOBODY, NO_ROUTES, listener, { nowMs: 1 });

@@ -56,7 +56,6 @@ describe("a body", () => {
   });
 
   test.each([
-    ["text/plain", {}],
     ["application/json", { kind: RouteKind.Static }],
     ["application/json", { kind: RouteKind.BuiltIn }],
   ])("of type %s for a route %j passes without being held", (type, route) => {

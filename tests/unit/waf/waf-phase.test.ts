@@ -19,6 +19,7 @@ function run(target: string, settings: WafSettings = ENFORCE, allowedIps: Addres
     onInspected() {},
     onIncident: (incident: WafIncident) => void incidents.push(incident),
     onBudgetExhausted() {},
+    onOverLimit() {},
   };
   const phase = new WafPhase(new Waf(settings, allowedIps, NO_ROUTES, listener, { nowMs: 1234 }));
   const { ex, faults } = recordedExchange(headOfTarget(target));
@@ -78,7 +79,13 @@ describe("WAF phase", () => {
 
   test("forgets the last request", () => {
     const phase = new WafPhase(
-      new Waf(ENFORCE, NOBODY, NO_ROUTES, { onInspected() {}, onIncident() {}, onBudgetExhausted() {} }, { nowMs: 0 }),
+      new Waf(
+        ENFORCE,
+        NOBODY,
+        NO_ROUTES,
+        { onInspected() {}, onIncident() {}, onBudgetExhausted() {}, onOverLimit() {} },
+        { nowMs: 0 },
+      ),
     );
     const details = ["/%2e%2e/", "/a/../b"].map((target) => {
       const { ex } = recordedExchange(headOfTarget(target));

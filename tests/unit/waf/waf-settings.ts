@@ -5,6 +5,7 @@ export const ENFORCE: WafSettings = {
   mode: "enforce",
   anomalyThreshold: 5,
   maxInspectBodyBytes: 65536,
+  overLimit: "inspect",
   disabledRules: [],
   exclusions: [],
 };

@@ -25,8 +25,9 @@ describe("which documents are inspected", () => {
     ["Application/SOAP+XML; action=x", true],
     ["image/svg+xml", true],
     ["application/xml-external-parsed-entity", true],
-    ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", false],
-    ["text/xmlish", false],
+    // What looks like XML is tried as such, whatever it is called.
+    ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", true],
+    ["text/xmlish", true],
   ])("%s: %p", (type, isInspected) => {
     expect(explain(`<a>${UNION}</a>`, type).verdict === "block").toBe(isInspected);
   });

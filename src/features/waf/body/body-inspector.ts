@@ -5,58 +5,218 @@ import { findFamilies, PAIR_BYTES } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { Place } from "../match/value-reading.ts";
 import { inspectPairs } from "../pair-inspector.ts";
-import { BODY_FAMILIES } from "../rules/family.ts";
+import { BODY_FAMILIES, Family } from "../rules/family.ts";
 import { Sign } from "../rules/sign.ts";
 import type { ValueInspector } from "../value-inspector.ts";
-import { BodyType, bodyTypeOf, typeParameters } from "./body-type.ts";
+import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
+import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts";
+import { messagesOf } from "./grpc-messages.ts";
 import { findJsonFamilies, inspectJson } from "./json-strings.ts";
-import { inspectMultipart } from "./multipart-parts.ts";
-import { parameterOf, type TypeParameter } from "./type-parameters.ts";
-import { inspectXml } from "./xml-values.ts";
+import { MultipartParts, Shape } from "./multipart-parts.ts";
+import { eachRun, isBinary } from "./text-runs.ts";
+import { narrowed } from "./wide-text.ts";
+import { inspectUpload, inspectXml } from "./xml-values.ts";
 
-/** Inspects the beginning of a body as its Content-Type says. */
-export function inspectBody(
-  inspector: ValueInspector,
-  findings: Findings,
-  automaton: KeywordAutomaton,
-  headers: HeaderBlock,
-  bytes: Uint8Array,
-  from: number,
-  to: number,
-): void {
-  const type = bodyTypeOf(headers);
-  inspector.value.place = Place.Body;
-  inspector.nameNothing();
-  const parameters = typeParameters(headers);
-  const charset = parameterOf(parameters, "charset")?.toLowerCase() ?? "";
-  if (HIDING_CHARSETS.some((one) => charset.startsWith(one))) findings.found(Sign.HiddenCharset, 0);
-  switch (type) {
-    case BodyType.Form:
-      if ((findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) === 0) return;
-      inspectPairs(inspector, Place.Body, Byte.Ampersand, bytes, from, to);
-      return;
-    case BodyType.Json:
-      if ((findJsonFamilies(automaton, bytes, from, to) & BODY_FAMILIES) === 0) return;
-      inspectJson(inspector, bytes, from, to);
-      return;
-    case BodyType.Multipart:
-      if (!inspectMultipart(inspector, findings, boundaryOf(parameters), bytes, from, to)) {
-        findings.found(Sign.UnreadableBody, 0);
-      }
-      return;
-    case BodyType.Xml:
-      inspectXml(inspector, findings, bytes, from, to);
+/** How a body is looked at. */
+export interface BodyQuestion {
+  /** Whether the route takes every body for JSON. */
+  readonly isJson: boolean;
+  /** Most bytes of content that are looked at. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Inspects the beginning of a body. What a request says of it only adds to what it is tried as, so that whatever an application
+ * makes of it has been looked at. `docs/security.md#bodies-and-the-firewall`
+ */
+export class BodyInspector {
+  private readonly inspector: ValueInspector;
+  private readonly findings: Findings;
+  private readonly automaton: KeywordAutomaton;
+  private readonly parts: MultipartParts;
+
+  constructor(inspector: ValueInspector, findings: Findings, automaton: KeywordAutomaton) {
+    this.inspector = inspector;
+    this.findings = findings;
+    this.automaton = automaton;
+    this.parts = new MultipartParts(inspector, findings, (bytes, from, to) => this.inspectField(bytes, from, to));
+  }
+
+  /**
+   * Inspects `bytes[from, to)`, as it stands and with its content codings undone.
+   * @returns whether that was all: false where there is more content in the bytes than is looked at
+   */
+  inspect(headers: HeaderBlock, question: BodyQuestion, bytes: Uint8Array, from: number, to: number): boolean {
+    const { findings, inspector } = this;
+    const types = declaredTypes(headers);
+    inspector.value.place = Place.Body;
+    inspector.nameNothing();
+    if (types.hidesText) findings.found(Sign.HiddenCharset, 0);
+    const codings = codingsOf(headers);
+    if (codings.length === 0) {
+      const end = Math.min(to, from + question.maxBytes);
+      this.beginSteps(end - from);
+      if (this.inspectContent(types, question, bytes, from, end) === Shape.Unknown) this.foundUnreadable();
+      return end === to;
+    }
+    if (areTooMany(codings)) this.foundUnreadable();
+    const content = contentOf(codings, bytes.subarray(from, to), question.maxBytes);
+    this.beginSteps(Math.min(to - from, question.maxBytes) + content.bytes.length);
+    const inside = this.inspectContent(types, question, content.bytes, 0, content.bytes.length);
+    // Applications that do not look at the coding read what stands there.
+    const outside = this.inspectPacked(
+      types,
+      question,
+      bytes,
+      from,
+      Math.min(to, from + question.maxBytes),
+      content.bytes.length > 0,
+    );
+    if (inside === Shape.Unknown && outside === Shape.Unknown) this.foundUnreadable();
+    return !content.isCut && to - from <= question.maxBytes;
+  }
+
+  /** Each byte is looked at in several readings, and searched for keywords in each. */
+  private beginSteps(bytes: number): void {
+    const { steps } = this.inspector.value;
+    steps.begin(READINGS * bytes);
+    steps.take(2 * READINGS * bytes);
+  }
+
+  /** @param isPacked whether the codings could be undone: then text in it is by chance, or put there */
+  private inspectPacked(
+    types: DeclaredTypes,
+    question: BodyQuestion,
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    isPacked: boolean,
+  ): Shape {
+    if (!isPacked || !isBinary(bytes, from, to)) return this.inspectContent(types, question, bytes, from, to);
+    this.inspectRuns(bytes, from, to);
+    return (types.kinds & BodyKind.Multipart) === 0 ? Shape.Parted : this.inspectParts(types, bytes, from, to);
+  }
+
+  /** Tries all that the content may be. @returns Unknown for a multipart body without parts */
+  private inspectContent(
+    types: DeclaredTypes,
+    question: BodyQuestion,
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+  ): Shape {
+    if (from === to) return Shape.Parted;
+    const kinds = types.kinds | (question.isJson ? BodyKind.Json : 0);
+    const wide = narrowed(bytes, from, to);
+    if (wide.length > 0) this.inspectText(kinds, wide, 0, wide.length);
+    if ((kinds & BodyKind.Multipart) !== 0) {
+      const shape = this.inspectParts(types, bytes, from, to);
+      if (kinds !== BodyKind.Multipart || shape === Shape.Unknown) this.inspectText(kinds, bytes, from, to);
+      return shape;
+    }
+    if ((kinds & BodyKind.Grpc) === 0 || !this.inspectMessages(kinds, bytes, from, to)) {
+      this.inspectText(kinds & ~BodyKind.Grpc, bytes, from, to);
+    }
+    return Shape.Parted;
+  }
+
+  private inspectText(kinds: number, bytes: Uint8Array, from: number, to: number): void {
+    const { inspector, findings, automaton } = this;
+    const first = firstByte(bytes, from, to);
+    const isXml = (kinds & BodyKind.Xml) !== 0;
+    const mayBeJson = first === Byte.OpenBrace || first === Byte.LeftBracket || first === Byte.Quote;
+    if ((kinds & BodyKind.Form) !== 0) this.inspectForm(bytes, from, to);
+    if (isXml || first === Byte.Less) inspectXml(inspector, findings, isXml, bytes, from, to);
+    inspector.nameNothing();
+    const isJson = (kinds & BodyKind.Json) !== 0;
+    if (mayBeJson || isJson) {
+      const families = findJsonFamilies(automaton, bytes, from, to);
+      // In a clean text of JSON, all that can mean something stands in its strings.
+      if ((families & BODY_FAMILIES) === 0) return;
+      inspectJson(inspector, bytes, from, to, isJson);
+      inspector.nameNothing();
+      if (families !== NOT_JSON) return;
+    }
+    const isNamed = (kinds & (BodyKind.Form | BodyKind.Xml)) !== 0;
+    if (isNamed && (first === Byte.Less || !isXml)) return;
+    if (isJson) this.inspectForm(bytes, from, to);
+    else if (isBinary(bytes, from, to)) this.inspectRuns(bytes, from, to);
+    else this.inspectPlain(bytes, from, to);
+  }
+
+  /** Text of no known kind: as one value, and as the form that it may be. */
+  private inspectPlain(bytes: Uint8Array, from: number, to: number): void {
+    const { inspector } = this;
+    inspector.nameNothing();
+    inspector.value.load(bytes, from, to);
+    inspector.inspect(bytes, from, to);
+    if (bytes.indexOf(Byte.Equals, from) >= 0) this.inspectForm(bytes, from, to);
+    inspector.nameNothing();
+  }
+
+  private inspectForm(bytes: Uint8Array, from: number, to: number): void {
+    const { inspector, automaton } = this;
+    if ((findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) === 0) return;
+    inspectPairs(inspector, Place.Body, Byte.Ampersand, bytes, from, to);
+    const semicolon = bytes.indexOf(Byte.Semicolon, from);
+    // Some split pairs there, too.
+    if (semicolon >= 0 && semicolon < to) inspectPairs(inspector, Place.Body, Byte.Semicolon, bytes, from, to);
+  }
+
+  private inspectRuns(bytes: Uint8Array, from: number, to: number): void {
+    const { inspector, automaton } = this;
+    inspector.nameNothing();
+    const families = automaton.find(bytes, from, to) | findFamilies(automaton, PAIR_BYTES, bytes, from, to);
+    if ((families & BODY_FAMILIES & ~Family.Nul) === 0) return;
+    eachRun(bytes, from, to, (_bytes, runFrom, runTo) => this.inspectPlain(bytes, runFrom, runTo));
+  }
+
+  /** @returns whether the body consists of messages */
+  private inspectMessages(kinds: number, bytes: Uint8Array, from: number, to: number): boolean {
+    const { contents, isFramed } = messagesOf(bytes, from, to);
+    const isJson = (kinds & BodyKind.Json) !== 0;
+    for (const content of contents) {
+      if (isJson) this.inspectText(BodyKind.Json, content, 0, content.length);
+      else this.inspectRuns(content, 0, content.length);
+    }
+    return isFramed && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
+  }
+
+  /** A field of a multipart body, or what stands between its parts; the reading has its name. */
+  private inspectField(bytes: Uint8Array, from: number, to: number): void {
+    const { inspector, findings, automaton } = this;
+    const { value } = inspector;
+    if (value.nameLength === 0 && isBinary(bytes, from, to)) return this.inspectRuns(bytes, from, to);
+    value.load(bytes, from, to);
+    inspector.inspect(bytes, from, to);
+    const first = firstByte(bytes, from, to);
+    if (first === Byte.Less) inspectUpload(inspector, findings, bytes, from, to);
+    else if (first === Byte.OpenBrace || first === Byte.LeftBracket) {
+      const families = findJsonFamilies(automaton, bytes, from, to);
+      if ((families & BODY_FAMILIES) !== 0) inspectJson(inspector, bytes, from, to, false);
+    }
+  }
+
+  private inspectParts(types: DeclaredTypes, bytes: Uint8Array, from: number, to: number): Shape {
+    const shape = this.parts.inspect(types.boundary, bytes, from, to);
+    this.inspector.nameNothing();
+    if (shape === Shape.Ambiguous) this.foundUnreadable();
+    return shape;
+  }
+
+  private foundUnreadable(): void {
+    this.findings.found(Sign.UnreadableBody, 0);
   }
 }
 
-/** The one boundary; "" where there is none, or a choice of them. */
-function boundaryOf(parameters: readonly TypeParameter[]): string {
-  const boundaries = parameters.filter((parameter) => parameter.name.startsWith("boundary"));
-  return boundaries.length === 1 ? (parameterOf(boundaries, "boundary") ?? "") : "";
+/** The first byte that is no white space, behind a byte order mark; 0 where there is none. */
+function firstByte(bytes: Uint8Array, from: number, to: number): number {
+  let at = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf ? from + 3 : from;
+  while (at < to && bytes[at]! <= Byte.Space) at++;
+  return at < to ? bytes[at]! : 0;
 }
 
-/** What the names of character sets begin with in which text that looks harmless is not. */
-const HIDING_CHARSETS: readonly string[] = [
-  ...["utf-7", "utf7", "utf-16", "utf16", "utf-32", "utf32", "ucs-2", "ucs2", "ucs-4", "ucs4", "unicode"],
-  ...["ibm", "x-ibm", "cp037", "cp500", "cp1026", "ebcdic", "iso-2022", "hz-gb", "x-user-defined"],
-];
+/** As a text, as a form with two separators, and as JSON or XML. */
+const READINGS = 2;
+/** See `findJsonFamilies`. */
+const NOT_JSON = -1;

@@ -7,8 +7,8 @@ import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
 
 /** Decides on the beginning of a body. */
 export interface BodyJudge {
-  /** @returns whether the exchange may go on; otherwise it has been refused */
-  passes(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
+  /** @returns Fault.None where the exchange may go on, else why it is to be refused */
+  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault;
 }
 
 /**
@@ -119,16 +119,18 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
     return true;
   }
 
+  /** @param key the setting that is to blame; "" for a judgement, which has a detail of its own */
   private refuse(ex: Exchange, fault: Fault, key: string): void {
     this.release();
-    ex.detail = key;
+    if (key !== "") ex.detail = key;
     ex.sink.abort(ex, fault);
   }
 
   private decide(ex: Exchange): void {
     const to = Math.min(this.to, this.from + this.maxBytes);
-    if (this.judge.passes(ex, this.bytes, this.from, to)) this.handOn(ex);
-    else this.release();
+    const fault = this.judge.judge(ex, this.bytes, this.from, to);
+    if (fault === Fault.None) this.handOn(ex);
+    else this.refuse(ex, fault, "");
   }
 
   // ── handing on ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +139,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
     if (!this.isComplete) this.clientFlow.pauseBody(ex);
     this.hold?.settle();
     ex.flow = this;
-    ex.body = NOBODY;
+    ex.body = NO_TAKER;
     ex.pipeline.resume(ex);
     this.deliver();
   }
@@ -164,7 +166,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
   private deliver(): void {
     if (this.isDelivering) return;
     this.isDelivering = true;
-    while (!this.isPaused && this.ex !== null && this.ex.body !== NOBODY) this.deliverPiece(this.ex);
+    while (!this.isPaused && this.ex !== null && this.ex.body !== NO_TAKER) this.deliverPiece(this.ex);
     this.isDelivering = false;
   }
 
@@ -192,7 +194,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
 
 const NOTHING: Uint8Array = new Uint8Array(0);
 /** Stands in until somebody takes the body. */
-const NOBODY: BodySink = {
+export const NO_TAKER: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},
   onBodyFault(): void {},

@@ -31,30 +31,44 @@ export function findJsonFamilies(automaton: KeywordAutomaton, bytes: Uint8Array,
   return found;
 }
 
-/** Inspects all names and strings of a JSON text, or the whole text as one value where it is no JSON. */
-export function inspectJson(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
+/**
+ * Inspects all names and strings of a JSON text. Where it is no JSON, lenient readers find strings in it all the same: those between
+ * apostrophes, too, where a string may begin.
+ * @param isDeclared whether what is no JSON is also inspected as one value
+ */
+export function inspectJson(
+  inspector: ValueInspector,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  isDeclared: boolean,
+): void {
   const { value } = inspector;
   walk.begin(value);
+  let isClean = true;
+  let previous = Byte.Comma as number;
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!;
-    switch (OUTSIDE[byte]) {
-      case 0:
-        value.nameLength = 0;
-        value.lastNameFrom = 0;
-        value.load(bytes, from, to);
-        inspector.inspect(bytes, from, to);
-        return;
-      case QUOTE: {
-        const end = stringEnd(bytes, at + 1, to);
-        if (walk.expectsName()) inspectName(inspector, bytes, at + 1, end);
-        else inspectString(inspector, bytes, at + 1, end);
-        at = end;
-        break;
-      }
-      default:
-        walk.pass(byte);
-    }
+    const outside = OUTSIDE[byte];
+    if (outside === 0) isClean = false;
+    if (outside === QUOTE || (byte === Byte.Apostrophe && mayBeginString(previous))) {
+      const end = stringEnd(bytes, at + 1, to, byte);
+      if (walk.expectsName()) inspectName(inspector, bytes, at + 1, end);
+      else inspectString(inspector, bytes, at + 1, end);
+      at = end;
+    } else walk.pass(byte);
+    if (byte > Byte.Space) previous = byte;
   }
+  if (isClean || !isDeclared) return;
+  inspector.nameNothing();
+  value.load(bytes, from, to);
+  inspector.inspect(bytes, from, to);
+}
+
+function mayBeginString(previous: number): boolean {
+  return (
+    previous === Byte.Comma || previous === Byte.Colon || previous === Byte.OpenBrace || previous === Byte.LeftBracket
+  );
 }
 
 function inspectString(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
@@ -156,9 +170,9 @@ function escaped(bytes: Uint8Array, at: number, to: number): number {
 }
 
 /** Offset of the quote that ends a string, or the end of the text. */
-function stringEnd(bytes: Uint8Array, from: number, to: number): number {
+function stringEnd(bytes: Uint8Array, from: number, to: number, quote: number): number {
   let at = from;
-  while (at < to && bytes[at] !== Byte.Quote) at += bytes[at] === Byte.Backslash ? 2 : 1;
+  while (at < to && bytes[at] !== quote) at += bytes[at] === Byte.Backslash ? 2 : 1;
   return Math.min(at, to);
 }
 

@@ -1,23 +1,26 @@
-import { Byte, latin1, table } from "../../../core/ascii.ts";
+import { Byte, equalsLower, latin1, table } from "../../../core/ascii.ts";
 import type { Findings } from "../findings.ts";
 import { asideEnd, isAside } from "../match/xml-text.ts";
 import { Sign } from "../rules/sign.ts";
 import type { ValueInspector } from "../value-inspector.ts";
+import { narrowed } from "./wide-text.ts";
 import { inspectDeclaration } from "./xml-declarations.ts";
 import { hidesItsText } from "./xml-encoding.ts";
 
 /**
  * Inspects the texts and the attributes of an XML document under the names of their elements and attributes, without
  * prefixes, and its declarations of entities. One pass; the document may be cut off anywhere, and need not be well-formed.
+ * @param isDeclared whether the body is called XML, and not only looks like it
  */
 export function inspectXml(
   inspector: ValueInspector,
   findings: Findings,
+  isDeclared: boolean,
   bytes: Uint8Array,
   from: number,
   to: number,
 ): void {
-  if (hidesItsText(bytes, from, to)) return findings.found(Sign.HiddenCharset, 0);
+  if (hidesItsText(bytes, from, to, isDeclared)) return findings.found(Sign.HiddenCharset, 0);
   for (let at = from; at < to; ) {
     if (!isMarkup(bytes, at, to)) at = inspectText(inspector, bytes, at, to);
     else if (bytes[at + 1] === Byte.Bang) {
@@ -29,6 +32,37 @@ export function inspectXml(
       at = behindGreater(bytes, at, to);
     } else at = inspectTag(inspector, bytes, at, to);
   }
+}
+
+/**
+ * Inspects what an XML parser would fetch for a file that somebody sends: its declarations of entities and what it includes. What it
+ * shows is the application's business. XML 1.0 §4.2.2, XInclude §3.1.
+ */
+export function inspectUpload(
+  inspector: ValueInspector,
+  findings: Findings,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  const wide = narrowed(bytes, from, to);
+  const text = wide.length > 0 ? wide : bytes;
+  const end = wide.length > 0 ? wide.length : to;
+  let at = wide.length > 0 ? 0 : from;
+  while (at < end && (text[at]! <= Byte.Space || text[at]! >= 0xef || text[at] === 0xbb || text[at] === 0xbf)) at++;
+  if (text[at] !== Byte.Less) return;
+  if (hidesItsText(text, at, end, false)) return findings.found(Sign.HiddenCharset, 0);
+  for (; at < end; at++) {
+    if (text[at] !== Byte.Less || !isMarkup(text, at, end)) continue;
+    if (text[at + 1] === Byte.Bang) at = inspectDeclaration(inspector, findings, text, at, end) - 1;
+    else if (isInclude(text, at, end)) at = inspectTag(inspector, text, at, end) - 1;
+  }
+}
+
+/** <xi:include href="…"> */
+function isInclude(bytes: Uint8Array, open: number, to: number): boolean {
+  const end = nameEnd(bytes, open + 1, Math.min(to, open + MAX_INCLUDE_NAME));
+  return equalsLower(bytes, localName(bytes, open + 1, end), end, INCLUDE);
 }
 
 /** Whether a tag or a declaration begins here, and no text. */
@@ -128,6 +162,9 @@ function behindGreater(bytes: Uint8Array, from: number, to: number): number {
 }
 
 const CLASS: Uint8Array = latin1("class");
+/** Bytes of a name with a prefix of its own. */
+const MAX_INCLUDE_NAME = 64;
+const INCLUDE: Uint8Array = latin1("include");
 const XMLNS: Uint8Array = latin1("xmlns:");
 const LOWER_M = 0x6d;
 /** Letters, the low line, and all beyond ASCII. XML 1.0 §2.3. */

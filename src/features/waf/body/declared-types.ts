@@ -1,0 +1,105 @@
+import { sliceText } from "../../../core/bytes.ts";
+import type { HeaderBlock } from "../../../message/header-block.ts";
+import { HeaderId } from "../../../message/header-id.ts";
+import { parametersOf, type TypeParameter } from "./type-parameters.ts";
+
+/** What applications may take a body for, as bits. */
+export const enum BodyKind {
+  Form = 1,
+  Json = 2,
+  Multipart = 4,
+  Xml = 8,
+  /** Messages with a length in front: gRPC, and the streams of Connect. */
+  Grpc = 16,
+}
+
+/** What all Content-Type fields of a request say of its body. */
+export interface DeclaredTypes {
+  /** BodyKind bits; 0 where they name none of them. */
+  readonly kinds: number;
+  /** The one boundary of a multipart body; "" where there is none, or readers would not agree on it. */
+  readonly boundary: string;
+  /** Whether a character set is named in which text that looks harmless is not. */
+  readonly hidesText: boolean;
+}
+
+/**
+ * Reads the Content-Type fields as leniently as the most lenient application does: some look for a word in the field, some take the
+ * first of two fields, some the last, some the first element of a list.
+ */
+export function declaredTypes(headers: HeaderBlock): DeclaredTypes {
+  const first = headers.find(HeaderId.ContentType);
+  if (first < 0) return UNDECLARED;
+  const { bytes, spans } = headers;
+  let text = "";
+  for (let i = first; i >= 0; i = headers.find(HeaderId.ContentType, i + 1)) {
+    text += `${text === "" ? "" : ","}${sliceText(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)}`;
+  }
+  if (text === lastText) return lastTypes;
+  lastTypes = typesOf(text);
+  lastText = text;
+  return lastTypes;
+}
+
+function typesOf(text: string): DeclaredTypes {
+  const lower = text.toLowerCase();
+  let kinds = 0;
+  for (const [word, kind] of WORDS) if (lower.includes(word)) kinds |= kind;
+  if (XML_WORD.test(lower)) kinds |= BodyKind.Xml;
+  const isMultipart = (kinds & BodyKind.Multipart) !== 0;
+  return { kinds, boundary: isMultipart ? boundaryOf(text) : "", hidesText: namesHidingCharset(text) };
+}
+
+/**
+ * Whether one of the character sets that are named is not known to have the characters of ASCII where ASCII has them. UTF-7, UTF-16
+ * and EBCDIC have not, and neither have "base64" and "hex", which some libraries take for character sets.
+ */
+export function namesHidingCharset(text: string): boolean {
+  if (!/charset/i.test(text)) return false;
+  for (const [, value] of text.matchAll(CHARSET)) {
+    const name = value!
+      .toLowerCase()
+      .replace(/^[^']*'[^']*'/, "")
+      .replace(/[^a-z0-9]/g, "");
+    if (name !== "" && !PLAIN_CHARSETS.test(name)) return true;
+  }
+  return false;
+}
+
+function boundaryOf(text: string): string {
+  // Some readers look for the word wherever it stands.
+  if ([...text.matchAll(BOUNDARY)].length !== 1) return "";
+  const parameters = text.split(",").length > 1 ? listParameters(text) : parametersOf(text);
+  const boundary = parameters.find(({ name }) => name === "boundary")?.value ?? "";
+  return READABLE_BOUNDARY.test(boundary) ? boundary : "";
+}
+
+/** Of a list of types, which some clients send, the parameters of each. */
+function listParameters(text: string): TypeParameter[] {
+  const whole = parametersOf(text);
+  return whole.some(({ name, value }) => name === "boundary" && !value.includes(","))
+    ? whole
+    : text.split(",").flatMap(parametersOf);
+}
+
+const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false };
+/** Most requests with a body name one of a few types. */
+let lastText = "";
+let lastTypes: DeclaredTypes = UNDECLARED;
+const WORDS: readonly (readonly [string, BodyKind])[] = [
+  ["urlencoded", BodyKind.Form],
+  ["url-encoded", BodyKind.Form],
+  ["json", BodyKind.Json],
+  ["csp-report", BodyKind.Json],
+  ["multipart", BodyKind.Multipart],
+  ["application/grpc", BodyKind.Grpc],
+  ["application/connect+", BodyKind.Grpc],
+];
+/** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
+const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
+const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;
+const BOUNDARY = /(?:^|[;,\s"'])boundary[\s*\d]*=/gi;
+/** Characters in which no reader sees an escape or an end, and no space at the end. RFC 2046 §5.1.1 allows 70; some make longer ones. */
+const READABLE_BOUNDARY = /^[!#-+\--[\]-~ ]{0,199}[!#-+\--[\]-~]$/;
+const PLAIN_CHARSETS =
+  /^(?:utf8(?:mb4|bom)?|unicode11utf8|usascii|ascii|ansi|iso646us|iso8859\d{1,2}[ei]?|latin\d|l\d|windows125\d|windows874|cp125\d|cp874|koi8[ru]|gb2312|gbk|gb18030|x?gbk|big5(?:hkscs)?|shiftjis|sjis|windows31j|ms932|cp932|euc(?:jp|kr|tw|cn)|ksc5601\w*|cp949|uhc|tis620|x?mac\w*|macintosh)$/;

@@ -1,0 +1,63 @@
+import { inflate, Packing } from "./inflater.ts";
+
+/** The messages in the beginning of a body of gRPC or of a stream of Connect. */
+export interface Messages {
+  /** Of each its content, inflated where it is compressed; the last may be cut off. */
+  readonly contents: readonly Uint8Array[];
+  /** Whether the body consists of messages. */
+  readonly isFramed: boolean;
+}
+
+/** Takes the messages out of `bytes[from, to)`. gRPC over HTTP/2, "Length-Prefixed-Message". */
+export function messagesOf(bytes: Uint8Array, from: number, to: number): Messages {
+  const contents: Uint8Array[] = [];
+  let left = to - from;
+  for (let at = from; at < to; ) {
+    const flags = bytes[at]!;
+    if ((flags & ~KNOWN_FLAGS) !== 0) return { contents, isFramed: false };
+    if (at + HEAD_BYTES >= to) break;
+    const end = Math.min(to, messageEnd(bytes, at));
+    const content = bytes.subarray(at + HEAD_BYTES, end);
+    const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0;
+    const inflated = isPacked ? unpacked(content, left) : NOTHING;
+    left -= inflated.length;
+    if (content.length > 0) contents.push(content);
+    if (inflated.length > 0) contents.push(inflated);
+    at = end;
+  }
+  return { contents, isFramed: true };
+}
+
+/**
+ * Where the last whole message ends in `bytes[from, to)`.
+ * @returns `from` where none is whole; -1 where these are no messages
+ */
+export function wholeMessagesEnd(bytes: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && (bytes[at]! & ~KNOWN_FLAGS) === 0 && at + HEAD_BYTES <= to) {
+    const end = messageEnd(bytes, at);
+    if (end > to) return at;
+    at = end;
+  }
+  return at < to && (bytes[at]! & ~KNOWN_FLAGS) !== 0 ? -1 : at;
+}
+
+function messageEnd(bytes: Uint8Array, at: number): number {
+  const high = bytes[at + 1]! * 0x1000000;
+  return at + HEAD_BYTES + high + (bytes[at + 2]! << 16) + (bytes[at + 3]! << 8) + bytes[at + 4]!;
+}
+
+/** The coding is what the bytes say, whatever grpc-encoding does. */
+function unpacked(content: Uint8Array, maxBytes: number): Uint8Array {
+  if (maxBytes <= 0) return NOTHING;
+  if (content[0] === 0x1f && content[1] === 0x8b) return inflate(Packing.Gzip, content, maxBytes).bytes;
+  if (content[0] === 0x28 && content[1] === 0xb5) return inflate(Packing.Zstd, content, maxBytes).bytes;
+  const { bytes } = inflate(Packing.Deflate, content, maxBytes);
+  return bytes.length > 0 ? bytes : inflate(Packing.Brotli, content, maxBytes).bytes;
+}
+
+const NOTHING: Uint8Array = new Uint8Array(0);
+const HEAD_BYTES = 5;
+const COMPRESSED = 1;
+/** Compressed; the end of a stream of Connect; trailers of gRPC-Web. */
+const KNOWN_FLAGS = 0x83;

@@ -1,0 +1,118 @@
+import zlib from "node:zlib";
+import { EMPTY_BYTES } from "../../../core/ascii.ts";
+import { MAX_CODING_WINDOW_BITS } from "../../../core/limits.ts";
+
+/** Formats of compressed bodies. RFC 9110 §8.4.1, RFC 7932, RFC 8878. */
+export const enum Packing {
+  Gzip = 0,
+  /** zlib's format, or, as many senders have it, without zlib's head. RFC 9110 §8.4.1.2. */
+  Deflate,
+  Brotli,
+  Zstd,
+}
+
+/** What came out of a compressed body. */
+export interface Inflated {
+  /** The first bytes of the content; none where nothing could be made of it. */
+  readonly bytes: Uint8Array;
+  /** Whether there is more than was asked for. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Inflates the beginning of a compressed body, be it cut off or damaged further behind: what came out before counts.
+ * @param maxBytes of content; memory is this and one window of the format
+ */
+export function inflate(packing: Packing, packed: Uint8Array, maxBytes: number): Inflated {
+  if (packing !== Packing.Deflate) return run(ENGINES[packing](), packed, maxBytes);
+  const wrapped = run(zlib.createInflate() as unknown as Engine, packed, maxBytes);
+  // A stream without zlib's head may begin with bytes that look like one: what gives more is the content.
+  const raw = run(zlib.createInflateRaw() as unknown as Engine, packed, maxBytes);
+  return raw.bytes.length > wrapped.bytes.length ? raw : wrapped;
+}
+
+/**
+ * What a stream of node:zlib consists of, as the runtime itself and the packages that inflate without waiting use it. The
+ * functions that are documented for that (`gunzipSync`) give an error and nothing else for what is longer than asked for.
+ */
+interface Engine {
+  readonly _handle: {
+    onerror: () => void;
+    writeSync(
+      flush: number,
+      input: Uint8Array,
+      inputAt: number,
+      inputLength: number,
+      out: Uint8Array,
+      outAt: number,
+      outLength: number,
+    ): void;
+  };
+  /** Room left in the output, bytes left of the input. */
+  readonly _writeState: Uint32Array;
+  close(): void;
+}
+
+/** Unlike the others, `Deflate` is two formats. */
+const ENGINES: Readonly<Record<Exclude<Packing, Packing.Deflate>, () => Engine>> = {
+  [Packing.Gzip]: () => zlib.createGunzip() as unknown as Engine,
+  [Packing.Brotli]: () => zlib.createBrotliDecompress() as unknown as Engine,
+  [Packing.Zstd]: () =>
+    zlib.createZstdDecompress({
+      params: { [zlib.constants.ZSTD_d_windowLogMax]: MAX_CODING_WINDOW_BITS },
+    }) as unknown as Engine,
+};
+
+function run(engine: Engine, packed: Uint8Array, maxBytes: number): Inflated {
+  let hasFailed = false;
+  engine._handle.onerror = () => {
+    hasFailed = true;
+  };
+  // Zeros, so that one can see how far a write came that failed.
+  let out = Buffer.alloc(Math.min(maxBytes, Math.max(MIN_OUTPUT, packed.length * USUAL_RATIO)));
+  let outAt = 0;
+  let inputAt = 0;
+  for (;;) {
+    const room = out.length - outAt;
+    const left = packed.length - inputAt;
+    engine._handle.writeSync(PROCESS, packed, inputAt, left, out, outAt, room);
+    if (hasFailed) {
+      outAt = endOf(out, outAt);
+      break;
+    }
+    const made = room - engine._writeState[0]!;
+    const taken = left - engine._writeState[1]!;
+    outAt += made;
+    inputAt += taken;
+    if (outAt === out.length && outAt < maxBytes) out = grown(out, maxBytes);
+    else if (outAt === out.length || (made === 0 && taken === 0)) break;
+  }
+  const isCut = !hasFailed && outAt === maxBytes && givesMore(engine, packed, inputAt);
+  engine.close();
+  return { bytes: outAt === 0 ? EMPTY_BYTES : out.subarray(0, outAt), isCut };
+}
+
+/** Whether another byte comes out. */
+function givesMore(engine: Engine, packed: Uint8Array, inputAt: number): boolean {
+  engine._handle.writeSync(PROCESS, packed, inputAt, packed.length - inputAt, new Uint8Array(1), 0, 1);
+  return engine._writeState[0] === 0;
+}
+
+function grown(out: Buffer, maxBytes: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.alloc(Math.min(maxBytes, out.length * 4));
+  out.copy(larger);
+  return larger as Buffer<ArrayBuffer>;
+}
+
+/** Behind the last byte that is no zero. */
+function endOf(out: Uint8Array, from: number): number {
+  let end = out.length;
+  while (end > from && out[end - 1] === 0) end--;
+  return end;
+}
+
+/** Z_NO_FLUSH, BROTLI_OPERATION_PROCESS, ZSTD_e_continue: the input may be cut off. */
+const PROCESS = 0;
+const MIN_OUTPUT = 4096;
+/** What text shrinks to is mostly more than a sixth. */
+const USUAL_RATIO = 6;

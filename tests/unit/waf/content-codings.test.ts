@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import zlib from "node:zlib";
+import { codingsOf, contentOf } from "../../../src/features/waf/body/content-codings.ts";
+import { inflate, Packing } from "../../../src/features/waf/body/inflater.ts";
+import { fakeExchange } from "../telemetry/exchange-fake.ts";
+
+const TEXT = Buffer.from("a=1&q=<script>alert(1)</script>&b=two words");
+const PACKERS: readonly (readonly [string, Packing, (body: Buffer) => Buffer])[] = [
+  ["gzip", Packing.Gzip, (body) => zlib.gzipSync(body)],
+  ["zlib", Packing.Deflate, (body) => zlib.deflateSync(body)],
+  ["raw deflate", Packing.Deflate, (body) => zlib.deflateRawSync(body)],
+  ["stored blocks", Packing.Deflate, (body) => zlib.deflateRawSync(body, { level: 0 })],
+  ["brotli", Packing.Brotli, (body) => zlib.brotliCompressSync(body)],
+  ["zstd", Packing.Zstd, (body) => zlib.zstdCompressSync(body)],
+];
+
+function codings(...values: string[]): readonly Packing[] {
+  const headers = values.map((value): [string, string] => ["Content-Encoding", value]);
+  return codingsOf(fakeExchange({ headers }).ex.request.headers);
+}
+
+describe("inflating", () => {
+  test.each(PACKERS)("%s: all, or as much as was asked for", (_name, packing, pack) => {
+    const packed = pack(TEXT);
+    expect(inflate(packing, packed, 65_536)).toEqual({ bytes: TEXT, isCut: false });
+    expect(inflate(packing, packed, TEXT.length)).toEqual({ bytes: TEXT, isCut: false });
+    expect(inflate(packing, packed, 10)).toEqual({ bytes: TEXT.subarray(0, 10), isCut: true });
+  });
+
+  test.each(PACKERS)("%s: the beginning of a bomb", (_name, packing, pack) => {
+    const { bytes, isCut } = inflate(packing, pack(Buffer.alloc(4 * 1024 * 1024, "a")), 100_000);
+    expect([bytes.length, isCut, bytes.every((byte) => byte === 0x61)]).toEqual([100_000, true, true]);
+  });
+
+  test.each(PACKERS)("%s: what follows, what is cut off and what is none do no harm", (_name, packing, pack) => {
+    const packed = pack(TEXT);
+    const behind = inflate(packing, Buffer.concat([packed, Buffer.from("<more>")]), 65_536);
+    expect(behind.bytes.subarray(0, TEXT.length)).toEqual(TEXT);
+    for (let length = 0; length < packed.length; length++) {
+      const { bytes } = inflate(packing, packed.subarray(0, length), 65_536);
+      expect(TEXT.subarray(0, bytes.length)).toEqual(Buffer.from(bytes));
+    }
+    expect(inflate(packing, Buffer.from("q=<script>alert(1)</script>"), 65_536).bytes.length).toBeLessThan(64);
+  });
+
+  test("members of gzip, one behind the other", () => {
+    const { bytes } = inflate(Packing.Gzip, Buffer.concat([zlib.gzipSync(TEXT), zlib.gzipSync(TEXT)]), 65_536);
+    expect(bytes).toEqual(Buffer.concat([TEXT, TEXT]));
+  });
+});
+
+describe("codings", () => {
+  test("are those that are known, in order, over all fields", () => {
+    expect(codings("gzip")).toEqual([Packing.Gzip]);
+    expect(codings(" X-Gzip ,identity,, BR")).toEqual([Packing.Gzip, Packing.Brotli]);
+    expect(codings("deflate", "zstd, rot13")).toEqual([Packing.Deflate, Packing.Zstd]);
+    expect([codings(), codings(""), codings("identity"), codings("gzip2")]).toEqual([[], [], [], []]);
+  });
+
+  test("are undone last first, three at most", () => {
+    const gzip = (body: Buffer) => Buffer.from(zlib.gzipSync(body));
+    const three = gzip(gzip(gzip(TEXT)));
+    const labels = [Packing.Gzip, Packing.Gzip, Packing.Gzip];
+    expect(contentOf(labels, three, 65_536)).toEqual({ bytes: TEXT, isCut: false });
+    expect(contentOf([...labels, Packing.Gzip], gzip(three), 65_536).bytes).toEqual(gzip(TEXT));
+    expect(contentOf([Packing.Brotli, Packing.Gzip], gzip(TEXT), 65_536).bytes.length).toBeGreaterThan(0);
+    expect(contentOf(labels, TEXT, 65_536)).toEqual({ bytes: Buffer.alloc(0), isCut: false });
+  });
+
+  test("what grows beyond all measure is over the limit, and inspected as far as it would be", () => {
+    const packed = zlib.gzipSync(Buffer.alloc(60_000, "a"));
+    expect(contentOf([Packing.Gzip], packed, 65_536)).toMatchObject({ bytes: { length: 60_000 }, isCut: true });
+    expect(contentOf([Packing.Gzip], packed, 16_777_216)).toMatchObject({ bytes: { length: 60_000 }, isCut: true });
+    const bomb = zlib.gzipSync(Buffer.alloc(8_000_000, "a"));
+    const { bytes, isCut } = contentOf([Packing.Gzip], bomb, 16_777_216);
+    expect([bytes.length <= Math.max(65_536, bomb.length * 100), isCut]).toEqual([true, true]);
+  });
+});
