@@ -1,3 +1,4 @@
+import { closeSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
@@ -10,6 +11,7 @@ import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
+import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
@@ -81,6 +83,7 @@ export class Control implements PoolListener {
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly pool: WorkerPool;
   private readonly bodyBudget: BodyBudgetBuffers;
+  private readonly connections: ConnectionBuffers;
   private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
   private readonly challenges: SharedArrayBuffer = createChallengeTable();
   private readonly totals: CounterTotals;
@@ -122,7 +125,9 @@ export class Control implements PoolListener {
     this.running = restartSettings(config);
     const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
-    this.bodyBudget = createBodyBudget(this.pool.size, crypto.getRandomValues(new Int32Array(2)));
+    const secret = crypto.getRandomValues(new Int32Array(2));
+    this.bodyBudget = createBodyBudget(this.pool.size, secret);
+    this.connections = createConnectionCounts(this.pool.size, secret);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
     this.cache = new CacheKeeper(this.config.server.cache, this.pool.size);
     this.nodes = new NodeKeeper(this.config, (event, fields) => this.event(event, fields));
@@ -215,6 +220,7 @@ export class Control implements PoolListener {
       counters,
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
+      connections: this.connections,
       buckets: this.buckets,
       challenges: this.challenges,
       clock: readClock(),
@@ -272,9 +278,12 @@ export class Control implements PoolListener {
   onDeath(index: number, reason: string, restarted: boolean): void {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
+    clearConnectionsOf(this.connections, index);
     this.nodes.workerDied(index);
     void this.cache.workerDied(index);
     this.restarted.add(index);
+    // What is left of its listeners would go on taking connections that nobody serves.
+    for (const { fd, isKept } of this.listening.get(index) ?? []) if (isKept === true) closeSync(fd);
     this.listening.delete(index);
     this.fence.onDeath(index);
     this.rollout.onDeath(index);

@@ -7,6 +7,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { createBodyBudget } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
+import { createConnectionCounts } from "../shared/connection-counts.ts";
 import { createCounterBuffers } from "../shared/counter-table.ts";
 import { createIncidentRing } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
@@ -62,6 +63,7 @@ export class InProcessGateway {
       labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),
       counters: createCounterBuffers(),
       incidents: createIncidentRing(),
+      connections: createConnectionCounts(1, crypto.getRandomValues(new Int32Array(2))),
       bodyBudget: createBodyBudget(1, crypto.getRandomValues(new Int32Array(2))),
       buckets: createTokenBuckets(crypto.getRandomValues(new Int32Array(2))),
       challenges: createChallengeTable(),

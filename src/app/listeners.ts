@@ -22,6 +22,8 @@ export interface ListenerPlace {
 export interface ListeningSocket {
   readonly name: ListenerName;
   readonly fd: number;
+  /** Whether the descriptor is ours beside the runtime's own: then it outlives the worker that made it. */
+  readonly isKept?: boolean;
 }
 
 /** The listeners that a configuration asks for. */

@@ -3,6 +3,7 @@ import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
+import type { ConnectionBuffers } from "../shared/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
 import type { ListenerName, ListeningSocket } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
@@ -20,6 +21,7 @@ export type ToWorker =
       readonly counters: CounterBuffers;
       readonly incidents: SharedArrayBuffer;
       readonly bodyBudget: BodyBudgetBuffers;
+      readonly connections: ConnectionBuffers;
       /** Token buckets of the rate limits; see TokenBuckets. */
       readonly buckets: SharedArrayBuffer;
       /** Answers to HTTP-01 challenges; see createChallengeTable. */

@@ -55,7 +55,9 @@ export class WorkerListeners {
     this.places = places;
     this.given = [];
     for (const one of before) if (!places.includes(one)) stop(one);
-    return places.flatMap(({ place, listeners }) => listeners.map(({ fd }) => ({ name: place.name, fd })));
+    return places.flatMap(({ place, listeners }) =>
+      listeners.map(({ fd, isKept }) => ({ name: place.name, fd, isKept })),
+    );
   }
 
   /** Accepts no more. */

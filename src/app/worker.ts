@@ -21,10 +21,12 @@ import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
+import { ConnectionCounts } from "../shared/connection-counts.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
 import { CacheHolder } from "./cache-holder.ts";
+import { ConnectionReporter } from "./connection-reporter.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { GuardReporter } from "./guard-reporter.ts";
 import { IncidentReporter } from "./incident-reporter.ts";
@@ -39,6 +41,7 @@ import { SidecarIdentity } from "./sidecar-identity.ts";
 import { SpoolReporter } from "./spool-reporter.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
+import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
 import { WorkerServices } from "./worker-services.ts";
 import { Heartbeat } from "./worker-watch.ts";
@@ -84,6 +87,7 @@ export class Worker {
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
   private readonly bodies: BodyBudget;
+  private readonly gates: WorkerGates;
   private readonly cache: CacheHolder = new CacheHolder();
   private readonly challenges: ChallengeReader;
   private graph: Graph;
@@ -122,13 +126,16 @@ export class Worker {
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config));
+    const counts = new ConnectionCounts(start.connections, start.index);
+    const reporter = new ConnectionReporter(this.counters, counts, this.log, clock);
+    this.gates = new WorkerGates(config, counts, this.connections, reporter);
     const nodes = this.nodes.prepare(config, start.nodes);
     this.graph = this.wire(config, nodes, cacheStore);
     nodes.commit();
     this.edge = this.makeEdge(this.graph.pipeline);
     this.ingress = this.makeEdge(this.graph.sidecar?.ingress ?? IDLE_PIPELINE);
     this.egress = this.makeEdge(this.graph.sidecar?.egress ?? IDLE_PIPELINE);
-    this.internalEdge = this.makeEdge(this.graph.internalPipeline);
+    this.internalEdge = this.makeEdge(this.graph.internalPipeline, this.gates.internal);
     this.limitUnsent(config);
     this.certificates = start.certificates;
     this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
@@ -151,7 +158,10 @@ export class Worker {
     setInterval(() => {
       heart.beat();
       this.services.tick();
-      this.services.inTurn(() => this.bodies.tick());
+      this.services.inTurn(() => {
+        this.bodies.tick();
+        this.gates.tick(this.services.turn.nowMs);
+      });
       this.counters.noteUnsent(this.services.writers.unsent.total);
     }, TICK_MS);
     setInterval(() => {
@@ -251,6 +261,7 @@ export class Worker {
     if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
     this.limitUnsent(config);
     this.bodies.use(bodyLimitsOf(config));
+    this.gates.use(config);
     this.useCertificates(config);
     if (this.edge.draining) places?.abort();
     else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });
@@ -288,6 +299,7 @@ export class Worker {
     this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
+    this.gates.drain();
     this.services.inTurn(() => this.connections.drain());
     this.quic?.drain(hasSuccessor);
     const poll = setInterval(() => {
@@ -345,7 +357,7 @@ export class Worker {
     });
   }
 
-  private makeEdge(pipeline: Pipeline): EdgeContext {
+  private makeEdge(pipeline: Pipeline, gate = this.gates.clients): EdgeContext {
     const { services, counters } = this;
     return new EdgeContext({
       writers: services.writers,
@@ -354,11 +366,15 @@ export class Worker {
       turn: services.turn,
       idlePorts: IDLE_PORTS,
       bodies: this.bodies,
+      gate,
       settings: pipeline === this.graph.pipeline ? this.graph.settings : unproxied(this.graph.settings),
       pipeline,
       observer: {
         onOpen: () => counters.connectionOpened(),
-        onClose: () => counters.connectionClosed(),
+        onClose: () => {
+          counters.connectionClosed();
+          gate.leave();
+        },
         onSecured: (isResumed) => counters.handshakeDone(isResumed),
         onRefused: (fault, address) => this.rejects.refused(fault, address),
         onException: (error) => this.post({ kind: "exception", message: textOf(error) }),

@@ -35,6 +35,8 @@ export const EVENTS: Readonly<Record<string, string>> = {
   log_reopen: "SIGUSR1, which changes nothing: the log goes to standard output",
   start: "a note on how it was started",
   upstream_failed: "no connection to a server: reason is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED …",
+  connection_limit:
+    "too many client connections, in all or of one address, or no descriptors: reason, key, open; once a minute",
   limit_reject:
     "a limit ended a request (408, 413, 503): reason, the setting that did it as key, route, client_ip, body_bytes",
   spool_failed: "no file for a large body: folder, and reason such as ENOSPC; the client got 503",

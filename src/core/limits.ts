@@ -41,6 +41,19 @@ export const MAX_CODING_WINDOW_BITS = 23;
 /** Milliseconds that an answer which needs no body waits for a short body to arrive. */
 export const EARLY_REPLY_HOLD_MS = 250;
 
+/** Connections that a worker holds back unread because another worker took the last place at the same time. */
+export const MAX_HELD_CONNECTIONS = 64;
+/** Idle connections that a worker closes in one tick for those who wait. */
+export const MAX_IDLE_CLOSED = 16;
+/** Connections that are compared when the one that has been idle longest is looked for. */
+export const MAX_IDLE_LOOKS = 256;
+/** Milliseconds for which a connection without a request is not taken for an idle one: its first is on the way. */
+export const IDLE_NEWCOMER_MS = 1000;
+/** The least number of client connections that `max_connections: auto` comes to. */
+export const MIN_AUTO_CONNECTIONS = 16;
+/** Descriptors that `max_connections: auto` leaves for origins, files and logs: a quarter of them, and so many at most. */
+export const MAX_RESERVED_DESCRIPTORS = 4096;
+
 /** Milliseconds for which a request body may come at any rate before `min_body_rate` counts. */
 export const BODY_RATE_GRACE_MS = 10_000;
 /** Milliseconds over which the rate of a held body is judged when the slowest one is looked for. */

@@ -1,3 +1,4 @@
+import { MAX_IDLE_LOOKS } from "../core/limits.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -9,6 +10,8 @@ export type ClientSocket = ByteSocket & { data: ClientConnection };
 /** All client connections of one worker, each with its place written down, so that adding and deleting cost a store. */
 export class ConnectionSet {
   private readonly connections: ClientConnection[] = [];
+  /** Where the last look for an idle one ended. */
+  private looked = 0;
 
   add(connection: ClientConnection): void {
     connection.place = this.connections.push(connection) - 1;
@@ -38,6 +41,25 @@ export class ConnectionSet {
     for (let i = this.connections.length - 1; i >= 0; i--) this.connections[i]?.drain();
   }
 
+  /**
+   * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null where none of them is idle.
+   * @param nowMs on the clock of turns
+   */
+  longestIdle(nowMs: number): ClientConnection | null {
+    const { length } = this.connections;
+    let longest: ClientConnection | null = null;
+    let longestMs = -1;
+    for (let i = Math.min(length, MAX_IDLE_LOOKS); i > 0; i--) {
+      this.looked = this.looked + 1 < length ? this.looked + 1 : 0;
+      const connection = this.connections[this.looked]!;
+      const idleMs = connection.idleMs(nowMs);
+      if (idleMs <= longestMs) continue;
+      longest = connection;
+      longestMs = idleMs;
+    }
+    return longest;
+  }
+
   get size(): number {
     return this.connections.length;
   }
@@ -65,6 +87,7 @@ export function connectionEvents(ctx: EdgeContext, connections: ConnectionSet) {
     close(socket: ClientSocket): void {
       turn.begin();
       connections.delete(socket.data);
+      ctx.gate.closed(socket);
       if (socket.data !== undefined) socket.data.onClose();
       writers.flushAll();
     },

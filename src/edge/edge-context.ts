@@ -10,6 +10,7 @@ import { FrameBlock } from "../proto/h2/outflow.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
 import type { PaceSettings } from "./body-pace.ts";
 import type { BodyRoom } from "./body-room.ts";
+import type { ConnectionGate } from "./connection-gate.ts";
 import { H1Request } from "./h1-request.ts";
 import { H2Stream } from "./h2-stream.ts";
 
@@ -53,6 +54,7 @@ export class EdgeContext {
   readonly observer: ConnectionObserver;
   readonly idlePorts: IdleExchangePorts;
   readonly bodies: BodyRoom;
+  readonly gate: ConnectionGate;
   settings: ConnectionSettings;
   pipeline: Pipeline;
   /** Whether the gateway is shutting down: connections close after their current answer. */
@@ -70,6 +72,7 @@ export class EdgeContext {
     observer: ConnectionObserver;
     idlePorts: IdleExchangePorts;
     bodies: BodyRoom;
+    gate: ConnectionGate;
     settings: ConnectionSettings;
     pipeline: Pipeline;
   }) {
@@ -80,6 +83,7 @@ export class EdgeContext {
     this.observer = init.observer;
     this.idlePorts = init.idlePorts;
     this.bodies = init.bodies;
+    this.gate = init.gate;
     this.settings = init.settings;
     this.pipeline = init.pipeline;
   }

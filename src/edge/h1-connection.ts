@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, EARLY_REPLY_HOLD_MS } from "../core/limits.ts";
+import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, EARLY_REPLY_HOLD_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
@@ -113,6 +113,20 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     if (this.life.state !== LifeState.Open) return;
     if (this.current !== null) this.current.closeAfter = true;
     else if (!this.life.writer.blocked) this.life.arm(DRAIN_IDLE_MS);
+  }
+
+  /** The one timer says since when: it was set when the connection became idle. */
+  idleMs(nowMs: number): number {
+    const { life, hasServed } = this;
+    if (this.stage !== Stage.Idle || life.state !== LifeState.Open || life.writer.blocked || this.input.length > 0)
+      return -1;
+    const { idleTimeoutMs, headerTimeoutMs } = this.ctx.settings;
+    const idleMs = nowMs - life.deadlineMs + (hasServed ? idleTimeoutMs : headerTimeoutMs);
+    return hasServed || idleMs >= IDLE_NEWCOMER_MS ? Math.max(0, idleMs) : -1;
+  }
+
+  closeIdle(): void {
+    this.life.close();
   }
 
   /** Goes on as far as the input allows. Handlers that answer at once come back here, hence the flag. */

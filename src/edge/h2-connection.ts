@@ -41,7 +41,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
   private headMs = 0;
   private isReceiving = false;
   /** Since when there has been no stream; 0 where there is one. */
-  private idleMs = 0;
+  private idleSinceMs = 0;
 
   /** @param settings what the server says of itself; the connection keeps it through reloads */
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer, settings: Http2Settings) {
@@ -116,7 +116,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     } else if (this.headMs > 0 && nowMs - this.headMs >= this.ctx.settings.headerTimeoutMs) {
       this.session.fail(ErrorCode.EnhanceYourCalm);
     } else if (this.leave === Leave.Leaving && nowMs >= this.leaveMs) this.goAway();
-    else if (this.idleMs > 0 && nowMs - this.idleMs >= this.ctx.settings.idleTimeoutMs) this.goAway();
+    else if (this.idleSinceMs > 0 && nowMs - this.idleSinceMs >= this.ctx.settings.idleTimeoutMs) this.goAway();
     this.settle();
   }
 
@@ -126,6 +126,17 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     this.leave = Leave.Leaving;
     this.leaveMs = this.ctx.turn.nowMs + DRAIN_IDLE_MS;
     this.session.goAway(MAX_WINDOW_BYTES, ErrorCode.NoError);
+    this.settle();
+  }
+
+  idleMs(nowMs: number): number {
+    return this.life.state === LifeState.Open && this.idleSinceMs > 0 && this.headMs === 0
+      ? nowMs - this.idleSinceMs
+      : -1;
+  }
+
+  closeIdle(): void {
+    this.goAway();
     this.settle();
   }
 
@@ -164,7 +175,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     const isIdle = this.streams.size === 0;
     if (isIdle && (this.leave === Leave.Gone || life.clientEnded)) return life.startClosing(true);
     this.headMs = session.isWithinHead() ? this.headMs || nowMs : 0;
-    this.idleMs = isIdle ? this.idleMs || nowMs : 0;
+    this.idleSinceMs = isIdle ? this.idleSinceMs || nowMs : 0;
     if (this.writer.blocked) {
       // What answers a client that does not read must not pile up.
       if (this.writer.keptBytes > H2_UNREAD_BYTES) life.pause();
@@ -173,7 +184,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     life.resume();
     let deadlineMs = Number.POSITIVE_INFINITY;
     if (this.headMs > 0) deadlineMs = this.headMs + ctx.settings.headerTimeoutMs;
-    if (this.idleMs > 0) deadlineMs = Math.min(deadlineMs, this.idleMs + ctx.settings.idleTimeoutMs);
+    if (this.idleSinceMs > 0) deadlineMs = Math.min(deadlineMs, this.idleSinceMs + ctx.settings.idleTimeoutMs);
     if (this.leave === Leave.Leaving) deadlineMs = Math.min(deadlineMs, this.leaveMs);
     if (deadlineMs === Number.POSITIVE_INFINITY) life.disarm();
     else life.arm(deadlineMs - nowMs);

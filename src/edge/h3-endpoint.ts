@@ -47,11 +47,19 @@ export class H3Endpoint {
 
   /** Takes a connection. */
   accept(session: QuicSession): void {
+    if (!this.ctx.gate.enter()) {
+      // There is no queue in which it could wait.
+      session.onerror = IGNORE;
+      session.opened.catch(IGNORE);
+      session.closed.catch(IGNORE);
+      session.destroy();
+      return;
+    }
     this.sessions.add(new H3Session(this, session));
   }
 
   forget(session: H3Session): void {
-    this.sessions.delete(session);
+    if (this.sessions.delete(session)) this.ctx.gate.leave();
   }
 
   /** Tells every connection to close once it has nothing more to answer. */
@@ -86,3 +94,5 @@ export class H3Endpoint {
     if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(exchange);
   }
 }
+
+const IGNORE = (): void => {};

@@ -1,8 +1,14 @@
+import { closeSync } from "node:fs";
+import { Fault } from "../core/fault.ts";
 import { ClientPeer } from "../message/client.ts";
+import { duplicate, waitingOn } from "../net/system-socket.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
+import { plainRefusal } from "./refusal.ts";
+import { RefusedConnection } from "./refused-connection.ts";
 
 /** Where to listen: at an address, or on a socket that listens already. */
 export type ListenAt = { readonly hostname: string; readonly port: number } | { readonly fd: number };
@@ -10,6 +16,8 @@ export type ListenAt = { readonly hostname: string; readonly port: number } | { 
 /** A socket that is listened on. */
 export interface Listener {
   readonly fd: number;
+  /** Whether that descriptor is ours beside the runtime's own. */
+  readonly isKept: boolean;
   /** Accepts no more; connections that are there go on. */
   stop(): void;
 }
@@ -32,29 +40,105 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where:
   const starter = new ConnectionStarter(ctx, connections);
   const heir: ConnectionHeir = {
     proxied(socket: ClientSocket, peer, rest): void {
-      starter.start(socket, peer, "");
+      if (ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
+      else refuse(socket);
       if (rest.length > 0) socket.data.onData(rest);
     },
   };
-  return listen(where, {
-    ...connectionEvents(ctx, connections),
-    open(socket: ClientSocket): void {
-      ctx.turn.begin();
+  const refuse = (socket: ClientSocket): void =>
+    connections.replace(socket, new RefusedConnection(socket, ctx, plainRefusal(Fault.TooManyConnections, ctx.clock)));
+  const opener: Opener = {
+    opened(socket): void {
       const peer = new ClientPeer(ctx.settings.logsAddresses ? (socket.remoteAddress ?? "") : socket, false, 0);
       if (ctx.settings.proxies?.has(peer.address) === true) {
         connections.replace(socket, new ProxiedConnection(socket, ctx, heir));
-      } else starter.start(socket, peer, "");
+      } else if (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
+      else refuse(socket);
       ctx.observer.onOpen();
+    },
+  };
+  return listen(where, ctx.gate, {
+    ...connectionEvents(ctx, connections),
+    open(socket: ClientSocket): void {
+      ctx.turn.begin();
+      ctx.gate.admit(socket, opener);
     },
   });
 }
 
 /**
  * Listens for TCP connections; several workers may listen at one address.
+ * @param gate may stop it for a while
  * @throws when the address cannot be had
  */
-export function listen(where: ListenAt, events: ListenerEvents): Listener {
-  const options = { ...where, reusePort: !("fd" in where), allowHalfOpen: true, socket: events };
-  const server = Bun.listen(options as never) as unknown as { fd: number; stop(closeAll?: boolean): void };
-  return { fd: "fd" in where ? where.fd : server.fd, stop: () => server.stop(false) };
+export function listen(where: ListenAt, gate: ConnectionGate, events: ListenerEvents): Listener {
+  const listener = new OpenListener(where, gate, events);
+  gate.add(listener);
+  return listener;
+}
+
+/**
+ * A socket that is listened on. The runtime can only close a listener, so a second descriptor keeps the socket open: while the
+ * runtime has none of it, connections wait in the kernel's queue.
+ */
+class OpenListener implements Listener, PausableListener {
+  private readonly gate: ConnectionGate;
+  private readonly events: ListenerEvents;
+  private readonly kept: number;
+  private server: RuntimeListener | null;
+  private readonly firstFd: number;
+  private isOver = false;
+
+  constructor(where: ListenAt, gate: ConnectionGate, events: ListenerEvents) {
+    this.gate = gate;
+    this.events = events;
+    this.server = this.open(where);
+    this.firstFd = "fd" in where ? where.fd : this.server.fd;
+    this.kept = duplicate(this.firstFd);
+  }
+
+  get fd(): number {
+    return this.kept < 0 ? this.firstFd : this.kept;
+  }
+
+  get isKept(): boolean {
+    return this.kept >= 0;
+  }
+
+  pause(): boolean {
+    if (this.kept < 0) return false;
+    this.server?.stop(false);
+    this.server = null;
+    return true;
+  }
+
+  resume(): boolean {
+    if (this.server !== null || this.isOver) return true;
+    const fd = duplicate(this.kept);
+    if (fd < 0) return false;
+    this.server = this.open({ fd });
+    return true;
+  }
+
+  waiting(): number {
+    return waitingOn(this.kept);
+  }
+
+  stop(): void {
+    this.isOver = true;
+    this.gate.delete(this);
+    this.server?.stop(false);
+    this.server = null;
+    if (this.kept >= 0) closeSync(this.kept);
+  }
+
+  private open(where: ListenAt): RuntimeListener {
+    const options = { ...where, reusePort: !("fd" in where), allowHalfOpen: true, socket: this.events };
+    return Bun.listen(options as never) as unknown as RuntimeListener;
+  }
+}
+
+interface RuntimeListener {
+  readonly fd: number;
+  stop(closeAll?: boolean): void;
 }

@@ -16,6 +16,10 @@ export interface ClientConnection {
   onException(error: unknown): void;
   /** The gateway is shutting down. */
   drain(): void;
+  /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
+  idleMs(nowMs: number): number;
+  /** Its place is wanted: one that is idle closes in order. */
+  closeIdle(): void;
 }
 
 /** Who goes on with the connection once its PROXY header is there. */
@@ -87,6 +91,13 @@ export class ProxiedConnection implements ClientConnection, TimerHolder {
   drain(): void {
     this.cut();
   }
+
+  /** A header is due, and `header_timeout` sees to it. */
+  idleMs(): number {
+    return -1;
+  }
+
+  closeIdle(): void {}
 
   private refuse(): void {
     if (!this.isOver) this.ctx.observer.onRefused(Fault.BadProxyHeader, this.socket.remoteAddress ?? "");

@@ -46,4 +46,10 @@ export class RefusedConnection implements ClientConnection, TimerHolder {
 
   /** It is closing anyway. */
   drain(): void {}
+
+  idleMs(): number {
+    return -1;
+  }
+
+  closeIdle(): void {}
 }

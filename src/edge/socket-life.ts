@@ -50,6 +50,11 @@ export class SocketLife implements WriterOwner, UnsentHolder {
     this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ms);
   }
 
+  /** When the timer of the connection is due, on the clock of turns. */
+  get deadlineMs(): number {
+    return this.timer.deadlineMs;
+  }
+
   disarm(): void {
     this.ctx.wheel.disarm(this.timer);
   }

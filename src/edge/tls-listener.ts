@@ -3,6 +3,7 @@ import { ClientPeer } from "../message/client.ts";
 import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import { NOBODY, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { type ListenAt, type Listener, listen } from "./listener.ts";
@@ -28,26 +29,40 @@ export function listenTls(
   const heir = tlsHeir(ctx, connections);
   const proxyHeir: ConnectionHeir = {
     proxied(socket: ClientSocket, peer, rest): void {
+      if (!ctx.gate.takesAddress(socket, peer.address)) {
+        connections.delete(socket.data);
+        cut(ctx, socket);
+        return;
+      }
       connections.replace(socket, new TlsOpening(socket, ctx, endpoint, peer, heir));
       if (rest.length > 0) socket.data.onData(rest);
     },
   };
   const events = connectionEvents(ctx, connections);
-  return listen(where, {
-    ...events,
-    open(socket: ClientSocket): void {
-      ctx.turn.begin();
+  const opener: Opener = {
+    opened(socket): void {
       const peer = new ClientPeer(socket.remoteAddress ?? "", true, 0);
       const isProxy = ctx.settings.proxies?.has(peer.address) === true;
+      ctx.observer.onOpen();
+      if (!isProxy && !ctx.gate.takesAddress(socket, peer.address)) {
+        cut(ctx, socket);
+        return;
+      }
       socket.data = isProxy
         ? new ProxiedConnection(socket, ctx, proxyHeir)
         : new TlsOpening(socket, ctx, endpoint, peer, heir);
       connections.add(socket.data);
-      ctx.observer.onOpen();
+    },
+  };
+  return listen(where, ctx.gate, {
+    ...events,
+    open(socket: ClientSocket): void {
+      ctx.turn.begin();
+      ctx.gate.admit(socket, opener);
     },
     // Below the library's TLS these are ciphertext, of which it has taken its own copy.
     data(socket: ClientSocket, chunk: Buffer): void {
-      if (socket.data !== UPGRADED) events.data(socket, chunk);
+      if (socket.data !== NOBODY) events.data(socket, chunk);
     },
   });
 }
@@ -57,7 +72,9 @@ function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
   const handlers = {
     ...connectionEvents(ctx, connections),
     open(socket: SecureSocket): void {
-      (socket.data as TlsOpening).onUpgraded(socket);
+      const opening = socket.data as TlsOpening;
+      ctx.gate.moved(opening.socket as ClientSocket, socket);
+      opening.onUpgraded(socket);
     },
     handshake(socket: SecureSocket, ok: boolean, error: HandshakeError | null): void {
       ctx.turn.begin();
@@ -68,7 +85,7 @@ function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
   return {
     upgrade(opening, { context, options }, received): boolean {
       const socket = opening.socket as ClientSocket;
-      socket.data = UPGRADED;
+      socket.data = NOBODY;
       const data: ClientConnection = opening;
       if (upgradeToTls(socket, { context, options, received, handlers, data })) return true;
       socket.data = opening;
@@ -90,16 +107,12 @@ function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
   };
 }
 
-/** In charge of a socket that has TLS on it: what happens there happens to the socket above as well. */
-const UPGRADED: ClientConnection = {
-  place: -1,
-  onData(): void {},
-  onDrain(): void {},
-  onEnd(): void {},
-  onClose(): void {},
-  onException(): void {},
-  drain(): void {},
-};
+/** Before TLS nothing can be said. */
+function cut(ctx: EdgeContext, socket: ClientSocket): void {
+  socket.data = NOBODY;
+  socket.close();
+  ctx.observer.onClose();
+}
 
 /** A fatal alert in a record of its own, as it is sent before there is a key. RFC 8446 §6. */
 function alert(fault: Fault): Uint8Array {

@@ -105,6 +105,13 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
     if (this.stage !== Stage.Over) this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + DRAIN_IDLE_MS);
   }
 
+  /** A handshake is bounded by itself. */
+  idleMs(): number {
+    return -1;
+  }
+
+  closeIdle(): void {}
+
   /** The library has laid TLS on the socket, which is the one to close from now on. */
   onUpgraded(secure: TlsSocket): void {
     this.secure = secure;

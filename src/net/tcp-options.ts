@@ -1,4 +1,4 @@
-import { dlopen, FFIType } from "bun:ffi";
+import { switchOn } from "./system-socket.ts";
 
 /**
  * Makes the kernel acknowledge what has come in on a socket now, and not with the next bytes that go out. A client that has not
@@ -20,31 +20,5 @@ export function holdLastSegment(fd: number): boolean {
   return switchOn(fd, TCP_CORK);
 }
 
-type SwitchOn = (fd: number, option: number) => boolean;
-
-/** The system library is loaded at the first call in a thread. @returns false where it cannot be called, or the kernel refuses */
-function switchOn(fd: number, option: number): boolean {
-  if (fd < 0) return false;
-  loaded ??= load();
-  return loaded(fd, option);
-}
-
-function load(): SwitchOn {
-  if (process.platform !== "linux") return () => false;
-  const { i32, u32, ptr } = FFIType;
-  try {
-    const { setsockopt } = dlopen("libc.so.6", {
-      setsockopt: { args: [i32, i32, i32, ptr, u32], returns: i32 },
-    }).symbols;
-    const on = new Int32Array([1]);
-    return (fd, option) => setsockopt(fd, IPPROTO_TCP, option, on, on.byteLength) === 0;
-  } catch {
-    return () => false;
-  }
-}
-
-let loaded: SwitchOn | null = null;
-
-const IPPROTO_TCP = 6;
 const TCP_CORK = 3;
 const TCP_QUICKACK = 12;

@@ -21,6 +21,11 @@ export const enum Row {
   ResumedHandshakes,
   /** Connections cut because too much waited for their peers. */
   ConnectionsAbandoned,
+  /** Times that no more connections were accepted: too many, or no descriptors. */
+  AcceptPausedFull,
+  AcceptPausedDescriptors,
+  /** Idle connections closed for others that waited. */
+  IdleClosed,
   WafInspected,
   /** Inspections that were given up because they took more steps than any honest request does. */
   WafBudgetExhausted,

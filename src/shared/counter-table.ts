@@ -121,6 +121,16 @@ export class WorkerCounters {
     this.rows[Row.ConnectionsAbandoned]!++;
   }
 
+  /** Accepting stopped for a while. */
+  acceptPaused(isShortOfDescriptors: boolean): void {
+    this.rows[isShortOfDescriptors ? Row.AcceptPausedDescriptors : Row.AcceptPausedFull]!++;
+  }
+
+  /** An idle connection was closed for another that waited. */
+  idleClosed(): void {
+    this.rows[Row.IdleClosed]!++;
+  }
+
   /** Notes the memory that waits for peers that do not read, in bytes. */
   noteUnsent(bytes: number): void {
     this.rows[Row.UnsentBytes] = bytes;

@@ -9,10 +9,7 @@ export class Member {
   private readonly socket: Socket;
 
   constructor(address: string, port: number, opened: () => void) {
-    this.socket = connect(
-      { host: "127.0.0.1", port, localAddress: address, allowHalfOpen: true, noDelay: true },
-      opened,
-    );
+    this.socket = connect({ host: "127.0.0.1", port, localAddress: address, noDelay: true }, opened);
     this.socket.on("data", (chunk) => {
       this.received += chunk.toString("latin1");
     });

@@ -9,7 +9,12 @@ import { labelled, type Metric, type Sample, single } from "./metric.ts";
  * @param totals read at every scrape
  */
 export function gatewayMetrics(totals: CounterTotals): readonly Metric[] {
-  return [...requestMetrics(totals), ...protectionMetrics(totals), ...upstreamMetrics(totals)];
+  return [
+    ...requestMetrics(totals),
+    ...connectionMetrics(totals),
+    ...protectionMetrics(totals),
+    ...upstreamMetrics(totals),
+  ];
 }
 
 function requestMetrics(totals: CounterTotals): readonly Metric[] {
@@ -32,20 +37,6 @@ function requestMetrics(totals: CounterTotals): readonly Metric[] {
       read: () => histogram("gateway_request_duration_seconds", {}, totals.requestLatency()),
     },
     single("gauge", "gateway_requests_in_flight", "Requests that are being served.", sum(Row.RequestsInFlight)),
-    single("gauge", "gateway_active_tcp_connections", "Open client connections.", sum(Row.ActiveConnections)),
-    single(
-      "counter",
-      "gateway_accepted_tcp_connections_total",
-      "Client connections accepted.",
-      sum(Row.AcceptedConnections),
-    ),
-    single("gauge", "gateway_unsent_bytes", "Memory that waits for peers that do not read.", sum(Row.UnsentBytes)),
-    single(
-      "counter",
-      "gateway_abandoned_connections_total",
-      "Connections cut because too much waited for peers that do not read.",
-      sum(Row.ConnectionsAbandoned),
-    ),
     labelled("counter", "gateway_tls_handshakes_total", "TLS handshakes that were completed.", "resumed", () => [
       { label: "false", count: totals.sum(Row.FullHandshakes) },
       { label: "true", count: totals.sum(Row.ResumedHandshakes) },
@@ -67,6 +58,42 @@ function requestMetrics(totals: CounterTotals): readonly Metric[] {
     single("gauge", "gateway_quic_active_streams", "Open HTTP/3 request streams.", sum(Row.ActiveQuicStreams)),
     single("counter", "gateway_request_body_bytes_total", "Bytes of request bodies, decoded.", sum(Row.BodyBytesIn)),
     single("counter", "gateway_response_body_bytes_total", "Bytes of response bodies.", sum(Row.BodyBytesOut)),
+  ];
+}
+
+function connectionMetrics(totals: CounterTotals): readonly Metric[] {
+  const sum = (row: Row) => () => totals.sum(row);
+  return [
+    single("gauge", "gateway_active_tcp_connections", "Open client connections.", sum(Row.ActiveConnections)),
+    single(
+      "counter",
+      "gateway_accepted_tcp_connections_total",
+      "Client connections accepted.",
+      sum(Row.AcceptedConnections),
+    ),
+    single("gauge", "gateway_unsent_bytes", "Memory that waits for peers that do not read.", sum(Row.UnsentBytes)),
+    single(
+      "counter",
+      "gateway_abandoned_connections_total",
+      "Connections cut because too much waited for peers that do not read.",
+      sum(Row.ConnectionsAbandoned),
+    ),
+    labelled(
+      "counter",
+      "gateway_accept_pauses_total",
+      "Times that a worker accepted no more connections for a while, by reason.",
+      "reason",
+      () => [
+        { label: "max_connections", count: totals.sum(Row.AcceptPausedFull) },
+        { label: "descriptors", count: totals.sum(Row.AcceptPausedDescriptors) },
+      ],
+    ),
+    single(
+      "counter",
+      "gateway_idle_connections_closed_total",
+      "Idle client connections closed for others that waited.",
+      sum(Row.IdleClosed),
+    ),
   ];
 }
 

@@ -42,6 +42,7 @@ import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
+import { openGate } from "../../unit/edge/open-gate.ts";
 import { budgetOf, SILENT } from "../../unit/ingest/body-route.ts";
 
 /** A socket that takes everything and only counts it. */
@@ -127,6 +128,7 @@ export class GatewayLab {
       observer: { onOpen: () => {}, onClose: () => {}, onSecured: () => {}, onRefused: fail, onException: fail },
       idlePorts: IDLE,
       bodies: this.bodies,
+      gate: openGate(),
       settings: SETTINGS,
       pipeline: new Pipeline(this.phases, taps, [counters, new ForwardEnd(), ...taps]),
     });

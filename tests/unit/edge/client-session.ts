@@ -12,6 +12,7 @@ import { Turn } from "../../../src/net/turn.ts";
 import { budgetOf } from "../ingest/body-route.ts";
 import { CountedSlabs } from "../net/counted-slabs.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
+import { openGate } from "./open-gate.ts";
 
 /** What a request's handler does; the connection is told afterwards that it is done with the way down. */
 export type Script = (ex: Exchange) => void;
@@ -77,6 +78,7 @@ export class ClientSession {
       },
       idlePorts: IDLE,
       bodies: budgetOf(64),
+      gate: openGate(),
       settings: { ...SETTINGS, ...settings },
       pipeline: new Pipeline([...phases, { name: "script", run }], [], [tap]),
     });

@@ -14,6 +14,10 @@ class Connection implements ClientConnection {
     set.add(this);
   }
 
+  idleMs(): number {
+    return -1;
+  }
+  closeIdle(): void {}
   drain(): void {
     this.drained++;
     if (this.closesAtOnce) this.set.delete(this);

@@ -1,0 +1,70 @@
+import { dlopen, FFIType } from "bun:ffi";
+
+/** What the system library does with descriptors of sockets. */
+interface SystemSockets {
+  readonly setOption: (fd: number, option: number) => boolean;
+  readonly duplicate: (fd: number) => number;
+  readonly waiting: (fd: number) => number;
+}
+
+/** Switches an option of TCP on. @returns false where the system library cannot be called, or the kernel refuses */
+export function switchOn(fd: number, option: number): boolean {
+  return fd >= 0 && library().setOption(fd, option);
+}
+
+/**
+ * A second descriptor of the same socket, which no child inherits: what is closed by one stays open by the other. fcntl(2).
+ * @returns -1 where there is none
+ */
+export function duplicate(fd: number): number {
+  return fd < 0 ? -1 : library().duplicate(fd);
+}
+
+/**
+ * Connections that wait to be accepted on a socket that is listened on. tcp(7), TCP_INFO.
+ * @returns -1 where the system does not tell
+ */
+export function waitingOn(fd: number): number {
+  return fd < 0 ? -1 : library().waiting(fd);
+}
+
+/** The system library is loaded at the first call in a thread. */
+function library(): SystemSockets {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): SystemSockets {
+  if (process.platform !== "linux") return NONE;
+  const { i32, u32, ptr } = FFIType;
+  try {
+    const { setsockopt, getsockopt, fcntl } = dlopen("libc.so.6", {
+      setsockopt: { args: [i32, i32, i32, ptr, u32], returns: i32 },
+      getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
+      fcntl: { args: [i32, i32, i32], returns: i32 },
+    }).symbols;
+    const on = new Int32Array([1]);
+    const info = new Uint32Array(TCP_INFO_WORDS);
+    const length = new Uint32Array(1);
+    return {
+      setOption: (fd, option) => setsockopt(fd, IPPROTO_TCP, option, on, on.byteLength) === 0,
+      duplicate: (fd) => fcntl(fd, F_DUPFD_CLOEXEC, 0),
+      waiting: (fd) => {
+        length[0] = info.byteLength;
+        return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) === 0 ? info[UNACKED_AT]! : -1;
+      },
+    };
+  } catch {
+    return NONE;
+  }
+}
+
+const NONE: SystemSockets = { setOption: () => false, duplicate: () => -1, waiting: () => -1 };
+let loaded: SystemSockets | null = null;
+
+const IPPROTO_TCP = 6;
+const TCP_INFO = 11;
+const TCP_INFO_WORDS = 64;
+/** `tcpi_unacked`, which is the length of the accept queue where the socket listens. */
+const UNACKED_AT = 6;
+const F_DUPFD_CLOEXEC = 1030;
