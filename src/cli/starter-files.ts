@@ -123,7 +123,7 @@ proxy:
 # internal_api:
 #   allow: [10.0.0.0/8]
 #   hosts: [edge.example.net]   # not needed with a token
-#   token: \${EDGE_TOKEN}
+#   token: \${EDGE_TOKEN}     # without one, what another proxy forwards here is refused
 #   listen: 127.0.0.1:9090   # a port of their own: then they are not on the public one
 ...
 `;

@@ -30,7 +30,7 @@ describe("behind a trusted proxy", () => {
     [["198.51.100.1", "203.0.113.9"], "203.0.113.9", "198.51.100.1, 203.0.113.9, 127.0.0.1"],
     [["2001:DB8::0:9"], "2001:db8::9", "2001:DB8::0:9, 127.0.0.1"],
     [["not an address"], "unknown", "not an address, 127.0.0.1"],
-    [[""], "unknown", "127.0.0.1"],
+    [[""], "unknown", "unknown, 127.0.0.1"],
   ])("X-Forwarded-For %p means %s", async (forwarded, client, chain) => {
     expect(await at(forwarded)).toMatchObject({ "x-real-ip": client, "x-forwarded-for": chain });
   });

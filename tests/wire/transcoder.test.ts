@@ -121,7 +121,7 @@ describe("header fields", () => {
   test("of the connection are removed, TE is the gateway's, all others are preserved", async () => {
     await gateway.once(
       request("GET /items/1", [
-        "Connection: close, X-Hop",
+        "Connection: close, X-Hop, Authorization, Cookie, X-Forwarded-For",
         "X-Hop: 1",
         "Keep-Alive: 5",
         "Proxy-Connection: keep-alive",
@@ -139,6 +139,9 @@ describe("header fields", () => {
         "grpc-status: 0",
         "X-Forwarded-For: 6.6.6.6",
         "X-Forwarded-Client-Cert: forged",
+        "Forwarded: for=6.6.6.6",
+        "X_Original_URL: 6.6.6.6",
+        "X-HTTP-Method-Override: 6.6.6.6",
       ]),
     );
     const { metadata } = seen();

@@ -1,6 +1,7 @@
 import { equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS, MAX_VIA_HOPS } from "../../core/limits.ts";
+import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
@@ -118,12 +119,15 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
   const { headers } = ex.request;
   const { bytes, spans } = headers;
   let at = copyBytes(out, start, FORWARDED_FOR, 0, FORWARDED_FOR.length);
+  const first = at;
   for (let i = headers.find(HeaderId.XForwardedFor); i >= 0; i = headers.find(HeaderId.XForwardedFor, i + 1)) {
     const from = spans[i * 4 + 2]!;
     const to = spans[i * 4 + 3]!;
     if (from === to) continue;
     at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
+  // Somebody is behind the proxy: it must not stand there as the client.
+  if (at === first && ex.forwardedIp === UNKNOWN_CLIENT) at += out.latin1Write(`${UNKNOWN_CLIENT}, `, at);
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
   if (ex.client.identity === null) at = copyCertificates(headers, out, at);
   const { certificateLine } = ex.client;

@@ -1,3 +1,4 @@
+import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcMetadata } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-id.ts";
@@ -27,9 +28,11 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
 function forwardedFields(ex: Exchange): [string, string][] {
   const { client, request, fromTrustedProxy } = ex;
   const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedFor) : [];
+  // Somebody is behind the proxy: it must not stand there as the client.
+  const unnamed = ex.forwardedIp === UNKNOWN_CLIENT ? [UNKNOWN_CLIENT] : [];
   const proto = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
   return [
-    ["x-forwarded-for", [...told, client.address].join(", ")],
+    ["x-forwarded-for", [...(told.length === 0 ? unnamed : told), client.address].join(", ")],
     ["x-real-ip", ex.clientIp],
     ["x-forwarded-proto", proto === "http" || proto === "https" ? proto : client.tls ? "https" : "http"],
     ["x-forwarded-host", request.authority()],

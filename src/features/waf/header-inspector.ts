@@ -84,7 +84,7 @@ function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: numb
 
 function readingOf(headers: HeaderBlock, index: number): Reading {
   const id = headers.ids[index]!;
-  if (id !== HeaderId.Other) return READINGS[id]!;
+  if (id !== HeaderId.Other && id !== HeaderId.NamedByConnection) return READINGS[id]!;
   const { bytes, spans } = headers;
   const from = spans[index * 4]!;
   return LOWER[bytes[from]!] === Byte.LowerX && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;

@@ -31,9 +31,10 @@ export const enum Claim {
  * (RFC 3875 §4.1.18) read `X_Forwarded_For`, and some of them `X.Forwarded.For`, as `X-Forwarded-For`.
  */
 export function claimOf(bytes: Uint8Array, from: number, to: number): Claim {
-  const names = BY_FIRST[bytes[from]!]!;
-  // Two looks tell nearly all names apart.
-  if (names === NO_NAMES || THIRD[bytes[from + 2]!] === 0) return Claim.None;
+  if (to - from < SHORTEST) return Claim.None;
+  // The first and the third byte tell nearly all names apart.
+  const names = BUCKETS[CLASS[bytes[from]!]! * CLASSES + CLASS[bytes[from + 2]!]!]!;
+  if (names === NO_NAMES) return Claim.None;
   for (let i = 0; i < names.length; i++) {
     const { name, isPrefix } = names[i]!;
     const fits = isPrefix ? to - from >= name.length : to - from === name.length;
@@ -162,16 +163,23 @@ const ADDRESS_NAMES: readonly Uint8Array[] = [
   "cf-connecting-ipv6",
 ].map(latin1);
 const NO_NAMES: readonly ClaimedName[] = [];
-/** The names that begin with a byte, which may be in either case. */
-const BY_FIRST: readonly (readonly ClaimedName[])[] = Array.from({ length: 256 }, (_, byte) => {
-  const names = NAMES.filter(({ name }) => name[0] === FOLDED[byte]);
+const SHORTEST = Math.min(...NAMES.map(({ name }) => name.length));
+/** Folded bytes as small numbers: a separator, ten digits, 26 letters. */
+const CLASSES = 37;
+const CLASS: Uint8Array = table((byte) => classOf(FOLDED[byte]!));
+/** The names with one first and one third byte. */
+const BUCKETS: readonly (readonly ClaimedName[])[] = Array.from({ length: CLASSES * CLASSES }, (_, index) => {
+  const names = NAMES.filter(({ name }) => classOf(name[0]!) * CLASSES + classOf(name[2]!) === index);
   return names.length === 0 ? NO_NAMES : names;
 });
-/** 1 for the third bytes of these names. */
-const THIRD: Uint8Array = table((byte) => (NAMES.some(({ name }) => name[2] === FOLDED[byte]) ? 1 : 0));
 const FORWARDED: readonly HeaderId[] = CLAIMS.filter((id) => id >= HeaderId.XForwardedFor);
 /** RFC 8586. */
 const CDN_LOOP: Uint8Array = latin1("cdn-loop");
+
+function classOf(folded: number): number {
+  if (folded === Byte.Dash) return 0;
+  return folded <= Byte.Nine ? 1 + folded - Byte.Zero : 11 + folded - Byte.LowerA;
+}
 
 function isAlphanumeric(byte: number): boolean {
   return (byte >= Byte.LowerA && byte <= Byte.LowerZ) || (byte >= Byte.Zero && byte <= Byte.Nine);
