@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { request } from "../harness/raw-client.ts";
 import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -61,6 +62,64 @@ describe("a request in clear text", () => {
 
   test("for an ACME challenge goes its way", async () => {
     expect((await gateway.once(request("GET /.well-known/acme-challenge/token"))).status).toBe(200);
+  });
+
+  test.each([
+    ["POST /.well-known/acme-challenge/token", 308],
+    ["GET /.well-known/acme-challenge/", 301],
+    ["GET /.well-known/acme-challenge/token/more", 301],
+    ["GET /.well-known/acme-challenge/..;/secret", 301],
+    ["GET /.well-known/acme-challenge/..%2f..%2fsecret", 301],
+    ["GET /.well-known/acme-challenge/%2e%2e/%2e%2e/secret", 301],
+    ["GET /.well-known/acme-challenge/./../x", 301],
+    ["GET /.WELL-known/acme-challenge/token", 301],
+    ["GET /.well-known/acme-challenge/a%00b", 301],
+  ])("that only looks like a challenge does not: %s", async (start, status) => {
+    const lines = start.startsWith("POST") ? ["Content-Length: 0"] : [];
+    expect((await gateway.once(request(start, lines))).status).toBe(status);
+  });
+
+  test.each([
+    [
+      "GET /ws",
+      [
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+      ],
+      301,
+    ],
+    ["GET /x", ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"], 301],
+    ["OPTIONS /x", ["Origin: https://o.test", "Access-Control-Request-Method: PUT"], 308],
+    ["GET /x", ["X-Forwarded-Proto: https", "Forwarded: proto=https", "X-Forwarded-Ssl: on"], 301],
+  ])("is sent to https whatever it asks for: %s", async (start, lines, status) => {
+    const before = origin.requestsFor(start.split(" ")[1]!).length;
+    expect((await gateway.once(request(start, lines))).status).toBe(status);
+    expect(origin.requestsFor(start.split(" ")[1]!).length).toBe(before);
+  });
+
+  test.each([
+    "a@evil.test",
+    "evil.test/x",
+    "evil.test?x",
+    "evil.test#x",
+    "evil.test\\x",
+    "%65vil.test",
+    "gw.test:1:2",
+    "[::1",
+    "a.test, b.test",
+    ":80",
+    "",
+  ])("whose Host is none is refused: %s", async (host) => {
+    expect((await gateway.once(request("GET /", [`Host: ${host}`]))).status).toBe(400);
+  });
+
+  test("over HTTP/2 in clear is sent to https", async () => {
+    const client = await H2Client.connect(gateway.port);
+    const reply = await client.request(head("GET", "/a?b"));
+    expect([reply.status, Object.fromEntries(reply.fields).location]).toEqual([301, `https://gw.test:${port}/a?b`]);
+    client.close();
   });
 
   test("that a trusted proxy took over TLS is served, and nobody else's word counts", async () => {

@@ -8,8 +8,9 @@ import { RouteKind } from "../../message/route.ts";
 
 /**
  * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
- * answer as always, for those who watch it; so do ACME challenges, which others than the gateway may answer. A client that a
- * trusted proxy took over TLS is where it should be.
+ * answer as always, for those who watch it; so do ACME challenges, which others than the gateway may answer: a GET or HEAD of
+ * one token below their folder, and nothing else there. A client that a trusted proxy took over TLS is where it should be.
+ * docs/security.md#tls-and-client-certificates
  */
 export class HttpsRedirectPhase implements Phase {
   readonly name = "httpsRedirect";
@@ -31,9 +32,8 @@ export class HttpsRedirectPhase implements Phase {
     }
     const query = request.queryTo > request.pathTo ? request.target().slice(request.pathTo - request.targetFrom) : "";
     const location = `https://${host}${this.port}${request.path()}${query.split("#", 1)[0]}`;
-    const isRead = request.method === Method.Get || request.method === Method.Head;
     // RFC 9110 §15.4.9: 308 keeps method and body; clients of old know 301 alone.
-    ex.sink.fixed(ex, new FixedReply(isRead ? 301 : 308, [["Location", location]], ""));
+    ex.sink.fixed(ex, new FixedReply(isRead(request.method) ? 301 : 308, [["Location", location]], ""));
     return Verdict.Done;
   }
 
@@ -42,12 +42,16 @@ export class HttpsRedirectPhase implements Phase {
     if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
     // Where the path leads, not how it is written: dot segments behind the challenges' prefix lead out of it.
     const path = canonicalPath === "" ? request.path() : canonicalPath;
-    return path.startsWith(CHALLENGES) || !path.startsWith("/");
+    return (isRead(request.method) && CHALLENGE.test(path)) || !path.startsWith("/");
   }
 }
 
+function isRead(method: number): boolean {
+  return method === Method.Get || method === Method.Head;
+}
+
 const HTTPS_PORT = 443;
-/** RFC 8555 §8.3. */
-const CHALLENGES = "/.well-known/acme-challenge/";
+/** RFC 8555 §8.3: a token is base64url. */
+const CHALLENGE = /^\/\.well-known\/acme-challenge\/[\w-]+$/;
 /** The port at the end of an authority, behind a name, an IPv4 address or an IPv6 address in brackets. */
 const PORT = /:\d*$/;
