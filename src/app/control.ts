@@ -420,7 +420,8 @@ export class Control implements PoolListener {
         processState(this.config, {
           startedAtMs: this.startedAtMs,
           draining: this.draining,
-          port: this.ports.get("http") ?? 0,
+          // Without a listener in clear text that of TLS is the gateway's.
+          port: this.ports.get("http") ?? this.ports.get("https") ?? 0,
           workers: this.pool.size,
           generation: this.generation,
         }),

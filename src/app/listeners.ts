@@ -28,7 +28,8 @@ export interface ListeningSocket {
 
 /** The listeners that a configuration asks for. */
 export function listenersOf({ server, sidecar, internalApi }: RuntimeConfig): readonly ListenerPlace[] {
-  const places: ListenerPlace[] = [{ name: "http", host: server.host, port: server.port }];
+  const places: ListenerPlace[] = [];
+  if (server.port >= 0) places.push({ name: "http", host: server.host, port: server.port });
   if (server.tls.enabled) places.push({ name: "https", host: server.host, port: server.tls.port });
   if (internalApi.listenPort >= 0) {
     places.push({ name: "internal", host: internalApi.listenHost, port: internalApi.listenPort });

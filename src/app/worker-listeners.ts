@@ -1,3 +1,4 @@
+import { closeSync } from "node:fs";
 import type { ListenAt, Listener } from "../edge/listener.ts";
 import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket } from "./listeners.ts";
 
@@ -53,6 +54,8 @@ export class WorkerListeners {
   private use(places: readonly OpenPlace[]): readonly ListeningSocket[] {
     const before = this.places;
     this.places = places;
+    // A socket that no listener wants would go on taking connections that nothing serves.
+    for (const { name, fd } of this.given) if (!places.some(({ place }) => place.name === name)) closeSync(fd);
     this.given = [];
     for (const one of before) if (!places.includes(one)) stop(one);
     return places.flatMap(({ place, listeners }) =>

@@ -71,7 +71,7 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
 }
 
 function listening({ server, sidecar, internalApi }: RuntimeConfig): string {
-  const places = [`http://${place(server.host, server.port)}`];
+  const places = server.port < 0 ? [] : [`http://${place(server.host, server.port)}`];
   if (server.tls.enabled) places.push(`https://${place(server.host, server.tls.port)}`);
   if (server.http3.enabled) places.push(`UDP port ${server.http3.port} (HTTP/3)`);
   if (sidecar.enabled && sidecar.mode !== "egress")

@@ -8,7 +8,7 @@ export const CONFIG_REFERENCE = `# Every key of config.yaml. The value is the de
 
 server:
   host: 0.0.0.0                   # "::" for IPv6 and IPv4, 127.0.0.1 for this machine only
-  port: 8080
+  port: 8080                      # off: nothing is served in clear text, only over TLS
   workers: auto                   # one a CPU, or a number
   header_timeout: 10s             # a request's head must be complete within this: 408
   read_timeout: 30s               # longest pause within a request's body: 408

@@ -32,7 +32,7 @@ const CONFIG = `# edge: the gateway itself. Where requests go stands in routes.y
 
 server:
   host: 0.0.0.0            # 127.0.0.1 would serve this machine only
-  port: 8080
+  port: 8080               # off: nothing in clear text, only over TLS
   max_body_bytes: 4MiB     # larger requests get 413
   max_unsent_bytes: 128MiB # memory for clients and servers that read slowly; beyond it the slowest are cut
   idle_timeout: 120s       # how long an unused connection stays open

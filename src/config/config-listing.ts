@@ -47,7 +47,7 @@ export function listConfig(config: RuntimeConfig): string {
 function listServer(server: ServerConfig): object {
   return {
     host: server.host,
-    port: server.port,
+    port: server.port < 0 ? "off" : server.port,
     workers: server.workers === 0 ? "auto" : server.workers,
     header_timeout: formatDuration(server.headerTimeoutMs),
     read_timeout: formatDuration(server.readTimeoutMs),

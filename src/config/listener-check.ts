@@ -21,6 +21,7 @@ export function checkListeners(config: Omit<RuntimeConfig, "routes">, log: Fault
       log.fault(listener.path, `port ${listener.port} is taken by ${name}: choose another`);
     }
   }
+  checkCleartext(config, log);
   checkApplication(config.sidecar, taken, log);
 }
 
@@ -32,6 +33,35 @@ function checkApplication({ enabled, mode, appPort }: SidecarConfig, taken: read
   if (own === undefined || log.isFaulty(own.path) || log.isFaulty(path)) return;
   const name = own.path.join(".");
   log.fault(path, `port ${appPort} is the gateway's own ${name}: name the port of the application`);
+}
+
+/** `server.port: off`: something else must listen, and what is answered in clear alone is not. */
+function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
+  if (server.port >= 0) return;
+  const { tls, acme } = server;
+  const isJudged = !log.isFaulty(["server", "tls"]) && !log.isFaulty(["sidecar"]);
+  if (!tls.enabled && !sidecar.enabled && isJudged)
+    log.fault(["server", "port"], "is off, and nothing else listens: switch server.tls on, or name a port");
+  if (tls.enabled && tls.redirectHttp)
+    log.warn(["server", "tls", "redirect_http"], "has no effect while server.port is off");
+  if (acme.enabled && acme.challengeType === "http-01")
+    log.fault(
+      ["server", "acme", "challenge_type"],
+      "http-01 is answered in clear text, and server.port is off: use tls-alpn-01",
+    );
+}
+
+/**
+ * Warns where routes that clients need a certificate for over TLS are served without one in clear text.
+ * docs/security.md#tls-and-client-certificates
+ */
+export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, routes: number, log: FaultLog): void {
+  const { tls, port } = server;
+  if (routes === 0 || port < 0 || !tls.enabled || tls.clientAuth !== "require" || tls.redirectHttp) return;
+  log.warn(
+    ["server", "tls", "client_auth"],
+    "does not guard server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
+  );
 }
 
 function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes">): Listener[] {

@@ -6,7 +6,7 @@ import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import { FaultLog } from "./fault-log.ts";
 import { checkLimits } from "./limit-check.ts";
-import { checkListeners } from "./listener-check.ts";
+import { checkClientAuth, checkListeners } from "./listener-check.ts";
 import { resolveSidecar } from "./mesh-resolution.ts";
 import { unknownKey } from "./piece.ts";
 import { resolveInternalApi, resolveProxy } from "./proxy-resolution.ts";
@@ -179,6 +179,7 @@ function noteUnserved(
   if (configFile !== null && !hasRoutesFile && !main.sidecar.enabled && !main.transcoder.enabled) {
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints answer");
   }
+  checkClientAuth(main, routes.length, log);
   if (!main.proxy.enabled && routes.some((route) => route.type === "upstream")) {
     log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
   }

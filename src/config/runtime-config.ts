@@ -35,7 +35,7 @@ export type ClientAuth = "none" | "request" | "require";
 export interface ServerConfig {
   /** Address to listen on, without brackets: an IP address or a name such as `localhost`. */
   readonly host: string;
-  /** The cleartext port; 0 lets the system choose one. */
+  /** The cleartext port; 0 lets the system choose one, -1 (`off`) is none. */
   readonly port: number;
   /** Data workers; 0 is one a CPU (`auto`). */
   readonly workers: number;

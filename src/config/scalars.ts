@@ -66,6 +66,17 @@ export function port(lowest: 0 | 1): Piece<number> {
   });
 }
 
+/** A port, or `off`, which is -1. */
+export function portOrOff(): Piece<number> {
+  return piece((value) => {
+    if (value === "off" || value === false) return -1;
+    const number = numberOf(value);
+    return Number.isInteger(number) && number >= 0 && number <= 65_535
+      ? number
+      : new Wrong(`expected a port from 0 to 65535, or off, found ${describe(value)}`);
+  });
+}
+
 /** `true` or `false`. */
 export function flag(): Piece<boolean> {
   return piece((value) => {

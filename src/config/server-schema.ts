@@ -1,7 +1,20 @@
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { describe, type Entries, list, must, or, orElse, piece, section, Wrong } from "./piece.ts";
-import { cidr, decimal, duration, flag, integer, port, size, text, textLike, word, wordOrEmpty } from "./scalars.ts";
+import {
+  cidr,
+  decimal,
+  duration,
+  flag,
+  integer,
+  port,
+  portOrOff,
+  size,
+  text,
+  textLike,
+  word,
+  wordOrEmpty,
+} from "./scalars.ts";
 
 // One line is one key: its name, what may stand there, its default. Whether a section is on when it is present without
 // `enabled` stands in its first line; the second argument of `section` is how an absent section is read.
@@ -170,7 +183,7 @@ const accessLog = section({ enabled: or(flag(), true), sample: or(decimal(0, 1),
 /** The keys of `server:`. Spec, "`server` (general)"; decisions §1 "Server defaults". */
 export const serverEntries = {
   host: or(text("an address such as 0.0.0.0 or 127.0.0.1"), "0.0.0.0"),
-  port: or(port(0), 8080),
+  port: or(portOrOff(), 8080),
   workers: or(countOrAuto("workers", 1024), 0),
   header_timeout: or(duration(1), "10s"),
   read_timeout: or(duration(1), "30s"),

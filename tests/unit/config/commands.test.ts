@@ -75,7 +75,7 @@ describe("edge check", () => {
       expect(out).toBe("");
       expect(err.replaceAll(dir, "DIR").split("\n")).toEqual([
         'config.yaml:2:3: server.prot: unknown key (did you mean "port"?)',
-        'config.yaml:3:9: server.port: expected a port from 0 to 65535, found "x"',
+        'config.yaml:3:9: server.port: expected a port from 0 to 65535, or off, found "x"',
         'routes.yaml:1:35: routes[0].dir: expected an existing folder, found "nope": no such folder (looked for DIR/nope)',
         "3 faults",
         "",
