@@ -1,0 +1,3 @@
+module edge.test/origin
+
+go 1.24
