@@ -9,6 +9,7 @@ import { warnOfSpool } from "./limit-check.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe } from "./piece.ts";
 import type { RouteBase, RouteConfig, StaticRouteConfig } from "./route-config.ts";
+import { noteNeighbours } from "./route-neighbours.ts";
 import {
   routeKeys,
   type StaticEntry,
@@ -35,6 +36,7 @@ export function resolveRoutes(entries: readonly unknown[], base: KeyPath, around
   const parts = new SharedParts();
   const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
   noteDuplicates(routes, base, around.log);
+  noteNeighbours(routes, base, around.log);
   return resolved;
 }
 
