@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { makeCertificate, TestAuthority } from "../harness/certificate.ts";
 import { freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
-import type { RawClient, Reply } from "../harness/raw-client.ts";
-import { request } from "../harness/raw-client.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
+import { type RawClient, request } from "../harness/raw-client.ts";
 import { type OriginCall, type OriginRequest, ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -35,7 +35,7 @@ const SAYINGS: readonly Saying[] = [
   { lines: [] },
   { lines: ["Cache-Control: max-age=60"] },
   { lines: ["Cache-Control: public, max-age=60"], isPublic: true },
-  { lines: ["Cache-Control: max-age=60", "Cache-Control: Public"], isPublic: true },
+  { lines: ["Cache-Control: max-age=60, Public"], isPublic: true },
   { lines: ["Cache-Control: s-maxage=60"], isForShared: true },
   { lines: ["Cache-Control: max-age=60, S-MaxAge=60"], isForShared: true },
   { lines: ["Cache-Control: private"] },
@@ -63,8 +63,23 @@ interface Step {
   readonly line: string;
 }
 
+/** What a client has received, whatever the protocol. */
+interface Received {
+  readonly status: number;
+  readonly text: string;
+  readonly madeFor: string;
+  readonly cacheControl: string;
+  readonly isHit: boolean;
+  readonly givesCookie: boolean;
+}
+
+/** The clients: the first of all come in clear; the last two speak HTTP/2. */
+const CERTIFICATES = ["", "", "alice", "bob", "", "bob"] as const;
+const IN_CLEAR: readonly number[] = [0, 4];
+const OVER_HTTP1 = 4;
+
 const step: fc.Arbitrary<Step> = fc.record({
-  client: fc.nat(3),
+  client: fc.nat(CERTIFICATES.length - 1),
   path: fc.nat(1),
   authorization: fc.constantFrom("", "", "", "Basic A", "Basic B"),
   cookie: fc.constantFrom("", "", "user=a", "user=b"),
@@ -88,6 +103,7 @@ describe.each(["share", "bypass"])("cookies: %s", (cookies) => {
   const random = new SeededRandom(7);
   let gateway: Gateway;
   let clients: RawClient[] = [];
+  let streams: H2Client[] = [];
   let runs = 0;
 
   beforeAll(async () => {
@@ -112,31 +128,42 @@ describe.each(["share", "bypass"])("cookies: %s", (cookies) => {
       await TlsClient.open(port, alice),
       await TlsClient.open(port, bob),
     ];
+    streams = [await H2Client.connect(gateway.port), await H2Client.connectTls(port, bob)];
   });
   afterAll(async () => {
-    for (const client of clients) client.close();
+    for (const client of [...clients, ...streams]) client.close();
     await stopAll(gateway, origin);
   });
 
-  /** The steps of one client, one after the other on its connection. */
+  async function ask(one: Step, run: number): Promise<Received> {
+    const path = `/${run}-${one.path}`;
+    const lines = [
+      one.line,
+      one.authorization && `Authorization: ${one.authorization}`,
+      one.cookie && `Cookie: ${one.cookie}`,
+    ].filter((line) => line !== "");
+    if (one.client < OVER_HTTP1) {
+      const reply = await clients[one.client]!.exchange(request(`${one.method} ${path}`, lines), one.method);
+      return received(reply.status, reply.text, (name) => reply.fields.all(name).join(", "));
+    }
+    const fields = lines.map((line) => [line.split(": ")[0]!.toLowerCase(), line.split(": ")[1]!] as const);
+    const own = head(one.method, path).map(
+      ([name, value]) => [name, name === ":authority" ? "gw.test" : value] as const,
+    );
+    const reply = await streams[one.client - OVER_HTTP1]!.request([...own, ...fields]);
+    return received(reply.status, reply.text, (name) => reply.fields.get(name) ?? "");
+  }
+
+  /** The steps of one client: one after the other on a connection of HTTP/1.1, all at once on one of HTTP/2. */
   async function walk(steps: readonly Step[], run: number): Promise<string[]> {
     const faults: string[] = [];
-    for (const one of steps) {
-      const lines = [
-        one.line,
-        one.authorization && `Authorization: ${one.authorization}`,
-        one.cookie && `Cookie: ${one.cookie}`,
-      ];
-      const reply = await clients[one.client]!.exchange(
-        request(
-          `${one.method} /${run}-${one.path}`,
-          lines.filter((line) => line !== ""),
-        ),
-        one.method,
-      );
-      const fault = faultOf(identityOf(one), reply, cookies === "bypass");
+    const go = async (one: Step): Promise<void> => {
+      const fault = faultOf(identityOf(one), await ask(one, run), cookies === "bypass");
       if (fault !== "") faults.push(`${JSON.stringify(one)}: ${fault}`);
-    }
+    };
+    const [first] = steps;
+    if (first !== undefined && first.client >= OVER_HTTP1) await Promise.all(steps.map(go));
+    else for (const one of steps) await go(one);
     return faults;
   }
 
@@ -148,14 +175,8 @@ describe.each(["share", "bypass"])("cookies: %s", (cookies) => {
           // Few paths, some time apart, so that answers grow old.
           const run = runs++ % 5;
           await Bun.sleep(40);
-          const faults = await Promise.all(
-            [0, 1, 2, 3].map((n) =>
-              walk(
-                steps.filter(({ client }) => client === n),
-                run,
-              ),
-            ),
-          );
+          const walks = CERTIFICATES.map((_, n) => steps.filter(({ client }) => client === n));
+          const faults = await Promise.all(walks.map((own) => walk(own, run)));
           expect(faults.flat()).toEqual([]);
         }),
         { numRuns: RUNS },
@@ -175,7 +196,7 @@ describe.each(["share", "bypass"])("cookies: %s", (cookies) => {
 });
 
 function identityOf({ client, authorization, cookie }: Step): Identity {
-  return { tls: client > 0, certificate: ["", "", "alice", "bob"][client]!, authorization, cookie };
+  return { tls: !IN_CLEAR.includes(client), certificate: CERTIFICATES[client]!, authorization, cookie };
 }
 
 /** Answers for whoever asks, with what the origin happens to say now. */
@@ -206,29 +227,42 @@ function seenBy({ fields }: OriginRequest): Identity {
   };
 }
 
+function received(status: number, text: string, field: (name: string) => string): Received {
+  return {
+    status,
+    text,
+    madeFor: field("x-made-for"),
+    cacheControl: field("cache-control"),
+    isHit: field("x-cache") === "HIT",
+    givesCookie: field("set-cookie") !== "",
+  };
+}
+
 /** The values of Cache-Control: a 304 without that field leaves those of the stored answer as they were. */
 function cacheControlOf({ lines }: Saying): string {
   const own = lines.filter((line) => line.startsWith("Cache-Control: "));
-  return JSON.stringify(own.map((line) => line.slice("Cache-Control: ".length)));
+  return own.map((line) => line.slice("Cache-Control: ".length)).join(", ");
 }
 
-/** What is wrong with a reply for a client; "" for nothing. */
-function faultOf(own: Identity, reply: Reply, bypasses: boolean): string {
-  const told = reply.fields.get("x-made-for");
-  if (told === undefined || told === null || told === "nobody") {
-    return [304, 503, 504].includes(reply.status) ? "" : `an answer that the origin never gave: ${reply.status}`;
+/** What is wrong with what a client has received; "" for nothing. */
+function faultOf(
+  own: Identity,
+  { status, text, madeFor, cacheControl, isHit, givesCookie }: Received,
+  bypasses: boolean,
+): string {
+  if (madeFor === "" || madeFor === "nobody") {
+    return [304, 503, 504].includes(status) ? "" : `an answer that the origin never gave: ${status}`;
   }
-  if (reply.body.length > 0 && reply.text !== told) return `${reply.text} below the head of ${told}`;
-  const isHit = reply.fields.get("x-cache") === "HIT";
-  if (isHit && reply.fields.has("set-cookie")) return "a hit with Set-Cookie";
-  const other = JSON.parse(told) as Identity;
-  if (own.tls !== other.tls) return `made for ${told}, over another kind of connection`;
+  if (text !== "" && text !== madeFor) return `${text} below the head of ${madeFor}`;
+  if (isHit && givesCookie) return "a hit with Set-Cookie";
+  const other = JSON.parse(madeFor) as Identity;
+  if (own.tls !== other.tls) return `made for ${madeFor}, over another kind of connection`;
   const isOwn = own.certificate === other.certificate && own.authorization === other.authorization;
-  const sharesCookies = !bypasses || own.cookie === other.cookie;
-  if (isOwn && sharesCookies) return "";
-  const said = JSON.stringify(reply.fields.all("cache-control"));
-  const { isPublic, isForShared } = SAYINGS.find((saying) => cacheControlOf(saying) === said)!;
+  if (isOwn && (!bypasses || own.cookie === other.cookie)) return "";
+  const said = SAYINGS.find((saying) => cacheControlOf(saying) === cacheControl);
+  if (said === undefined) return `an answer that the origin never gave: ${cacheControl}`;
+  const { isPublic, isForShared } = said;
   if (isPublic === true) return "";
   const areAnonymous = isOwn && own.certificate === "" && own.authorization === "";
-  return areAnonymous && isForShared === true ? "" : `made for ${told}`;
+  return areAnonymous && isForShared === true ? "" : `made for ${madeFor}, with ${cacheControl}`;
 }
