@@ -21,8 +21,8 @@ export const enum TargetFlag {
   Slash = 8,
   Question = 16,
   Hash = 32,
-  /** One of `$ < {`: what expressions and markup begin with. */
-  Opener = 64,
+  /** One of `$ < { ' " ( ; | & \` * ! +`: what expressions, markup, commands and SQL in a path cannot do without. */
+  Mark = 64,
   /** Set when two slashes stand side by side in the path. */
   DoubleSlash = 128,
 }

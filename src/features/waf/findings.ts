@@ -118,5 +118,7 @@ const LOCATIONS: Readonly<Record<Place, IncidentLocation>> = {
   [Place.Extension]: "header",
   [Place.Body]: "body",
   [Place.Path]: "url",
+  [Place.Segment]: "url",
+  [Place.PathRest]: "url",
 };
 const NO_HEAD: RequestHead = new RequestHead();

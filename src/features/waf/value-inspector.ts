@@ -11,7 +11,9 @@ import {
   Family,
   HEADER_FAMILIES,
   PATH_FAMILIES,
+  PATH_REST_FAMILIES,
   QUERY_FAMILIES,
+  SEGMENT_FAMILIES,
 } from "./rules/family.ts";
 import { keywordAutomaton } from "./rules/keyword-tables.ts";
 import { Sign } from "./rules/sign.ts";
@@ -132,4 +134,6 @@ const FAMILIES: Readonly<Record<Place, number>> = {
   [Place.Extension]: EXTENSION_FAMILIES,
   [Place.Body]: BODY_FAMILIES,
   [Place.Path]: PATH_FAMILIES,
+  [Place.Segment]: SEGMENT_FAMILIES,
+  [Place.PathRest]: PATH_REST_FAMILIES,
 };

@@ -11,7 +11,7 @@ import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { Place, ValueReading } from "./match/value-reading.ts";
 import { inspectPairs } from "./pair-inspector.ts";
-import { inspectExpressions, mayHoldExpression } from "./path-expressions.ts";
+import { inspectPath, mayPathMatch } from "./path-inspector.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { QUERY_FAMILIES } from "./rules/family.ts";
 import { keywordAutomaton } from "./rules/keyword-tables.ts";
@@ -64,15 +64,15 @@ export class WafInspector {
    */
   inspect(head: RequestHead): number {
     const mayClimb = maySpellDotDot(head);
-    const mayExpand = mayHoldExpression(head);
+    const mayPath = mayPathMatch(head);
     const mayQuery = head.queryTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.automaton, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayClimb && !mayExpand && !mayQuery && !mayHeaders) return 0;
+    if (!mayClimb && !mayPath && !mayQuery && !mayHeaders) return 0;
     this.findings.begin(head);
     this.steps.begin(0);
-    if (mayClimb) this.inspectPath(head);
-    if (mayExpand) inspectExpressions(this.values, head);
+    if (mayClimb) this.inspectClimbs(head);
+    if (mayPath) inspectPath(this.values, head);
     if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.queryTo);
     if (mayHeaders) inspectHeaders(this.values, head.headers);
     return this.end();
@@ -127,7 +127,7 @@ export class WafInspector {
     return false;
   }
 
-  private inspectPath(head: RequestHead): void {
+  private inspectClimbs(head: RequestHead): void {
     let signs = this.traversal.scan(head.bytes, head.pathFrom, head.pathTo);
     if ((signs & TraversalSign.Plain) !== 0 && !isHarmless(head.path(), head, this.routes)) {
       signs |= TraversalSign.Literal;

@@ -5,9 +5,8 @@ import { Method } from "../../message/method.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { Authority, judgeAuthority } from "./authority.ts";
 
-const DOLLAR = 0x24;
-const LESS = 0x3c;
-const OPEN_BRACE = 0x7b;
+/** See TargetFlag.Mark. */
+const MARKS = "$<{'\"(;|&`*!+";
 
 /**
  * What each byte of a target means; 0 is refused. Visible ASCII is let through, so that the WAF and the origin judge
@@ -27,12 +26,8 @@ export const TARGET_CLASS: Uint8Array = table((byte) => {
       return TargetFlag.Valid | TargetFlag.Question;
     case Byte.Hash:
       return TargetFlag.Valid | TargetFlag.Hash;
-    case DOLLAR:
-    case LESS:
-    case OPEN_BRACE:
-      return TargetFlag.Valid | TargetFlag.Opener;
     default:
-      return TargetFlag.Valid;
+      return MARKS.includes(String.fromCharCode(byte)) ? TargetFlag.Valid | TargetFlag.Mark : TargetFlag.Valid;
   }
 });
 

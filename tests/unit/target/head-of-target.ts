@@ -44,7 +44,5 @@ const FLAGS: Readonly<Record<string, number>> = {
   "/": TargetFlag.Slash,
   "?": TargetFlag.Question,
   "#": TargetFlag.Hash,
-  $: TargetFlag.Opener,
-  "<": TargetFlag.Opener,
-  "{": TargetFlag.Opener,
+  ...Object.fromEntries([..."$<{'\"(;|&`*!+"].map((mark) => [mark, TargetFlag.Mark])),
 };

@@ -16,6 +16,10 @@ export const enum Place {
   Body,
   /** The path of the target, as one value. */
   Path,
+  /** One segment of the path, or a parameter of it. */
+  Segment,
+  /** The path from one segment on. */
+  PathRest,
 }
 
 /**

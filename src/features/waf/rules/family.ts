@@ -36,6 +36,13 @@ export const QUERY_FAMILIES: number =
 export const BODY_FAMILIES: number = QUERY_FAMILIES & ~(Family.Break | Family.Reference);
 /** The path: what expands or runs wherever it is logged or shown. File names and prose stand there by right. */
 export const PATH_FAMILIES: number = Family.Script | Family.Code | Family.Lookup | Family.Break | Family.Escape;
+/**
+ * A segment of the path, which is a value to many an application. What is left out is noise: addresses within URLs of proxies,
+ * and the operators with which APIs begin names.
+ */
+export const SEGMENT_FAMILIES: number = QUERY_FAMILIES & ~(Family.Url | Family.Mongo | Family.Break | Family.Nul);
+/** The path from a segment on: what has slashes in it, and is not found in the path as a whole. */
+export const PATH_REST_FAMILIES: number = Family.Sql | Family.Shell | Family.File | Family.Escape;
 /** User-Agent: a line of prose with semicolons. */
 export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
 /** Referer and cookies: nothing is fetched or looked up in a database of documents by them. */

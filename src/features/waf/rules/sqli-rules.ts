@@ -54,6 +54,8 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "[id] 5 and 1 in (1,2)",
       "[form] user=x'/**/or/**/1/**/=/**/1#&b=2",
       "1 having 1=1",
+      "[target] /users/1%20OR%201=1--",
+      "[target] /items;q=1/**/or/**/1=1",
       "1 or not false",
       "1 or !0",
       "[sort] name,(select case when 1=1 then 1 else 1/0 end)",

@@ -176,6 +176,7 @@ export const XSS_RULES: readonly ValueRule[] = [
       "`setTimeout` and `x`",
       "(alert) see (1)",
       "alert the users",
+      "alert(1) meaning",
       "eval(x)",
       "String.fromCharCode(65)",
       "document.cookie",

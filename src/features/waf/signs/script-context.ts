@@ -1,4 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import type { StepBudget } from "../match/step-budget.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { Sign } from "../rules/sign.ts";
@@ -119,11 +120,19 @@ export class ScriptContext {
       (argument === Word.Decoder || argument === Word.Object) &&
       (next === Byte.OpenParen || next === Byte.Dot);
     // alert(1) and no more: nobody else asks for that.
-    const isProbe =
-      word === Word.Box && this.isFirst(from) && isProbeArgument(bytes[inside]!) && this.length <= MAX_PROBE_BYTES;
+    const isProbe = word === Word.Box && this.isFirst(from) && isProbeArgument(bytes[inside]!) && this.isProbe(inside);
     const isTwice = word === Word.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
     if (isTwice) this.report(Sign.ScriptSink, from);
     if (isStolen || isDecoded || isProbe) this.report(Sign.ScriptSink, from);
+  }
+
+  /** Whether a short value ends with the call whose argument begins at `from`, and no words come: "alert(1) meaning". */
+  private isProbe(from: number): boolean {
+    if (this.length > MAX_PROBE_BYTES) return false;
+    for (let at = indexOfByte(this.bytes, Byte.CloseParen, from, this.length); at < this.length; at++) {
+      if (this.bytes[at] === Byte.Space && isWordByte(this.bytes[at + 1]!)) return false;
+    }
+    return true;
   }
 
   /** Whether nothing stands before the word at `from`, but for the window: top.alert(1). */

@@ -1,0 +1,85 @@
+import { Byte, HEX_VALUE, LOWER, table } from "../../core/ascii.ts";
+import { indexOfByte } from "../../core/bytes.ts";
+import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { Place } from "./match/value-reading.ts";
+import { inspectPairs } from "./pair-inspector.ts";
+import type { ValueInspector } from "./value-inspector.ts";
+
+/**
+ * Whether the path holds, plain or escaped, a mark that attacks in paths cannot do without: a blank, a quote, a bracket, a
+ * separator, an operator, an escape of an escape. A path of letters, digits and `- . _ ~` costs one look at the flags.
+ */
+export function mayPathMatch(head: RequestHead): boolean {
+  const { targetFlags, bytes, pathFrom, pathTo } = head;
+  if ((targetFlags & (TargetFlag.Mark | TargetFlag.Percent | TargetFlag.DoubleSlash)) === 0) return false;
+  return (targetFlags & TargetFlag.DoubleSlash) !== 0 || hasMark(bytes, pathFrom, pathTo);
+}
+
+/**
+ * Inspects the path: as one value, for what loggers, templates and pages make something of wherever it stands; segment by
+ * segment, since applications take one for a value of theirs; and from a segment on, since payloads have slashes, too.
+ * docs/security.md#bodies-and-the-firewall
+ */
+export function inspectPath(inspector: ValueInspector, head: RequestHead): void {
+  const { bytes, pathFrom, pathTo } = head;
+  inspector.nameNothing();
+  inspectAs(inspector, Place.Path, bytes, pathFrom, pathTo, false);
+  for (let from = pathFrom; from < pathTo; ) {
+    const to = indexOfByte(bytes, Byte.Slash, from, pathTo);
+    const isMarked = hasMark(bytes, from, to);
+    if (isMarked) inspectValue(inspector, Place.Segment, bytes, from, to);
+    // A comment of SQL in place of a blank, or a file's whole name behind an empty segment.
+    const goesOn = bytes[to + 1] === Byte.Star || (from === to && to > pathFrom);
+    if (to < pathTo && (goesOn || isMarked)) {
+      inspectValue(inspector, Place.PathRest, bytes, from, Math.min(pathTo, to + MAX_BEHIND));
+    }
+    from = to + 1;
+  }
+}
+
+/** A part of the path as one value, once more with its plus signs as spaces, and its parameters: a;b=1;c=2. */
+function inspectValue(inspector: ValueInspector, place: Place, bytes: Uint8Array, from: number, to: number): void {
+  inspectAs(inspector, place, bytes, from, to, false);
+  if (indexOfByte(bytes, Byte.Plus, from, to) < to) inspectAs(inspector, place, bytes, from, to, true);
+  if (indexOfByte(bytes, Byte.Equals, from, to) === to) return;
+  inspectPairs(inspector, place, Byte.Semicolon, bytes, from, to);
+  inspector.nameNothing();
+}
+
+function inspectAs(
+  inspector: ValueInspector,
+  place: Place,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  plusIsSpace: boolean,
+): void {
+  inspector.value.place = place;
+  inspector.value.loadEscaped(bytes, from, to, plusIsSpace);
+  inspector.inspect(bytes, from, to);
+}
+
+function hasMark(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (IS_MARK[byte] === 1) return true;
+    if (byte !== Byte.Percent || at + 2 >= to) continue;
+    if (LOWER[bytes[at + 1]!] === LOWER_U) return true;
+    if (IS_ESCAPED_MARK[(HEX_VALUE[bytes[at + 1]!]! * 16 + HEX_VALUE[bytes[at + 2]!]!) & 0xff] === 1) return true;
+  }
+  return false;
+}
+
+/** The bytes that TargetFlag.Mark tells of, and the backslash. */
+const IS_MARK: Uint8Array = table((byte) => ("$<{'\"(;|&`*!+\\".includes(String.fromCharCode(byte)) ? 1 : 0));
+/**
+ * What is rarely escaped in an ordinary path, but for blanks: all of ASCII that is no letter, no digit and none of `- . _ ~`,
+ * and the no-break space of Latin-1, which is a blank to a database.
+ */
+const IS_ESCAPED_MARK: Uint8Array = table((byte) => {
+  if (byte >= 0x80) return byte === 0xa0 ? 1 : 0;
+  return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte)) ? 0 : 1;
+});
+/** How much of the path behind a segment is looked at with it: the rest of a command, of a comment, of a query. */
+const MAX_BEHIND = 96;
+const LOWER_U = 0x75;
