@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
+import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { freePort, runEdge, startGateway } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
@@ -8,11 +9,13 @@ import { stopAll } from "../harness/teardown.ts";
 
 // docs/security.md#sidecar: a sidecar never speaks to its own gateway, whatever it is called.
 const origin = EchoOrigin.start();
-const ports = { ingress: freePort(), egress: freePort(), internal: freePort(), edge: freePort() };
+const ports = { ingress: freePort(), egress: freePort(), internal: freePort(), edge: freePort(), tls: freePort() };
+const certificate = await makeCertificate();
 const gateway = await startGateway({
   port: ports.edge,
+  files: { "a.pem": certificate.cert, "a.key": certificate.key },
   config: {
-    server: { host: "::" },
+    server: { host: "::", tls: { port: ports.tls, cert_file: "a.pem", key_file: "a.key" } },
     internal_api: { listen: `127.0.0.1:${ports.internal}` },
     sidecar: {
       enabled: true,
@@ -68,6 +71,13 @@ describe("the outbound listener answers 508 for the gateway's own listeners", ()
 
   test("where a split leads there", async () => {
     for (const path of ["/split/x", "/h2c/x"]) expect((await outbound("any.test", path)).status).toBe(508);
+  });
+
+  test("over TLS", async () => {
+    for (const name of HERE) {
+      const absolute = `GET https://${name}:${ports.tls}/metrics HTTP/1.1\r\nHost: ${name}:${ports.tls}\r\n\r\n`;
+      expect([name, (await exchangeOnce(ports.egress, absolute)).status]).toEqual([name, 508]);
+    }
   });
 
   test("with a body, which is not sent", async () => {

@@ -1,10 +1,11 @@
 import type { HeaderEdits, HeaderValue } from "../../config/route-config.ts";
-import { Byte, equalsLower, LOWER, latin1 } from "../../core/ascii.ts";
+import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
+import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 
 /**
  * A route's `headers.request`: remove, set, add, in this order, on the head as it goes upstream, so that the gateway's own
@@ -54,7 +55,8 @@ export class RequestEdits {
     for (let i = 0; i < this.gone.length; i++) {
       const name = this.gone[i]!;
       const to = from + name.length;
-      if (out[to] === Byte.Colon && readsAs(out, from, name)) return true;
+      // Origins that read fields as CGI does take `_`, and some of them any other sign, for `-`.
+      if (out[to] === Byte.Colon && isSameFolded(out, from, to, name)) return true;
     }
     return false;
   }
@@ -129,15 +131,6 @@ function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
     if (id !== HeaderId.Other || equalsLower(headers.bytes, from, headers.spans[i * 4 + 1]!, name)) headers.removeAt(i);
     else i++;
   }
-}
-
-/** Whether the name at `from` is this one; `_` counts as `-`, since origins that read fields as CGI does take both for one. */
-function readsAs(out: Buffer, from: number, name: Uint8Array): boolean {
-  for (let i = 0; i < name.length; i++) {
-    const byte = LOWER[out[from + i]!];
-    if (byte !== name[i] && !(byte === Byte.Underscore && name[i] === Byte.Dash)) return false;
-  }
-  return true;
 }
 
 /** Where the line that begins at `from` ends, its line feed included. */
