@@ -226,6 +226,17 @@ describe("the outbound listener", async () => {
     expect((await get("/nobody/x")).status).toBe(503);
   });
 
+  test("finds the split in every spelling of its prefix", async () => {
+    for (const path of ["/%73plit/deep/x", "/x/../split/deep", "/x/%2e%2e/split/deep", "//split%2fdeep", "/split\\deep/x"]) {
+      const seen = b.requests.length;
+      expect(json<Echo>(await get(path)).target).toBe(path);
+      expect([b.requests.length, b.requests.at(-1)!.fields.get("x-forwarded-host")]).toEqual([seen + 1, "gw.test"]);
+    }
+    for (const path of ["/n%6fbody/x", "/split/../nobody", "/.%2fnobody", "/x%5c..%5cnobody"]) {
+      expect([path, (await get(path)).status]).toEqual([path, 503]);
+    }
+  });
+
   test("keeps connections, one pool an origin however it is spelt", async () => {
     const client = await RawClient.connect(egress);
     for (const host of [
