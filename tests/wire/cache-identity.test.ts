@@ -331,7 +331,7 @@ describe("the switch", () => {
   });
 });
 
-test("a trusted proxy that tells of a certificate speaks for one client", async () => {
+test("a trusted proxy that tells of a certificate or a user speaks for one client", async () => {
   const cached = await CachedGateway.start({}, { trusted_proxies: ["127.0.0.0/8"] });
   greets(cached.origin);
   try {
@@ -340,6 +340,15 @@ test("a trusted proxy that tells of a certificate speaks for one client", async 
     expect(outcome(await cached.get("/told", tells("bob")))).toStartWith("MISS");
     expect(outcome(await cached.get("/told"))).toBe("MISS for");
     expect(outcome(await cached.get("/told"))).toBe("HIT for");
+    for (const line of ["X-Forwarded-User: alice", "x_forwarded_email: a@b", "X-HTTP-Method-Override: DELETE"]) {
+      const path = `/told-${line.split(":")[0]}`;
+      for (let i = 0; i < 2; i++) expect(outcome(await cached.get(path, [line]))).toBe("MISS for");
+      expect([outcome(await cached.get(path)), outcome(await cached.get(path))]).toEqual(["MISS for", "HIT for"]);
+      expect(outcome(await cached.get(path, [line]))).toBe("MISS for");
+    }
+    // What every load balancer says does not count.
+    await cached.get("/balanced", ["X-Forwarded-Port: 443", "X-Forwarded-For: 192.0.2.1"]);
+    expect(outcome(await cached.get("/balanced", ["X-Forwarded-Port: 443"]))).toBe("HIT for");
   } finally {
     await cached.stop();
   }

@@ -1,6 +1,8 @@
+import { latin1 } from "../../core/ascii.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import { isFolded } from "../../proto/h1/claimed-fields.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CachePolicy } from "./policy.ts";
 
@@ -11,7 +13,7 @@ import type { CachePolicy } from "./policy.ts";
  */
 export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
   const { headers } = ex.request;
-  if (isCertified(ex, policy)) return SlotFlag.Public;
+  if (isCertified(ex, policy) || (ex.fromTrustedProxy && isSpokenFor(headers))) return SlotFlag.Public;
   if (!headers.mayHave(IDENTIFYING)) return 0;
   if (headers.find(HeaderId.Authorization) >= 0) return SlotFlag.Public;
   return policy.bypassesCookies && headers.find(HeaderId.Cookie) >= 0 ? SHARED : 0;
@@ -27,12 +29,33 @@ export function sharingNeededFor(reply: HeaderBlock, policy: CachePolicy): numbe
   return reply.find(HeaderId.SetCookie) >= 0 || reply.find(HeaderId.SetCookie2) >= 0 ? SHARED : 0;
 }
 
-/** Whether the origin is told of a certificate: the client's own, or one of which a trusted proxy tells. */
-function isCertified({ client, request, fromTrustedProxy }: Exchange, policy: CachePolicy): boolean {
-  if (client.identity !== null || (policy.demandsCertificates && client.tls)) return true;
-  return fromTrustedProxy && request.headers.find(HeaderId.XForwardedClientCert) >= 0;
+/** Whether the origin is told of the client's certificate. */
+function isCertified({ client }: Exchange, policy: CachePolicy): boolean {
+  return client.identity !== null || (policy.demandsCertificates && client.tls);
+}
+
+/** Whether a trusted proxy tells of the client's certificate, of the user, or of another method than that of the key. */
+function isSpokenFor(headers: HeaderBlock): boolean {
+  if (headers.find(HeaderId.XForwardedClientCert) >= 0) return true;
+  const { bytes, count, ids, spans } = headers;
+  for (let i = 0; i < count; i++) {
+    if (ids[i] !== HeaderId.Other) continue;
+    const [from, to] = [spans[i * 4]!, spans[i * 4 + 1]!];
+    if (SPEAKING.some((name) => isFolded(bytes, from, to, name))) return true;
+  }
+  return false;
 }
 
 const SHARED = SlotFlag.Public | SlotFlag.SharedMaxAge;
+const SPEAKING: readonly Uint8Array[] = [
+  "x-forwarded-user",
+  "x-forwarded-preferred-username",
+  "x-forwarded-email",
+  "x-forwarded-groups",
+  "x-forwarded-access-token",
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+].map(latin1);
 const IDENTIFYING = new HeaderIdSet([HeaderId.Authorization, HeaderId.Cookie]);
 const GIVES_COOKIES = new HeaderIdSet([HeaderId.SetCookie, HeaderId.SetCookie2]);
