@@ -11,8 +11,11 @@ import { createTlsContext } from "../net/tls-context.ts";
  */
 export function readServerCertificate({ certFile, keyFile }: CertificateFiles): ServerCertificate {
   const certificate = serverCertificate(certFile, readFileSync(certFile, "utf8"), readFileSync(keyFile, "utf8"));
-  const signatures = signaturesOf(new X509Certificate(certificate.chain).publicKey);
-  return signatures.length === 0 ? certificate : { ...certificate, signatures };
+  const leaf = new X509Certificate(certificate.chain);
+  const signatures = signaturesOf(leaf.publicKey);
+  if (signatures.length === 0) return certificate;
+  const issuedWith = leaf.subject === leaf.issuer ? undefined : ISSUER_SCHEMES.get(leaf.signatureAlgorithm ?? "");
+  return { ...certificate, signatures, ...(issuedWith === undefined ? {} : { issuedWith }) };
 }
 
 /**
@@ -43,6 +46,16 @@ const ECDSA_SCHEMES: ReadonlyMap<string, number> = new Map([
   ["prime256v1", 0x0403],
   ["secp384r1", 0x0503],
   ["secp521r1", 0x0603],
+]);
+
+/** What a certificate's signature is called in a ClientHello; one of ECDSA says its hash and not its curve. */
+const ISSUER_SCHEMES: ReadonlyMap<string, readonly number[]> = new Map([
+  ["sha256WithRSAEncryption", [0x0401]],
+  ["sha384WithRSAEncryption", [0x0501]],
+  ["sha512WithRSAEncryption", [0x0601]],
+  ["ecdsa-with-SHA256", [0x0403]],
+  ["ecdsa-with-SHA384", [0x0503]],
+  ["ecdsa-with-SHA512", [0x0603]],
 ]);
 
 /** RFC 6125 §6.4.4: the common name counts where there are no alternative names. */

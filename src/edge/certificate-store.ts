@@ -22,10 +22,14 @@ export interface TlsChoice {
   readonly options: HandshakeOptions;
 }
 
-/** What a ClientHello says of the certificates that its client can check. */
+/** What a ClientHello says of the certificates that its client can check; see ClientHello. */
 export interface ClientSignatures {
   readonly signatures: readonly number[];
+  readonly certificateSignatures: readonly number[];
+  readonly groups: readonly number[];
+  readonly isTls13: boolean;
   readonly allowsEcdsa: boolean;
+  readonly allowsRsa: boolean;
 }
 
 /**
@@ -164,16 +168,43 @@ function isTwin(one: ServerCertificate, other: ServerCertificate): boolean {
   return one === other || (one.names.length > 0 && one.names.join() === other.names.join());
 }
 
-/** A client that names no signatures is an old one: it gets RSA. One that can check none of them says so itself. */
+/**
+ * The first whose key and whose own signature the client can check, else the first whose key it can (RFC 8446 §4.4.2.2: a chain
+ * that does not fit is better than none), else one that its suites go with. A client that names no signatures is an old one: it
+ * gets RSA where it may. One that can check none of them says so itself.
+ */
 function firstUsable(
   certificates: readonly ServerCertificate[],
-  { signatures, allowsEcdsa }: ClientSignatures,
+  offer: ClientSignatures,
 ): ServerCertificate | undefined {
   if (certificates.length < 2) return certificates[0];
-  const usable = certificates.find(
-    (one) => (allowsEcdsa || !isEcdsa(one)) && one.signatures!.some((scheme) => signatures.includes(scheme)),
+  const usable = certificates.filter((one) => canUse(one, offer));
+  const named = offer.certificateSignatures.length > 0 ? offer.certificateSignatures : offer.signatures;
+  return (
+    usable.find(({ issuedWith }) => issuedWith === undefined || issuedWith.some((scheme) => named.includes(scheme))) ??
+    usable[0] ??
+    certificates.find((one) => !isEcdsa(one) && offer.allowsRsa) ??
+    certificates.find((one) => isEcdsa(one) && offer.allowsEcdsa) ??
+    certificates[0]
   );
-  return usable ?? certificates.find((one) => !isEcdsa(one)) ?? certificates[0];
+}
+
+function canUse(
+  one: ServerCertificate,
+  { signatures, groups, isTls13, allowsEcdsa, allowsRsa }: ClientSignatures,
+): boolean {
+  const schemes = one.signatures!;
+  if (!isEcdsa(one)) {
+    // With TLS 1.3 a handshake is never signed with PKCS #1. RFC 8446 §4.2.3.
+    return allowsRsa && schemes.some((scheme) => !(isTls13 && isPkcs1(scheme)) && signatures.includes(scheme));
+  }
+  if (!allowsEcdsa || !signatures.includes(schemes[0]!)) return false;
+  // Before TLS 1.3 the groups bound the keys of certificates too. RFC 8422 §5.1.1.
+  return isTls13 || groups.length === 0 || groups.includes(CURVES.get(schemes[0]!) ?? 0);
+}
+
+function isPkcs1(scheme: number): boolean {
+  return (scheme & 0xff) === PKCS1;
 }
 
 /** RFC 8446 §4.2.3: the low byte 3 stands for ECDSA. */
@@ -181,8 +212,22 @@ function isEcdsa({ signatures }: ServerCertificate): boolean {
   return ((signatures?.[0] ?? 0) & 0xff) === ECDSA;
 }
 
+const PKCS1 = 1;
 const ECDSA = 3;
-const NO_SIGNATURES: ClientSignatures = { signatures: [], allowsEcdsa: false };
+/** The group of the curve that a scheme of ECDSA means. */
+const CURVES: ReadonlyMap<number, number> = new Map([
+  [0x0403, 23],
+  [0x0503, 24],
+  [0x0603, 25],
+]);
+const NO_SIGNATURES: ClientSignatures = {
+  signatures: [],
+  certificateSignatures: [],
+  groups: [],
+  isTls13: false,
+  allowsEcdsa: false,
+  allowsRsa: true,
+};
 
 function handshakeOptions(policy: TlsPolicy): HandshakeOptions {
   return {

@@ -13,6 +13,8 @@ export interface ServerCertificate {
    * too, as one of RSA beside one of ECDSA; without them it is shown to every client or to none.
    */
   readonly signatures?: readonly number[];
+  /** The schemes that its own signature may be called by; left out where it signed itself, or is signed in another way. */
+  readonly issuedWith?: readonly number[];
 }
 
 /** All that one TLS listener shows and trusts. A listener's set is replaced as a whole. */

@@ -43,7 +43,11 @@ const hello = fc
         protocols: wanted.protocols ?? [],
         versions: wanted.versions ?? [0x0303],
         signatures: wanted.signatures ?? [],
+        certificateSignatures: [],
+        groups: [],
+        isTls13: (wanted.versions ?? []).includes(0x0304),
         allowsEcdsa: true,
+        allowsRsa: true,
       },
     };
   });

@@ -40,6 +40,14 @@ describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
     ["RSA alone, by TLS 1.2", ["-tls1_2", "-sigalgs", "rsa_pss_rsae_sha256:RSA+SHA256"], /rsa/],
     ["RSA suites alone, by TLS 1.2", ["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], /rsa/],
     ["ECDSA suites alone, by TLS 1.2", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"], /ecdsa/],
+    [
+      "RSA suites alone, by TLS 1.2, with a suite of TLS 1.3 that no version goes with",
+      ["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256", "-ciphersuites", "TLS_AES_128_GCM_SHA256"],
+      /rsa/,
+    ],
+    ["curves that exclude the key's, by TLS 1.2", ["-tls1_2", "-groups", "P-384"], /rsa/],
+    ["curves that exclude the key's, by TLS 1.3, where they do not count", ["-tls1_3", "-groups", "P-384"], /ecdsa/],
+    ["PKCS #1 and ECDSA, by TLS 1.3", ["-tls1_3", "-sigalgs", "RSA+SHA256:ecdsa_secp256r1_sha256"], /ecdsa/],
     ["ECDSA with another curve, and RSA", ["-sigalgs", "ecdsa_secp384r1_sha384:rsa_pss_rsae_sha256"], /rsa/],
   ] as const)("a client that checks %s", async (_, args, kind) => {
     for (const { port } of [rsaFirst, ecFirst]) expect(await shown(port, ...args)).toMatch(kind);

@@ -11,8 +11,16 @@ export interface ClientHello {
   readonly versions: readonly number[];
   /** Code points of `signature_algorithms`, such as 0x0403 for ecdsa_secp256r1_sha256; the first MAX_SIGNATURE_SCHEMES. */
   readonly signatures: readonly number[];
-  /** Whether a cipher suite is among those offered that goes with a certificate of ECDSA: one of its own, or of TLS 1.3. */
+  /** The same of `signature_algorithms_cert`, which are for the certificates' own signatures; none where it is not there. */
+  readonly certificateSignatures: readonly number[];
+  /** Code points of `supported_groups`, such as 23 for secp256r1; the first MAX_SIGNATURE_SCHEMES. */
+  readonly groups: readonly number[];
+  /** Whether the client speaks TLS 1.3: it names the version, and a suite of it. */
+  readonly isTls13: boolean;
+  /** Whether a suite is among those offered that goes with a certificate of ECDSA in the version that it will be. */
   readonly allowsEcdsa: boolean;
+  /** The same for RSA. */
+  readonly allowsRsa: boolean;
 }
 
 /**
@@ -28,13 +36,26 @@ export function readClientHello(bytes: Uint8Array, from: number, to: number): Cl
   const compressions = body.vector(1);
   if (body.isBroken || session.left > MAX_SESSION_ID_BYTES) return null;
   if (ciphers.left < 2 || ciphers.left % 2 !== 0 || compressions.left < 1) return null;
-  const allowsEcdsa = readSuites(ciphers);
-  const found = { serverName: "", protocols: NO_NAMES, versions: [legacyVersion], signatures: [], allowsEcdsa };
+  const suites = readSuites(ciphers);
+  const none = { signatures: [], certificateSignatures: [], groups: [] };
+  const found: Found = { serverName: "", protocols: NO_NAMES, versions: [legacyVersion], ...none };
   // TLS 1.2 lets a client leave the extensions out. RFC 5246 §7.4.1.2.
-  if (body.left === 0) return found;
+  if (body.left === 0) return withSuites(found, suites);
   const extensions = body.vector(2);
   if (body.isBroken || body.left > 0) return null;
-  return readExtensions(extensions, found) ? found : null;
+  return readExtensions(extensions, found) ? withSuites(found, suites) : null;
+}
+
+/** A suite of TLS 1.3 goes with any certificate, where the client names that version as well. */
+function withSuites(found: Found, suites: Suites): ClientHello {
+  const isTls13 = suites.tls13 && found.versions.includes(TLS13);
+  return { ...found, isTls13, allowsEcdsa: isTls13 || suites.ecdsa, allowsRsa: isTls13 || suites.rsa };
+}
+
+interface Suites {
+  tls13: boolean;
+  ecdsa: boolean;
+  rsa: boolean;
 }
 
 interface Found {
@@ -42,15 +63,19 @@ interface Found {
   protocols: readonly string[];
   versions: readonly number[];
   signatures: readonly number[];
+  certificateSignatures: readonly number[];
+  groups: readonly number[];
 }
 
-function readSuites(ciphers: Cursor): boolean {
-  let allowsEcdsa = false;
+function readSuites(ciphers: Cursor): Suites {
+  const found = { tls13: false, ecdsa: false, rsa: false };
   while (ciphers.left > 0) {
     const suite = ciphers.number(2);
-    if (suite >> 8 === TLS13_SUITES || ECDSA_SUITES.includes(suite)) allowsEcdsa = true;
+    if (suite >> 8 === TLS13_SUITES) found.tls13 = true;
+    else if (ECDSA_SUITES.includes(suite)) found.ecdsa = true;
+    else if (RSA_SUITES.includes(suite)) found.rsa = true;
   }
-  return allowsEcdsa;
+  return found;
 }
 
 function readExtensions(extensions: Cursor, found: Found): boolean {
@@ -65,7 +90,7 @@ function readExtensions(extensions: Cursor, found: Found): boolean {
     if (type === SERVER_NAME) isSound = readServerName(data, found);
     else if (type === APPLICATION_PROTOCOLS) isSound = readProtocols(data, found);
     else if (type === SUPPORTED_VERSIONS) isSound = readVersions(data, found);
-    else if (type === SIGNATURE_ALGORITHMS) isSound = readSignatures(data, found);
+    else if (CODE_POINTS.has(type)) isSound = readCodePoints(data, found, CODE_POINTS.get(type)!);
     if (!isSound) return false;
   }
   return true;
@@ -112,13 +137,13 @@ function readVersions(data: Cursor, found: Found): boolean {
   return true;
 }
 
-/** RFC 8446 §4.2.3. */
-function readSignatures(data: Cursor, found: Found): boolean {
+/** RFC 8446 §4.2.3, §4.2.7. */
+function readCodePoints(data: Cursor, found: Found, name: CodePoints): boolean {
   const list = data.vector(2);
   if (data.isBroken || data.left > 0 || list.left === 0 || list.left % 2 !== 0) return false;
-  const schemes: number[] = [];
-  while (list.left > 0 && schemes.length < MAX_SIGNATURE_SCHEMES) schemes.push(list.number(2));
-  found.signatures = schemes;
+  const codes: number[] = [];
+  while (list.left > 0 && codes.length < MAX_SIGNATURE_SCHEMES) codes.push(list.number(2));
+  found[name] = codes;
   return true;
 }
 
@@ -195,9 +220,18 @@ const DOT = 0x2e;
 const HOST_NAME = 0;
 const SERVER_NAME = 0;
 const APPLICATION_PROTOCOLS = 16;
-const SIGNATURE_ALGORITHMS = 13;
+
+type CodePoints = "signatures" | "certificateSignatures" | "groups";
+
+const CODE_POINTS: ReadonlyMap<number, CodePoints> = new Map([
+  [10, "groups"],
+  [13, "signatures"],
+  [50, "certificateSignatures"],
+]);
 const SUPPORTED_VERSIONS = 43;
 /** High byte of the suites of TLS 1.3. */
 const TLS13_SUITES = 0x13;
-/** ECDHE with ECDSA: AES in GCM, ChaCha20. */
+const TLS13 = 0x0304;
+/** ECDHE with ECDSA: AES in GCM, ChaCha20; the same with RSA. */
 const ECDSA_SUITES: readonly number[] = [0xc02b, 0xc02c, 0xcca9];
+const RSA_SUITES: readonly number[] = [0xc02f, 0xc030, 0xcca8];

@@ -91,3 +91,52 @@ describe("another set", () => {
     expect(store.asksForCertificate).toBe(change.clientAuth === "require");
   });
 });
+
+// RFC 8446 §4.4.2.2: the key, the chain's signature, and before TLS 1.3 suites and curves decide.
+describe("of several for one name", () => {
+  const [P256, P384, PSS, PKCS1] = [0x0403, 0x0503, 0x0804, 0x0401];
+  const of = (id: string, signatures: number[], issuedWith?: number[]): ServerCertificate => ({
+    ...certificate(id, "a.test"),
+    signatures,
+    ...(issuedWith === undefined ? {} : { issuedWith }),
+  });
+  const rsa = of("rsa", [PSS, PKCS1], [PKCS1]);
+  const ecByRsa = of("ec by rsa", [P256], [PKCS1]);
+  const ecByEc = of("ec by ec", [P256], [P256]);
+  const larger = of("larger", [P384], [P384]);
+  const ANY = { certificateSignatures: [], groups: [], isTls13: true, allowsEcdsa: true, allowsRsa: true };
+  const old = { ...ANY, isTls13: false };
+
+  test.each([
+    ["any key and chain", [rsa, ecByEc], { ...ANY, signatures: [P256, PSS, PKCS1] }, ecByEc],
+    [
+      "chains of RSA alone",
+      [ecByEc, ecByRsa, rsa],
+      { ...ANY, signatures: [P256, PSS], certificateSignatures: [PKCS1] },
+      ecByRsa,
+    ],
+    ["no chain that is here", [ecByEc, rsa], { ...ANY, signatures: [P256], certificateSignatures: [0x0601] }, ecByEc],
+    ["PKCS #1 alone by TLS 1.3", [ecByEc, rsa], { ...ANY, signatures: [PKCS1] }, rsa],
+    ["PKCS #1 and P-256 by TLS 1.3", [rsa, ecByEc], { ...ANY, signatures: [PKCS1, P256] }, ecByEc],
+    ["PKCS #1 alone by TLS 1.2", [ecByEc, rsa], { ...old, signatures: [PKCS1] }, rsa],
+    ["P-384 without its curve by TLS 1.2", [larger, rsa], { ...old, signatures: [P384, PKCS1], groups: [23, 29] }, rsa],
+    [
+      "P-384 without its curve by TLS 1.3",
+      [larger, rsa],
+      { ...ANY, signatures: [P384, PSS], groups: [23, 29] },
+      larger,
+    ],
+    ["nothing, by suites of RSA", [ecByEc, rsa], { ...old, signatures: [], allowsEcdsa: false }, rsa],
+    ["nothing, by suites of ECDSA", [rsa, ecByEc], { ...old, signatures: [], allowsRsa: false }, ecByEc],
+    ["nothing, by any suites", [ecByEc, rsa], { ...old, signatures: [] }, rsa],
+    ["ECDSA by suites of RSA", [ecByEc, rsa], { ...old, signatures: [P256, PKCS1], allowsEcdsa: false }, rsa],
+  ])("a client that checks %s", (_, certificates, offer, wanted) => {
+    const store = storeOf(...certificates);
+    const chosen = store.contextFor("a.test", [], offer)!.context;
+    const byItself = certificates.map((one) => {
+      const schemes = { ...ANY, signatures: one.signatures!, certificateSignatures: one.issuedWith ?? [] };
+      return [one.id, store.contextFor("a.test", [], schemes)!.context === chosen] as const;
+    });
+    expect(byItself.filter(([, is]) => is).map(([id]) => id)).toEqual([wanted.id]);
+  });
+});

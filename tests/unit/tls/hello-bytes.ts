@@ -10,7 +10,11 @@ export interface HelloParts {
 
 /** A ClientHello message with its header. RFC 8446 §4.1.2. */
 export function helloMessage(parts: HelloParts = {}): Buffer {
-  const { version = 0x0303, session = Buffer.alloc(32, 9), ciphers = Buffer.from("130113021303", "hex") } = parts;
+  const {
+    version = 0x0303,
+    session = Buffer.alloc(32, 9),
+    ciphers = Buffer.from("130113021303c02bc02f", "hex"),
+  } = parts;
   const { compressions = Buffer.of(0), extensions = [] } = parts;
   const body = Buffer.concat([
     Buffer.of(version >> 8, version & 255),
