@@ -1,5 +1,6 @@
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
 import { BoundedLines } from "../features/telemetry/bounded-lines.ts";
+import type { RequestNames } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
@@ -13,18 +14,23 @@ export class RateLimitReporter implements RateLimitListener {
   private readonly counters: WorkerCounters;
   private readonly lines: BoundedLines;
 
+  private readonly names: RequestNames;
+
   /** @param clock milliseconds since the epoch */
-  constructor(counters: WorkerCounters, log: LogBatch, clock: NowMs) {
+  constructor(counters: WorkerCounters, log: LogBatch, clock: NowMs, names: RequestNames) {
     this.counters = counters;
+    this.names = names;
     this.lines = new BoundedLines(MAX_LINES_A_SECOND, log, clock, (lines) => counters.logDropped(lines));
   }
 
   onLimited(ex: Exchange, status: number, retryAfterSeconds: number): void {
     const route = ex.route!.label;
     this.counters.rateLimited(route);
+    if (ex.reply.requestIdEnd === 0) this.names.assign(ex);
     if (!this.lines.takes()) return;
     const { request } = ex;
     this.lines.write("rate_limited", {
+      request_id: ex.reply.requestId(),
       client_ip: ex.clientIp,
       method: request.methodText(),
       path: request.path(),

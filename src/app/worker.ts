@@ -117,8 +117,9 @@ export class Worker {
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.connectFailures = new ConnectFailures(this.log, clock);
     this.rejects = new FramingRejects(this.counters, this.log, clock);
-    this.countersTap = new CountersTap(this.counters, this.rejects, new LimitRejects(this.counters, this.log, clock));
     this.requestIds = new RequestIds(() => clock.nowMs);
+    const limitRejects = new LimitRejects(this.counters, this.log, clock);
+    this.countersTap = new CountersTap(this.counters, this.rejects, limitRejects, this.requestIds);
     this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
@@ -340,7 +341,7 @@ export class Worker {
       client: {
         buckets: this.start.buckets,
         sharedClock: this.sharedClock,
-        limited: new RateLimitReporter(this.counters, this.log, this.services.clock),
+        limited: new RateLimitReporter(this.counters, this.log, this.services.clock, this.requestIds),
       },
       startedAtMs: this.start.startedAtMs,
       extraRoutes: testRoutes(),

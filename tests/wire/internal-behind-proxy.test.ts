@@ -48,6 +48,12 @@ describe("a request from loopback that a proxy has forwarded", () => {
     expect((await plain.once(request("GET /health", [line]))).status).toBe(200);
   });
 
+  test("has a line in the log with its id", async () => {
+    await plain.once(request("GET /metrics", ["Via: 1.1 a", "X-Request-Id: sneaky"]));
+    const line = await plain.log("access", (each) => each.event === "access" && each.request_id === "sneaky");
+    expect(line).toMatchObject({ status: 403, fault: "access_denied", client_ip: "127.0.0.1" });
+  });
+
   test("is refused over HTTP/2, too", async () => {
     const client = await H2Client.connect(plain.port);
     for (const line of [

@@ -135,12 +135,17 @@ describe("trailers with names that do not belong there are 400", () => {
 
   test("with one line in the log and one count each, and nothing of it reaches an origin", async () => {
     const reply = await gateway.once(
-      request("POST /whole/late", ["Transfer-Encoding: chunked"], chunked("a", 1, ["Cookie: a=b"])),
+      request(
+        "POST /whole/late",
+        ["Transfer-Encoding: chunked", "X-Request-Id: late"],
+        chunked("a", 1, ["Cookie: a=b"]),
+      ),
     );
     expect(reply.status).toBe(400);
     expect(reply.fields.get("connection")).toBe("close");
     const line = await gateway.log("access", (each) => each.event === "access" && each.path === "/whole/late");
-    expect(line).toMatchObject({ status: 400, fault: "forbidden_trailer" });
+    expect(line).toMatchObject({ status: 400, fault: "forbidden_trailer", request_id: "late" });
+    await gateway.log("framing_reject", (each) => each.event === "framing_reject" && each.request_id === "late");
     expect(origin.requestsFor("/late")).toEqual([]);
     const metrics = (await gateway.once(request("GET /metrics"))).text;
     expect(

@@ -21,12 +21,14 @@ export class FramingRejects {
    * To be called once a refusal: by the counters for an exchange that ended with a fault of framing, and by an engine
    * for a connection that it refuses without an exchange.
    * @param clientIp address of the TCP peer
+   * @param requestId "" where there is no request yet
    */
-  refused(fault: Fault, clientIp: string): void {
+  refused(fault: Fault, clientIp: string, requestId = ""): void {
     this.counters.refused(fault);
     if (!this.lines.takes()) return;
     const row = faultRow(fault);
-    const fields = { client_ip: clientIp, reason: row.label, status: row.status };
+    const named: Readonly<Record<string, string>> = requestId === "" ? {} : { request_id: requestId };
+    const fields = { ...named, client_ip: clientIp, reason: row.label, status: row.status };
     this.lines.write(isTlsFault(fault) ? "tls_reject" : "framing_reject", fields);
   }
 }
