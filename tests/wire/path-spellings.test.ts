@@ -202,6 +202,7 @@ test("a pattern takes what its segments spell in another way", async () => {
     const { status } = await gateway.once(request(`POST ${path}`, ["Content-Length: 0"]));
     expect([path, status, asked(seen)]).toEqual([path, 405, []]);
   }
+  expect((await gateway.once(request("GET /v1/%2575sers/7"))).status).toBe(400);
 });
 
 describe("where clear text is sent to TLS", async () => {

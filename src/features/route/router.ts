@@ -110,9 +110,10 @@ export class Router {
     return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.anyRoute() ?? null;
   }
 
-  /** Whether a canonical path belongs to an exact route, or to a prefix of more segments than `depth`. */
+  /** Whether a canonical path belongs to an exact route or a pattern, or to a prefix of more segments than `depth`. */
   isMoreSpecific(path: string, head: RequestHead, depth: number): boolean {
     if (this.exactId(path, head) >= 0) return true;
+    if (this.patterns !== null && this.patterns.find(path, head, ANY_METHOD) !== null) return true;
     const node = this.prefixOf(path, head);
     return node !== null && node.depth > depth;
   }
