@@ -2,6 +2,7 @@ import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { EventFields } from "../features/telemetry/event-line.ts";
+import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, Prober } from "../upstream/prober.ts";
@@ -24,10 +25,13 @@ export interface PreparedTable {
   readonly list: NodeList;
   /** For the workers. */
   readonly buffer: SharedArrayBuffer;
+  readonly nameservers: readonly string[];
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
 export class NodeKeeper {
+  /** The addresses of named origins, for the probes. */
+  readonly names: NameResolver;
   private list: NodeList;
   private shared: SharedArrayBuffer;
   private table: NodeTable;
@@ -39,12 +43,14 @@ export class NodeKeeper {
 
   constructor(config: RuntimeConfig, event: (event: string, fields: EventFields) => void) {
     this.event = event;
+    this.names = threadResolver((upstream, reason) => event("upstream_failed", { upstream, reason }));
+    this.names.useServers(config.proxy.transport.nameservers);
     this.list = new NodeList(config);
     this.shared = createNodeTable(this.list.nodes.length);
     this.table = new NodeTable(this.shared);
     this.watch = new BreakerWatch({ now: () => performance.now(), after, event }, this.list, this.table);
     this.prober = new Prober({
-      probe: probeHttp,
+      probe: (origin, path, timeoutMs) => probeHttp(origin, path, timeoutMs, this.names),
       random: Math.random,
       after,
       onChange: (key, healthy, outcome) => this.onHealth(key, healthy, outcome),
@@ -69,11 +75,12 @@ export class NodeKeeper {
   /** A table for the nodes of a configuration, to be taken up by `use`. */
   prepare(config: RuntimeConfig): PreparedTable {
     const list = new NodeList(config);
-    return { list, buffer: createNodeTable(list.nodes.length) };
+    return { list, buffer: createNodeTable(list.nodes.length), nameservers: config.proxy.transport.nameservers };
   }
 
   /** Takes up a new configuration: nodes that it has too keep their state. */
-  use({ list, buffer: shared }: PreparedTable): void {
+  use({ list, buffer: shared, nameservers }: PreparedTable): void {
+    this.names.useServers(nameservers);
     const table = new NodeTable(shared);
     list.nodes.forEach(({ key }, slot) => {
       const before = this.list.slotOf(key);

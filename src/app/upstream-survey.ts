@@ -3,6 +3,7 @@ import { usesTls } from "../config/origin.ts";
 import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { type NodeKeeper, probeOrigin } from "./node-keeper.ts";
@@ -46,7 +47,7 @@ export class UpstreamSurvey {
     const left = [...probes.values()];
     const work = async (): Promise<void> => {
       for (let entry = left.pop(); entry !== undefined; entry = left.pop()) {
-        outcomes.set(entry.probeKey, performance.now() < untilMs ? await probe(entry) : NOT_ASKED);
+        outcomes.set(entry.probeKey, performance.now() < untilMs ? await probe(entry, this.nodes.names) : NOT_ASKED);
       }
     };
     await Promise.all(Array.from({ length: Math.min(MAX_RUNNING, left.length) }, work));
@@ -140,14 +141,14 @@ function grpcEntry({ httpPath, upstream }: TranscodedRouteConfig, tls: UpstreamT
   };
 }
 
-async function probe(entry: Entry): Promise<ProbeOutcome> {
+async function probe(entry: Entry, names: NameResolver): Promise<ProbeOutcome> {
   let origin: ProbeOrigin;
   try {
     origin = entry.origin();
   } catch {
     return { statusCode: 0, latencyMs: 0, error: "TLS: a file of the route's settings cannot be read" };
   }
-  return probeHttp(origin, entry.path, PROBE_LIMIT_MS);
+  return probeHttp(origin, entry.path, PROBE_LIMIT_MS, names);
 }
 
 function isAnswer(statusCode: number): boolean {

@@ -2,6 +2,7 @@ import { Clock } from "../core/clock.ts";
 import { STANDSTILL_MS } from "../core/limits.ts";
 import { TimerWheel } from "../core/timer-wheel.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool } from "../net/slab-pool.ts";
 import { WriterGroup } from "../net/socket-writer.ts";
 import { Turn } from "../net/turn.ts";
@@ -13,6 +14,7 @@ export class WorkerServices {
   readonly clock: Clock = new Clock(Date.now);
   readonly writers: WriterGroup = new WriterGroup(new SlabPool());
   readonly wheel: TimerWheel;
+  readonly names: NameResolver;
   readonly upstream: UpstreamContext;
   private tickedMs: number = this.turn.nowMs;
   private isForgiving = false;
@@ -23,12 +25,14 @@ export class WorkerServices {
    */
   constructor(onException: (error: unknown) => void, onConnectFailed: UpstreamContext["onConnectFailed"]) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
+    this.names = threadResolver((name, failure) => onConnectFailed(name, failure));
     const { turn, writers, wheel } = this;
     this.upstream = {
       writers,
       wheel,
       turn,
       idlePorts: IDLE_PORTS,
+      names: this.names,
       beginTurn: () => turn.begin(),
       endTurn: () => writers.flushAll(),
       onConnectFailed,

@@ -126,6 +126,7 @@ export class Worker {
     this.cache.use(cacheStore, start.cache);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
+    this.services.names.useServers(config.proxy.transport.nameservers);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config));
     const counts = new ConnectionCounts(start.connections, start.index);
     const reporter = new ConnectionReporter(this.counters, counts, this.log, clock);
@@ -263,6 +264,7 @@ export class Worker {
     this.limitUnsent(config);
     this.bodies.use(bodyLimitsOf(config));
     this.gates.use(config);
+    this.services.names.useServers(config.proxy.transport.nameservers);
     this.useCertificates(config);
     if (this.edge.draining) places?.abort();
     else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });

@@ -119,6 +119,7 @@ proxy:                            # how the gateway speaks to the servers behind
     max_buffered_bytes: 256MiB    # memory for bodies that are held back, together; when it is full the slowest gets 408
     max_buffered_share: 12.5%     # of that for one client address
     max_spooled_bytes: auto       # bodies beyond 1 MiB lie in $TMPDIR, so much together: 16GiB, or half of what is free
+    nameservers: [10.0.0.2, "10.0.0.3:5353"] # e.g. asked for the names of servers, in place of those of /etc/resolv.conf
 
 internal_api:                     # /internal/* and /metrics answer this machine only
   allow: [10.0.0.0/8]             # e.g. more networks

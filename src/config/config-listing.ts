@@ -27,6 +27,7 @@ export function listConfig(config: RuntimeConfig): string {
         max_buffered_bytes: formatSize(proxy.transport.maxBufferedBytes),
         max_buffered_share: `${proxy.transport.maxBufferedShare * 100}%`,
         max_spooled_bytes: proxy.transport.maxSpooledBytes === 0 ? "auto" : formatSize(proxy.transport.maxSpooledBytes),
+        nameservers: proxy.transport.nameservers,
       },
     },
     sidecar: listSidecar(config.sidecar),

@@ -25,6 +25,9 @@ const SIDECAR_BODY_BYTES = 10_485_760;
 const TRANSCODER_BODY_BYTES = 4_194_304;
 const PROXY_TEST_RESPONSE_BYTES = 1_048_576;
 
+/** Judged by isIP where it is resolved. */
+const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F:.]*::?[0-9a-fA-F:.]*)$/;
+
 const transportEntries = {
   profile: or(word("default", "low_latency", "high_throughput"), "default"),
   // `null` takes the profile's number.
@@ -36,6 +39,10 @@ const transportEntries = {
   max_buffered_bytes: or(size(16_384, 1_099_511_627_776), "256MiB"),
   max_buffered_share: or(percent(), "12.5%"),
   max_spooled_bytes: or(sizeOrAuto(16_384, 1_099_511_627_776), "auto"),
+  nameservers: list(
+    textLike(NAME_SERVER, "an address with or without a port such as 10.0.0.2 or [::1]:5353"),
+    "addresses",
+  ),
 } satisfies Entries;
 
 const proxyEntries = {

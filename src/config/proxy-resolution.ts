@@ -30,6 +30,8 @@ export function resolveProxy(values: ProxyValues, serverMode: ChunkedMode): Prox
       maxBufferedBytes: own.max_buffered_bytes,
       maxBufferedShare: own.max_buffered_share,
       maxSpooledBytes: own.max_spooled_bytes,
+      // In brackets an IPv6 address may have a port, and the resolver wants them where it has one.
+      nameservers: own.nameservers.map((server) => server.replace(/^\[([^\]]+)\]$/, "$1")),
     },
   };
 }
@@ -69,7 +71,7 @@ function resolveListen(listen: string, log: FaultLog): { host: string; port: num
 const PROFILES: Readonly<
   Record<
     TransportProfile,
-    Omit<TransportConfig, "profile" | "inboundChunkedMode" | `max${"Buffered" | "Spooled"}${string}`>
+    Omit<TransportConfig, "profile" | "inboundChunkedMode" | "nameservers" | `max${"Buffered" | "Spooled"}${string}`>
   >
 > = {
   default: { maxIdleConns: 100, idleConnTimeoutMs: 90_000, connectTimeoutMs: 5000, responseHeaderTimeoutMs: 30_000 },

@@ -264,6 +264,8 @@ export interface TransportConfig {
   readonly maxBufferedShare: number;
   /** Request bodies in spool files at one time, likewise; 0 takes what the disk has (`auto`). */
   readonly maxSpooledBytes: number;
+  /** `address[:port]` of the name servers; empty for the system's. */
+  readonly nameservers: readonly string[];
 }
 
 /** `internal_api:`. Spec, "`internal API` configuration"; decisions §7 "Access". */

@@ -1,5 +1,8 @@
+import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
+import { TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import type { NameListener } from "../net/name-resolver.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { OriginSettings, UpstreamTls } from "./origin-pool.ts";
 import { type HandshakeError, isUsable } from "./tls-verdict.ts";
@@ -22,8 +25,14 @@ type UpstreamSocket = ByteSocket & { data: UpstreamSocketOwner; readonly alpnPro
 
 /** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
+  const { hostname } = settings;
+  if (isIP(hostname) !== 0) connectTo(hostname, settings, connection);
+  else new NamedDial(settings, connection).start();
+}
+
+function connectTo(address: string, settings: OriginSettings, connection: UpstreamSocketOwner): void {
   const options = {
-    hostname: settings.hostname,
+    hostname: address,
     port: settings.port,
     allowHalfOpen: true,
     data: connection,
@@ -38,6 +47,141 @@ export function connectSocket(settings: OriginSettings, connection: UpstreamSock
     context.endTurn();
   });
 }
+
+/**
+ * A connection to a name: its addresses are tried one after the other, the next one also when one takes longer than
+ * NEXT_ADDRESS_MS, and the first that can be used is taken (RFC 8305 §5). When none is left, the name is asked for again at
+ * once: it may have moved. docs/operations.md#names
+ */
+class NamedDial {
+  private readonly settings: OriginSettings;
+  private readonly owner: UpstreamSocketOwner;
+  private readonly timer: TimerNode = new TimerNode(this);
+  private readonly startedMs: number;
+  private readonly tried: Set<string> = new Set();
+  private readonly pending: Set<DialledAddress> = new Set();
+  private left: readonly string[] = [];
+  private isRefreshed = false;
+  private isWaiting = false;
+  private isOver = false;
+  private fault = Fault.UpstreamUnavailable;
+
+  constructor(settings: OriginSettings, owner: UpstreamSocketOwner) {
+    this.settings = settings;
+    this.owner = owner;
+    this.startedMs = owner.pool.context.turn.nowMs;
+  }
+
+  start(): void {
+    const { names } = this.owner.pool.context;
+    this.whenNamed((listener) => names.resolve(this.settings.hostname, listener));
+  }
+
+  /** The address that is being tried is slow: the next one need not wait for it. */
+  onTimer(): void {
+    this.next();
+  }
+
+  /** @returns whether the connection is taken; else it is to be closed */
+  onUsable(from: DialledAddress, socket: ByteSocket): boolean {
+    this.pending.delete(from);
+    if (this.isOver) return false;
+    this.isOver = true;
+    const { context } = this.owner.pool;
+    context.wheel.remove(this.timer);
+    // Those that were begun before and are not there yet are slow.
+    for (const { address } of this.pending) context.names.failed(this.settings.hostname, address);
+    (socket as UpstreamSocket).data = this.owner;
+    this.owner.onOpen(socket);
+    return true;
+  }
+
+  onFailed(from: DialledAddress, fault: Fault): void {
+    this.pending.delete(from);
+    this.fault = fault;
+    if (this.isOver) return;
+    this.owner.pool.context.names.failed(this.settings.hostname, from.address);
+    this.next();
+  }
+
+  /** Goes on with the addresses, at once where they are known, else in a turn of its own. */
+  private whenNamed(ask: (listener: NameListener) => void): void {
+    const { context } = this.owner.pool;
+    this.isWaiting = true;
+    let isAtOnce = true;
+    ask((addresses, failure) => {
+      if (!isAtOnce) context.beginTurn();
+      this.onNames(addresses, failure);
+      if (!isAtOnce) context.endTurn();
+    });
+    isAtOnce = false;
+  }
+
+  private onNames(addresses: readonly string[], failure: string): void {
+    this.isWaiting = false;
+    if (addresses.length === 0) this.owner.pool.context.onConnectFailed(this.settings.originKey, failure);
+    this.left = addresses.filter((address) => !this.tried.has(address));
+    // Asking again right after no answer would give none.
+    if (addresses.length === 0) this.isRefreshed = true;
+    this.next();
+  }
+
+  private next(): void {
+    if (this.isOver || this.isWaiting) return;
+    const { context } = this.owner.pool;
+    const [address, ...left] = this.left;
+    if (address !== undefined && context.turn.nowMs - this.startedMs < MAX_DIAL_MS) {
+      this.left = left;
+      this.tried.add(address);
+      const dialled = new DialledAddress(this, this.owner.pool, address);
+      this.pending.add(dialled);
+      context.wheel.arm(this.timer, context.turn.nowMs + NEXT_ADDRESS_MS);
+      connectTo(address, this.settings, dialled);
+    } else if (!this.isRefreshed) {
+      this.isRefreshed = true;
+      this.whenNamed((listener) => context.names.refresh(this.settings.hostname, listener));
+    } else if (this.pending.size === 0) {
+      this.isOver = true;
+      context.wheel.remove(this.timer);
+      this.owner.onConnectFailed(this.fault);
+    }
+  }
+}
+
+/** One address of a name, while it is not known whether it will be used. */
+class DialledAddress implements UpstreamSocketOwner {
+  readonly pool: UpstreamSocketOwner["pool"];
+  readonly address: string;
+  private readonly dial: NamedDial;
+
+  constructor(dial: NamedDial, pool: UpstreamSocketOwner["pool"], address: string) {
+    this.dial = dial;
+    this.pool = pool;
+    this.address = address;
+  }
+
+  onOpen(socket: ByteSocket): void {
+    if (!this.dial.onUsable(this, socket)) socket.terminate();
+  }
+
+  onConnectFailed(fault: Fault): void {
+    this.dial.onFailed(this, fault);
+  }
+
+  // Before it is used, a connection says nothing; what has been given up is closed already.
+  onData(): void {}
+  onEnd(): void {}
+  onDrain(): void {}
+  onClose(): void {}
+  onException(error: unknown): void {
+    this.pool.context.onException(error);
+  }
+}
+
+/** RFC 8305 §5 recommends 250 ms. */
+const NEXT_ADDRESS_MS = 250;
+/** After this long no further address is begun with; connect timeouts are shorter as a rule. */
+const MAX_DIAL_MS = 10_000;
 
 /** A word for the log: what the system or the TLS library calls a failure. */
 export function failureCode(error: unknown): string {

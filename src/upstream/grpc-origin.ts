@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from "node:http2";
+import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
 import {
   GRPC_WINDOW_BYTES,
@@ -16,6 +17,7 @@ import {
 } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcRequest, GrpcUpstream } from "../message/grpc-upstream.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
 import { timeoutText } from "../proto/grpc/grpc-status.ts";
 import { frameMessage } from "../proto/grpc/message-frames.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
@@ -230,14 +232,18 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     // Spread over a fifth, so that those made in one moment do not end in one.
     this.keptUntilMs = context.turn.nowMs + MAX_UPSTREAM_CONNECTION_MS * (1 - Math.random() / 5);
     context.wheel.arm(this.timer, context.turn.nowMs + settings.connectTimeoutMs);
-    this.session = connect(urlOf(settings), connectOptions(settings));
+    this.session = connect(urlOf(settings), connectOptions(settings, context.names));
     const turn = (work: () => void): void => this.inTurn(work, () => {});
     this.session.on("connect", () => turn(() => this.onConnect()));
     this.session.on("remoteSettings", () => turn(() => this.onSettings()));
     this.session.on("goaway", (code, lastStreamId) => turn(() => this.onGoAway(code, lastStreamId)));
     // What becomes of the calls is told by the close of each.
     this.session.on("error", (error) => {
-      if (!this.isConnected) origin.context.onConnectFailed(origin.settings.originKey, failureCode(error));
+      if (!this.isConnected) {
+        context.onConnectFailed(settings.originKey, failureCode(error));
+        // For the next connection: the name may have moved.
+        if (isIP(settings.hostname) === 0) context.names.refresh(settings.hostname, () => {});
+      }
       turn(() => this.lose(Fault.UpstreamUnavailable));
     });
     this.session.on("close", () => turn(() => this.lose(Fault.UpstreamUnavailable)));
@@ -381,9 +387,10 @@ function urlOf({ tls, authority }: GrpcOriginSettings): string {
   return `${tls === null ? "http" : "https"}://${authority}`;
 }
 
-function connectOptions({ hostname, port, tls }: GrpcOriginSettings): object {
+function connectOptions({ hostname, port, tls }: GrpcOriginSettings, names: NameResolver): object {
   const settings = { enablePush: false, initialWindowSize: GRPC_WINDOW_BYTES };
-  if (tls === null) return { host: hostname, port, settings };
+  const lookup = lookupBy(names);
+  if (tls === null) return { host: hostname, port, settings, lookup };
   const { serverName, ca, cert, key, rejectUnauthorized } = tls;
   return {
     host: hostname,
@@ -395,6 +402,22 @@ function connectOptions({ hostname, port, tls }: GrpcOriginSettings): object {
     rejectUnauthorized,
     minVersion: "TLSv1.2",
     settings,
+    lookup,
+  };
+}
+
+type LookupDone = (error: Error | null, addresses: { address: string; family: number }[]) => void;
+
+/** The library's way to ask for the addresses of a name; it tries all that it gets. */
+function lookupBy(names: NameResolver) {
+  return (hostname: string, _options: object, done: LookupDone): void => {
+    names.resolve(hostname, (addresses, code) => {
+      const error = addresses.length > 0 ? null : Object.assign(new Error(code), { code });
+      done(
+        error,
+        addresses.map((address) => ({ address, family: isIP(address) })),
+      );
+    });
   };
 }
 

@@ -1,6 +1,8 @@
+import { isIP } from "node:net";
 import { MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/method.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { tlsOptions } from "./connect.ts";
@@ -42,9 +44,14 @@ export interface ProbeOutcome {
  * Asks an origin for a page on a connection of its own, and reads the head of the answer as strictly as that of any other.
  * For the control thread: it makes promises and closures. Redirects are answers, and no proxy of the environment is used.
  */
-export function probeHttp(origin: ProbeOrigin, path: string, timeoutMs: number): Promise<ProbeOutcome> {
+export function probeHttp(
+  origin: ProbeOrigin,
+  path: string,
+  timeoutMs: number,
+  names: NameResolver,
+): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
-    new HttpProbe(origin, path, resolve).start(timeoutMs);
+    new HttpProbe(origin, path, names, resolve).start(timeoutMs);
   });
 }
 
@@ -58,9 +65,13 @@ class HttpProbe {
   private socket: ProbeSocket | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private isOver = false;
+  private readonly names: NameResolver;
+  /** The address that is being tried; "" for none. */
+  private address = "";
 
-  constructor(origin: ProbeOrigin, path: string, resolve: (outcome: ProbeOutcome) => void) {
+  constructor(origin: ProbeOrigin, path: string, names: NameResolver, resolve: (outcome: ProbeOutcome) => void) {
     this.origin = origin;
+    this.names = names;
     this.resolve = resolve;
     const isGrpc = origin.isGrpc === true;
     const lines = [
@@ -74,7 +85,24 @@ class HttpProbe {
   }
 
   start(timeoutMs: number): void {
-    this.timer = setTimeout(() => this.end(0, `no answer within ${timeoutMs} ms`), timeoutMs);
+    const { hostname } = this.origin;
+    this.timer = setTimeout(() => {
+      if (this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
+      this.end(0, `no answer within ${timeoutMs} ms`);
+    }, timeoutMs);
+    if (isIP(hostname) !== 0) this.connect(hostname, []);
+    else {
+      this.names.resolve(hostname, ([address, ...others], failure) => {
+        if (address === undefined) this.end(0, connectFailure({ code: failure }));
+        else this.connect(address, others);
+      });
+    }
+  }
+
+  /** @param others addresses for when this one takes no connection */
+  private connect(address: string, others: readonly string[]): void {
+    if (this.isOver) return;
+    this.address = address;
     const { hostname, port, tls, isHttp2 } = this.origin;
     const socket = {
       open: (opened: ProbeSocket) => {
@@ -93,8 +121,18 @@ class HttpProbe {
       error: (_opened: ProbeSocket, error: unknown) => this.end(0, codeOf(error)),
       connectError: () => {},
     };
-    const options = { hostname, port, socket, ...(tls === null ? {} : { tls: tlsOptions(tls, isHttp2 === true) }) };
-    Bun.connect(options as never).catch((error: unknown) => this.end(0, connectFailure(error)));
+    const options = {
+      hostname: address,
+      port,
+      socket,
+      ...(tls === null ? {} : { tls: tlsOptions(tls, isHttp2 === true) }),
+    };
+    Bun.connect(options as never).catch((error: unknown) => {
+      const [next, ...left] = others;
+      if (isIP(hostname) === 0) this.names.failed(hostname, address);
+      if (next === undefined) this.end(0, connectFailure(error));
+      else this.connect(next, left);
+    });
   }
 
   private send(socket: ProbeSocket): void {

@@ -1,5 +1,6 @@
 import type { TimerWheel } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
 import type { WriterGroup } from "../net/socket-writer.ts";
 import type { Turn } from "../net/turn.ts";
 
@@ -9,6 +10,8 @@ export interface UpstreamContext {
   readonly wheel: TimerWheel;
   readonly turn: Turn;
   readonly idlePorts: IdleExchangePorts;
+  /** The addresses of origins that are named. */
+  readonly names: NameResolver;
   /** What every socket event begins and ends with: the time is read, the gathered output is sent. */
   beginTurn(): void;
   endTurn(): void;

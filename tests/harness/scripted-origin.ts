@@ -21,6 +21,8 @@ export interface OriginOptions {
   /** 0 (the default) takes a free one, which nobody else gets while the origin is stopped. */
   readonly port?: number;
   readonly tls?: TLSOptions;
+  /** 127.0.0.1 without it. */
+  readonly hostname?: string;
 }
 
 /** A raw TCP origin on loopback: each path is answered by its script, and everything received is on record. */
@@ -98,7 +100,7 @@ export class ScriptedOrigin {
   /** Listens, on a port of one's choice after a `stop`; 0 takes a free one. */
   listen(port: number): void {
     this.listener = Bun.listen<ByteSocket>({
-      hostname: this.isTls ? "localhost" : "127.0.0.1",
+      hostname: this.options.hostname ?? (this.isTls ? "localhost" : "127.0.0.1"),
       port: port === 0 ? freePort() : port,
       allowHalfOpen: true,
       ...(this.options.tls === undefined ? {} : { tls: this.options.tls }),

@@ -1,4 +1,5 @@
 // A whole gateway without a system call: the phases in their order, sockets that take everything and forget it.
+
 import { Clock } from "../../../src/core/clock.ts";
 import type { Fault } from "../../../src/core/fault.ts";
 import { TimerWheel } from "../../../src/core/timer-wheel.ts";
@@ -31,6 +32,7 @@ import { type Handler, type Phase, Pipeline, Verdict } from "../../../src/messag
 import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/route.ts";
 import type { Target } from "../../../src/message/target.ts";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";
+import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { SlabPool } from "../../../src/net/slab-pool.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
@@ -77,6 +79,7 @@ export class GatewayLab {
     wheel: this.wheel,
     turn: this.turn,
     idlePorts: IDLE,
+    names: threadResolver(() => {}),
     beginTurn: () => this.turn.begin(),
     endTurn: () => this.writers.flushAll(),
     onConnectFailed: fail,
@@ -243,7 +246,7 @@ const FORWARD = {
 };
 const ORIGIN = {
   originKey: "http://origin.test:81",
-  hostname: "origin.test",
+  hostname: "192.0.2.1",
   port: 81,
   authority: "origin.test:81",
   tls: null,

@@ -5,6 +5,7 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import type { Phase } from "../../../src/message/pipeline.ts";
 import type { Target, TargetChoice } from "../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../src/message/upstream.ts";
+import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import type { UpstreamContext } from "../../../src/upstream/upstream-context.ts";
 import { ClientSession } from "../edge/client-session.ts";
@@ -60,6 +61,7 @@ export class ForwardSession {
       wheel,
       turn,
       idlePorts: IDLE,
+      names: threadResolver(() => {}),
       beginTurn: () => {},
       endTurn: () => ctx.writers.flushAll(),
       onConnectFailed: () => {},
@@ -96,7 +98,7 @@ const FORWARD: ForwardSettings = {
 function originAt(port: number) {
   return {
     originKey: `http://origin.test:${port}`,
-    hostname: "origin.test",
+    hostname: "192.0.2.1",
     port,
     authority: `origin.test:${port}`,
     tls: null,

@@ -1,13 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { type ProbeOutcome, probeHttp } from "../../../src/upstream/http-probe.ts";
 import { freePort } from "../../harness/gateway.ts";
 import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
+
+const NAMES = threadResolver(() => {});
 
 const origin = ScriptedOrigin.start();
 afterAll(() => origin.stop());
 
 function ask(path: string, timeoutMs = 30_000, port = origin.port, hostname = "127.0.0.1"): Promise<ProbeOutcome> {
-  return probeHttp({ hostname, port, authority: `origin.test:${port}`, tls: null }, path, timeoutMs);
+  return probeHttp({ hostname, port, authority: `origin.test:${port}`, tls: null }, path, timeoutMs, NAMES);
 }
 
 const GOOD = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";

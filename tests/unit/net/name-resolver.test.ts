@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import { NameResolver } from "../../../src/net/name-resolver.ts";
+import type { NameRecords } from "../../../src/net/name-servers.ts";
+
+/** A resolver whose clock and answers the test holds. */
+function resolver() {
+  let now = 0;
+  const asked: string[] = [];
+  const answers: ((records: NameRecords) => void)[] = [];
+  const failures: string[] = [];
+  const timers = new Set<{ atMs: number; act: () => void }>();
+  const names = new NameResolver({
+    query: (name) => {
+      asked.push(name);
+      return new Promise((resolve) => answers.push(resolve));
+    },
+    now: () => now,
+    after: (ms, act) => {
+      const timer = { atMs: now + ms, act };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    onFailure: (name, failure) => failures.push(`${name} ${failure}`),
+  });
+  const heard: string[] = [];
+  const listener = (addresses: readonly string[], failure: string) => heard.push(addresses.join() || failure);
+  return {
+    names,
+    asked,
+    failures,
+    heard,
+    resolve: (name = "app") => names.resolve(name, listener),
+    refresh: (name = "app") => names.refresh(name, listener),
+    answer: async (addresses: string[], ttlMs = 5000, failure = "") => {
+      answers.shift()!({ addresses, ttlMs, failure });
+      await Bun.sleep(0);
+    },
+    pass: (ms: number) => {
+      now += ms;
+      for (const timer of [...timers]) if (timer.atMs <= now && timers.delete(timer)) timer.act();
+    },
+  };
+}
+
+test("many wait for one question, and its answer is used until it is too old", async () => {
+  const t = resolver();
+  for (let n = 0; n < 3; n++) t.resolve();
+  expect([t.asked.length, t.heard.length]).toEqual([1, 0]);
+  await t.answer(["a"]);
+  t.pass(4999);
+  t.resolve("APP");
+  expect([t.asked.length, t.heard]).toEqual([1, ["a", "a", "a", "a"]]);
+  t.pass(1);
+  t.resolve();
+  expect([t.asked.length, t.heard.length]).toEqual([2, 4]);
+});
+
+test("after a failed connection it asks at once, but not again within a second", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a"]);
+  t.refresh();
+  expect([t.asked.length, t.heard]).toEqual([1, ["a", "a"]]);
+  t.pass(1000);
+  t.refresh();
+  await t.answer(["b"]);
+  expect([t.asked.length, t.heard]).toEqual([2, ["a", "a", "b"]]);
+});
+
+test("the last good answer is kept while the servers fail, and no connection waits a second time", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a"]);
+  t.pass(6000);
+  t.resolve();
+  await t.answer([], 0, "ETIMEOUT");
+  expect(t.heard).toEqual(["a", "a"]);
+  t.pass(1001);
+  t.resolve();
+  expect([t.heard, t.failures]).toEqual([["a", "a", "a"], ["app ETIMEOUT"]]);
+  await t.answer([], 0, "");
+  t.pass(1001);
+  t.resolve();
+  await t.answer([], 0, "");
+  expect(t.heard.at(-1)).toBe("ENOTFOUND");
+});
+
+test("servers that say nothing at all are waited for two seconds", async () => {
+  const t = resolver();
+  t.resolve();
+  t.pass(1999);
+  expect(t.heard).toEqual([]);
+  t.pass(1);
+  expect(t.heard).toEqual(["ETIMEOUT"]);
+  await t.answer(["a"]);
+  expect(t.heard).toEqual(["ETIMEOUT"]);
+});
+
+test("addresses take turns, and one that failed comes last for a while", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a", "b"], 60_000);
+  t.resolve();
+  expect(new Set(t.heard)).toEqual(new Set(["a,b", "b,a"]));
+  t.names.failed("app", "a");
+  for (let n = 0; n < 4; n++) t.resolve();
+  expect(t.heard.slice(2)).toEqual(["b,a", "b,a", "b,a", "b,a"]);
+  t.pass(10_001);
+  t.resolve();
+  t.resolve();
+  expect(new Set(t.heard.slice(-2))).toEqual(new Set(["a,b", "b,a"]));
+});
