@@ -75,7 +75,7 @@ export class CachePhase implements Phase {
     const { nowMs } = this.parts.fetches.clock;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
-    if (this.store.entry >= 0 && !isEnough(this.flagsOf(this.store.entry), needed)) this.dropEntry();
+    if (this.store.entry >= 0 && !this.mayHave(this.store.entry, needed, policy, found)) this.dropEntry();
     else if (found === Found.Fresh) {
       if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
       return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
@@ -150,9 +150,11 @@ export class CachePhase implements Phase {
     ex.cacheUse = sink;
   }
 
-  private flagsOf(slot: number): number {
+  /** Whether an entry is of use to a request. That of a file is renewed by nothing but the file. */
+  private mayHave(slot: number, needed: number, policy: CachePolicy, found: Found): boolean {
     const { memory } = this.store;
-    return memory.words[memory.at(slot) + Slot.Flags]!;
+    if (policy.isConfirmed && found !== Found.Fresh) return false;
+    return isEnough(memory.words[memory.at(slot) + Slot.Flags]!, needed);
   }
 
   private isServedStale(slot: number): boolean {
