@@ -127,6 +127,27 @@ export const HOSTILE_PLACES: readonly HostilePlace[] = [
         ?.map((part) => `${escaped(part, /[&%+=]/g)}=1`)
         .join("&") ?? "",
   ),
+  bodyPlace("text", "text/plain", (value) => value),
+  bodyPlace("no known type", "application/x-any", (value) => `{${value}`),
+  bodyPlace("UTF-16", "text/plain; charset=utf-16", (value) => value.replace(/[\s\S]/g, "$&\0")),
+  bodyPlace(
+    "multipart file",
+    "multipart/form-data; boundary=BB",
+    (value) =>
+      `--BB\r\nContent-Disposition: form-data; name="q"; filename="a.xml"\r\nContent-Type: text/xml\r\n\r\n<a ${value}\r\n--BB--\r\n`,
+  ),
+  bodyPlace(
+    "multipart parts",
+    "multipart/form-data; boundary=B",
+    (value) =>
+      value
+        .match(/[\s\S]{1,32}/g)
+        ?.map((part) => `--B\r\nContent-Disposition: form-data; name=${part}\r\n\r\n${part}\r\n`)
+        .join("") ?? "",
+  ),
+  bodyPlace("gRPC", "application/grpc+json", (value) =>
+    grpcMessage(`{"q":"${value.slice(0, BODY_BYTES - 32).replaceAll('"', "'")}"}`),
+  ),
   headPlace("query", (value) => [`/x?q=${target(value, /[&+]/g)}`]),
   headPlace("path", (value) => [`/x/${target(value, /[?#]/g)}`]),
   headPlace("cookie", (value) => ["/x", `Cookie: a=${field(value)}`]),
@@ -144,6 +165,12 @@ function bodyPlace(name: string, type: string, text: (value: string) => string):
   return { name, maxBytes: BODY_BYTES, request };
 }
 
+function grpcMessage(text: string): string {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(text.length, 1);
+  return prefix.toString("latin1") + text;
+}
+
 function headPlace(name: string, lines: (value: string) => [target: string, ...fields: string[]]): HostilePlace {
   const request = (value: string): HostileRequest => {
     const [path, ...fields] = lines(value);
@@ -158,7 +185,8 @@ function headPlace(name: string, lines: (value: string) => [target: string, ...f
   return { name, maxBytes: LINE_BYTES, request };
 }
 
-function headOf(path: string, fields: readonly string[]): RequestHead {
+/** The head of a request, parsed. */
+export function headOf(path: string, fields: readonly string[]): RequestHead {
   const bytes = Buffer.from([`POST ${path} HTTP/1.0`, ...fields, "", ""].join("\r\n"), "latin1");
   const head = new RequestHead();
   head.reset(bytes);

@@ -1,4 +1,5 @@
 import { Byte } from "../../../core/ascii.ts";
+import { indexOfByte } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import type { Findings } from "../findings.ts";
 import { findFamilies, PAIR_BYTES } from "../match/escaped-scan.ts";
@@ -150,7 +151,8 @@ export class BodyInspector {
     inspector.nameNothing();
     inspector.value.load(bytes, from, to);
     inspector.inspect(bytes, from, to);
-    if (bytes.indexOf(Byte.Equals, from) >= 0) this.inspectForm(bytes, from, to);
+    // Bounded, since a body may consist of thousands of runs.
+    if (indexOfByte(bytes, Byte.Equals, from, to) < to) this.inspectForm(bytes, from, to);
     inspector.nameNothing();
   }
 
@@ -158,9 +160,9 @@ export class BodyInspector {
     const { inspector, automaton } = this;
     if ((findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) === 0) return;
     inspectPairs(inspector, Place.Body, Byte.Ampersand, bytes, from, to);
-    const semicolon = bytes.indexOf(Byte.Semicolon, from);
     // Some split pairs there, too.
-    if (semicolon >= 0 && semicolon < to) inspectPairs(inspector, Place.Body, Byte.Semicolon, bytes, from, to);
+    if (indexOfByte(bytes, Byte.Semicolon, from, to) < to)
+      inspectPairs(inspector, Place.Body, Byte.Semicolon, bytes, from, to);
   }
 
   private inspectRuns(bytes: Uint8Array, from: number, to: number): void {
@@ -173,7 +175,9 @@ export class BodyInspector {
 
   /** @returns whether the body consists of messages */
   private inspectMessages(kinds: number, bytes: Uint8Array, from: number, to: number): boolean {
-    const { contents, isFramed } = messagesOf(bytes, from, to);
+    const { steps } = this.inspector.value;
+    const { contents, isFramed } = messagesOf(bytes, from, to, () => steps.take(UNPACKING_STEPS));
+    if (steps.isSpent) this.findings.foundSpent();
     const isJson = (kinds & BodyKind.Json) !== 0;
     for (const content of contents) {
       if (isJson) this.inspectText(BodyKind.Json, content, 0, content.length);
@@ -218,5 +222,7 @@ function firstByte(bytes: Uint8Array, from: number, to: number): number {
 
 /** As a text, as a form with two separators, and as JSON or XML. */
 const READINGS = 2;
+/** To set up a decompressor costs as much as so many bytes, however short a message is. */
+const UNPACKING_STEPS = 131_072;
 /** See `findJsonFamilies`. */
 const NOT_JSON = -1;

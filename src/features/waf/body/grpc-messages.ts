@@ -8,8 +8,11 @@ export interface Messages {
   readonly isFramed: boolean;
 }
 
-/** Takes the messages out of `bytes[from, to)`. gRPC over HTTP/2, "Length-Prefixed-Message". */
-export function messagesOf(bytes: Uint8Array, from: number, to: number): Messages {
+/**
+ * Takes the messages out of `bytes[from, to)`. gRPC over HTTP/2, "Length-Prefixed-Message".
+ * @param mayUnpack is asked before each message is inflated
+ */
+export function messagesOf(bytes: Uint8Array, from: number, to: number, mayUnpack: () => boolean): Messages {
   const contents: Uint8Array[] = [];
   let left = to - from;
   for (let at = from; at < to; ) {
@@ -18,7 +21,7 @@ export function messagesOf(bytes: Uint8Array, from: number, to: number): Message
     if (at + HEAD_BYTES >= to) break;
     const end = Math.min(to, messageEnd(bytes, at));
     const content = bytes.subarray(at + HEAD_BYTES, end);
-    const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0;
+    const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0 && mayUnpack();
     const inflated = isPacked ? unpacked(content, left) : NOTHING;
     left -= inflated.length;
     if (content.length > 0) contents.push(content);

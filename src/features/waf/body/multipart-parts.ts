@@ -51,6 +51,7 @@ export class MultipartParts {
       if (text[at] === Byte.Dash && text[at + 1] === Byte.Dash) return this.inspectEnd(text, at + 2);
       const next = nextDelimiter(text, delimiter, at);
       this.inspectPart(text, at, next < 0 ? text.length : next);
+      if (!this.inspector.value.steps.take(PART_STEPS)) return Shape.Ambiguous;
       if (!isLineEnd(text, at, isCrLf)) return Shape.Ambiguous;
       if (next > 0 && isCrLf !== (text[next - 2] === Byte.Cr)) return Shape.Ambiguous;
       at = next;
@@ -109,6 +110,9 @@ export class MultipartParts {
     return at >= text.length || text[at] === Byte.Cr || text[at] === Byte.Lf ? Shape.Parted : Shape.Ambiguous;
   }
 }
+
+/** What a part costs beside its bytes: its fields are taken apart as texts. */
+const PART_STEPS = 1024;
 
 /** Offset of a delimiter at the beginning of a line, -1 where there is none. */
 function nextDelimiter(text: Buffer, delimiter: Buffer, from: number): number {
