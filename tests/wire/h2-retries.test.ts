@@ -98,6 +98,54 @@ describe("a body that has begun to flow is not sent again without its beginning"
   });
 });
 
+describe("a body that was gathered first", () => {
+  // Beyond what is gathered in memory: it lies in a file.
+  const LARGE = Buffer.alloc(1_500_000, "spooled ");
+  const bytes = request("POST /patient/x", ["Transfer-Encoding: chunked"], chunked(LARGE, 60_000));
+
+  test("is not sent again without its beginning", async () => {
+    origin.play({
+      onData: (stream) => {
+        if (stream.connection.number === 0 && stream.length > 100_000) stream.refuse();
+      },
+      onEnd: echoed,
+    });
+    expect((await gateway.once(bytes)).status).toBe(502);
+    expect(wholeBodies()).toEqual([]);
+  });
+
+  test("is sent whole where the first connection did not last until it", async () => {
+    origin.play({
+      settings: null,
+      onHead: (stream) => {
+        if (stream.connection.number === 0) stream.connection.cut();
+        else stream.connection.settings([]);
+      },
+      onEnd: echoed,
+    });
+    const put = await gateway.once(request("PUT /patient/x", ["Transfer-Encoding: chunked"], chunked(LARGE, 60_000)));
+    expect([put.status, put.text]).toEqual([200, sha256(LARGE)]);
+  });
+});
+
+test("a client that awaits 100 (Continue) gets it once, whatever becomes of the first attempt", async () => {
+  origin.play({
+    settings: null,
+    onHead: (stream) => {
+      if (stream.connection.number === 0) stream.refuse();
+      stream.connection.settings([]);
+    },
+    onEnd: echoed,
+  });
+  const client = await gateway.connect();
+  client.send(request("POST /h2/x", ["Expect: 100-continue", `Content-Length: ${BODY.length}`]));
+  expect((await client.interim()).status).toBe(100);
+  client.send(BODY);
+  const reply = await client.reply("POST");
+  expect([reply.status, reply.text, reply.interim.length]).toEqual([200, sha256(BODY), 0]);
+  client.close();
+});
+
 describe("a request that was turned away untouched goes elsewhere", () => {
   test.each([
     ["refused", (stream: H2OriginStream) => stream.refuse()],
