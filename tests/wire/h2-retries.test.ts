@@ -1,11 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
+import { makeCertificate } from "../harness/certificate.ts";
 import { sha256 } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { chunked, request } from "../harness/raw-client.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -15,8 +17,12 @@ import { stopAll } from "../harness/teardown.ts";
 const origin = await H2Origin.start();
 const plain = ScriptedOrigin.start();
 const timeouts = { connect: "1s", response_header: "1s" };
+const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);
+const tlsPort = freePort();
+const server = { tls: { port: tlsPort, cert_file: "a.pem", key_file: "a.key" }, http3: { enabled: true } };
 const gateway = await startGateway({
-  config: { proxy: { transport: { max_idle_conns: 0 } } },
+  files: { "a.pem": certificate.cert, "a.key": certificate.key },
+  config: { server, proxy: { transport: { max_idle_conns: 0 } } },
   routes: [
     upstream("/h2", origin, { timeouts }),
     upstream("/patient", origin),
@@ -84,6 +90,24 @@ describe("a body that has begun to flow is not sent again without its beginning"
       client.close();
     }
     for (const hash of wholeBodies()) expect(hash).toBe(sha256(BODY));
+  });
+
+  test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/3", async (_, turnAway) => {
+    origin.play({
+      onData: (stream) => {
+        if (stream.connection.number === 0 && stream.body.length === 1) turnAway(stream);
+      },
+      onEnd: echoed,
+    });
+    const client = await H3Client.connect(tlsPort);
+    const pieces = [BODY.subarray(0, 10_000), BODY.subarray(10_000, 30_000), BODY.subarray(30_000)];
+    for (const method of ["POST", "PUT"]) {
+      expect([200, 502]).toContain((await client.ask(method, "/h2/x", {}, { pieces })).status);
+    }
+    for (const hash of wholeBodies()) expect(hash).toBe(sha256(BODY));
+    const small = await client.ask("POST", "/h2/x", { "content-length": "5" }, { pieces: [Buffer.from("hello")] });
+    expect([small.status, small.body.toString()]).toEqual([200, sha256(Buffer.from("hello"))]);
+    await client.close();
   });
 
   test("not even its end alone: an empty body in chunks is over with the attempt that had it", async () => {
