@@ -143,7 +143,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     if (!this.link.onDrain()) return;
     if (this.tunnel !== null) this.tunnel.onDrain();
     else if (this.ex !== null && this.holdsBody) {
-      if (this.stage === Stage.AwaitingHead) this.link.arm(0);
+      // Behind the last of the body it is the origin that is waited for.
+      if (this.stage === Stage.AwaitingHead && !this.requestDone) this.link.arm(0);
       this.releaseBody(this.ex);
     }
   }
@@ -188,7 +189,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.keepsNothing = !writer.blocked;
     if (this.keepsNothing) return;
     this.holdsBody = true;
-    this.link.arm(this.caller!.times.responseHeaderMs);
+    // Once the answer has begun, its own times run.
+    if (this.stage === Stage.AwaitingHead) this.link.arm(this.caller!.times.responseHeaderMs);
     ex.flow.pauseBody(ex);
   }
 

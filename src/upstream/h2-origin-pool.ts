@@ -132,10 +132,12 @@ export class H2OriginPool implements Upstream, TimerHolder {
   /** There may be room: what has waited longest begins first; for the rest connections are made. */
   serve(): void {
     if (this.waiting.size === 0) return;
+    let misses = 0;
     for (const stream of this.waiting) {
       const connection = this.connectionFor(stream.leastSerial);
       if (connection === null) {
-        if (stream.leastSerial === 0) break;
+        // One that needs a new connection does not hold up the others; many of them are looked at next time.
+        if (stream.leastSerial === 0 || ++misses > MAX_MISSES) break;
         continue;
       }
       this.waiting.delete(stream);
@@ -199,6 +201,8 @@ function firstOf(waiting: ReadonlySet<H2UpstreamStream>): H2UpstreamStream {
   throw new Error("nothing waits");
 }
 
+/** Waiting exchanges that are passed over at a time. */
+const MAX_MISSES = 32;
 /** Connections that are made at a time. */
 const MAX_COMING = 16;
 
