@@ -1,5 +1,6 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { MAX_RESERVED_DESCRIPTORS, MIN_AUTO_CONNECTIONS } from "../core/limits.ts";
+import { lowestDescriptor } from "../net/descriptors.ts";
 
 /** The limit of open descriptors of this process, RLIMIT_NOFILE; infinite where the system does not tell. proc(5). */
 export function descriptorLimit(): number {
@@ -29,19 +30,9 @@ export class DescriptorWatch {
   /** A new descriptor is the lowest that is free, so that its number says how many there are at least. */
   isShort(): boolean {
     if (this.highest === Number.POSITIVE_INFINITY) return false;
-    try {
-      const fd = openSync("/dev/null", "r");
-      closeSync(fd);
-      return fd >= this.highest;
-    } catch (error) {
-      return isShortage((error as { code?: string }).code);
-    }
+    const lowest = lowestDescriptor();
+    return lowest < 0 || lowest >= this.highest;
   }
-}
-
-/** Whether the system's code says that there are no descriptors left, here or in the whole system. */
-function isShortage(code: string | undefined): boolean {
-  return code === "EMFILE" || code === "ENFILE";
 }
 
 /** Descriptors that are left when nothing more is accepted. */

@@ -71,6 +71,7 @@ export const enum Fault {
   BodyEvicted,
   BuffersFull,
   SpoolFailed,
+  OutOfDescriptors,
   TooManyConnections,
   // Routing and protection.
   WafBlocked,
@@ -166,6 +167,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("body_evicted", 408, "the request body came too slowly for the room that is left", true, false),
   row("buffers_full", 503, "too many buffered bodies", true, false),
   row("spool_failed", 503, "the request body cannot be stored at the moment", true, false),
+  row("out_of_descriptors", 503, "the gateway has no descriptors left at the moment", false, false),
   row("too_many_connections", 503, "too many connections from this address", true, false),
   row("waf_blocked", 403, "", true, false),
   row("body_not_inspected", 413, "the request body is larger than what is inspected here", true, false),

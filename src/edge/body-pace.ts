@@ -1,4 +1,6 @@
 import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
+import type { Exchange } from "../message/exchange.ts";
+import { HeaderId } from "../message/header-id.ts";
 
 /** How long a client may take for its request bodies. */
 export interface PaceSettings {
@@ -49,4 +51,9 @@ export class BodyPace {
   isTooSlow(nowMs: number, { readTimeoutMs, minBodyRate }: PaceSettings): boolean {
     return minBodyRate > 0 && this.sinceMs >= 0 && nowMs - this.sinceMs < readTimeoutMs;
   }
+}
+
+/** Whether a rate is asked for: a gRPC stream that goes on as it comes may say nothing for a while, up to `read_timeout`. */
+export function asksRate({ request, route }: Exchange): boolean {
+  return route?.streamsHttp2 !== true || !request.headers.valueOf(HeaderId.ContentType).startsWith("application/grpc");
 }

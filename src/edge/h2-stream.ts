@@ -10,7 +10,7 @@ import { ErrorCode } from "../proto/h2/frame.ts";
 import { Inflow, type StreamInflow } from "../proto/h2/inflow.ts";
 import { Outflow } from "../proto/h2/outflow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { BodyPace } from "./body-pace.ts";
+import { asksRate, BodyPace } from "./body-pace.ts";
 import { cancelExchange, finishExchange } from "./exchange-end.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
@@ -220,8 +220,8 @@ export class H2Stream implements BodyFlow, TimerHolder {
     const { wheel, turn, settings } = this.connection.ctx;
     const { exchange: ex, incoming } = this;
     const isDue = !ex.bodyDone && !incoming.isPaused && !incoming.isEnded && ex.state === ExchangeState.Open;
-    if (isDue && !this.connection.session.mayReceive) {
-      // Other streams' takers keep the connection's window shut.
+    if (isDue && !(this.connection.session.mayReceive && asksRate(ex))) {
+      // Other streams' takers may keep the connection's window shut.
       this.pace.stop(turn.nowMs);
       wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
     } else if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));

@@ -10,7 +10,7 @@ import type { UnsentHolder } from "../net/unsent-bytes.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { BodyPace } from "./body-pace.ts";
+import { asksRate, BodyPace } from "./body-pace.ts";
 import { cancelExchange, finishExchange } from "./exchange-end.ts";
 import { keepTrailers } from "./h2-request-body.ts";
 import { H3Backlog } from "./h3-backlog.ts";
@@ -188,7 +188,8 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     const { wheel, turn, settings } = this.session.ctx;
     const { exchange: ex } = this;
     const isDue = !ex.bodyDone && !this.isPaused && !this.hasEnded && ex.state === ExchangeState.Open;
-    if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));
+    if (isDue && !asksRate(ex)) wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
+    else if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));
     else {
       this.pace.stop(turn.nowMs);
       wheel.disarm(this.timer);

@@ -70,6 +70,7 @@ function fixedFor(fault: Fault, status: number, message: string): FixedReply | n
       return new FixedReply(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
     case Fault.BuffersFull:
     case Fault.SpoolFailed:
+    case Fault.OutOfDescriptors:
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
       return new FixedReply(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));

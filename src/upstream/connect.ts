@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
 import { TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameListener } from "../net/name-resolver.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { OriginSettings, UpstreamTls } from "./origin-pool.ts";
@@ -42,8 +43,10 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
   Bun.connect(options as never).catch((error: unknown) => {
     const { context } = connection.pool;
     context.beginTurn();
-    context.onConnectFailed(settings.originKey, failureCode(error));
-    connection.onConnectFailed(Fault.UpstreamUnavailable);
+    // The runtime says ECONNREFUSED of that, too.
+    const isShortage = lowestDescriptor() < 0;
+    context.onConnectFailed(settings.originKey, isShortage ? "EMFILE" : failureCode(error));
+    connection.onConnectFailed(isShortage ? Fault.OutOfDescriptors : Fault.UpstreamUnavailable);
     context.endTurn();
   });
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { makeCertificate } from "../harness/certificate.ts";
 import { crowdFrom, type Member } from "../harness/crowd.ts";
+import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort, type Gateway, type GatewayOptions, startGateway } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
@@ -179,10 +180,7 @@ describe("above `max_connections_per_ip`", () => {
 
 describe("with few descriptors", () => {
   test("nothing spins: idle connections make room, the rest waits, and the log says so", async () => {
-    const wrapper = join(folder, "few-descriptors");
-    writeFileSync(wrapper, `#!/bin/sh\nulimit -n 64\nexec ${EDGE_BINARY} "$@"\n`);
-    chmodSync(wrapper, 0o755);
-    const edge = await limited({ max_connections: 5000 }, { binary: wrapper });
+    const edge = await limited({ max_connections: 5000 }, { binary: withDescriptors(64) });
     const busy = await crowdFrom("127.0.0.2", edge.port, 80, HALF);
     const line = await edge.gateway.log("the shortage", ({ event }) => event === "connection_limit");
     expect([line.reason, line.key]).toEqual(["out_of_descriptors", "RLIMIT_NOFILE"]);
@@ -197,6 +195,39 @@ describe("with few descriptors", () => {
     for (const one of [...busy, ...late] satisfies Member[]) one.close();
   }, 30_000);
 });
+
+test("an origin that cannot be connected to for want of descriptors gets no blame, and the client 503", async () => {
+  const origin = EchoOrigin.start();
+  const release: (() => void)[] = [];
+  origin.on("/hang", (call) =>
+    new Promise<void>((resolve) => release.push(resolve)).then(() => call.reply("200 OK", [], "ok")),
+  );
+  const edge = await limited(
+    { max_connections: 5000 },
+    { binary: withDescriptors(64), routes: [{ type: "upstream", prefix: "/node", target: origin.url }] },
+  );
+  const crowd = await crowdFrom("127.0.0.2", edge.port, 38, request("GET /node/hang"));
+  await eventually(() => expect(crowd.some(({ statuses }) => statuses.length > 0)).toBe(true));
+  const line = await edge.gateway.log("the reason", ({ event }) => event === "limit_reject");
+  expect([line.reason, line.key, line.status]).toEqual(["out_of_descriptors", "RLIMIT_NOFILE", 503]);
+  expect(crowd.flatMap(({ statuses }) => statuses).every((status) => status === 503)).toBe(true);
+  for (const one of crowd) one.close();
+  for (const resolve of release) resolve();
+  await eventually(async () => {
+    const [again] = await crowdFrom("127.0.0.3", edge.port, 1, request("GET /node/echo"));
+    expect(await again!.status()).toBe(200);
+    again!.close();
+  });
+  origin.stop();
+}, 30_000);
+
+/** The binary, started with so few descriptors. */
+function withDescriptors(count: number): string {
+  const wrapper = join(folder, `descriptors-${count}`);
+  writeFileSync(wrapper, `#!/bin/sh\nulimit -n ${count}\nexec ${EDGE_BINARY} "$@"\n`);
+  chmodSync(wrapper, 0o755);
+  return wrapper;
+}
 
 /** A connection whose TLS handshake is done; null where it was closed before. */
 function handshake(port: number) {

@@ -149,5 +149,5 @@ export class UpstreamNode {
 
 /** What says nothing of the origin: it was the gateway that had no room or made the mistake. */
 function isOurs(fault: Fault): boolean {
-  return fault === Fault.NoHealthyTarget || fault === Fault.InternalError;
+  return fault === Fault.NoHealthyTarget || fault === Fault.InternalError || fault === Fault.OutOfDescriptors;
 }

@@ -10,6 +10,7 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path/posix";
+import { isDescriptorShortage } from "../../core/shortage.ts";
 import { FileIdentity } from "./file-identity.ts";
 
 /** What lies at a path below the root. */
@@ -23,8 +24,10 @@ export const enum Found {
   Escapes,
   /** The system does not let us read it. */
   Denied,
-  /** The system cannot at the moment: too many open files, a failing disk. */
+  /** The system cannot at the moment: a failing disk. */
   Failed,
+  /** There are no descriptors left. */
+  NoDescriptor,
 }
 
 // O_NONBLOCK: opening a FIFO without a writer must not hang. O_NOCTTY: a terminal must not become ours.
@@ -196,6 +199,6 @@ function foundByError(error: unknown): Found {
     case "EPERM":
       return Found.Denied;
     default:
-      return Found.Failed;
+      return isDescriptorShortage((error as { code?: unknown }).code) ? Found.NoDescriptor : Found.Failed;
   }
 }

@@ -195,6 +195,7 @@ function leadsThroughNothing(request: RequestHead): boolean {
 
 function refuse(ex: Exchange, found: Found): void {
   if (found === Found.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
+  else if (found === Found.NoDescriptor) ex.sink.abort(ex, Fault.OutOfDescriptors);
   else if (found === Found.Denied) ex.sink.fixed(ex, UNREADABLE);
   else ex.sink.abort(ex, Fault.InternalError);
 }

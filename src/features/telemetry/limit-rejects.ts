@@ -49,6 +49,8 @@ function keyOf(ex: Exchange): string | null {
       return "server.read_timeout";
     case Fault.BodyTooSlow:
       return "server.min_body_rate";
+    case Fault.OutOfDescriptors:
+      return "RLIMIT_NOFILE";
     case Fault.BuffersFull:
     case Fault.BodyEvicted:
       return ex.detail === "" ? null : ex.detail;

@@ -35,8 +35,9 @@ for (const code of ["EMFILE", "ENFILE", "EIO"]) {
   test(`${code} on opening is the gateway's fault, not the client's`, () => {
     site.write("a.txt", "a");
     failing("openSync", code);
-    expect(get(site.mount(), "/a.txt").fault).toBe(Fault.InternalError);
-    expect(get(site.mount({ spa: true }), "/a.txt").fault).toBe(Fault.InternalError);
+    const fault = code === "EIO" ? Fault.InternalError : Fault.OutOfDescriptors;
+    expect(get(site.mount(), "/a.txt").fault).toBe(fault);
+    expect(get(site.mount({ spa: true }), "/a.txt").fault).toBe(fault);
   });
 }
 
