@@ -31,6 +31,9 @@ export function resolveServer(
   files: ConfiguredFiles,
   knownWafRules: readonly string[],
 ): ServerConfig {
+  if (values.trusted_proxies.some(({ text }) => text.endsWith("/0"))) {
+    log.warn(["server", "trusted_proxies"], "trusts everybody: any client may say whom its requests come from");
+  }
   const tls = resolveTls(values.tls, values.acme.enabled, log, files);
   return {
     host: resolveHost(values.host, ["server", "host"], log),

@@ -48,6 +48,20 @@ describe("a request from loopback that a proxy has forwarded", () => {
     expect((await plain.once(request("GET /health", [line]))).status).toBe(200);
   });
 
+  test("is none where only the client itself has been at work", async () => {
+    const h2c = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"];
+    const own = [
+      "X-Request-Id: mine",
+      "User-Agent: curl/8",
+      "Accept-Encoding: gzip",
+      "X-Custom: 1",
+      "Traceparent: 00-1-2-3",
+    ];
+    for (const lines of [[...h2c], own]) {
+      expect((await plain.once(request("GET /metrics", ["Host: localhost", ...lines]))).status).toBe(200);
+    }
+  });
+
   test("has a line in the log with its id", async () => {
     await plain.once(request("GET /metrics", ["Via: 1.1 a", "X-Request-Id: sneaky"]));
     const line = await plain.log("access", (each) => each.event === "access" && each.request_id === "sneaky");

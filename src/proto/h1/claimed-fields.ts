@@ -66,7 +66,7 @@ export function believeIdentity(fields: HeaderBlock): void {
 export function saysForwarded(fields: HeaderBlock): boolean {
   for (let i = 0; i < fields.count; i++) {
     const id = fields.ids[i]!;
-    if (id === HeaderId.Via || (FORWARDED.includes(id) && id !== HeaderId.XRequestId)) return true;
+    if (FORWARDED.includes(id)) return true;
     const isUnknown = id === HeaderId.Other || id === HeaderId.NamedByConnection;
     if (isUnknown && (claimAt(fields, i) !== Claim.None || readsAsOne(fields, i, CDN_LOOP))) return true;
   }
@@ -172,7 +172,14 @@ const BUCKETS: readonly (readonly ClaimedName[])[] = Array.from({ length: CLASSE
   const names = NAMES.filter(({ name }) => classOf(name[0]!) * CLASSES + classOf(name[2]!) === index);
   return names.length === 0 ? NO_NAMES : names;
 });
-const FORWARDED: readonly HeaderId[] = CLAIMS.filter((id) => id >= HeaderId.XForwardedFor);
+const FORWARDED: readonly HeaderId[] = [
+  HeaderId.Via,
+  HeaderId.XForwardedFor,
+  HeaderId.XForwardedProto,
+  HeaderId.XForwardedHost,
+  HeaderId.XRealIp,
+  HeaderId.XForwardedClientCert,
+];
 /** RFC 8586. */
 const CDN_LOOP: Uint8Array = latin1("cdn-loop");
 
