@@ -63,11 +63,12 @@ export class H2Origin {
     return this.connections.flatMap((connection) => [...connection.streams.values()]);
   }
 
-  /** Cuts all connections and begins anew with this script. */
-  play(script: H2Script): this {
+  /** Cuts all connections and begins anew with this script, once the gateway will have noticed. */
+  async play(script: H2Script): Promise<void> {
     this.script.current = script;
-    for (const connection of this.connections.splice(0)) connection.cut();
-    return this;
+    const open = this.connections.splice(0).filter(({ isClosed }) => !isClosed);
+    for (const connection of open) connection.cut();
+    if (open.length > 0) await Bun.sleep(NOTICED_MS);
   }
 
   stop(): void {
@@ -256,3 +257,4 @@ export class H2OriginConnection {
 }
 
 const PREFACE_BYTES = 24;
+const NOTICED_MS = 50;

@@ -28,7 +28,7 @@ const FORGOTTEN_MS = 1100;
 
 describe("a connection is left for a new one", () => {
   test("on which the origin wants calm, and its streams come to their end", async () => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => {
         if (stream.connection.number === 0 && stream.id === 9) stream.connection.goAway(9, Code.calm);
         later(stream);
@@ -40,7 +40,7 @@ describe("a connection is left for a new one", () => {
   });
 
   test("on which a stream was reset to calm the gateway", async () => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => (stream.connection.number === 0 && stream.id === 3 ? stream.refuse(Code.calm) : ok(stream)),
     });
     expect(await posts(6)).toEqual([200, 502, 200, 200, 200, 200]);
@@ -49,7 +49,7 @@ describe("a connection is left for a new one", () => {
 
   test("on which many streams are reset", async () => {
     const INTERNAL = 2;
-    origin.play({
+    await origin.play({
       onEnd: (stream) => (stream.connection.number === 0 && stream.id > 1 ? stream.refuse(INTERNAL) : ok(stream)),
     });
     const statuses = await posts(40);
@@ -60,14 +60,14 @@ describe("a connection is left for a new one", () => {
   });
 
   test("that refuses even a single stream, and what it refused goes over the new one", async () => {
-    origin.play({ onEnd: (stream) => (stream.connection.number === 0 ? stream.refuse() : ok(stream)) });
+    await origin.play({ onEnd: (stream) => (stream.connection.number === 0 ? stream.refuse() : ok(stream)) });
     expect(await posts(5)).toEqual(times(5, 200));
     expect(origin.connections.map(({ streams }) => streams.size)).toEqual([1, 5]);
     await Bun.sleep(FORGOTTEN_MS);
   });
 
   test("not where it refuses one beyond others: it is asked for fewer at a time", async () => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => (stream.connection.openStreams > 4 ? stream.refuse() : later(stream)),
     });
     for (let i = 0; i < 5; i++) expect(await Promise.all(times(4, 0).map(() => post()))).toEqual(times(4, 200));
@@ -80,7 +80,7 @@ describe("a connection is left for a new one", () => {
 
 describe("an origin that wants calm again and again", () => {
   test("is not stormed with new connections", async () => {
-    origin.play({
+    await origin.play({
       onEnd: ({ connection, id }) => {
         connection.goAway(Math.max(0, id - 2), Code.calm);
         connection.finish();
@@ -93,7 +93,7 @@ describe("an origin that wants calm again and again", () => {
     await Promise.all(clients);
     // Eight at once, two a second, and one behind each rest of half a second.
     expect(origin.connections.length).toBeLessThanOrEqual(25);
-    origin.play({ onEnd: ok });
+    await origin.play({ onEnd: ok });
     await Bun.sleep(600);
     expect(await posts(3)).toEqual(times(3, 200));
   });
@@ -116,7 +116,7 @@ describe("a client that cancels everything", () => {
     ["over HTTP/2", true],
     ["over HTTP/1.1", false],
   ] as const)("%s fails no call of the others", async (_, isHttp2) => {
-    origin.play(strict);
+    await origin.play(strict);
     let isOver = false;
     const steady = (async () => {
       const statuses: number[] = [];
@@ -146,7 +146,7 @@ describe("a client that cancels everything", () => {
   });
 
   test("leaves places that are free again when the streams have run out", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 150]], onEnd: later });
+    await origin.play({ settings: [[MAX_STREAMS, 150]], onEnd: later });
     const client = await H2Client.connect(gateway.port);
     for (let round = 0; round < 4; round++) {
       const ids = times(60, 0).map(() => client.headers(head("GET", "/h2/slow")));

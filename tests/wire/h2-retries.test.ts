@@ -49,7 +49,7 @@ describe("a body that has begun to flow is not sent again without its beginning"
     ],
   ];
   test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/2", async (_, turnAway) => {
-    origin.play({
+    await origin.play({
       onData: (stream) => {
         if (stream.connection.number === 0 && stream.length > 0 && stream.body.length === 1) turnAway(stream);
       },
@@ -70,7 +70,7 @@ describe("a body that has begun to flow is not sent again without its beginning"
   });
 
   test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/1.1", async (_, turnAway) => {
-    origin.play({
+    await origin.play({
       onData: (stream) => {
         if (stream.connection.number === 0 && stream.body.length === 1) turnAway(stream);
       },
@@ -93,7 +93,7 @@ describe("a body that has begun to flow is not sent again without its beginning"
   });
 
   test.each(TURNED_AWAY)("of a stream that is %s behind its first DATA, from HTTP/3", async (_, turnAway) => {
-    origin.play({
+    await origin.play({
       onData: (stream) => {
         if (stream.connection.number === 0 && stream.body.length === 1) turnAway(stream);
       },
@@ -128,7 +128,7 @@ describe("a body that was gathered first", () => {
   const bytes = request("POST /patient/x", ["Transfer-Encoding: chunked"], chunked(LARGE, 60_000));
 
   test("is not sent again without its beginning", async () => {
-    origin.play({
+    await origin.play({
       onData: (stream) => {
         if (stream.connection.number === 0 && stream.length > 100_000) stream.refuse();
       },
@@ -139,7 +139,7 @@ describe("a body that was gathered first", () => {
   });
 
   test("is sent whole where the first connection did not last until it", async () => {
-    origin.play({
+    await origin.play({
       settings: null,
       onHead: (stream) => {
         if (stream.connection.number === 0) stream.connection.cut();
@@ -153,7 +153,7 @@ describe("a body that was gathered first", () => {
 });
 
 test("a client that awaits 100 (Continue) gets it once, whatever becomes of the first attempt", async () => {
-  origin.play({
+  await origin.play({
     settings: null,
     onHead: (stream) => {
       if (stream.connection.number === 0) stream.refuse();
@@ -175,18 +175,18 @@ describe("a request that was turned away untouched goes elsewhere", () => {
     ["refused", (stream: H2OriginStream) => stream.refuse()],
     ["left behind a GOAWAY", ({ connection, id }: H2OriginStream) => connection.goAway(Math.max(0, id - 2))],
   ] as const)("a small body with a length that is %s is kept, and sent whole", async (_, turnAway) => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => (stream.connection.number === 0 ? turnAway(stream) : echoed(stream)),
     });
     for (const method of ["POST", "PATCH", "PUT"]) {
-      origin.play(origin.script.current);
+      await origin.play(origin.script.current);
       const reply = await gateway.once(request(`${method} /h2/x`, [], BODY.subarray(0, 5000)), method);
       expect([reply.status, reply.text]).toEqual([200, sha256(BODY.subarray(0, 5000))]);
     }
   });
 
   test("a body of any size, where the stream was refused before it began", async () => {
-    origin.play({
+    await origin.play({
       settings: null,
       onHead: (stream) => {
         if (stream.connection.number === 0) {
@@ -213,7 +213,7 @@ describe("streams beyond what the origin takes wait", () => {
   const later = (stream: H2OriginStream): void => void setTimeout(() => echoed(stream), 20);
 
   test("no connection has more of them than SETTINGS allow", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
+    await origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
     expect(await ask(40)).toEqual(all200(40));
     expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(3);
   });
@@ -245,7 +245,7 @@ describe("streams beyond what the origin takes wait", () => {
   });
 
   test("where SETTINGS come late, behind a first stream", async () => {
-    origin.play({
+    await origin.play({
       settings: null,
       onHead: ({ connection, id }) => {
         if (id === 1) setTimeout(() => connection.settings([[MAX_STREAMS, 1]]), 100);
@@ -257,7 +257,7 @@ describe("streams beyond what the origin takes wait", () => {
   });
 
   test("where SETTINGS do not come until a request has come whole", async () => {
-    origin.play({
+    await origin.play({
       settings: null,
       onEnd: (stream) => {
         if (stream.id === 1) stream.connection.settings([]);
@@ -268,7 +268,7 @@ describe("streams beyond what the origin takes wait", () => {
   });
 
   test("where the limit becomes smaller, even 0 for a while", async () => {
-    origin.play({
+    await origin.play({
       settings: [[MAX_STREAMS, 2]],
       onEnd: (stream) => {
         const { connection, id } = stream;
@@ -283,19 +283,19 @@ describe("streams beyond what the origin takes wait", () => {
   });
 
   test("no longer than the time for an answer", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 0]] });
+    await origin.play({ settings: [[MAX_STREAMS, 0]] });
     const started = performance.now();
     expect(await ask(10, "/h2/x")).toEqual(Array.from({ length: 10 }, () => 504));
     expect(performance.now() - started).toBeLessThan(5000);
   });
 
   test("and the time runs for a complete small POST that is not answered", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 3]] });
+    await origin.play({ settings: [[MAX_STREAMS, 3]] });
     expect(await ask(8, "/h2/x")).toEqual(Array.from({ length: 8 }, () => 504));
   });
 
   test("those whose client leaves make room for others", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 0]], onEnd: later });
+    await origin.play({ settings: [[MAX_STREAMS, 0]], onEnd: later });
     const client = await gateway.connect();
     const first = ask(1);
     await eventually(() => expect(origin.streams.length).toBe(1));
@@ -310,7 +310,7 @@ describe("streams beyond what the origin takes wait", () => {
 });
 
 test("a stream that is answered while its body is held is not asked for the rest", async () => {
-  origin.play({ onHead: (stream) => stream.answer("early") });
+  await origin.play({ onHead: (stream) => stream.answer("early") });
   const reply = await gateway.once(request("POST /patient/x", [], BODY));
   expect([reply.status, reply.text]).toEqual([200, "early"]);
   expect(wholeBodies().filter((hash) => hash !== sha256(BODY))).toEqual([]);

@@ -57,7 +57,7 @@ describe("an origin that takes the last of a body late and never answers", () =>
   });
 
   test("also where its window opens late", async () => {
-    h2.play({
+    await h2.play({
       settings: [[INITIAL_WINDOW, 100]],
       opensWindows: false,
       onHead: ({ connection, id }) => void setTimeout(() => connection.frame(8, 0, id, Buffer.from([0, 1, 0, 0])), 200),

@@ -47,13 +47,13 @@ const times = (count: number, status: number): number[] => Array.from({ length: 
 
 describe("calls beyond what the upstream takes wait", () => {
   test("as SETTINGS say", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
+    await origin.play({ settings: [[MAX_STREAMS, 3]], onEnd: later });
     expect(await calls(120)).toEqual(times(120, 200));
     expect(Math.max(...origin.connections.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(3);
   });
 
   test("also where SETTINGS come late", async () => {
-    origin.play({
+    await origin.play({
       settings: null,
       onOpen: (connection) => void setTimeout(() => connection.settings([[MAX_STREAMS, 2]]), 100),
       onEnd: later,
@@ -63,7 +63,7 @@ describe("calls beyond what the upstream takes wait", () => {
   });
 
   test("no longer than their deadline", async () => {
-    origin.play({ settings: [[MAX_STREAMS, 0]] });
+    await origin.play({ settings: [[MAX_STREAMS, 0]] });
     expect(await calls(5)).toEqual(times(5, 504));
   });
 });
@@ -73,7 +73,7 @@ describe("a call that was turned away untouched is made again", () => {
     ["refused", (stream: H2OriginStream) => stream.refuse()],
     ["left behind a GOAWAY", ({ connection, id }: H2OriginStream) => connection.goAway(Math.max(0, id - 2))],
   ] as const)("that was %s", async (_, turnAway) => {
-    origin.play({ onEnd: (stream) => (stream.connection.number === 0 ? turnAway(stream) : ok(stream)) });
+    await origin.play({ onEnd: (stream) => (stream.connection.number === 0 ? turnAway(stream) : ok(stream)) });
     expect(await call()).toBe(200);
     expect(origin.connections.length).toBe(2);
   });
@@ -81,7 +81,7 @@ describe("a call that was turned away untouched is made again", () => {
 
 describe("a connection is left for a new one", () => {
   test("on which the upstream wants calm, and what it has not looked at goes over the new one", async () => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => {
         if (stream.connection.number > 0 || stream.id < 5) return ok(stream);
         if (stream.id === 5) stream.connection.goAway(3, Code.calm);
@@ -95,7 +95,7 @@ describe("a connection is left for a new one", () => {
     ["a call was reset to calm the gateway", Code.calm, 1],
     ["many calls were reset", 2, 25],
   ] as const)("on which %s", async (_, code, most) => {
-    origin.play({
+    await origin.play({
       onEnd: (stream) => (stream.connection.number === 0 && stream.id > 1 ? stream.refuse(code) : ok(stream)),
     });
     const statuses: number[] = [];
@@ -108,7 +108,7 @@ describe("a connection is left for a new one", () => {
 
 test("a client that cancels everything fails no call of the others", async () => {
   const STRICT = 250;
-  origin.play({
+  await origin.play({
     onReset: ({ connection }) => {
       if (connection.resets <= STRICT) return;
       connection.goAway(0, Code.calm);
