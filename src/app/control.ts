@@ -12,6 +12,7 @@ import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
+import { Row } from "../shared/counter-rows.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
@@ -62,6 +63,14 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
+/** How long workers may take to end what draining has left. */
+const CUT_MS = 1000;
+/** What the process ends with after a signal. */
+const enum ExitCode {
+  Done = 0,
+  /** Something was under way for longer than `server.shutdown_timeout`. */
+  Cut = 3,
+}
 /** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
 const RELOAD_PATIENCE_MS = 30_000;
 
@@ -107,6 +116,8 @@ export class Control implements PoolListener {
   private announced = false;
   private keywords: SharedArrayBuffer | null = null;
   private draining = false;
+  private hasBegunToDrain = false;
+  private wasCut = false;
   private readonly running: RestartSettings;
   /** Counts the configurations that have been in use, from 1. */
   private generation = 1;
@@ -240,7 +251,7 @@ export class Control implements PoolListener {
       case "listening":
         this.listening.set(index, message.sockets);
         // The signal may have come while this worker was starting.
-        if (this.draining) this.pool.send(index, { kind: "drain", hasSuccessor: this.handover.hasSuccessor });
+        if (this.draining) this.tellOfDraining(index);
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
         if (!this.draining) this.handover.goOn();
         break;
@@ -292,7 +303,7 @@ export class Control implements PoolListener {
   }
 
   onDrained(): void {
-    this.finish(0);
+    this.finish(this.wasCut ? ExitCode.Cut : ExitCode.Done);
   }
 
   private announce(): void {
@@ -306,14 +317,40 @@ export class Control implements PoolListener {
     this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
   }
 
-  /** The first signal drains, the second ends at once. Decisions, "Signals". */
+  /** The first signal drains, the second ends at once. docs/operations.md#ending */
   private shutDown(): void {
     if (this.draining) process.exit(1);
     this.draining = true;
     this.services.stopping();
-    this.event("draining", { timeout_ms: this.config.server.shutdownTimeoutMs });
+    const { shutdownTimeoutMs, drainDelayMs } = this.config.server;
+    // A successor takes the connections that the delay is for.
+    const delayMs = this.handover.hasSuccessor || !this.announced ? 0 : drainDelayMs;
+    this.event("draining", { delay_ms: delayMs, timeout_ms: shutdownTimeoutMs });
+    if (delayMs === 0) this.drain(shutdownTimeoutMs);
+    else {
+      this.pool.broadcast({ kind: "leaving" });
+      setTimeout(() => this.drain(shutdownTimeoutMs), delayMs);
+    }
+  }
+
+  private drain(timeoutMs: number): void {
+    this.hasBegunToDrain = true;
+    setTimeout(() => this.cut(), timeoutMs);
     this.pool.drain(this.handover.hasSuccessor);
-    setTimeout(() => this.finish(0), this.config.server.shutdownTimeoutMs);
+  }
+
+  /** The time is over: what is left is ended, and the log says so. */
+  private cut(): void {
+    this.wasCut = true;
+    this.event("drain_cut", { connections: this.totals.sum(Row.ActiveConnections) });
+    this.pool.broadcast({ kind: "cut" });
+    setTimeout(() => this.finish(ExitCode.Cut), CUT_MS);
+  }
+
+  /** A worker that begins while the process ends. */
+  private tellOfDraining(index: number): void {
+    const { hasSuccessor } = this.handover;
+    this.pool.send(index, this.hasBegunToDrain ? { kind: "drain", hasSuccessor } : { kind: "leaving" });
   }
 
   /** One reload at a time; signals that come meanwhile are one more. */

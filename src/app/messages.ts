@@ -55,7 +55,11 @@ export type ToWorker =
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
-  | { readonly kind: "drain"; readonly hasSuccessor: boolean };
+  /** The process will drain soon: what asks for its health is to know. */
+  | { readonly kind: "leaving" }
+  | { readonly kind: "drain"; readonly hasSuccessor: boolean }
+  /** The time for draining is over: end what is left, and answer `drained`. */
+  | { readonly kind: "cut" };
 
 /** A configuration that a reload brings, with the shared memory that belongs to it. */
 export interface NewConfiguration {

@@ -90,6 +90,12 @@ export class QuicPort {
     }, H3_HANDOVER_POLL_MS);
   }
 
+  /** Ends all connections at once. */
+  cut(): void {
+    this.endpoint?.destroy();
+    this.connections.cut();
+  }
+
   private init(): QuicInit {
     const { server } = this.config;
     const { tls } = server;

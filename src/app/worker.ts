@@ -179,7 +179,9 @@ export class Worker {
   /** Takes what the control thread says. */
   receive(message: ToWorker): void {
     if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
+    else if (message.kind === "leaving") this.health.draining = true;
     else if (message.kind === "drain") this.drain(message.hasSuccessor);
+    else if (message.kind === "cut") this.cut();
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -312,6 +314,14 @@ export class Worker {
       this.graph.pools.close();
       this.post({ kind: "drained" });
     }, DRAIN_POLL_MS);
+  }
+
+  /** Ends what has not ended in time, so that its access lines are written. */
+  private cut(): void {
+    this.services.inTurn(() => this.connections.cutAll());
+    this.quic?.cut();
+    this.log.flush();
+    this.post({ kind: "drained" });
   }
 
   private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): Graph {

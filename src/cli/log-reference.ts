@@ -27,7 +27,8 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
 /** All other events. */
 export const EVENTS: Readonly<Record<string, string>> = {
   listening: "the ports are open; http3_port is UDP",
-  draining: "SIGTERM or SIGINT: no more is accepted",
+  draining: "SIGTERM or SIGINT: after delay_ms no more is accepted",
+  drain_cut: "what was under way for longer than shutdown_timeout has been ended; the exit code is 3",
   config_reload:
     "SIGHUP, when all workers serve it; with ok: false and faults nothing has changed; removed names listeners and guards " +
     "that are gone, needs_restart what was not taken up",

@@ -23,7 +23,9 @@ export const serveCommand = {
       help: "also start three small origins on 127.0.0.1, ports 9001 to 9003, to play with",
     },
   ],
-  notes: ["Exit codes: 0 drained and done, 1 the configuration is wrong or the port taken, 2 wrong usage."],
+  notes: [
+    "Exit codes: 0 drained and done, 3 drained and something was cut, 1 the configuration is wrong or the port taken, 2 wrong usage.",
+  ],
 } as const;
 
 /** `edge serve`: reads the configuration, starts the gateway, stays. */

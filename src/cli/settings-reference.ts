@@ -15,6 +15,7 @@ server:
   write_timeout: 30s              # longest time a client may take nothing of its answer
   idle_timeout: 120s              # how long an unused connection stays open
   shutdown_timeout: 30s           # what is in flight may take this long after SIGTERM
+  drain_delay: 0s                 # before that: /health is 503, and new connections are still served
   max_header_bytes: 64KiB         # all header lines together, 8 KiB a line: 431
   max_body_bytes: 4MiB            # 413 beyond; 0 is no limit
   min_body_rate: 240              # bytes a second that a body must bring on the average after 10 s: 408; 0 is off

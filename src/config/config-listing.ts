@@ -56,6 +56,7 @@ function listServer(server: ServerConfig): object {
     write_timeout: formatDuration(server.writeTimeoutMs),
     idle_timeout: formatDuration(server.idleTimeoutMs),
     shutdown_timeout: formatDuration(server.shutdownTimeoutMs),
+    drain_delay: formatDuration(server.drainDelayMs),
     max_header_bytes: formatSize(server.maxHeaderBytes),
     max_body_bytes: formatSize(server.maxBodyBytes),
     max_connections: server.maxConnections === 0 ? "auto" : server.maxConnections,

@@ -55,6 +55,8 @@ export interface ServerConfig {
   readonly idleTimeoutMs: number;
   /** How long requests in flight may go on after SIGTERM; 0 cuts them at once. */
   readonly shutdownTimeoutMs: number;
+  /** How long new connections are still taken after SIGTERM, while `/health` says that the process leaves. */
+  readonly drainDelayMs: number;
   /** All header lines of a request together; more is 431. */
   readonly maxHeaderBytes: number;
   /** Request body limit; 0 means unconstrained. Each route carries its own effective value. */

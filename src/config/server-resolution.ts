@@ -47,6 +47,7 @@ export function resolveServer(
     writeTimeoutMs: values.write_timeout,
     idleTimeoutMs: values.idle_timeout,
     shutdownTimeoutMs: values.shutdown_timeout,
+    drainDelayMs: values.drain_delay,
     maxHeaderBytes: values.max_header_bytes,
     maxBodyBytes: values.max_body_bytes,
     maxUnsentBytes: values.max_unsent_bytes,

@@ -191,6 +191,7 @@ export const serverEntries = {
   write_timeout: or(duration(1), "30s"),
   idle_timeout: or(duration(1), "120s"),
   shutdown_timeout: or(duration(0), "30s"),
+  drain_delay: or(duration(0), "0s"),
   max_header_bytes: or(size(1024, 16_777_216), 65_536),
   max_body_bytes: or(size(0), 4_194_304),
   max_connections: or(countOrAuto("connections", 10_000_000), 0),

@@ -41,6 +41,16 @@ export class ConnectionSet {
     for (let i = this.connections.length - 1; i >= 0; i--) this.connections[i]?.drain();
   }
 
+  /** Ends what is left as if its peers had gone: there is no time left. @returns how many there were */
+  cutAll(): number {
+    const cut = this.connections.length;
+    for (let connection = this.connections.at(-1); connection !== undefined; connection = this.connections.at(-1)) {
+      this.delete(connection);
+      connection.onClose();
+    }
+    return cut;
+  }
+
   /**
    * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null where none of them is idle.
    * @param nowMs on the clock of turns

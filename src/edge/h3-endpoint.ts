@@ -67,6 +67,11 @@ export class H3Endpoint {
     for (const session of this.sessions) session.leave();
   }
 
+  /** Ends all requests as if their clients had gone. */
+  cut(): void {
+    for (const session of this.sessions) session.cut();
+  }
+
   /**
    * Who is at the other end of a connection whose handshake is done, which has verified the certificate.
    * @returns null where the certificate has expired since the session that is resumed began

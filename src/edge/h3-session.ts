@@ -39,6 +39,11 @@ export class H3Session {
     return this.streams.size;
   }
 
+  /** Ends its requests as if the client had gone. */
+  cut(): void {
+    for (const stream of this.streams) this.inTurn(stream, () => stream.onLost());
+  }
+
   /** A stream is over. */
   forget(stream: H3Stream): void {
     if (!this.streams.delete(stream)) return;
@@ -105,7 +110,7 @@ export class H3Session {
   }
 
   private onClosed(): void {
-    for (const stream of this.streams) this.inTurn(stream, () => stream.onLost());
+    this.cut();
     this.endpoint.forget(this);
   }
 }

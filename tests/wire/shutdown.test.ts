@@ -148,16 +148,31 @@ describe("while it drains", () => {
     client.close();
   });
 
-  test("what takes longer than shutdown_timeout is cut, and the exit code is 0", async () => {
+  test("what takes longer than shutdown_timeout is cut, its access line is written, and the exit code is 3", async () => {
     const held = heldRequest();
     const gateway = await start("300ms");
     const client = await gateway.connect();
     client.send(request("GET /node/held"));
     await held.arrived;
     gateway.signal("SIGTERM");
-    expect(await gateway.exited()).toBe(0);
+    expect(await gateway.exited()).toBe(3);
     await client.ended();
+    const line = await gateway.log("the access line", ({ event, path }) => event === "access" && path === "/node/held");
+    expect(line.fault).toBe("cancelled");
+    expect(await gateway.log("the cut", ({ event }) => event === "drain_cut")).toMatchObject({ connections: 1 });
     held.release();
     client.close();
   });
+});
+
+test("with drain_delay new connections are served while /health is 503, then no more", async () => {
+  const server = { workers: 2, drain_delay: "1500ms", shutdown_timeout: "10s" };
+  const gateway = await startGateway({ config: { server }, routes: [upstream("/node", origin)], binary });
+  gateways.push(gateway);
+  gateway.signal("SIGTERM");
+  await gateway.log("the signal", ({ event }) => event === "draining");
+  await eventually(async () => expect((await gateway.once(request("GET /health"))).status).toBe(503));
+  for (let n = 0; n < 10; n++) expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
+  await refusesConnections(gateway);
+  expect(await gateway.exited()).toBe(0);
 });

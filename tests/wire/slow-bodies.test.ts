@@ -68,7 +68,10 @@ test("a body that trickles is 408 over HTTP/1.1, HTTP/2 and HTTP/3", async () =>
       await Bun.sleep(150);
     }
   }
-  const answer3 = http3.ask("POST", "/node/echo", {}, { pieces: pieces(), onHead: () => void (isOver3 = true) });
+  const onHead = (): void => {
+    isOver3 = true;
+  };
+  const answer3 = http3.ask("POST", "/node/echo", {}, { pieces: pieces(), onHead });
   await Promise.all([
     ...http1.map((one, i) =>
       trickle(
