@@ -114,6 +114,7 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
         random: Math.random,
         protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
         cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
+        names: inputs.requestIds,
       })
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);

@@ -1,6 +1,8 @@
 import { eventLine } from "../features/telemetry/event-line.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { RequestNamer } from "../message/ports.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
@@ -10,7 +12,10 @@ export class IncidentReporter implements IncidentListener {
   private readonly counters: WorkerCounters;
   private readonly log: LogBatch;
 
-  constructor(ring: IncidentWriter, counters: WorkerCounters, log: LogBatch) {
+  private readonly names: RequestNamer;
+
+  constructor(ring: IncidentWriter, counters: WorkerCounters, log: LogBatch, names: RequestNamer) {
+    this.names = names;
     this.ring = ring;
     this.counters = counters;
     this.log = log;
@@ -24,13 +29,14 @@ export class IncidentReporter implements IncidentListener {
     this.counters.wafBudgetExhausted();
   }
 
-  onIncident(incident: WafIncident): void {
+  onIncident(incident: WafIncident, ex: Exchange): void {
     const blocked = incident.action === "blocked";
     if (blocked) this.counters.wafBlocked(incident.category);
     else this.counters.wafDetected(incident.category);
     this.ring.record({ ...incident, payloadSnippet: incident.snippet });
     this.log.add(
       eventLine(incident.timestampMs, blocked ? "waf_block" : "waf_detect", {
+        request_id: this.names.idOf(ex),
         client_ip: incident.clientIp,
         method: incident.method,
         path: incident.path,
@@ -43,10 +49,11 @@ export class IncidentReporter implements IncidentListener {
     );
   }
 
-  onOverLimit({ timestampMs, clientIp, method, path, maxBytes }: OverLimit): void {
+  onOverLimit({ timestampMs, clientIp, method, path, maxBytes }: OverLimit, ex: Exchange): void {
     this.counters.wafBlocked("over_limit");
     this.log.add(
       eventLine(timestampMs, "waf_over_limit", {
+        request_id: this.names.idOf(ex),
         client_ip: clientIp,
         method,
         path,

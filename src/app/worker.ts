@@ -116,10 +116,10 @@ export class Worker {
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.connectFailures = new ConnectFailures(this.log, clock);
-    this.rejects = new FramingRejects(this.counters, this.log, clock);
     this.requestIds = new RequestIds(() => clock.nowMs);
-    const limitRejects = new LimitRejects(this.counters, this.log, clock);
-    this.countersTap = new CountersTap(this.counters, this.rejects, limitRejects, this.requestIds);
+    this.rejects = new FramingRejects(this.counters, this.log, clock, this.requestIds);
+    const limits = new LimitRejects(this.counters, this.log, clock, this.requestIds);
+    this.countersTap = new CountersTap(this.counters, this.rejects, limits);
     this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
@@ -333,8 +333,14 @@ export class Worker {
         new IncidentWriter(this.start.incidents, this.start.index),
         this.counters,
         this.log,
+        this.requestIds,
       ),
-      guarded: new GuardReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
+      guarded: new GuardReporter(
+        this.log,
+        this.services.clock,
+        (lines) => this.counters.logDropped(lines),
+        this.requestIds,
+      ),
       spool: new SpoolReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
       control: this.control,
       health: this.health,

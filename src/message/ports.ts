@@ -91,3 +91,9 @@ export interface ReplySource {
 export interface NowMs {
   readonly nowMs: number;
 }
+
+/** Gives requests the ids by which the log names them. */
+export interface RequestNamer {
+  /** The id of a request, which gets one where it has none yet: a valid one of the client's, or a new one. */
+  idOf(ex: Exchange): string;
+}

@@ -3,6 +3,7 @@ import { copyBytes } from "../../core/bytes.ts";
 import { MAX_REQUEST_ID_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import type { RequestNamer } from "../../message/ports.ts";
 import { REQUEST_ID_FROM } from "../../message/reply-head.ts";
 
 const HEX_PAIRS: Uint8Array = Uint8Array.from({ length: 512 }, (_, i) => {
@@ -15,7 +16,7 @@ const RANDOM_PER_ID = 10;
 const ID_CHARACTER: Uint8Array = table((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? 1 : 0));
 
 /** Gives every forwarded request its X-Request-Id. Decisions, "Sent upstream on every route". */
-export class RequestIds {
+export class RequestIds implements RequestNamer {
   private readonly random: Uint8Array = new Uint8Array(POOL_BYTES);
   private used = POOL_BYTES;
   private readonly now: () => number;
@@ -27,9 +28,10 @@ export class RequestIds {
 
   /**
    * Puts the line `X-Request-Id: …` into the reply's own lines: a valid client value of 1 to 128 characters is kept,
-   * any other gives way to a new UUIDv7 (RFC 9562 §5.7). The same bytes go upstream.
+   * any other gives way to a new UUIDv7 (RFC 9562 §5.7). The same bytes go upstream. A request that has one keeps it.
    */
   assign(ex: Exchange): void {
+    if (ex.reply.requestIdEnd > 0) return;
     const line = ex.reply.requestIdLine;
     let at = REQUEST_ID_FROM;
     const headers = ex.request.headers;
@@ -41,6 +43,12 @@ export class RequestIds {
     line[at++] = 0x0d;
     line[at++] = 0x0a;
     ex.reply.requestIdEnd = at;
+  }
+
+  /** See RequestNamer: for the log lines of requests that are refused, which are named for nothing else. */
+  idOf(ex: Exchange): string {
+    this.assign(ex);
+    return ex.reply.requestId();
   }
 
   private writeUuid(out: Buffer, start: number): number {

@@ -3,6 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method, methodName } from "../../message/method.ts";
 import type { ReplyTap } from "../../message/pipeline.ts";
+import type { RequestNamer } from "../../message/ports.ts";
 import { countedStatus } from "./counted-status.ts";
 import { IsoTime } from "./iso-time.ts";
 import { jsonText, jsonTextOrNull } from "./json-text.ts";
@@ -19,6 +20,8 @@ export interface AccessLogPorts {
   readonly protocolOf: (ex: Exchange) => string;
   /** What the cache did: `hit`, `miss` …; "" when the request did not pass it. */
   readonly cacheOf: (ex: Exchange) => string;
+  /** For requests that were refused before anything else named them. */
+  readonly names: RequestNamer;
 }
 
 /**
@@ -48,6 +51,7 @@ export class AccessLog implements ReplyTap {
 
   private line(ex: Exchange): string {
     const { request } = ex;
+    if (ex.fault !== Fault.None) this.ports.names.idOf(ex);
     const durationMs = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
     const userAgent = request.headers.valueOf(HeaderId.UserAgent);
     const path = request.targetTo > request.targetFrom ? request.path() : "";

@@ -9,13 +9,6 @@ import type { FramingRejects } from "./framing-rejects.ts";
 import type { LimitRejects } from "./limit-rejects.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
-/** Gives a request an id. */
-export interface RequestNames {
-  assign(ex: Exchange): void;
-}
-
-const NO_NAMES: RequestNames = { assign: () => {} };
-
 /**
  * Counts requests: the first phase of the way down, where one is in flight from then on, and a tap at the end.
  * Spec, "Events" (metrics counters). What goes upstream is counted where it is sent, once an attempt. 21 ns a request
@@ -26,12 +19,10 @@ export class CountersTap implements Phase, ReplyTap {
   private readonly counters: WorkerCounters;
   private readonly rejects: FramingRejects;
   private readonly limits: LimitRejects;
-  private readonly names: RequestNames;
   private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
 
-  constructor(counters: WorkerCounters, rejects: FramingRejects, limits: LimitRejects, names: RequestNames = NO_NAMES) {
+  constructor(counters: WorkerCounters, rejects: FramingRejects, limits: LimitRejects) {
     this.counters = counters;
-    this.names = names;
     this.rejects = rejects;
     this.limits = limits;
   }
@@ -64,9 +55,7 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
     if (ex.fault === Fault.None) return;
-    // Lines about a refusal name the request, which was refused before it got an id to go upstream with.
-    if (ex.reply.requestIdEnd === 0) this.names.assign(ex);
-    if (FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address, ex.reply.requestId());
+    if (FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address, ex);
     else if (isLimitFault(ex.fault)) this.limits.refused(ex);
   }
 

@@ -1,5 +1,6 @@
 import { Fault, faultRow } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import type { RequestNamer } from "../../message/ports.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { BoundedLines } from "./bounded-lines.ts";
 import type { LogBatch } from "./log-batch.ts";
@@ -12,9 +13,11 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
 export class LimitRejects {
   private readonly counters: WorkerCounters;
   private readonly lines: BoundedLines;
+  private readonly names: RequestNamer;
 
   /** @param clock milliseconds since the epoch */
-  constructor(counters: WorkerCounters, log: LogBatch, clock: { readonly nowMs: number }) {
+  constructor(counters: WorkerCounters, log: LogBatch, clock: { readonly nowMs: number }, names: RequestNamer) {
+    this.names = names;
     this.counters = counters;
     this.lines = new BoundedLines(MAX_LINES_A_SECOND, log, clock, (lines) => counters.logDropped(lines));
   }
@@ -24,9 +27,8 @@ export class LimitRejects {
     this.counters.refused(ex.fault);
     if (!this.lines.takes()) return;
     const row = faultRow(ex.fault);
-    const requestId = ex.reply.requestId();
     this.lines.write("limit_reject", {
-      request_id: requestId === "" ? null : requestId,
+      request_id: this.names.idOf(ex),
       client_ip: ex.clientIp,
       route: ex.route === null ? UNMATCHED_LABEL : ex.route.label,
       reason: row.label,

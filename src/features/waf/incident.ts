@@ -1,3 +1,4 @@
+import type { Exchange } from "../../message/exchange.ts";
 /** What the WAF reports of a request that scored. Spec, "Events"; decisions §5. */
 export interface WafIncident {
   /** Milliseconds since the epoch. */
@@ -42,10 +43,10 @@ export interface OverLimit {
 export interface IncidentListener {
   /** A request is looked at; most of them give nothing to tell. */
   onInspected(): void;
-  onIncident(incident: WafIncident): void;
+  onIncident(incident: WafIncident, ex: Exchange): void;
   /** The inspection of a head or a body was given up for its cost. docs/security.md#the-cost-of-inspection */
   onBudgetExhausted(): void;
-  onOverLimit(refusal: OverLimit): void;
+  onOverLimit(refusal: OverLimit, ex: Exchange): void;
 }
 
 /** Longest snippet in characters. Decisions §5. */

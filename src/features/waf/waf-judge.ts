@@ -64,31 +64,37 @@ export class WafJudge {
 
   /** Reports a body that is refused because not all of it would be inspected. @returns the fault */
   judgeOverLimit(ex: Exchange): Fault {
-    this.listener.onOverLimit({
-      timestampMs: this.clock.nowMs,
-      clientIp: ex.clientIp,
-      method: ex.request.methodText(),
-      path: ex.request.path(),
-      maxBytes: this.settings.maxInspectBodyBytes,
-    });
+    this.listener.onOverLimit(
+      {
+        timestampMs: this.clock.nowMs,
+        clientIp: ex.clientIp,
+        method: ex.request.methodText(),
+        path: ex.request.path(),
+        maxBytes: this.settings.maxInspectBodyBytes,
+      },
+      ex,
+    );
     return Fault.BodyNotInspected;
   }
 
   private report(ex: Exchange, findings: Findings, blocks: boolean): void {
     const head = ex.request;
     const { rule, location, param, snippet } = findings.leader()!;
-    this.listener.onIncident({
-      timestampMs: this.clock.nowMs,
-      clientIp: ex.clientIp,
-      method: head.methodText(),
-      path: head.targetBeforeQuery(),
-      category: rule.category,
-      ruleId: rule.id,
-      anomalyScore: ex.wafScore,
-      action: blocks ? "blocked" : "logged",
-      location: placeText(location, param),
-      snippet,
-    });
+    this.listener.onIncident(
+      {
+        timestampMs: this.clock.nowMs,
+        clientIp: ex.clientIp,
+        method: head.methodText(),
+        path: head.targetBeforeQuery(),
+        category: rule.category,
+        ruleId: rule.id,
+        anomalyScore: ex.wafScore,
+        action: blocks ? "blocked" : "logged",
+        location: placeText(location, param),
+        snippet,
+      },
+      ex,
+    );
   }
 }
 

@@ -220,8 +220,9 @@ export class GatewayLab {
     const labels = { routes: routes.ids(), upstreams: new LabelRegistry([], 10).ids() };
     const counters = new WorkerCounters(createCounterBuffers(), labels);
     const log = new LogBatch({ write: fail }, counters);
-    const limits = new LimitRejects(counters, log, this.clock);
-    return new CountersTap(counters, new FramingRejects(counters, log, this.clock), limits);
+    const names = new RequestIds(() => this.clock.nowMs);
+    const limits = new LimitRejects(counters, log, this.clock, names);
+    return new CountersTap(counters, new FramingRejects(counters, log, this.clock, names), limits);
   }
 }
 

@@ -4,7 +4,7 @@ import { Fault } from "../../../src/core/fault.ts";
 import { AccessLog } from "../../../src/features/telemetry/access-log.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
-import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
+import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
 
 const FIELDS = [
   ["time", "event", "request_id", "client_ip", "method", "host", "path", "protocol", "status", "bytes_in", "bytes_out"],
@@ -13,7 +13,7 @@ const FIELDS = [
 
 function setUp(sample = 1, random: () => number = () => 0) {
   const telemetry = fakeTelemetry();
-  const ports = { clock: telemetry.clock, random, protocolOf: () => "HTTP/1.1", cacheOf: () => "" };
+  const ports = { clock: telemetry.clock, random, protocolOf: () => "HTTP/1.1", cacheOf: () => "", names: NAMES };
   const log = new AccessLog(telemetry.batch, sample, ports);
   const lineOf = (ex: Exchange): Record<string, unknown> => {
     log.onEnd(ex);

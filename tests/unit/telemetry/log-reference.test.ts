@@ -4,11 +4,17 @@ import { join } from "node:path";
 import { ACCESS_FIELDS, EVENTS, logReference } from "../../../src/cli/log-reference.ts";
 import { AccessLog } from "../../../src/features/telemetry/access-log.ts";
 import { fakeExchange } from "./exchange-fake.ts";
-import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
+import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
 
 test("every field of an access line is explained, in its order", () => {
   const telemetry = fakeTelemetry();
-  const ports = { clock: telemetry.clock, random: () => 0, protocolOf: () => "HTTP/1.1", cacheOf: () => "" };
+  const ports = {
+    clock: telemetry.clock,
+    random: () => 0,
+    protocolOf: () => "HTTP/1.1",
+    cacheOf: () => "",
+    names: NAMES,
+  };
   new AccessLog(telemetry.batch, 1, ports).onEnd(fakeExchange({ headers: [] }).ex);
   expect(Object.keys(ACCESS_FIELDS)).toEqual(Object.keys(loggedLines(telemetry)[0]!));
 });

@@ -16,6 +16,9 @@ export interface FakeTelemetry {
   readonly limits: LimitRejects;
 }
 
+/** Leaves requests without an id. */
+export const NAMES = { idOf: () => "" };
+
 /** The telemetry of one worker, with a log that keeps its batches. */
 export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonly string[] = []): FakeTelemetry {
   const labels = new TelemetryLabels();
@@ -32,8 +35,8 @@ export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonl
     batches,
     batch,
     clock,
-    rejects: new FramingRejects(counters, batch, clock),
-    limits: new LimitRejects(counters, batch, clock),
+    rejects: new FramingRejects(counters, batch, clock, NAMES),
+    limits: new LimitRejects(counters, batch, clock, NAMES),
   };
 }
 
