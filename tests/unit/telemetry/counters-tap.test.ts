@@ -107,6 +107,7 @@ describe("counters tap", () => {
       {
         timestamp: "2026-01-31T12:00:00.000Z",
         event: "framing_reject",
+        request_id: "",
         client_ip: "192.0.2.1",
         reason: "space_before_colon",
         status: 400,
