@@ -2,6 +2,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
+import { descriptorLimit } from "./descriptor-watch.ts";
 import { runtimeVariables } from "./runtime-variables.ts";
 
 /** What whoever reads the log should know of a start: each becomes a `start` event. */
@@ -12,6 +13,12 @@ export function startNotes(
 ): Readonly<Record<string, string>>[] {
   const notes: Record<string, string>[] = runtimeVariables(env).map(({ name, note }) => ({ variable: name, note }));
   if (usingDefaults) notes.push({ note: "no config.yaml found: embedded defaults, loopback only" });
+  const { maxConnections } = config.server;
+  const descriptors = descriptorLimit();
+  if (maxConnections >= descriptors) {
+    const limit = `the limit of open files (RLIMIT_NOFILE) is ${descriptors}`;
+    notes.push({ note: `server.max_connections is ${maxConnections}, but ${limit}: fewer connections are served` });
+  }
   const { enabled: isSidecar } = config.sidecar;
   const normalizes = config.routes.some(
     (route) => route.type === "upstream" && route.inboundChunkedMode === "normalize",
