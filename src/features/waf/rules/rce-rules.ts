@@ -39,6 +39,7 @@ export const RCE_RULES: readonly ValueRule[] = [
       "x,%0awhoami",
     ],
     passes: [
+      "return f(a);\n\nprintf 'new %s'",
       "[form] a=%23!/bin/bash%0aset -euo pipefail",
       "df$y > 1 | df$z == 'a'",
       "He left (at 5; top 10 shown)",
@@ -243,6 +244,7 @@ export const RCE_RULES: readonly ValueRule[] = [
       "require('fs').readFileSync('/etc/hosts')",
     ],
     passes: [
+      'try:\n    __import__("setuptools.logging")\nexcept ImportError:',
       '[json] {"a":"{{config}}"}',
       "jinja {{ config }} variable",
       "cursor.execute('x')",

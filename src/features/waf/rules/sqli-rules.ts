@@ -113,6 +113,7 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "1;shutdown--",
     ],
     passes: [
+      ");\n\nCREATE FUNCTION f(a) RETURNS b",
       "I came; drop me a line",
       "10; select a plan",
       "1; update your profile",
@@ -211,7 +212,15 @@ export const SQLI_RULES: readonly ValueRule[] = [
       "(select version from t)",
       "1*if(1=1,1,0)",
     ],
-    passes: ["10 - length (cm)", "5 - (select one)", "'+name+'", "a-b", "(select one from the list)", "2+2"],
+    passes: [
+      '\'-"8 TRACK"',
+      "10 - length (cm)",
+      "5 - (select one)",
+      "'+name+'",
+      "a-b",
+      "(select one from the list)",
+      "2+2",
+    ],
   },
   {
     id: "SQLI-010",

@@ -198,12 +198,21 @@ export class MarkupScan {
       const word = SOURCES.valueOf(bytes, at + 1, wordEnd(bytes, at + 1, this.length));
       if (word === PAGE) isPage = true;
       // Pages of the old days begin with <!DOCTYPE html PUBLIC …>.
-      if (word === SYSTEM || (word === PUBLIC && !isPage && !this.isFormal(at + 1))) {
+      const isExternal = word === SYSTEM || (word === PUBLIC && !isPage && !this.isFormal(at + 1));
+      if (isExternal && this.hasLiteral(at + 1)) {
         this.report(Sign.ExternalEntity, open);
         return at;
       }
     }
     return open + 1;
+  }
+
+  /** Whether a quote stands behind the word at `from`, as XML demands: "the system id and the public id" is prose. */
+  private hasLiteral(from: number): boolean {
+    const { bytes } = this;
+    let at = wordEnd(bytes, from, this.length);
+    while (IS_SPACE[bytes[at]!] === 1) at++;
+    return bytes[at] === Byte.Quote || bytes[at] === Byte.Apostrophe;
   }
 
   /** PUBLIC "-//…": the name of a standard. */

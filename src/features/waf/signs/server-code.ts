@@ -156,7 +156,7 @@ export class ServerCode {
       case CodeWord.Groovy:
         return this.reportIf(isTextExecuted(bytes, from - 1, to), Sign.ScriptCode, from);
       case CodeWord.Import:
-        return this.reportIf(isCall, Sign.ScriptCode, from);
+        return this.reportIf(isCall && (isIn || !this.isLine(next)), Sign.ScriptCode, from);
       case CodeWord.Dunder:
         return this.judgeDunder(from, to);
       case CodeWord.Template:
@@ -242,6 +242,14 @@ export class ServerCode {
     while (at > 0 && (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot)) at--;
     const isNew = at === NEW.length - 1 && this.isAt(0, NEW);
     return (at === 0 || isNew) && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
+  }
+
+  /** Whether nothing stands behind the call at `open` in its line: a statement of a program, whose value is not used. */
+  private isLine(open: number): boolean {
+    const { bytes } = this;
+    let at = open;
+    while (at < open + MAX_GADGET && bytes[at] !== Byte.CloseParen && bytes[at] !== Byte.Nul) at++;
+    return bytes[at] === Byte.CloseParen && (bytes[at + 1] === Byte.Lf || bytes[at + 1] === Byte.Cr);
   }
 
   /** require('fs').readFileSync('x'), and nothing else. */

@@ -40,7 +40,8 @@ export class ShellCommands {
         case Byte.Semicolon:
         case Byte.Bar:
         case Byte.Ampersand:
-          this.judgeSeparator(at);
+          // At the end of a line of a program it says no more than the line break.
+          if (isOneToken || !this.endsLine(at)) this.judgeSeparator(at);
           break;
         case Byte.Lf:
           if (isOneToken) this.judgeSeparator(at);
@@ -60,6 +61,13 @@ export class ShellCommands {
           break;
       }
     }
+  }
+
+  /** Whether nothing but blanks stands between a separator and the end of its line. */
+  private endsLine(at: number): boolean {
+    let next = at + 1;
+    while (next < at + MAX_CLOSERS && isBlank(this.bytes[next]!) && this.bytes[next] !== Byte.Lf) next++;
+    return this.bytes[next] === Byte.Lf;
   }
 
   /** ?cmd=whoami: the value is a command by its name. */

@@ -108,7 +108,7 @@ export class SqlBreakout {
         if (isUnion(tokens, at, this.anchor !== Anchor.Word)) this.found(Sign.SqlUnion, at);
         break;
       case Sql.Semicolon:
-        if (this.anchor !== Anchor.EvenQuote && isStatement(tokens, at + 1)) this.found(Sign.SqlStatement, at);
+        if (this.isSecond(first, at) && isStatement(tokens, at + 1)) this.found(Sign.SqlStatement, at);
         else if (this.isCutOff(at + 1)) this.found(Sign.SqlComment, at);
         else if (this.anchor === Anchor.OddQuote && isScriptStatement(tokens, at + 1))
           this.found(Sign.MongoOperator, at);
@@ -121,6 +121,12 @@ export class SqlBreakout {
         if (this.isClause(at)) this.found(Sign.SqlClause, at);
         break;
     }
+  }
+
+  /** Whether a statement may follow the semicolon at `at`: not where a text begins with the end of one and goes on below. */
+  private isSecond(first: number, at: number): boolean {
+    if (this.anchor !== Anchor.Word || first > 0) return this.anchor !== Anchor.EvenQuote;
+    return this.byteAt(this.tokens.to(at)) !== Byte.Lf && this.byteAt(this.tokens.to(at)) !== Byte.Cr;
   }
 
   /** Whether a condition that an attacker would write stands at token `at`. */
@@ -162,7 +168,7 @@ export class SqlBreakout {
     let next = at + 1;
     while (tokens.kind(next) === Sql.Open) next++;
     const isText = tokens.kind(next) === Sql.Text || tokens.kind(next) === Sql.OpenText;
-    if (!isText || !this.isNumber(next)) return false;
+    if (!isText || !this.isNumberText(next)) return false;
     return tokens.kind(next + 1) === Sql.End || tokens.kind(next + 1) === Sql.Compare;
   }
 
@@ -312,6 +318,15 @@ export class SqlBreakout {
     const { tokens } = this;
     const kind = tokens.kind(at);
     return kind === Sql.Number || kind === Sql.Constant || isDigit(this.byteAt(tokens.from(at) + 1));
+  }
+
+  /** Whether token `at` is a text of digits: "8 TRACK" is a name. */
+  private isNumberText(at: number): boolean {
+    const { tokens } = this;
+    const to = tokens.to(at) - (tokens.kind(at) === Sql.Text ? 1 : 0);
+    let end = tokens.from(at) + 1;
+    while (end < to && (isDigit(this.byteAt(end)) || this.byteAt(end) === Byte.Dot)) end++;
+    return end === to && end > tokens.from(at) + 1;
   }
 
   /** Whether token `at` is '1 and no more: the application's own quote comes behind it. */
