@@ -45,6 +45,11 @@ describe("which bodies are inspected", () => {
     [["Content-Type: application/json", "Content-Encoding:"], JSON.stringify(SCRIPT)],
     [["Content-Type: application/json", "Content-Encoding: Identity"], JSON.stringify(SCRIPT)],
     [["Content-Type: application/json", "Content-Encoding: rot13, aes128gcm"], JSON.stringify(SCRIPT)],
+    // These bytes happen to be a stream of deflate.
+    [
+      ["Content-Type: application/xml", "Content-Encoding: deflate"],
+      Buffer.from(`\n <a><b>${"x".repeat(40)}&lt;script>alert(1)</b></a>`, "utf16le").toString("latin1"),
+    ],
   ] as const)("all: %j", (headers, body) => {
     const found = explain(headers, body);
     expect([found.inspectedBodyBytes, found.verdict]).toEqual([body.length, "block"]);
@@ -58,6 +63,11 @@ describe("which bodies are inspected", () => {
     [["Content-Type: application/octet-stream"], "\0\x01\x02\x03\xff\xfe%00 it's\0"],
     [["Content-Type: application/grpc"], "\0\0\0\0\x0a\x0a\x05hello\x12\x01x"],
     [["Content-Type: text/plain; charset=utf-8"], '{"a": "b"} and {"c"}'],
+    [["Content-Type: text/x-python"], "def f(a, b=1):\n  if a & b: return a['x'] + \"--\"\n"],
+    [
+      ["Content-Type: application/zip"],
+      `PK\x03\x04${"\x01'#\x02`w`\x03$'#'\t\x04\x05\x06\x07\x08\xff\x80\x90\xa0\xb0\xc0".repeat(20)}`,
+    ],
   ] as const)("ordinary ones pass: %j %j", (headers, body) => {
     expect(explain(headers, body)).toMatchObject({ verdict: "pass", score: 0 });
   });

@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE } from "../../../core/ascii.ts";
 import { indexOfByte } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import type { Findings } from "../findings.ts";
@@ -95,6 +95,7 @@ export class BodyInspector {
   ): Shape {
     if (!isPacked || !isBinary(bytes, from, to)) return this.inspectContent(types, question, bytes, from, to);
     this.inspectRuns(bytes, from, to);
+    this.inspectWide(types.kinds, bytes, from, to);
     return (types.kinds & BodyKind.Multipart) === 0 ? Shape.Parted : this.inspectParts(types, bytes, from, to);
   }
 
@@ -108,8 +109,7 @@ export class BodyInspector {
   ): Shape {
     if (from === to) return Shape.Parted;
     const kinds = types.kinds | (question.isJson ? BodyKind.Json : 0);
-    const wide = narrowed(bytes, from, to);
-    if (wide.length > 0) this.inspectText(kinds, wide, 0, wide.length);
+    this.inspectWide(kinds, bytes, from, to);
     if ((kinds & BodyKind.Multipart) !== 0) {
       const shape = this.inspectParts(types, bytes, from, to);
       if (kinds !== BodyKind.Multipart || shape === Shape.Unknown) this.inspectText(kinds, bytes, from, to);
@@ -119,6 +119,11 @@ export class BodyInspector {
       this.inspectText(kinds & ~BodyKind.Grpc, bytes, from, to);
     }
     return Shape.Parted;
+  }
+
+  private inspectWide(kinds: number, bytes: Uint8Array, from: number, to: number): void {
+    const wide = narrowed(bytes, from, to);
+    if (wide.length > 0) this.inspectText(kinds, wide, 0, wide.length);
   }
 
   private inspectText(kinds: number, bytes: Uint8Array, from: number, to: number): void {
@@ -151,9 +156,19 @@ export class BodyInspector {
     inspector.nameNothing();
     inspector.value.load(bytes, from, to);
     inspector.inspect(bytes, from, to);
-    // Bounded, since a body may consist of thousands of runs.
-    if (indexOfByte(bytes, Byte.Equals, from, to) < to) this.inspectForm(bytes, from, to);
+    this.inspectLikelyPairs(bytes, from, to);
     inspector.nameNothing();
+  }
+
+  /** The pairs of what may be a form: in texts and programs, what stands between two ampersands is no pair. */
+  private inspectLikelyPairs(bytes: Uint8Array, from: number, to: number): void {
+    // Bounded, since a body may consist of thousands of runs.
+    if (indexOfByte(bytes, Byte.Equals, from, to) === to) return;
+    for (let at = from; at < to; ) {
+      const end = indexOfByte(bytes, Byte.Ampersand, at, to);
+      if (isLikelyPair(bytes, at, end)) this.inspectForm(bytes, at, end);
+      at = end + 1;
+    }
   }
 
   private inspectForm(bytes: Uint8Array, from: number, to: number): void {
@@ -216,8 +231,25 @@ export class BodyInspector {
 /** The first byte that is no white space, behind a byte order mark; 0 where there is none. */
 function firstByte(bytes: Uint8Array, from: number, to: number): number {
   let at = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf ? from + 3 : from;
-  while (at < to && bytes[at]! <= Byte.Space) at++;
+  while (at < to && isBlank(bytes[at]!)) at++;
   return at < to ? bytes[at]! : 0;
+}
+
+/** Whether a client may have written a pair so: without blanks, or with escapes beside them. */
+function isLikelyPair(bytes: Uint8Array, from: number, to: number): boolean {
+  let hasBlank = false;
+  let hasEscape = false;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (isBlank(byte)) hasBlank = true;
+    else if (byte === Byte.Percent && (HEX_VALUE[bytes[at + 1]!]! | HEX_VALUE[bytes[at + 2]!]!) <= 15) hasEscape = true;
+    else if (byte === Byte.Plus && at > from && !isBlank(bytes[at - 1]!) && !isBlank(bytes[at + 1]!)) hasEscape = true;
+  }
+  return !hasBlank || hasEscape;
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr);
 }
 
 /** As a text, as a form with two separators, and as JSON or XML. */

@@ -15,6 +15,7 @@ export function isBinary(bytes: Uint8Array, from: number, to: number): boolean {
  * string alone comes as well.
  */
 export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): void {
+  const least = isMostlyText(bytes, from, to) ? MIN_RUN_BYTES : MIN_RUN_IN_NOISE;
   let runFrom = from;
   for (let at = from; at <= to; ) {
     const length = at < to ? characterLength(bytes, at, to) : 0;
@@ -22,10 +23,17 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
       at += length;
       continue;
     }
-    if (at - runFrom >= MIN_RUN_BYTES) takeRun(bytes, runFrom, at, take);
+    if (at - runFrom >= least) takeRun(bytes, runFrom, at, take);
     at++;
     runFrom = at;
   }
+}
+
+/** Of compressed or encrypted bytes, less than two in five are characters; of structures with texts in them, most are. */
+function isMostlyText(bytes: Uint8Array, from: number, to: number): boolean {
+  let count = 0;
+  for (let at = from; at < to; at++) if (bytes[at]! < 0x80 && KIND[bytes[at]!] === Kind.Text) count++;
+  return count * 2 > to - from;
 }
 
 function takeRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): void {
@@ -33,7 +41,7 @@ function takeRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): v
   // A tag and a length, or the length alone.
   for (let at = from; at < Math.min(to, from + 2); at++) {
     const end = at + 1 + bytes[at]!;
-    if (end <= to && end - at > MIN_RUN_BYTES) take(bytes, at + 1, end);
+    if (end === to && end - at > MIN_RUN_BYTES) take(bytes, at + 1, end);
   }
 }
 
@@ -59,3 +67,5 @@ const KIND: Uint8Array = table((byte) => {
 });
 /** The shortest attacks have five characters: '||1#. What is shorter in a binary body is chance. */
 const MIN_RUN_BYTES = 5;
+/** Chance makes longer ones where all bytes are as likely. */
+const MIN_RUN_IN_NOISE = 12;
