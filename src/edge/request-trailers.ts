@@ -30,7 +30,7 @@ export function takeTrailers(ex: Exchange, appendTo: (block: HeaderBlock) => voi
   if (fault !== Fault.None) return fault;
   markSettledTrailers(trailers, 0, headers, count);
   markNamedIn(trailers, headers);
-  // What the route sets or removes (`headers.request`) stands in no head that the client can see.
+  // What the route sets or removes (`headers.request`) is not in the head as the client sent it.
   for (const name of ex.route?.ownFields ?? []) markTrailersNamed(trailers, name);
   ex.request.trailers = trailers;
   return Fault.None;

@@ -13,7 +13,7 @@ export interface ClientIdentity {
 }
 
 /**
- * The address of a client that a proxy stands for without saying readably who it is: no list of addresses holds it.
+ * The address of a client that a proxy forwards for without naming it readably: no list of addresses holds it.
  * docs/security.md#client-addresses
  */
 export const UNKNOWN_CLIENT = "unknown";
@@ -41,7 +41,7 @@ export class ClientPeer {
   /**
    * @param from the TCP peer's address, or its socket, which is asked when somebody wants to know: a system call that an
    * answer of the gateway's own does not need
-   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names nobody; "" where there was none
+   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
    */
   constructor(
     from: string | AddressSource,

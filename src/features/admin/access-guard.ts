@@ -45,7 +45,7 @@ export class AccessGuard {
     return false;
   }
 
-  /** A proxy that is not trusted, or that names nobody, may stand for anybody: only the token opens to what it forwards. */
+  /** A proxy that is not trusted, or that names no client, may forward for any: what it forwards needs the token. */
   private mayCome(ex: Exchange): boolean {
     const { client, forwardedIp } = ex;
     if (!this.knows(client.socketAddress) || (!client.isDirect() && !this.knows(client.address))) return false;

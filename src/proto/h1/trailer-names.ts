@@ -38,7 +38,7 @@ export function isForbiddenTrailer(bytes: Uint8Array, from: number, to: number):
 
 /**
  * Marks those of a request's trailers that do not go on: an origin may merge trailers into the head, so they extend no field
- * that stands there, and none that was settled before the body came.
+ * that is in the head, and none that was settled before the body came.
  * @param head the fields of the head
  * @param count how many of them came with it
  * @param from number of the first trailer in `trailers`, which may be the same block
@@ -74,7 +74,7 @@ function isSettled(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** Folded; a dash at the end stands for all names that begin like that. */
+/** Folded; a dash at the end means all names that begin like that. */
 const FORBIDDEN: readonly Uint8Array[] = [
   // The specification's own.
   ...["transfer-encoding", "connection", "host", "keep-alive", "te", "trailer", "trailers", "upgrade"],
