@@ -43,6 +43,20 @@ describe("inflating", () => {
     expect(inflate(packing, Buffer.from("q=<script>alert(1)</script>"), 65_536).bytes.length).toBeLessThan(64);
   });
 
+  test("the window of brotli, whatever it is, changes nothing of what comes out, and costs nothing", () => {
+    const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(30_000))).toString("hex");
+    const text = Buffer.from(noise.repeat(20));
+    for (let bits = 10; bits <= 24; bits++) {
+      const params = { [zlib.constants.BROTLI_PARAM_LGWIN]: bits, [zlib.constants.BROTLI_PARAM_QUALITY]: 5 };
+      const packed = zlib.brotliCompressSync(text, { params });
+      for (const length of [10, 65_536, 262_144, 300_000, 1_048_576, text.length, text.length + 1]) {
+        const expected = text.subarray(0, length);
+        const { bytes } = inflate(Packing.Brotli, packed, length);
+        expect([bits, length, Buffer.compare(bytes, expected)]).toEqual([bits, length, 0]);
+      }
+    }
+  });
+
   test("members of gzip, one behind the other", () => {
     const { bytes } = inflate(Packing.Gzip, Buffer.concat([zlib.gzipSync(TEXT), zlib.gzipSync(TEXT)]), 65_536);
     expect(bytes).toEqual(Buffer.concat([TEXT, TEXT]));
