@@ -4,9 +4,10 @@ import type { HeaderBlock } from "../../../message/header-block.ts";
 import type { Findings } from "../findings.ts";
 import { findFamilies, PAIR_BYTES } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
+import { SeenTexts } from "../match/seen-texts.ts";
 import { Place } from "../match/value-reading.ts";
 import { inspectPairs } from "../pair-inspector.ts";
-import { BODY_FAMILIES, Family } from "../rules/family.ts";
+import { BODY_FAMILIES } from "../rules/family.ts";
 import { Sign } from "../rules/sign.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
@@ -14,7 +15,7 @@ import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts
 import { messagesOf } from "./grpc-messages.ts";
 import { findJsonFamilies, inspectJson } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
-import { eachRun, isBinary } from "./text-runs.ts";
+import { eachRun, isBinary, type RunTaker } from "./text-runs.ts";
 import { narrowed } from "./wide-text.ts";
 import { inspectUpload, inspectXml } from "./xml-values.ts";
 
@@ -35,6 +36,10 @@ export class BodyInspector {
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton;
   private readonly parts: MultipartParts;
+  private readonly seen: SeenTexts = new SeenTexts();
+  private readonly takeRun: RunTaker = (bytes, from, to) => {
+    if (this.mayTextMatch(bytes, from, to)) this.inspectPlain(bytes, from, to);
+  };
 
   constructor(inspector: ValueInspector, findings: Findings, automaton: KeywordAutomaton) {
     this.inspector = inspector;
@@ -146,8 +151,21 @@ export class BodyInspector {
     const isNamed = (kinds & (BodyKind.Form | BodyKind.Xml)) !== 0;
     if (isNamed && (first === Byte.Less || !isXml)) return;
     if (isJson) this.inspectForm(bytes, from, to);
-    else if (isBinary(bytes, from, to)) this.inspectRuns(bytes, from, to);
-    else this.inspectPlain(bytes, from, to);
+    else if (!this.seen.has(bytes, from, to)) this.inspectUnnamed(bytes, from, to);
+  }
+
+  private inspectUnnamed(bytes: Uint8Array, from: number, to: number): void {
+    if (isBinary(bytes, from, to)) this.inspectRuns(bytes, from, to);
+    else if (this.mayTextMatch(bytes, from, to)) this.inspectPlain(bytes, from, to);
+    else this.seen.note(bytes, from, to);
+  }
+
+  /** Whether there is a keyword in the text as it stands, or in the pairs that it may consist of. */
+  private mayTextMatch(bytes: Uint8Array, from: number, to: number): boolean {
+    const { automaton } = this;
+    if ((automaton.find(bytes, from, to) & BODY_FAMILIES) !== 0) return true;
+    const hasPairs = hasByte(bytes, Byte.Equals, from, to);
+    return hasPairs && (findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) !== 0;
   }
 
   /** Text of no known kind: as one value, and as the form that it may be. */
@@ -163,7 +181,7 @@ export class BodyInspector {
   /** The pairs of what may be a form: in texts and programs, what stands between two ampersands is no pair. */
   private inspectLikelyPairs(bytes: Uint8Array, from: number, to: number): void {
     // Bounded, since a body may consist of thousands of runs.
-    if (indexOfByte(bytes, Byte.Equals, from, to) === to) return;
+    if (!hasByte(bytes, Byte.Equals, from, to)) return;
     for (let at = from; at < to; ) {
       const end = indexOfByte(bytes, Byte.Ampersand, at, to);
       if (isLikelyPair(bytes, at, end)) this.inspectForm(bytes, at, end);
@@ -181,11 +199,8 @@ export class BodyInspector {
   }
 
   private inspectRuns(bytes: Uint8Array, from: number, to: number): void {
-    const { inspector, automaton } = this;
-    inspector.nameNothing();
-    const families = automaton.find(bytes, from, to) | findFamilies(automaton, PAIR_BYTES, bytes, from, to);
-    if ((families & BODY_FAMILIES & ~Family.Nul) === 0) return;
-    eachRun(bytes, from, to, (_bytes, runFrom, runTo) => this.inspectPlain(bytes, runFrom, runTo));
+    this.inspector.nameNothing();
+    eachRun(bytes, from, to, this.takeRun);
   }
 
   /** @returns whether the body consists of messages */
@@ -246,6 +261,11 @@ function isLikelyPair(bytes: Uint8Array, from: number, to: number): boolean {
     else if (byte === Byte.Plus && at > from && !isBlank(bytes[at - 1]!) && !isBlank(bytes[at + 1]!)) hasEscape = true;
   }
   return !hasBlank || hasEscape;
+}
+
+/** One native search of a part: a byte in 4 KiB is found in 0.1 µs. */
+function hasByte(bytes: Uint8Array, byte: number, from: number, to: number): boolean {
+  return bytes.subarray(from, to).includes(byte);
 }
 
 function isBlank(byte: number): boolean {

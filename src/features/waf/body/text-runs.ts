@@ -18,6 +18,7 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
   const least = isMostlyText(bytes, from, to) ? MIN_RUN_BYTES : MIN_RUN_IN_NOISE;
   let runFrom = from;
   for (let at = from; at <= to; ) {
+    while (at < to && KIND[bytes[at]!] === Kind.Text) at++;
     const length = at < to ? characterLength(bytes, at, to) : 0;
     if (length > 0) {
       at += length;
@@ -32,7 +33,7 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
 /** Of compressed or encrypted bytes, less than two in five are characters; of structures with texts in them, most are. */
 function isMostlyText(bytes: Uint8Array, from: number, to: number): boolean {
   let count = 0;
-  for (let at = from; at < to; at++) if (bytes[at]! < 0x80 && KIND[bytes[at]!] === Kind.Text) count++;
+  for (let at = from; at < to; at++) if (KIND[bytes[at]!] === Kind.Text) count++;
   return count * 2 > to - from;
 }
 
@@ -48,21 +49,23 @@ function takeRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): v
 /** Bytes of the character at `at`; 0 where there is none of a text. RFC 3629 §4, without its finer points. */
 function characterLength(bytes: Uint8Array, at: number, to: number): number {
   const byte = bytes[at]!;
-  if (byte < 0x80) return KIND[byte] === Kind.Text ? 1 : 0;
   const length = byte < 0xc2 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf5 ? 4 : 0;
   for (let i = 1; i < length; i++) if (at + i >= to || bytes[at + i]! >> 6 !== 2) return 0;
   return length;
 }
 
 const enum Kind {
+  /** Printable characters and line breaks of ASCII. */
   Text = 0,
   Control,
+  BeyondAscii,
 }
 
 const FORM_FEED = 0x0c;
 const DELETE = 0x7f;
 const KIND: Uint8Array = table((byte) => {
   const isBreak = byte === Byte.Tab || byte === Byte.Lf || byte === Byte.Cr || byte === FORM_FEED;
+  if (byte >= 0x80) return Kind.BeyondAscii;
   return (byte < Byte.Space && !isBreak) || byte === DELETE ? Kind.Control : Kind.Text;
 });
 /** The shortest attacks have five characters: '||1#. What is shorter in a binary body is chance. */
