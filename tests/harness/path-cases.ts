@@ -72,6 +72,11 @@ const SPELLERS: readonly Speller[] = [
   (random, segments) => ({ path: joined(random, segments, SLASHED), isCertain: segments.length > 0 }),
   // All of it at once, which servers understand in more than one way.
   (random, segments) => ({ path: joined(random, segments, [...DOTTED, ...SLASHED, ...MIXED]), isCertain: false }),
+  // The same with letters that are encoded twice or three times.
+  (random, segments) => ({
+    path: joined(random, segments, [...DOTTED, ...SLASHED, ...MIXED], random.pick(["25", "2525"])),
+    isCertain: false,
+  }),
   // Nothing in particular.
   (random) => ({ path: `/${listOf(random, 10, () => random.pick(SOUP)).join("")}`, isCertain: false }),
 ];
@@ -98,7 +103,12 @@ const MIXED = [
   "/..\\",
   "%2f..;/",
   "/%252e%252e/",
+  "/x/%252e%252e/",
+  "/%25252e%2525252e/",
+  "/..%252f",
   "%252f",
+  "%25252f",
+  "%255c..%255c",
   "/x/..%3b/",
   "/.//",
 ];
@@ -120,19 +130,22 @@ const SOUP = [
   "%3b",
   "%61",
   "%25",
+  "%2525",
+  "%2561",
+  "%252e",
   "//",
   "x.y",
 ];
 
-/** The segments, each behind one of the separators, with some letters percent-encoded. */
-function joined(random: SeededRandom, segments: readonly string[], separators: readonly string[]): string {
-  const text = segments.map((segment) => random.pick(separators) + escapedLetters(random, segment)).join("");
+/** The segments, each behind one of the separators, with some letters percent-encoded; `again` encodes these once more. */
+function joined(random: SeededRandom, segments: readonly string[], separators: readonly string[], again = ""): string {
+  const text = segments.map((segment) => random.pick(separators) + escapedLetters(random, segment, again)).join("");
   return text.startsWith("/") ? text : `/${text}`;
 }
 
-function escapedLetters(random: SeededRandom, segment: string): string {
+function escapedLetters(random: SeededRandom, segment: string, again: string): string {
   return [...segment]
-    .map((letter) => (random.chance(0.15) ? `%${letter.charCodeAt(0).toString(16)}` : letter))
+    .map((letter) => (random.chance(0.15) ? `%${again}${letter.charCodeAt(0).toString(16)}` : letter))
     .join("");
 }
 

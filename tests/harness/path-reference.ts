@@ -55,6 +55,23 @@ export function faultIn(routes: readonly ReferenceRoute[], request: ReferenceReq
     );
     if (better !== undefined) return `read as ${reading} it belongs to ${better.label} (${better.path})`;
   }
+  return faultInDeeper(routes, route, path, host);
+}
+
+/** Servers that decode again must not find themselves at another route, but for those around the one that was found. */
+function faultInDeeper(
+  routes: readonly ReferenceRoute[],
+  route: ReferenceRoute,
+  path: string,
+  host: string,
+): string | null {
+  for (const read of deeperReadingsOf(path)) {
+    const reading = route.stripPrefix && !route.exact && route.path !== "/" ? route.path + read : read;
+    const other = routes.find(
+      (one) => takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route) || !takesPath(one, route.path)),
+    );
+    if (other !== undefined) return `decoded again, as ${reading}, it belongs to ${other.label} (${other.path})`;
+  }
   return null;
 }
 
@@ -123,6 +140,21 @@ function readingsOf(path: string): string[] {
     // A browser's parser, for which two slashes at the beginning announce a host.
     viaUrl?.host === "origin.invalid" ? merge(decode(viaUrl.pathname)) : "another host",
   ];
+}
+
+/** The paths that servers make of one which decode twice, and so on until nothing is left; none where once is enough. */
+function deeperReadingsOf(path: string): string[] {
+  const readings: string[] = [];
+  for (let text = decode(path); decode(text) !== text; text = decode(text)) {
+    const again = decode(text);
+    readings.push(
+      merge(resolve(again)),
+      merge(resolve(again.replaceAll("\\", "/"))),
+      merge(resolve(withoutParameters(again))),
+      merge(decode(resolve(plainDots(text)))),
+    );
+  }
+  return readings;
 }
 
 function decode(text: string): string {

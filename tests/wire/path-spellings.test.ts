@@ -131,18 +131,27 @@ describe.each(Object.keys(ways))("an exact route over %s", (way) => {
     expect(call![0]!.split("?")[0]).not.toMatch(/^\/[/\\]|\.\.|%2e/i);
   });
 
-  test("double encoding is refused where one more decoding would lead to a more specific route", async () => {
+  test("double encoding is refused where decoding again would lead to another route", async () => {
     for (const path of [
       "/%2561dmin",
       "/%252e%252e/admin",
       "/x%252f..%252fadmin",
       "/%255cadmin",
       "/api/x%252fadmin/y",
+      // After two decodings it is below the guarded prefix, after three it is not.
+      "/api/x/%2561dmin/%25252e%25252e/%25252e%25252e/%25252e%25252e/public",
+      // From one prefix to another of the same depth, to a shallower one, and to what only "/" takes.
+      "/kept/%252e%252e/api/x",
+      "/kept/..%252fapi",
+      "/api/x%255c..%255c..%255ckept",
+      "/kept/%25252e%2525252e/public",
     ]) {
       const seen = origin.requests.length;
       expect([path, (await ask(path)).status, asked(seen)]).toEqual([path, 400, []]);
     }
-    expect((await ask("/100%2525")).status).toBe(200);
+    for (const path of ["/100%2525", "/kept/a%252Fb", "/kept/%252e%252ea", "/api/%25252525"]) {
+      expect([path, (await ask(path)).status]).toEqual([path, 200]);
+    }
   });
 
   test("the built-in endpoints are not left to a prefix", async () => {

@@ -48,6 +48,13 @@ describe("a request in clear text", () => {
     expect(await locationOf(start, lines)).toEqual([status, location]);
   });
 
+  test.each(["CONNECT gw.test:443", "CONNECT /x", "TRACE /x"])("is 405 as everywhere: %s", async (start) => {
+    const seen = origin.requests.length;
+    const host = start.endsWith(":443") ? ["Host: gw.test:443"] : [];
+    expect(await locationOf(start, host)).toEqual([405, null]);
+    expect(origin.requests.length).toBe(seen);
+  });
+
   test("is sent to the port that clients reach", async () => {
     expect(await locationOf("GET /x", [], mapped)).toEqual([301, "https://gw.test/x"]);
   });

@@ -3,7 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { Route } from "../../message/route.ts";
-import { deeperReading, offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
+import { deeperReadings, offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
 import { ALL_METHODS } from "./method-set.ts";
 import { refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
@@ -30,7 +30,7 @@ export class RoutePrefixPhase implements Phase {
       ? this.router.findPrefix(ex.request)
       : this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
     if (route === null) return this.refuse(ex);
-    if (!isPlain && this.leadsDeeper(ex)) {
+    if (!isPlain && this.leadsElsewhere(ex)) {
       ex.sink.abort(ex, Fault.BadTarget);
       return Verdict.Done;
     }
@@ -41,17 +41,14 @@ export class RoutePrefixPhase implements Phase {
   }
 
   /**
-   * Whether an origin that decodes a path more than once would find itself at a more specific route than the one that was
-   * found: no rule of either fits such a request.
+   * Whether an origin that decodes a path more than once might find itself at another route than the one that was found: no
+   * rule of either fits such a request.
    */
-  private leadsDeeper(ex: Exchange): boolean {
-    const path = deeperReading(this.canonicalPathOf(ex));
-    if (path === null) return false;
-    const { matchedDepth, matchedLength } = this.router;
-    const isDeeper = path === "" || this.router.isMoreSpecific(path, ex.request, matchedDepth);
-    this.router.matchedDepth = matchedDepth;
-    this.router.matchedLength = matchedLength;
-    return isDeeper;
+  private leadsElsewhere(ex: Exchange): boolean {
+    const path = this.canonicalPathOf(ex);
+    if (!path.includes("%")) return false;
+    const readings = deeperReadings(path);
+    return readings === null || this.router.isElsewhere(path, readings, ex.request);
   }
 
   /** The raw path may spell the prefix otherwise than the canonical one (`//node`, `/%6eode`): segments are counted. */

@@ -110,12 +110,17 @@ export class Router {
     return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.anyRoute() ?? null;
   }
 
-  /** Whether a canonical path belongs to an exact route or a pattern, or to a prefix of more segments than `depth`. */
-  isMoreSpecific(path: string, head: RequestHead, depth: number): boolean {
-    if (this.exactId(path, head) >= 0) return true;
-    if (this.patterns !== null && this.patterns.find(path, head, ANY_METHOD) !== null) return true;
-    const node = this.prefixOf(path, head);
-    return node !== null && node.depth > depth;
+  /** Whether one of the readings, canonical as the path is, belongs to another route than the prefix that takes the path. */
+  isElsewhere(path: string, readings: readonly string[], head: RequestHead): boolean {
+    const other = readings.some((reading) => {
+      if (this.exactId(reading, head) >= 0) return true;
+      return this.patterns !== null && this.patterns.find(reading, head, ANY_METHOD) !== null;
+    });
+    if (other) return true;
+    const nodes = readings.map((reading) => this.prefixOf(reading, head));
+    // Last, since what it finds is what was matched.
+    const found = this.prefixOf(path, head);
+    return nodes.some((node) => node !== found);
   }
 
   private methodsOf(isAllowed: (method: Method) => boolean): string {

@@ -9,7 +9,8 @@ import { RouteKind } from "../../message/route.ts";
 /**
  * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
  * answer as always, for those who watch it; so do ACME challenges, which others than the gateway may answer: a GET or HEAD of
- * one token below their folder, and nothing else there. A client that a trusted proxy took over TLS is where it should be.
+ * one token below their folder, and nothing else there. A client that a trusted proxy took over TLS is where it should be. CONNECT
+ * and TRACE go on to the 405 that they get everywhere.
  * docs/security.md#tls-and-client-certificates
  */
 export class HttpsRedirectPhase implements Phase {
@@ -40,6 +41,7 @@ export class HttpsRedirectPhase implements Phase {
   private isExempt({ route, request, canonicalPath, fromTrustedProxy }: Exchange): boolean {
     if (route !== null && route.kind === RouteKind.BuiltIn) return true;
     if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
+    if (request.method === Method.Connect || request.method === Method.Trace) return true;
     // Where the path leads, not how it is written: dot segments behind the challenges' prefix lead out of it.
     const path = canonicalPath === "" ? request.path() : canonicalPath;
     return (isRead(request.method) && CHALLENGE.test(path)) || !path.startsWith("/");

@@ -1,6 +1,6 @@
 import { Byte } from "../../core/ascii.ts";
 import { mergeSlashes, removeDotSegments } from "./dot-segments.ts";
-import { decodeFully, decodeOnce, escapedByte } from "./percent-decoding.ts";
+import { decodeOnce, escapedByte, MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
 /** The two forms of a path that routing works with. */
 export interface CanonicalPath {
@@ -46,14 +46,17 @@ export function slashedPath(canonical: string): string {
 }
 
 /**
- * What a canonical path becomes for a server that decodes it again and again, in canonical form.
- * @returns null where it stays what it is; "" where escapes are left after MAX_DECODING_ROUNDS
+ * What a canonical path becomes for servers that decode it again, once or several times, in canonical form.
+ * @returns none where it stays what it is; null where that shows dot segments, which some resolve and others do not, or where
+ *   escapes are left after MAX_DECODING_ROUNDS
  */
-export function deeperReading(canonical: string): string | null {
-  if (!canonical.includes("%")) return null;
-  const { text, tooDeep } = decodeFully(canonical);
-  if (tooDeep) return "";
-  return text === canonical ? null : canonicalise(text).canonical;
+export function deeperReadings(canonical: string): readonly string[] | null {
+  const readings: string[] = [];
+  for (let text = canonical, next = decodeOnce(text); next !== text; text = next, next = decodeOnce(text)) {
+    if (readings.length === MAX_DECODING_ROUNDS || DOT_SEGMENT.test(withSlashes(next))) return null;
+    readings.push(mergeSlashes(next));
+  }
+  return readings;
 }
 
 /** The sanitised path with a plain slash in the place of every encoded slash and every backslash. */
