@@ -1,6 +1,6 @@
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { EventFields } from "../features/telemetry/event-line.ts";
-import type { NodeTable } from "../shared/node-table.ts";
+import { BreakerState, type NodeTable } from "../shared/node-table.ts";
 import type { NodeInit, NodeList } from "./node-list.ts";
 
 /** What the watch asks its surroundings for. */
@@ -10,11 +10,20 @@ export interface BreakerWatchPorts {
   /** Calls back after a time. @returns what keeps it from doing so */
   after(ms: number, act: () => void): () => void;
   event(event: string, fields: EventFields): void;
+  /** Tries a connection to a node, or its health check where it has one. @param done takes whether it succeeded */
+  probe(node: NodeInit, done: (succeeded: boolean) => void): void;
+}
+
+/** The probes of one open breaker. */
+interface Probing {
+  isOver: boolean;
+  cancel(): void;
 }
 
 /**
  * Keeps the time of all circuit breakers, on the control thread, whose clock is the only one they need: it ends the time
- * that one is open, takes a trial back that nobody brings to an end, and writes the log.
+ * that one is open, at the latest after open_duration and as soon as a probe succeeds, takes a trial back that is not brought
+ * to an end, and writes the log. docs/operations.md#failing-targets
  */
 export class BreakerWatch {
   private readonly ports: BreakerWatchPorts;
@@ -22,6 +31,8 @@ export class BreakerWatch {
   private table: NodeTable;
   private readonly openedMs: Map<string, number> = new Map();
   private readonly timers: Map<string, () => void> = new Map();
+  private readonly probings: Map<string, Probing> = new Map();
+  private running = 0;
 
   constructor(ports: BreakerWatchPorts, list: NodeList, table: NodeTable) {
     this.ports = ports;
@@ -42,13 +53,23 @@ export class BreakerWatch {
     if (slot < 0) return;
     const node = this.list.nodes[slot]!;
     if (change === "closed") this.onClosed(node, slot);
-    else if (change === "trial") this.later(node, (at) => this.table.returnTrial(at));
-    else this.onOpened(node, slot);
+    else if (change === "trial") {
+      this.endProbing(key);
+      this.later(node, (at) => this.table.returnTrial(at));
+    } else this.onOpened(node, slot);
+  }
+
+  /** Takes over what a worker has opened and did not live to tell. */
+  adopt(): void {
+    this.list.nodes.forEach((node, slot) => {
+      if (this.table.state(slot) === BreakerState.Open && !this.timers.has(node.key)) this.onOpened(node, slot);
+    });
   }
 
   private onOpened(node: NodeInit, slot: number): void {
     this.table.confirmOpen(slot);
-    this.later(node, (at) => this.table.halfOpen(at));
+    this.later(node, (at) => this.endOpen(node.key, at));
+    this.beginProbing(node);
     if (this.openedMs.has(node.key)) return;
     this.openedMs.set(node.key, this.ports.now());
     this.ports.event("breaker_open", {
@@ -62,11 +83,54 @@ export class BreakerWatch {
     this.table.confirmClosed(slot);
     const since = this.openedMs.get(node.key);
     this.forget(node.key);
-    if (since === undefined) return;
-    this.ports.event("breaker_closed", {
-      upstream: node.target.originKey,
-      open_for_ms: Math.round(this.ports.now() - since),
-    });
+    if (since !== undefined) {
+      const open_for_ms = Math.round(this.ports.now() - since);
+      this.ports.event("breaker_closed", { upstream: node.target.originKey, open_for_ms });
+    }
+    // Another worker has opened it again meanwhile, and told so before.
+    if (this.table.state(slot) === BreakerState.Open) this.onOpened(node, slot);
+  }
+
+  private endOpen(key: string, slot: number): void {
+    this.endProbing(key);
+    this.table.halfOpen(slot);
+  }
+
+  /** Asks every second, until one probe succeeds or the breaker is open no more. */
+  private beginProbing(node: NodeInit): void {
+    this.endProbing(node.key);
+    const probing: Probing = { isOver: false, cancel: () => {} };
+    this.probings.set(node.key, probing);
+    const wait = (ms: number): void => {
+      probing.cancel = this.ports.after(ms, ask);
+    };
+    const ask = (): void => {
+      if (this.running >= MAX_RUNNING) return wait(PROBE_EVERY_MS);
+      this.running++;
+      const askedMs = this.ports.now();
+      this.ports.probe(node, (succeeded) => {
+        this.running--;
+        if (probing.isOver) return;
+        if (succeeded) this.onReached(node.key);
+        else wait(Math.max(0, PROBE_EVERY_MS - (this.ports.now() - askedMs)));
+      });
+    };
+    wait(PROBE_EVERY_MS);
+  }
+
+  private onReached(key: string): void {
+    const slot = this.list.slotOf(key);
+    this.timers.get(key)?.();
+    this.timers.delete(key);
+    if (slot >= 0) this.endOpen(key, slot);
+  }
+
+  private endProbing(key: string): void {
+    const probing = this.probings.get(key);
+    if (probing === undefined) return;
+    probing.isOver = true;
+    probing.cancel();
+    this.probings.delete(key);
   }
 
   /** Acts on the node's slot when open_duration has passed, in place of what was to be done before. */
@@ -83,6 +147,11 @@ export class BreakerWatch {
   private forget(key: string): void {
     this.timers.get(key)?.();
     this.timers.delete(key);
+    this.endProbing(key);
     this.openedMs.delete(key);
   }
 }
+
+const PROBE_EVERY_MS = 1000;
+/** Probes under way at once; the others wait for another second. */
+const MAX_RUNNING = 256;

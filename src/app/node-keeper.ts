@@ -4,11 +4,12 @@ import type { BreakerChange } from "../features/balance/upstream-node.ts";
 import type { EventFields } from "../features/telemetry/event-line.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";
-import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
-import { type HealthCheck, Prober } from "../upstream/prober.ts";
+import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
+import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { BreakerWatch } from "./breaker-watch.ts";
 import { type NodeInit, NodeList } from "./node-list.ts";
+import { SlowStart } from "./slow-start.ts";
 
 /** How a node stands, as the internal API says it. Spec, "Upstream node status". */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
@@ -36,6 +37,7 @@ export class NodeKeeper {
   private shared: SharedArrayBuffer;
   private table: NodeTable;
   private readonly watch: BreakerWatch;
+  private readonly slowStart: SlowStart;
   private readonly prober: Prober;
   private readonly event: (event: string, fields: EventFields) => void;
   /** Nodes whose last change came of a probe that got no answer at all. */
@@ -48,7 +50,10 @@ export class NodeKeeper {
     this.list = new NodeList(config);
     this.shared = createNodeTable(this.list.nodes.length);
     this.table = new NodeTable(this.shared);
-    this.watch = new BreakerWatch({ now: () => performance.now(), after, event }, this.list, this.table);
+    const probe = (node: NodeInit, done: (succeeded: boolean) => void) => void this.tries(node).then(done);
+    const ports = { now: () => performance.now(), after, event, probe };
+    this.watch = new BreakerWatch(ports, this.list, this.table);
+    this.slowStart = new SlowStart(ports, this.list, this.table);
     this.prober = new Prober({
       probe: (origin, path, timeoutMs) => probeHttp(origin, path, timeoutMs, this.names),
       random: Math.random,
@@ -90,18 +95,22 @@ export class NodeKeeper {
     this.shared = shared;
     this.table = table;
     this.watch.use(list, table);
+    this.slowStart.use(list, table);
     for (const key of this.unreachable) if (list.slotOf(key) < 0) this.unreachable.delete(key);
     this.start();
   }
 
   /** A worker has moved a breaker. */
   onBreaker(key: string, change: BreakerChange): void {
+    if (change === "closed") this.slowStart.begin(key);
     this.watch.onChange(key, change);
   }
 
-  /** The trials that a dead worker held are open to others. */
+  /** The trials that a dead worker held are open to others, and what it did not tell any more is found. */
   workerDied(worker: number): void {
     this.table.returnTrialsOf(worker);
+    this.watch.adopt();
+    this.slowStart.adopt();
   }
 
   /** All nodes as they stand. */
@@ -131,12 +140,27 @@ export class NodeKeeper {
   private onHealth(key: string, healthy: boolean, outcome: ProbeOutcome): void {
     const slot = this.list.slotOf(key);
     if (slot < 0) return;
+    if (healthy) this.slowStart.begin(key);
     this.table.setHealthy(slot, healthy);
     if (healthy || outcome.error === "") this.unreachable.delete(key);
     else this.unreachable.add(key);
     const upstream = this.list.nodes[slot]!.target.originKey;
     if (healthy) this.event("upstream_healthy", { upstream });
     else this.event("upstream_unhealthy", { upstream, status: outcome.statusCode, error: outcome.error });
+  }
+
+  /** Whether a node can be reached, or passes its health check where it has one. */
+  private async tries(node: NodeInit): Promise<boolean> {
+    const { healthCheck, timeouts } = node.route;
+    let origin: ProbeOrigin;
+    try {
+      origin = probeOrigin(node);
+    } catch {
+      return false;
+    }
+    if (!healthCheck.enabled) return (await probeConnection(origin, timeouts.connectMs, this.names)).error === "";
+    const { statusCode } = await probeHttp(origin, healthCheck.path, healthCheck.timeoutMs, this.names);
+    return isExpected(healthCheck, statusCode);
   }
 
   private checkOf(node: NodeInit): HealthCheck[] {

@@ -1,5 +1,6 @@
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { BreakerRules } from "../features/balance/upstream-node.ts";
 import { sidecarRoutes } from "./sidecar-routes.ts";
 
 /** A target as one route sees it, and the settings that make it a node of its own. */
@@ -48,15 +49,20 @@ export function nodeKey(route: UpstreamRouteConfig, originKey: string): string {
   return `${originKey} ${nodeSettings(route)}`;
 }
 
-/** Failures in a row that open the breaker of a route's targets; 0 where it has none. */
-export function failureThreshold({ circuitBreaker }: UpstreamRouteConfig): number {
-  return circuitBreaker.enabled ? circuitBreaker.failureThreshold : 0;
+/** When the breakers of a route's targets open, and how these come back; the threshold is 0 where they have none. */
+export function breakerRules({ circuitBreaker }: UpstreamRouteConfig): BreakerRules {
+  const { enabled, failureThreshold, failureStatuses, slowStartMs } = circuitBreaker;
+  return { failureThreshold: enabled ? failureThreshold : 0, failureStatuses, slowStartMs };
 }
 
 /** A digest: there may be a hundred thousand keys, and their settings are mostly the same. */
 function nodeSettings(route: UpstreamRouteConfig): string {
   const { circuitBreaker, healthCheck, tls } = route;
-  const breaker = [failureThreshold(route), circuitBreaker.openDurationMs];
-  const settings = JSON.stringify([breaker, healthCheck.enabled ? healthCheck : null, tls]);
+  const settings = JSON.stringify([
+    breakerRules(route),
+    circuitBreaker.openDurationMs,
+    healthCheck.enabled ? healthCheck : null,
+    tls,
+  ]);
   return Bun.hash(settings).toString(36);
 }

@@ -2,7 +2,7 @@ import type { UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { type NodeSurroundings, UpstreamNode } from "../features/balance/upstream-node.ts";
 import { NodeTable } from "../shared/node-table.ts";
-import { failureThreshold, NodeList, nodeKeys } from "./node-list.ts";
+import { breakerRules, NodeList, nodeKeys } from "./node-list.ts";
 
 /** The upstream nodes of one configuration. */
 export interface ConfiguredNodes {
@@ -37,7 +37,7 @@ export class NodeSet {
       nodeKeys(route).map((key, i) => this.nodes.get(key) ?? fresh.get(key) ?? make(key, route, i));
     const make = (key: string, route: UpstreamRouteConfig, target: number): UpstreamNode => {
       const label = route.targets[target]!.originKey;
-      const node = new UpstreamNode(key, label, failureThreshold(route), this.surroundings, table, list.slotOf(key));
+      const node = new UpstreamNode(key, label, breakerRules(route), this.surroundings, table, list.slotOf(key));
       // A request may come to a route of the configuration before this one, after this one is there.
       if (this.current === prepared) this.nodes.set(key, node);
       else fresh.set(key, node);

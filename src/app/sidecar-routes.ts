@@ -56,7 +56,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     targets,
     loadBalancing: { policy: "random", keyName: "" },
     healthCheck: NO_CHECK,
-    circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0 },
+    circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
     retryAttempts: 1,
     timeouts: { connectMs: connectTimeoutMs, responseHeaderMs: responseHeaderTimeoutMs, idleMs: 0, totalMs: 0 },
     preserveHost: true,

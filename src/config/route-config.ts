@@ -119,12 +119,17 @@ export interface HealthCheckConfig {
   readonly expectStatusTo: number;
 }
 
-/** When a target that fails is left alone, and for how long. */
+/** When a target that fails is left alone, for how long, and how it comes back. docs/operations.md#failing-targets */
 export interface CircuitBreakerConfig {
   readonly enabled: boolean;
   /** Failures in a row that open the breaker. */
   readonly failureThreshold: number;
+  /** At most: it ends when a connection or the health check succeeds. */
   readonly openDurationMs: number;
+  /** Statuses of answers that count as failures. */
+  readonly failureStatuses: readonly number[];
+  /** Time over which a recovered target gets its share back; 0 gives it at once. */
+  readonly slowStartMs: number;
 }
 
 /** How long an exchange with a target may take, in milliseconds. */

@@ -63,6 +63,8 @@ function listUpstream(route: UpstreamRouteConfig): object {
       enabled: route.circuitBreaker.enabled,
       failure_threshold: route.circuitBreaker.failureThreshold,
       open_duration: formatDuration(route.circuitBreaker.openDurationMs),
+      failure_statuses: route.circuitBreaker.failureStatuses,
+      slow_start: formatDuration(route.circuitBreaker.slowStartMs),
     },
     retries: { attempts: route.retryAttempts },
     timeouts: {

@@ -96,6 +96,8 @@ const upstreamEntries = {
     enabled: or(flag(), true),
     failure_threshold: or(integer(1, 1_000_000), 5),
     open_duration: or(duration(1), "30s"),
+    failure_statuses: list(integer(400, 599), "statuses, such as 503", true),
+    slow_start: or(duration(0), 0),
   }),
   retries: section({ attempts: or(integer(0, 10), 1) }),
   timeouts: section({

@@ -32,6 +32,8 @@ export function resolveUpstream(
       enabled: values.circuit_breaker.enabled,
       failureThreshold: values.circuit_breaker.failure_threshold,
       openDurationMs: values.circuit_breaker.open_duration,
+      failureStatuses: values.circuit_breaker.failure_statuses,
+      slowStartMs: values.circuit_breaker.slow_start,
     },
     retryAttempts: values.retries.attempts,
     timeouts: {
@@ -64,8 +66,8 @@ function resolveTargets(values: UpstreamEntry, path: KeyPath, { log }: RouteSurr
   const primary = list.filter((one) => !one.backup);
   if (list.length > 0 && primary.length === 0)
     log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
-  else if (list.length > 0 && primary.every((one) => one.weight === 0)) {
-    log.fault([...path, "targets"], "every weight is 0, so no server would get requests: raise one at least", true);
+  else if (list.length > 0 && list.every((one) => one.weight === 0)) {
+    log.warn([...path, "targets"], "every weight is 0: requests of this route get 503");
   }
   return list;
 }

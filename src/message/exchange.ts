@@ -73,10 +73,14 @@ export class Exchange {
   target: Target | null = null;
   /** Bits of the targets that have failed this exchange; see BalancedTarget. */
   triedTargets = 0;
+  /** Bits of the nodes whose breakers this exchange has counted as a failure: it counts once however often it is tried. */
+  blamedNodes = 0;
   /** When the attempt began that has had no answer yet, in milliseconds of `performance.now()`; -1 where there is none. */
   attemptedMs = -1;
   /** Whether the attempt is the one trial of a half-open circuit breaker. */
   isTrial = false;
+  /** Whether the attempt goes to a target that is out, since all are. */
+  isForced = false;
   /** What must be stopped when the exchange is over: its time limit; null where it has none. */
   deadline: Held | null = null;
   /** The body as it is kept for a second attempt; null where it is not. */
@@ -163,8 +167,10 @@ export class Exchange {
     this.attempts = 1;
     this.target = null;
     this.triedTargets = 0;
+    this.blamedNodes = 0;
     this.attemptedMs = -1;
     this.isTrial = false;
+    this.isForced = false;
     this.deadline = null;
     this.replay = null;
     this.cacheResult = CacheResult.None;

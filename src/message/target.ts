@@ -16,7 +16,7 @@ export interface Target {
 
 /** Chooses the targets of a route's exchanges; balancing stands behind it. */
 export interface TargetChoice {
-  /** Puts the exchange on its way to a target. @returns null when none may be used now */
+  /** Puts the exchange on its way to a target, and be it one that is out. @returns null where there is none */
   choose(ex: Exchange): Target | null;
   /**
    * The same for a further attempt: another target than those that have failed this exchange, where there is one.

@@ -1,12 +1,13 @@
 /**
  * The states of a circuit breaker, one for all workers. Spec, "Upstream node status"; decisions, "upstreams/health".
  *
- *   Closed ──failures in a row reach the threshold──▶ Open ──open_duration, on the control thread's clock──▶ HalfOpen
+ *   Closed ──failures in a row reach the threshold──▶ Open ──a probe succeeds, or open_duration is over──▶ HalfOpen
  *      ▲                                               ▲                                                      │
  *      └────────────── the trial is answered ──────────│─── Trial ◀──── one request takes the trial ──────────┘
  *                                                      └──── │ the trial fails
  *
- * A trial that ends without a verdict (the client went away) goes back to HalfOpen.
+ * A trial that ends without a verdict (the client went away) goes back to HalfOpen. Where all targets of a route are out,
+ * requests go to open ones as well, and the first that is answered closes the breaker whatever its state.
  */
 export const enum BreakerState {
   Closed = 0,
@@ -18,7 +19,9 @@ export const enum BreakerState {
 /**
  * Makes the table of a configuration's upstream nodes: all closed and healthy.
  *
- *     a node: breaker state | failures in a row | health (0 good, 1 bad) | worker of the trial + 1    (Int32 each)
+ *     a node: breaker state | failures in a row | health (0 good, 1 bad) | worker of the trial + 1 | share held back
+ *
+ * Each is an Int32; the share is in thousandths of the full one.
  */
 export function createNodeTable(nodes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(Math.max(1, nodes) * CELLS * 4);
@@ -114,6 +117,24 @@ export class NodeTable {
     return true;
   }
 
+  /** Closes a breaker that is not, since a request was answered all the same. @returns whether this was it */
+  close(slot: number): boolean {
+    const at = slot * CELLS;
+    const state = Atomics.load(this.cells, at + STATE);
+    if (state === BreakerState.Closed || !this.step(at, state, BreakerState.Closed)) return false;
+    Atomics.store(this.cells, at + FAILURES, 0);
+    return true;
+  }
+
+  /** Thousandths of a node's share that are held back, since it has just recovered; 0 as a rule. A plain load. */
+  heldBack(slot: number): number {
+    return this.cells[slot * CELLS + HELD_BACK]!;
+  }
+
+  holdBack(slot: number, thousandths: number): void {
+    Atomics.store(this.cells, slot * CELLS + HELD_BACK, thousandths);
+  }
+
   /** Gives a trial back without a verdict: another request may take it. */
   returnTrial(slot: number): void {
     this.step(slot * CELLS, BreakerState.Trial, BreakerState.HalfOpen);
@@ -156,8 +177,12 @@ export class NodeTable {
   }
 }
 
-const CELLS = 4;
+/** The most of a share that is held back, in thousandths: something always comes, so that a lone target is served. */
+export const MAX_HELD_BACK = 990;
+
+const CELLS = 5;
 const STATE = 0;
 const FAILURES = 1;
 const HEALTH = 2;
 const HOLDER = 3;
+const HELD_BACK = 4;

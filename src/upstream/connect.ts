@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
+import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
 import { TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
@@ -43,12 +44,18 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
   Bun.connect(options as never).catch((error: unknown) => {
     const { context } = connection.pool;
     context.beginTurn();
-    // The runtime says ECONNREFUSED of that, too.
-    const isShortage = lowestDescriptor() < 0;
-    context.onConnectFailed(settings.originKey, isShortage ? "EMFILE" : failureCode(error));
-    connection.onConnectFailed(isShortage ? Fault.OutOfDescriptors : Fault.UpstreamUnavailable);
+    // The runtime says ECONNREFUSED where no descriptor is left, too.
+    const code = lowestDescriptor() < 0 ? "EMFILE" : failureCode(error);
+    context.onConnectFailed(settings.originKey, code);
+    connection.onConnectFailed(connectFault(code));
     context.endTurn();
   });
+}
+
+/** What the failure of a connection is: the origin's, or the want of something on this side. */
+function connectFault(code: string): Fault {
+  if (isDescriptorShortage(code)) return Fault.OutOfDescriptors;
+  return isSocketShortage(code) ? Fault.OutOfSockets : Fault.UpstreamUnavailable;
 }
 
 /**
@@ -103,7 +110,10 @@ class NamedDial {
     this.pending.delete(from);
     this.fault = fault;
     if (this.isOver) return;
-    this.owner.pool.context.names.failed(this.settings.hostname, from.address);
+    // A want of this side says nothing of the address.
+    if (fault === Fault.UpstreamUnavailable) {
+      this.owner.pool.context.names.failed(this.settings.hostname, from.address);
+    }
     this.next();
   }
 

@@ -1,7 +1,9 @@
 import { isIP } from "node:net";
 import { MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
+import { isSocketShortage } from "../core/shortage.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/method.ts";
+import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
@@ -38,6 +40,8 @@ export interface ProbeOutcome {
   readonly latencyMs: number;
   /** Why no answer came; "" when one did. */
   readonly error: string;
+  /** Whether it was this machine that had no descriptor, port or memory for it. */
+  readonly isOurs?: boolean;
 }
 
 /**
@@ -55,11 +59,19 @@ export function probeHttp(
   });
 }
 
+/** Only makes a connection to an origin, with its TLS handshake, and closes it. `error` is "" where it came about. */
+export function probeConnection(origin: ProbeOrigin, timeoutMs: number, names: NameResolver): Promise<ProbeOutcome> {
+  return new Promise((resolve) => {
+    new HttpProbe(origin, null, names, resolve).start(timeoutMs);
+  });
+}
+
 type ProbeSocket = { write(bytes: Uint8Array): number; terminate(): void };
 
 class HttpProbe {
   private readonly origin: ProbeOrigin;
-  private readonly dialog: ProbeDialog;
+  /** Null where a connection is enough. */
+  private readonly dialog: ProbeDialog | null;
   private readonly resolve: (outcome: ProbeOutcome) => void;
   private readonly startedMs = performance.now();
   private socket: ProbeSocket | null = null;
@@ -69,19 +81,11 @@ class HttpProbe {
   /** The address that is being tried; "" for none. */
   private address = "";
 
-  constructor(origin: ProbeOrigin, path: string, names: NameResolver, resolve: (outcome: ProbeOutcome) => void) {
+  constructor(origin: ProbeOrigin, path: string | null, names: NameResolver, resolve: (outcome: ProbeOutcome) => void) {
     this.origin = origin;
     this.names = names;
     this.resolve = resolve;
-    const isGrpc = origin.isGrpc === true;
-    const lines = [
-      `${isGrpc ? "POST" : "GET"} ${path} HTTP/1.1`,
-      `Host: ${origin.authority}`,
-      "User-Agent: edge-health-check",
-      ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
-    ];
-    const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
-    this.dialog = origin.isHttp2 === true ? new H2ProbeDialog(head, origin.tls !== null) : new H1ProbeDialog(head);
+    this.dialog = path === null ? null : dialogOf(origin, path);
   }
 
   start(timeoutMs: number): void {
@@ -129,6 +133,8 @@ class HttpProbe {
     };
     Bun.connect(options as never).catch((error: unknown) => {
       const [next, ...left] = others;
+      const isOurs = lowestDescriptor() < 0 || isSocketShortage((error as { code?: unknown } | null)?.code);
+      if (isOurs) return this.end(0, "this machine has no room for a connection", true);
       if (isIP(hostname) === 0) this.names.failed(hostname, address);
       if (next === undefined) this.end(0, connectFailure(error));
       else this.connect(next, left);
@@ -136,23 +142,38 @@ class HttpProbe {
   }
 
   private send(socket: ProbeSocket): void {
-    if (!this.isOver) socket.write(this.dialog.request);
+    if (this.isOver) return;
+    if (this.dialog === null) this.end(0, "");
+    else socket.write(this.dialog.request);
   }
 
   private onData(chunk: Buffer): void {
-    if (this.isOver) return;
+    if (this.isOver || this.dialog === null) return;
     const status = this.dialog.take(chunk);
     if (status < 0) this.end(0, "a malformed answer");
     else if (status > 0) this.end(status, "");
   }
 
-  private end(statusCode: number, error: string): void {
+  private end(statusCode: number, error: string, isOurs = false): void {
     if (this.isOver) return;
     this.isOver = true;
     if (this.timer !== null) clearTimeout(this.timer);
     this.socket?.terminate();
-    this.resolve({ statusCode, latencyMs: performance.now() - this.startedMs, error });
+    const outcome = { statusCode, latencyMs: performance.now() - this.startedMs, error };
+    this.resolve(isOurs ? { ...outcome, isOurs } : outcome);
   }
+}
+
+function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
+  const isGrpc = origin.isGrpc === true;
+  const lines = [
+    `${isGrpc ? "POST" : "GET"} ${path} HTTP/1.1`,
+    `Host: ${origin.authority}`,
+    "User-Agent: edge-health-check",
+    ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
+  ];
+  const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
+  return origin.isHttp2 === true ? new H2ProbeDialog(head, origin.tls !== null) : new H1ProbeDialog(head);
 }
 
 /** A probe's question and answer by HTTP/1.1. */

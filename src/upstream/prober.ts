@@ -114,14 +114,23 @@ class CheckedNode {
 
   private judge(outcome: ProbeOutcome): void {
     const { check } = this;
-    const { statusCode } = outcome;
-    const isGood = statusCode >= check.expectStatusFrom && statusCode <= check.expectStatusTo;
+    // What this machine lacks says nothing of the node.
+    if (outcome.isOurs === true) return;
+    const isGood = isExpected(check, outcome.statusCode);
     this.contrary = isGood === this.isHealthy ? 0 : this.contrary + 1;
     if (this.contrary < (this.isHealthy ? check.unhealthyThreshold : check.healthyThreshold)) return;
     this.isHealthy = isGood;
     this.contrary = 0;
     this.ports.onChange(check.key, isGood, outcome);
   }
+}
+
+/** Whether an answer is a healthy one. @param status 0 where none came */
+export function isExpected(
+  { expectStatusFrom, expectStatusTo }: Pick<HealthCheck, "expectStatusFrom" | "expectStatusTo">,
+  status: number,
+): boolean {
+  return status >= expectStatusFrom && status <= expectStatusTo;
 }
 
 const JITTER = 0.1;

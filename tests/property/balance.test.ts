@@ -25,7 +25,7 @@ const KEYS = Array.from({ length: 300 }, (_, i) => anyExchange({ headers: [["X-K
 function targetsOf(all: readonly Named[], fake = fakeNodes(all.length)): BalancedTarget[] {
   const upstream = {} as Upstream;
   return all.map(({ name, weight }, i) => {
-    return new BalancedTarget({ upstream, node: fake.nodes[i]!, weight, backup: false, basePath: "", name }, i);
+    return new BalancedTarget({ upstream, node: fake.nodes[i]!, weight, backup: false, basePath: "", name }, i, i);
   });
 }
 

@@ -7,8 +7,8 @@ import type { ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins.ts";
 
-const origins = namedOrigins("a", "b", "c", "d");
-const [a, b, c, d] = origins as [ScriptedOrigin, ScriptedOrigin, ScriptedOrigin, ScriptedOrigin];
+const origins = namedOrigins("a", "b", "c", "d", "e");
+const [a, b, c, d, e] = origins as [ScriptedOrigin, ScriptedOrigin, ScriptedOrigin, ScriptedOrigin, ScriptedOrigin];
 const check = {
   path: "/healthz?deep=1",
   interval: "60ms",
@@ -17,13 +17,15 @@ const check = {
   unhealthy_threshold: 2,
 };
 // Before the first probe.
-c.on("/healthz", (call) => call.reply("204 No Content"));
+for (const one of [c, e]) one.on("/healthz", (call) => call.reply("204 No Content"));
 const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [
     balanced("/n", [{ url: `${a.url}/base` }, { url: b.url }], { health_check: check, retries: { attempts: 0 } }),
     balanced("/quiet", [{ url: d.url }], { health_check: { ...check, timeout: "1s" } }),
-    balanced("/strict", [{ url: c.url }], { health_check: { ...check, expect_status: 204 } }),
+    balanced("/strict", [{ url: c.url }, { url: e.url, backup: true }], {
+      health_check: { ...check, expect_status: 204 },
+    }),
   ],
 });
 afterAll(() => stopAll(gateway, ...origins));
@@ -81,9 +83,10 @@ describe("an active health check", () => {
     d.on("/healthz", (call) => {
       call.takeOver();
     });
-    await eventually(async () => expect(await askInTurn(gateway, ["/quiet/x"])).toEqual(["503"]));
+    await eventually(async () => expect(await healthy(d.url)).toBe(0));
+    expect(await askInTurn(gateway, ["/quiet/x"])).toEqual(["d"]);
     d.on("/healthz", (call) => call.reply("200 OK"));
-    await eventually(async () => expect(await askInTurn(gateway, ["/quiet/x"])).toEqual(["d"]));
+    await eventually(async () => expect(await healthy(d.url)).toBe(1));
     const { port } = b;
     b.stop();
     await eventually(async () => expect(await inUse()).toEqual(["a"]));
@@ -91,26 +94,25 @@ describe("an active health check", () => {
     await eventually(async () => expect(await inUse()).toEqual(["a", "b"]));
   });
 
-  test("makes it 503 when no target is well", async () => {
+  test("leaves all in use when no target is well", async () => {
     const bad = "404 Not Found";
     for (const origin of [a, b]) origin.on("/healthz", (call) => call.reply(bad));
-    await eventually(async () => expect(await inUse()).toEqual(["503"]));
-    const reply = await gateway.once(request("GET /n/x"));
-    expect([reply.status, reply.fields.get("retry-after")]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+    await eventually(async () => expect([await healthy(a.url), await healthy(b.url)]).toEqual([0, 0]));
+    for (let i = 0; i < 5; i++) expect(await inUse()).toEqual(["a", "b"]);
     for (const origin of [a, b]) origin.on("/healthz", (call) => call.reply("200 OK"));
-    await eventually(async () => expect(await inUse()).toEqual(["a", "b"]));
+    await eventually(async () => expect([await healthy(a.url), await healthy(b.url)]).toEqual([1, 1]));
   });
 
   test("keeps to expect_status", async () => {
     expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["c"]);
     c.on("/healthz", (call) => call.reply("200 OK"));
-    await eventually(async () => expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["503"]));
+    await eventually(async () => expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["e"]));
   });
 
   test("goes on over a reload with what it knows", async () => {
     gateway.signal("SIGHUP");
     await gateway.log("config_reload", (line) => line.event === "config_reload");
-    for (let i = 0; i < 10; i++) expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["503"]);
+    for (let i = 0; i < 10; i++) expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["e"]);
     c.on("/healthz", (call) => call.reply("204 No Content"));
     await eventually(async () => expect(await askInTurn(gateway, ["/strict/x"])).toEqual(["c"]));
   });

@@ -85,6 +85,8 @@ function describeUpstream(route: UpstreamRouteConfig, statusOf: TargetStatus): o
       enabled: circuitBreaker.enabled,
       failure_threshold: circuitBreaker.failureThreshold,
       open_duration_ms: circuitBreaker.openDurationMs,
+      failure_statuses: circuitBreaker.failureStatuses,
+      slow_start_ms: circuitBreaker.slowStartMs,
     },
     health_check: {
       enabled: healthCheck.enabled,

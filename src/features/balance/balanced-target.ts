@@ -27,9 +27,14 @@ export class BalancedTarget implements Target {
   readonly seed: number;
   /** Its bit in `ex.triedTargets`; from 32 targets on some share one. */
   readonly bit: number;
+  /** The bit in `ex.blamedNodes` of its node, which several targets may share. */
+  private readonly nodeBit: number;
 
-  /** @param index among all targets of the route */
-  constructor(init: TargetInit, index: number) {
+  /**
+   * @param index among all targets of the route
+   * @param nodeIndex the first target's with the same node
+   */
+  constructor(init: TargetInit, index: number, nodeIndex: number) {
     this.upstream = init.upstream;
     // Most targets have none, and there may be a hundred thousand of them.
     this.basePath = init.basePath === "" ? NO_PATH : Buffer.from(init.basePath, "latin1");
@@ -37,6 +42,22 @@ export class BalancedTarget implements Target {
     this.weight = init.weight;
     this.seed = hashText(init.name);
     this.bit = 1 << (index & 31);
+    this.nodeBit = 1 << (nodeIndex & 31);
+  }
+
+  /** Its weight as it counts now: less for a while after it has recovered, where its route says so. */
+  get share(): number {
+    return this.node.startsSlowly ? this.weight * this.node.share() : this.weight;
+  }
+
+  /** How busy it is for its weight: exchanges under way from this worker a unit of weight. */
+  get load(): number {
+    const { node, weight } = this;
+    const load = node.inFlight / weight;
+    if (!node.startsSlowly) return load;
+    // One that is idle since it has just come back would otherwise be given everything.
+    const share = node.share();
+    return share === 1 ? load : (node.inFlight + 1) / (weight * share) - 1 / weight;
   }
 
   /** Whether it may be chosen. @param tried bits of the targets that may not */
@@ -51,14 +72,21 @@ export class BalancedTarget implements Target {
     return true;
   }
 
+  /** Puts the exchange on its way although the target is out. */
+  enterAnyway(ex: Exchange): this {
+    this.node.enterAnyway(ex);
+    ex.target = this;
+    return this;
+  }
+
   onAnswer(ex: Exchange, status: number): void {
-    this.node.onAnswer(ex, status);
+    this.node.onAnswer(ex, status, (ex.blamedNodes & this.nodeBit) !== 0);
   }
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
     ex.target = null;
     ex.triedTargets |= this.bit;
-    this.node.onFailure(ex, failure);
+    if (this.node.onFailure(ex, failure, (ex.blamedNodes & this.nodeBit) !== 0)) ex.blamedNodes |= this.nodeBit;
   }
 
   onOver(ex: Exchange): void {

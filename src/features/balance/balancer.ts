@@ -7,6 +7,7 @@ import { LeastConnections } from "./least-connections.ts";
 import type { Policy, RandomNumber } from "./policy.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
+import type { UpstreamNode } from "./upstream-node.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
 /** Makes the choice among a route's targets. Decisions, "Routing and upstreams": load_balancing. */
@@ -15,14 +16,19 @@ export function targetChoice(
   inits: readonly TargetInit[],
   random: RandomNumber,
 ): TargetChoice {
-  const targets = inits.map((init, index) => new BalancedTarget(init, index));
+  const nodes = new Map<UpstreamNode, number>();
+  inits.forEach(({ node }, index) => void (nodes.has(node) || nodes.set(node, index)));
+  const targets = inits.map((init, index) => new BalancedTarget(init, index, nodes.get(init.node)!));
   const primary = targets.filter((_, i) => !inits[i]!.backup);
   const backup = targets.filter((_, i) => inits[i]!.backup);
   if (primary.length === 1 && backup.length === 0) return new SingleTarget(primary[0]!);
-  return new Balancer(policyFor(settings, primary, random), policyFor(settings, backup, random));
+  return new Balancer(targets, policyFor(settings, primary, random), policyFor(settings, backup, random));
 }
 
-/** The choice where there is none: 34 ns a request with breaker, health and the counting of its answer. */
+/**
+ * The choice where there is none: 34 ns a request with breaker, health and the counting of its answer. A target without
+ * which there is none is never taken out.
+ */
 class SingleTarget implements TargetChoice {
   private readonly target: BalancedTarget;
 
@@ -30,9 +36,9 @@ class SingleTarget implements TargetChoice {
     this.target = target;
   }
 
-  choose(ex: Exchange): BalancedTarget | null {
+  choose(ex: Exchange): BalancedTarget {
     const { target } = this;
-    return target.node.isUsable() && target.enter(ex) ? target : null;
+    return target.enter(ex) ? target : target.enterAnyway(ex);
   }
 
   chooseAgain(ex: Exchange, onlyAnother: boolean): BalancedTarget | null {
@@ -40,23 +46,33 @@ class SingleTarget implements TargetChoice {
   }
 }
 
-/** The choice among several targets: backups only where no other may be used. */
+/** The choice among several targets: backups only where no other may be used, and all in turn where none may be. */
 class Balancer implements TargetChoice {
+  private readonly all: AllInTurn;
   private readonly primary: Policy;
   private readonly backup: Policy;
 
-  constructor(primary: Policy, backup: Policy) {
+  constructor(targets: readonly BalancedTarget[], primary: Policy, backup: Policy) {
+    this.all = new AllInTurn(targets);
     this.primary = primary;
     this.backup = backup;
   }
 
   choose(ex: Exchange): BalancedTarget | null {
-    return this.chooseBut(ex, 0);
+    return this.chooseBut(ex, 0) ?? this.chooseOut(ex, 0);
   }
 
   chooseAgain(ex: Exchange, onlyAnother: boolean): BalancedTarget | null {
-    const another = this.chooseBut(ex, ex.triedTargets);
-    return another !== null || onlyAnother ? another : this.chooseBut(ex, 0);
+    const tried = ex.triedTargets;
+    const another = this.chooseBut(ex, tried);
+    if (another !== null) return another;
+    if (!onlyAnother) return this.chooseBut(ex, 0) ?? this.chooseOut(ex, tried) ?? this.chooseOut(ex, 0);
+    return this.all.hasUsable() ? null : this.chooseOut(ex, tried);
+  }
+
+  /** One of those that are out. */
+  private chooseOut(ex: Exchange, tried: number): BalancedTarget | null {
+    return this.all.next(tried)?.enterAnyway(ex) ?? null;
   }
 
   private chooseBut(ex: Exchange, tried: number): BalancedTarget | null {
@@ -67,6 +83,30 @@ class Balancer implements TargetChoice {
       // Another worker has just taken the trial there.
       excluded |= target.bit;
     }
+  }
+}
+
+/** Takes every target in turn, whatever is known of it. */
+class AllInTurn {
+  private readonly targets: readonly BalancedTarget[];
+  private turn = 0;
+
+  constructor(targets: readonly BalancedTarget[]) {
+    this.targets = targets;
+  }
+
+  hasUsable(): boolean {
+    return this.targets.some(({ node }) => node.isUsable());
+  }
+
+  next(tried: number): BalancedTarget | null {
+    const { targets } = this;
+    for (let i = 0; i < targets.length; i++) {
+      this.turn = (this.turn + 1) % targets.length;
+      const target = targets[this.turn]!;
+      if ((tried & target.bit) === 0) return target;
+    }
+    return null;
   }
 }
 

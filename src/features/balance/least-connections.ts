@@ -1,7 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { BalancedTarget } from "./balanced-target.ts";
 import type { Policy } from "./policy.ts";
-import { loadOf, SmoothRoundRobin } from "./smooth-round-robin.ts";
+import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 
 /**
  * Takes the target with the fewest exchanges under way for its weight, in turn where several have as few. A worker knows
@@ -20,7 +20,8 @@ export class LeastConnections implements Policy {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < this.targets.length; i++) {
       const target = this.targets[i]!;
-      if (loadOf(target) < least && target.isEligible(tried)) least = loadOf(target);
+      const { load } = target;
+      if (load < least && target.isEligible(tried)) least = load;
     }
     // Another worker may have opened the breaker of the least busy one just now.
     return this.turns.pickWithin(tried, least) ?? this.turns.pick(ex, tried);

@@ -20,7 +20,7 @@ export class Rendezvous implements Policy {
     this.targets = targets;
     this.key = key;
     this.keyless = keyless;
-    this.hasOneWeight = targets.every((target) => target.weight === targets[0]!.weight);
+    this.hasOneWeight = targets.every(({ weight, node }) => weight === targets[0]!.weight && !node.startsSlowly);
   }
 
   pick(ex: Exchange, tried: number): BalancedTarget | null {
@@ -44,6 +44,6 @@ export class Rendezvous implements Policy {
   private bid(target: BalancedTarget, key: number): number {
     const draw = mixed(key ^ target.seed);
     // The logarithm makes the chance to win proportional to the weight; among equals the draw alone decides the same.
-    return this.hasOneWeight ? draw : -target.weight / Math.log((draw + 0.5) / 0x100000000);
+    return this.hasOneWeight ? draw : -target.share / Math.log((draw + 0.5) / 0x100000000);
   }
 }

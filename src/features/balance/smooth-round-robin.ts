@@ -19,25 +19,21 @@ export class SmoothRoundRobin implements Policy {
     return this.pickWithin(tried, Number.POSITIVE_INFINITY);
   }
 
-  /** The same among those whose load is at most `maxLoad`; see `loadOf`. */
+  /** The same among those whose load is at most `maxLoad`, and those that are idle. */
   pickWithin(tried: number, maxLoad: number): BalancedTarget | null {
     const { targets, credits } = this;
     let best = -1;
     let total = 0;
     for (let i = 0; i < targets.length; i++) {
       const target = targets[i]!;
-      if (!target.isEligible(tried) || loadOf(target) > maxLoad) continue;
-      total += target.weight;
-      credits[i]! += target.weight;
+      if (!target.isEligible(tried) || (target.node.inFlight > 0 && target.load > maxLoad)) continue;
+      const { share } = target;
+      total += share;
+      credits[i]! += share;
       if (best < 0 || credits[i]! > credits[best]!) best = i;
     }
     if (best < 0) return null;
     credits[best]! -= total;
     return targets[best]!;
   }
-}
-
-/** How busy a target is for its weight: exchanges under way from this worker a unit of weight. */
-export function loadOf(target: BalancedTarget): number {
-  return target.node.inFlight / target.weight;
 }

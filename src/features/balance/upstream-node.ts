@@ -4,10 +4,20 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { UpstreamFailure } from "../../message/upstream.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
-import type { NodeTable } from "../../shared/node-table.ts";
+import { MAX_HELD_BACK, type NodeTable } from "../../shared/node-table.ts";
 
 /** What a breaker did, as the control thread is told: it keeps the time and writes the log. */
 export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
+
+/** When a node's breaker opens, and how the node comes back. docs/operations.md#failing-targets */
+export interface BreakerRules {
+  /** Failures in a row that open the breaker; 0 has none. */
+  readonly failureThreshold: number;
+  /** Statuses of answers that are failures. */
+  readonly failureStatuses: readonly number[];
+  /** Milliseconds over which a recovered node gets its share back; 0 gives it at once. */
+  readonly slowStartMs: number;
+}
 
 /** What all nodes of one worker share. */
 export interface NodeSurroundings {
@@ -27,7 +37,11 @@ export class UpstreamNode {
   readonly label: string;
   /** Exchanges under way from this worker. */
   inFlight = 0;
+  /** Whether its share grows slowly after it has recovered. */
+  readonly startsSlowly: boolean;
   private readonly failureThreshold: number;
+  /** Null where no answer is a failure. */
+  private readonly failureStatuses: ReadonlySet<number> | null;
   private readonly surroundings: NodeSurroundings;
   private table: NodeTable;
   private slot: number;
@@ -38,19 +52,20 @@ export class UpstreamNode {
   /**
    * @param key names the node for the control thread; see `nodeKey`
    * @param label of its metrics
-   * @param failureThreshold failures in a row that open the breaker; 0 has none
    */
   constructor(
     key: string,
     label: string,
-    failureThreshold: number,
+    rules: BreakerRules,
     surroundings: NodeSurroundings,
     table: NodeTable,
     slot: number,
   ) {
     this.key = key;
     this.label = label;
-    this.failureThreshold = failureThreshold;
+    this.failureThreshold = rules.failureThreshold;
+    this.failureStatuses = rules.failureStatuses.length === 0 ? null : new Set(rules.failureStatuses);
+    this.startsSlowly = rules.slowStartMs > 0;
     this.surroundings = surroundings;
     this.table = table;
     this.slot = slot;
@@ -70,6 +85,11 @@ export class UpstreamNode {
     return this.table.isUsable(this.slot);
   }
 
+  /** The part of its share that it gets now: 1, less for some time after it has recovered. */
+  share(): number {
+    return this.startsSlowly ? 1 - this.table.heldBack(this.slot) / 1000 : 1;
+  }
+
   /** Begins an attempt. @returns false when it would have been a trial that somebody else has taken */
   enter(ex: Exchange): boolean {
     if (!this.table.isClosed(this.slot)) {
@@ -82,22 +102,41 @@ export class UpstreamNode {
     return true;
   }
 
-  /** The answer's head has come. */
-  onAnswer(ex: Exchange, status: number): void {
-    this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
-    ex.attemptedMs = -1;
-    this.judge(ex, status === 502 || status === 503 || status === 504);
+  /** Begins an attempt although the node is out, since all of its route are. */
+  enterAnyway(ex: Exchange): void {
+    if (this.enter(ex)) return;
+    ex.isForced = true;
+    this.inFlight++;
+    ex.attemptedMs = this.surroundings.turn.nowMs;
   }
 
-  /** The attempt has failed without an answer. */
-  onFailure(ex: Exchange, failure: UpstreamFailure): void {
+  /**
+   * The answer's head has come.
+   * @param isBlamed whether the exchange has counted as a failure here before
+   */
+  onAnswer(ex: Exchange, status: number, isBlamed = false): void {
+    this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
+    ex.attemptedMs = -1;
+    const hasFailed = this.failureStatuses?.has(status) === true;
+    this.judge(ex, hasFailed, isBlamed);
+  }
+
+  /**
+   * The attempt has failed without an answer.
+   * @param isBlamed whether the exchange has counted as a failure here before
+   * @returns whether the failure says something of the origin
+   */
+  onFailure(ex: Exchange, failure: UpstreamFailure, isBlamed = false): boolean {
     this.inFlight--;
     if (ex.attemptedMs >= 0) this.count(faultRow(failure.fault).status, this.elapsed(ex));
     ex.attemptedMs = -1;
     // A kept connection that the origin has closed meanwhile says nothing of the origin.
     const isStale = failure.reused && !failure.answered && failure.fault === Fault.UpstreamUnavailable;
-    if (isStale || isOurs(failure.fault)) this.returnTrial(ex);
-    else this.judge(ex, true);
+    const hasFailed = !isStale && !isOurs(failure.fault);
+    if (hasFailed) this.judge(ex, true, isBlamed);
+    else this.returnTrial(ex);
+    ex.isForced = false;
+    return hasFailed;
   }
 
   /** The exchange is over; where no answer had come, it was the client who gave up. */
@@ -108,14 +147,20 @@ export class UpstreamNode {
     this.returnTrial(ex);
   }
 
-  private judge(ex: Exchange, failed: boolean): void {
+  private judge(ex: Exchange, failed: boolean, isBlamed: boolean): void {
     const { table, slot, failureThreshold } = this;
     if (failureThreshold === 0) return;
     if (ex.isTrial) {
       ex.isTrial = false;
+      if (!failed) this.holdBack();
       if (table.endTrial(slot, !failed)) this.tell(failed ? "reopened" : "closed");
-    } else if (!failed) table.succeeded(slot);
-    else if (table.failed(slot, failureThreshold)) {
+    } else if (!failed) {
+      if (!ex.isForced) table.succeeded(slot);
+      else if (table.close(slot)) {
+        this.holdBack();
+        this.tell("closed");
+      }
+    } else if (!isBlamed && table.failed(slot, failureThreshold)) {
       this.surroundings.counters.breakerTripped(this.upstreamId);
       this.tell("opened");
     }
@@ -125,6 +170,11 @@ export class UpstreamNode {
     if (!ex.isTrial) return;
     ex.isTrial = false;
     this.table.returnTrial(this.slot);
+  }
+
+  /** Until the control thread, which lets the share grow, knows. */
+  private holdBack(): void {
+    if (this.startsSlowly) this.table.holdBack(this.slot, MAX_HELD_BACK);
   }
 
   private tell(change: BreakerChange): void {
@@ -149,5 +199,13 @@ export class UpstreamNode {
 
 /** What says nothing of the origin: it was the gateway that had no room or made the mistake. */
 function isOurs(fault: Fault): boolean {
-  return fault === Fault.NoHealthyTarget || fault === Fault.InternalError || fault === Fault.OutOfDescriptors;
+  switch (fault) {
+    case Fault.NoHealthyTarget:
+    case Fault.InternalError:
+    case Fault.OutOfDescriptors:
+    case Fault.OutOfSockets:
+      return true;
+    default:
+      return false;
+  }
 }

@@ -1,7 +1,6 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { BalancedTarget } from "./balanced-target.ts";
 import type { Policy, RandomNumber } from "./policy.ts";
-import { loadOf } from "./smooth-round-robin.ts";
 
 /** Takes any target, each with the probability that its weight says. */
 export class WeightedRandom implements Policy {
@@ -22,7 +21,7 @@ export class WeightedRandom implements Policy {
     const { targets } = this;
     let total = 0;
     for (let i = 0; i < targets.length; i++) {
-      if (targets[i] !== not && targets[i]!.isEligible(tried)) total += targets[i]!.weight;
+      if (targets[i] !== not && targets[i]!.isEligible(tried)) total += targets[i]!.share;
     }
     let left = this.random() * total;
     let last: BalancedTarget | null = null;
@@ -30,7 +29,7 @@ export class WeightedRandom implements Policy {
       const target = targets[i]!;
       if (target === not || !target.isEligible(tried)) continue;
       last = target;
-      left -= target.weight;
+      left -= target.share;
       if (left < 0) break;
     }
     return last;
@@ -49,6 +48,11 @@ export class TwoChoices implements Policy {
     const first = this.pool.draw(tried, null);
     if (first === null) return null;
     const second = this.pool.draw(tried, first);
-    return second !== null && loadOf(second) < loadOf(first) ? second : first;
+    return second !== null && busyness(second) < busyness(first) ? second : first;
   }
+}
+
+/** A share that is held back has been heeded in the draw. */
+function busyness(target: BalancedTarget): number {
+  return target.node.inFlight / target.share;
 }

@@ -161,8 +161,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   private send(ex: Exchange, target: Target): void {
     ex.upstreamLabel = target.upstream.label;
-    // A kept connection may be stale: neither a retry nor a breaker's one trial is to end on that account.
-    if (ex.attempts > 1 || ex.isTrial) target.upstream.sendFresh(ex, this);
+    // A kept connection may be stale: neither a retry nor a trial of what was away is to end on that account.
+    if (ex.attempts > 1 || ex.isTrial || ex.isForced) target.upstream.sendFresh(ex, this);
     else target.upstream.send(ex, this);
     ex.replay?.deliver();
   }

@@ -1,5 +1,5 @@
 import { BalancedTarget } from "../../../src/features/balance/balanced-target.ts";
-import { type BreakerChange, UpstreamNode } from "../../../src/features/balance/upstream-node.ts";
+import { type BreakerChange, type BreakerRules, UpstreamNode } from "../../../src/features/balance/upstream-node.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import type { Upstream } from "../../../src/message/upstream.ts";
 import { createNodeTable, NodeTable } from "../../../src/shared/node-table.ts";
@@ -17,7 +17,13 @@ export interface FakeNodes {
 }
 
 /** So many nodes, named a, b, c …; their breakers open after 3 failures in a row. */
-export function fakeNodes(count: number, buffer = createNodeTable(count), worker = 0): FakeNodes {
+export function fakeNodes(
+  count: number,
+  buffer = createNodeTable(count),
+  worker = 0,
+  more: Partial<BreakerRules> = {},
+): FakeNodes {
+  const rules = { failureThreshold: 3, failureStatuses: [], slowStartMs: 0, ...more };
   const names = Array.from({ length: count }, (_, i) => nameOf(i));
   const telemetry = fakeTelemetry([], names);
   const table = new NodeTable(buffer);
@@ -25,7 +31,7 @@ export function fakeNodes(count: number, buffer = createNodeTable(count), worker
   const told: string[] = [];
   const onBreaker = (key: string, change: BreakerChange) => void told.push(`${key} ${change}`);
   const surroundings = { turn, worker, counters: telemetry.counters, onBreaker };
-  const nodes = names.map((name, slot) => new UpstreamNode(name, name, 3, surroundings, table, slot));
+  const nodes = names.map((name, slot) => new UpstreamNode(name, name, rules, surroundings, table, slot));
   return { table, nodes, telemetry, turn, told };
 }
 
@@ -36,7 +42,7 @@ export function fakeTargets(
 ): readonly BalancedTarget[] {
   return weights.map((weight, i) => {
     const init = { upstream: NEVER, node: fake.nodes[i]!, weight, backup: false, basePath: "", name: nameOf(i) };
-    return new BalancedTarget(init, i);
+    return new BalancedTarget(init, i, i);
   });
 }
 

@@ -4,8 +4,9 @@ import { targetChoice } from "../../../src/features/balance/balancer.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import type { TargetChoice } from "../../../src/message/target.ts";
 import type { Upstream } from "../../../src/message/upstream.ts";
+import { BreakerState } from "../../../src/shared/node-table.ts";
 import { anyExchange, type FakeNodes, fakeNodes, nameOf } from "./balance-fake.ts";
-import { REFUSED } from "./failures.ts";
+import { REFUSED, TIMED_OUT } from "./failures.ts";
 
 const POLICIES: readonly LoadBalancingPolicy[] = [
   ...(["round_robin", "random", "least_conn", "p2c"] as const),
@@ -29,6 +30,12 @@ function open(fake: FakeNodes, ...slots: readonly number[]): void {
   for (const slot of slots) for (let i = 0; i < 3; i++) fake.table.failed(slot, 3);
 }
 
+/** What so many requests get. */
+function namesOf(choice: TargetChoice, count: number): string {
+  const names = Array.from({ length: count }, () => nameIn(choice));
+  return [...new Set(names)].sort().join("");
+}
+
 const nameIn = (choice: TargetChoice, ex: Exchange = anyExchange()) => choice.choose(ex)?.upstream.label ?? "-";
 
 describe.each(POLICIES)("%s", (policy) => {
@@ -41,7 +48,7 @@ describe.each(POLICIES)("%s", (policy) => {
     fake.table.setHealthy(1, false);
     for (let i = 0; i < 20; i++) expect(nameIn(choice)).toBe("c");
     open(fake, 2);
-    expect(nameIn(choice)).toBe("-");
+    expect(namesOf(choice, 6)).toBe("abc");
     fake.table.setHealthy(1, true);
     expect(nameIn(choice)).toBe("b");
   });
@@ -62,22 +69,62 @@ describe.each(POLICIES)("%s", (policy) => {
     expect(choice.chooseAgain(ex, false)).not.toBeNull();
   });
 
-  test("gives a trial to one request, and the others elsewhere", () => {
+  test("tries all in turn where all are out, a request that fails each of them once", () => {
+    const fake = fakeNodes(3);
+    const choice = choiceOf("abC", fake, policy);
+    open(fake, 0, 1);
+    fake.table.setHealthy(2, false);
+    const counts = new Map<string, number>();
+    for (let i = 0; i < 30; i++) {
+      const name = nameIn(choice);
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    expect([...counts].sort()).toEqual([
+      ["a", 10],
+      ["b", 10],
+      ["c", 10],
+    ]);
+    const ex = anyExchange();
+    const seen = new Set<string>();
+    for (let target = choice.choose(ex); target !== null; target = choice.chooseAgain(ex, true)) {
+      seen.add(target.upstream.label);
+      target.onFailure(ex, REFUSED);
+    }
+    expect(seen.size).toBe(3);
+    expect(choice.chooseAgain(ex, false)).not.toBeNull();
+  });
+
+  test("leaves what is out alone while another may be used, even one that has failed this request", () => {
     const fake = fakeNodes(2);
     const choice = choiceOf("ab", fake, policy);
-    open(fake, 0, 1);
-    expect(nameIn(choice)).toBe("-");
+    open(fake, 0);
+    const ex = anyExchange();
+    choice.choose(ex)!.onFailure(ex, TIMED_OUT);
+    expect(choice.chooseAgain(ex, true)).toBeNull();
+    expect(choice.chooseAgain(ex, false)!.upstream.label).toBe("b");
+  });
+
+  test("gives a trial to one request, and the others elsewhere", () => {
+    const fake = fakeNodes(3);
+    const choice = choiceOf("abc", fake, policy);
+    open(fake, 0, 1, 2);
     fake.table.halfOpen(0);
     const trial = anyExchange();
-    expect([nameIn(choice, trial), trial.isTrial]).toEqual(["a", true]);
-    expect(nameIn(choice)).toBe("-");
+    expect([nameIn(choice, trial), trial.isTrial, trial.isForced]).toEqual(["a", true, false]);
+    const other = anyExchange();
+    expect([namesOf(choice, 6), nameIn(choice, other) !== "-", other.isTrial, other.isForced]).toEqual([
+      "abc",
+      true,
+      false,
+      true,
+    ]);
     trial.target!.onAnswer(trial, 200);
-    expect(nameIn(choice)).toBe("a");
+    expect(namesOf(choice, 6)).toBe("a");
   });
 });
 
 describe("one target", () => {
-  test("is chosen while it may be used", () => {
+  test("is never taken out", () => {
     const fake = fakeNodes(1);
     const choice = choiceOf("a", fake);
     const ex = anyExchange();
@@ -88,7 +135,12 @@ describe("one target", () => {
     expect(choice.chooseAgain(ex, true)).toBeNull();
     expect(choice.chooseAgain(ex, false)).not.toBeNull();
     open(fake, 0);
-    expect(choice.choose(anyExchange())).toBeNull();
+    const forced = anyExchange();
+    expect([choice.choose(forced), forced.isForced]).toEqual([expect.anything(), true]);
+    forced.target!.onAnswer(forced, 200);
+    forced.target!.onOver(forced);
+    fake.table.setHealthy(0, false);
+    expect([fake.table.state(0), nameIn(choice)]).toEqual([BreakerState.Closed, "a"]);
   });
 
   test("may be a backup alone, or none", () => {

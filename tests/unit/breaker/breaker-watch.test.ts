@@ -16,13 +16,16 @@ function setUp() {
   const list = new NodeList(configOf("", ROUTES));
   const table = new NodeTable(createNodeTable(list.nodes.length));
   const event = (name: string, fields: object) => void events.push({ name, ...fields });
-  const watch = new BreakerWatch({ now: () => time.nowMs, after: time.after, event }, list, table);
+  /** The probes: when they were made, and what each is told. */
+  const probes: { atMs: number; done: (succeeded: boolean) => void }[] = [];
+  const probe = (_node: unknown, done: (succeeded: boolean) => void) => void probes.push({ atMs: time.nowMs, done });
+  const watch = new BreakerWatch({ now: () => time.nowMs, after: time.after, event, probe }, list, table);
   const { key } = list.nodes[0]!;
   const open = () => {
     for (let i = 0; i < 3; i++) table.failed(0, 3);
     watch.onChange(key, "opened");
   };
-  return { time, events, list, table, watch, key, open };
+  return { time, events, list, table, watch, key, open, probes };
 }
 
 describe("the watch over breakers", () => {
@@ -49,6 +52,68 @@ describe("the watch over breakers", () => {
       { name: "breaker_open", upstream: "http://10.0.0.1:1", failures: 3, open_ms: 30_000 },
       { name: "breaker_closed", upstream: "http://10.0.0.1:1", open_for_ms: 60_000 },
     ]);
+  });
+
+  test("asks every second while it is open, and lets one request try as soon as a probe succeeds", () => {
+    const { time, table, watch, key, open, probes } = setUp();
+    open();
+    time.pass(1000);
+    expect(probes.length).toBe(1);
+    // A slow one is not overtaken by the next.
+    time.pass(3000);
+    expect(probes.length).toBe(1);
+    probes[0]!.done(false);
+    time.pass(0);
+    expect(probes.length).toBe(2);
+    time.pass(400);
+    probes[1]!.done(false);
+    time.pass(599);
+    expect(probes.length).toBe(2);
+    time.pass(1);
+    expect(probes.length).toBe(3);
+    expect(table.state(0)).toBe(BreakerState.Open);
+    probes[2]!.done(true);
+    expect(table.state(0)).toBe(BreakerState.HalfOpen);
+    time.pass(100_000);
+    expect(probes.length).toBe(3);
+    table.takeTrial(0, 0);
+    watch.onChange(key, "trial");
+    table.endTrial(0, false);
+    watch.onChange(key, "reopened");
+    time.pass(1000);
+    expect(probes.length).toBe(4);
+    // What was asked before open_duration was over comes late.
+    time.pass(29_000);
+    expect(table.state(0)).toBe(BreakerState.HalfOpen);
+    table.takeTrial(0, 0);
+    watch.onChange(key, "trial");
+    probes[3]!.done(true);
+    expect(table.state(0)).toBe(BreakerState.Trial);
+  });
+
+  test("asks no more once it is closed, and takes over what a dead worker has opened", () => {
+    const { time, table, watch, key, open, probes, events } = setUp();
+    open();
+    table.close(0);
+    watch.onChange(key, "closed");
+    time.pass(100_000);
+    expect([probes.length, time.waiting]).toEqual([0, 0]);
+    for (let i = 0; i < 3; i++) table.failed(0, 3);
+    watch.adopt();
+    watch.adopt();
+    time.pass(1000);
+    expect([probes.length, events.filter(({ name }) => name === "breaker_open").length]).toEqual([1, 2]);
+  });
+
+  test("stays over a breaker that another worker has opened again before this one told of its end", () => {
+    const { time, table, watch, key, open, probes } = setUp();
+    open();
+    table.close(0);
+    open();
+    watch.onChange(key, "closed");
+    expect(table.state(0)).toBe(BreakerState.Open);
+    time.pass(1000);
+    expect(probes.length).toBe(1);
   });
 
   test("takes a trial back that nobody ends", () => {

@@ -54,6 +54,8 @@ describe("the table of refusals", () => {
     [Fault.UpstreamMalformed, 502, false],
     [Fault.UpstreamTimeout, 504, false],
     [Fault.NoHealthyTarget, 503, false],
+    [Fault.OutOfDescriptors, 503, false],
+    [Fault.OutOfSockets, 503, false],
   ])("fault %d is answered %d, closing: %p", (fault, status, close) => {
     expect([faultRow(fault).status, faultRow(fault).close]).toEqual([status, close]);
   });
