@@ -1,4 +1,3 @@
-import { closeSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
@@ -41,6 +40,7 @@ import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes } from "./sidecar-routes.ts";
 import { warnOfSidecar } from "./sidecar-warnings.ts";
+import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { WorkerFence } from "./worker-fence.ts";
@@ -103,6 +103,7 @@ export class Control implements PoolListener {
   private readonly fence: WorkerFence;
   private readonly rollout: Rollout;
   private readonly watch: WorkerWatch;
+  private readonly standIns: StandIns;
   private readonly acme: AcmeService;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
@@ -157,7 +158,16 @@ export class Control implements PoolListener {
       (id) => this.pool.broadcast({ kind: "fence", id }),
       () => this.listening.keys(),
     );
+    this.standIns = new StandIns({
+      tell: (worker, message) => this.pool.send(worker, message),
+      listening: this.listening,
+      moves: (worker) => this.watch.moves(worker),
+    });
     this.watch = new WorkerWatch(this.pool.size, {
+      onStill: (worker) => {
+        if (!this.draining) this.standIns.help(worker);
+      },
+      onMoves: (worker) => this.standIns.done(worker),
       onStall: (worker, stalledMs) => {
         this.event("worker_stalled", { worker, stalled_ms: stalledMs });
         this.pool.replace(worker);
@@ -236,7 +246,9 @@ export class Control implements PoolListener {
       challenges: this.challenges,
       clock: readClock(),
       nodes: this.nodes.buffer,
-      sockets: this.restarted.has(index) ? [] : socketsOf(index, this.pool.size, this.inherited.sockets),
+      sockets: this.restarted.has(index)
+        ? this.standIns.socketsFor(index, listenersOf(this.config))
+        : socketsOf(index, this.pool.size, this.inherited.sockets),
       waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
       certificates: this.certificates.sets,
       cache: this.cache.buffers,
@@ -250,6 +262,7 @@ export class Control implements PoolListener {
     switch (message.kind) {
       case "listening":
         this.listening.set(index, message.sockets);
+        if (this.restarted.has(index)) this.standIns.done(index);
         // The signal may have come while this worker was starting.
         if (this.draining) this.tellOfDraining(index);
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
@@ -293,12 +306,14 @@ export class Control implements PoolListener {
     this.nodes.workerDied(index);
     void this.cache.workerDied(index);
     this.restarted.add(index);
-    // What is left of its listeners would go on taking connections that nobody serves.
-    for (const { fd, isKept } of this.listening.get(index) ?? []) if (isKept === true) closeSync(fd);
+    const sockets = this.listening.get(index) ?? [];
     this.listening.delete(index);
+    this.watch.forget(index);
+    this.standIns.workerDied(index, sockets, listenersOf(this.config));
+    // What is left of its listeners would go on taking connections that nobody serves.
+    if (!restarted) this.standIns.end();
     this.fence.onDeath(index);
     this.rollout.onDeath(index);
-    this.watch.forget(index);
     this.event("worker_died", { worker: index, reason, restarted });
   }
 
@@ -336,6 +351,7 @@ export class Control implements PoolListener {
   private drain(timeoutMs: number): void {
     this.hasBegunToDrain = true;
     setTimeout(() => this.cut(), timeoutMs);
+    this.standIns.end();
     this.pool.drain(this.handover.hasSuccessor);
   }
 

@@ -58,6 +58,10 @@ export type ToWorker =
   /** The process will drain soon: what asks for its health is to know. */
   | { readonly kind: "leaving" }
   | { readonly kind: "drain"; readonly hasSuccessor: boolean }
+  /** Accept on the sockets of another worker too; the descriptors are the receiver's. */
+  | { readonly kind: "help"; readonly worker: number; readonly sockets: readonly ListeningSocket[] }
+  /** That worker accepts by itself again. */
+  | { readonly kind: "leave"; readonly worker: number }
   /** The time for draining is over: end what is left, and answer `drained`. */
   | { readonly kind: "cut" };
 

@@ -24,6 +24,8 @@ export class WorkerListeners {
   private readonly openOne: OpenListener;
   private given: readonly ListeningSocket[];
   private places: readonly OpenPlace[] = [];
+  /** Opened on the sockets of other workers, by their number. */
+  private readonly helped: Map<number, readonly OpenPlace[]> = new Map();
 
   /** @param given sockets that listen already, for those listeners that are opened first */
   constructor(openOne: OpenListener, given: readonly ListeningSocket[]) {
@@ -58,14 +60,49 @@ export class WorkerListeners {
     for (const { name, fd } of this.given) if (!places.some(({ place }) => place.name === name)) closeSync(fd);
     this.given = [];
     for (const one of before) if (!places.includes(one)) stop(one);
+    this.leaveGone(places);
     return places.flatMap(({ place, listeners }) =>
       listeners.map(({ fd, isKept }) => ({ name: place.name, fd, isKept })),
     );
   }
 
+  /**
+   * Accepts on the sockets of another worker too; they are the caller's no longer. One without a listener of its name here is closed.
+   * @param worker whose they are
+   */
+  help(worker: number, sockets: readonly ListeningSocket[]): void {
+    this.leave(worker);
+    const opened: OpenPlace[] = [];
+    this.helped.set(worker, opened);
+    for (const { name, fd } of sockets) {
+      const place = this.places.find((one) => one.place.name === name)?.place;
+      if (place === undefined) closeSync(fd);
+      else opened.push({ place, listeners: [this.openOne(name, { fd })] });
+    }
+  }
+
+  /** That worker accepts by itself. */
+  leave(worker: number): void {
+    for (const one of this.helped.get(worker) ?? []) stop(one);
+    this.helped.delete(worker);
+  }
+
   /** Accepts no more. */
   stop(): void {
     for (const one of this.places) stop(one);
+    for (const worker of [...this.helped.keys()]) this.leave(worker);
+  }
+
+  /** Nobody listens any more where a configuration asks for nothing. */
+  private leaveGone(places: readonly OpenPlace[]): void {
+    for (const [worker, opened] of this.helped) {
+      const gone = opened.filter(({ place }) => !places.some((one) => isSamePlace(one.place, place)));
+      for (const one of gone) stop(one);
+      this.helped.set(
+        worker,
+        opened.filter((one) => !gone.includes(one)),
+      );
+    }
   }
 
   private open(place: ListenerPlace): OpenPlace {

@@ -8,6 +8,10 @@ const MISSED_LOOKS = 10;
 
 /** What becomes of a worker that has not moved. */
 export interface StallListener {
+  /** It has not moved from one look to the next. */
+  onStill(worker: number): void;
+  /** It moves again. */
+  onMoves(worker: number): void;
   /** @param stalledMs how long it has not moved, as far as was looked */
   onStall(worker: number, stalledMs: number): void;
 }
@@ -46,6 +50,11 @@ export class WorkerWatch {
     this.timer = null;
   }
 
+  /** Whether a worker moves, as far as was looked. */
+  moves(worker: number): boolean {
+    return this.missed[worker] === 0;
+  }
+
   /** Whether no worker has stood still for as long as it takes to be replaced. */
   get allBeat(): boolean {
     return this.missed.every((missed) => missed < MISSED_LOOKS);
@@ -75,8 +84,11 @@ export class WorkerWatch {
       const beat = Atomics.load(this.beats, worker);
       // Before its first beat a worker loads, which may take its time.
       const stands = beat !== 0 && beat === this.seen[worker];
+      const before = this.missed[worker]!;
       this.seen[worker] = beat;
-      this.missed[worker] = stands ? this.missed[worker]! + 1 : 0;
+      this.missed[worker] = stands ? before + 1 : 0;
+      if (stands && before === 0) this.listener.onStill(worker);
+      if (!stands && before > 0) this.listener.onMoves(worker);
       if (this.missed[worker] !== MISSED_LOOKS) continue;
       this.stalls++;
       this.listener.onStall(worker, MISSED_LOOKS * LOOK_MS);

@@ -1,3 +1,4 @@
+import { closeSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { TICK_MS } from "../core/limits.ts";
 import { CertificateStore } from "../edge/certificate-store.ts";
@@ -30,7 +31,7 @@ import { ConnectionReporter } from "./connection-reporter.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { GuardReporter } from "./guard-reporter.ts";
 import { IncidentReporter } from "./incident-reporter.ts";
-import { type ListenerName, listenersOf } from "./listeners.ts";
+import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
@@ -182,6 +183,8 @@ export class Worker {
     else if (message.kind === "leaving") this.health.draining = true;
     else if (message.kind === "drain") this.drain(message.hasSuccessor);
     else if (message.kind === "cut") this.cut();
+    else if (message.kind === "help") this.help(message.worker, message.sockets);
+    else if (message.kind === "leave") this.listeners.leave(message.worker);
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -294,6 +297,12 @@ export class Worker {
     return isSecure
       ? listenTls(this.ingress, connections, this.mtls, where)
       : listenPlain(this.ingress, connections, where);
+  }
+
+  /** Another worker does not accept: what waits for it is accepted here. */
+  private help(worker: number, sockets: readonly ListeningSocket[]): void {
+    if (this.edge.draining) for (const { fd } of sockets) closeSync(fd);
+    else this.listeners.help(worker, sockets);
   }
 
   private limitUnsent(config: RuntimeConfig): void {

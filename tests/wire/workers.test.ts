@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { binaryWithHooks, EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
+import { binaryWithHooks, EDGE_BINARY, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { longTest } from "../harness/long-lane.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
@@ -95,6 +95,23 @@ describe("a worker that ends", () => {
   });
 });
 
+describe("a sole worker that ends", () => {
+  test("refuses nobody: connections wait for the one that is started in its place", async () => {
+    const sole = await startGateway({ routes: [upstream("/node", origin)], binary: binaryWithHooks() });
+    for (let round = 1; round <= 2; round++) {
+      const victim = await sole.connect();
+      victim.send(request("GET /__test/crash"));
+      await victim.ended();
+      victim.close();
+      await newConnections(sole, 10);
+      await eventually(() => expect(sole.logs.json.filter(({ event }) => event === "worker_died").length).toBe(round));
+    }
+    await sole.stop();
+    // The sockets that were kept for a worker are closed when it listens: nothing is left that accepts.
+    expect(await sole.connect().catch(() => "refused")).toBe("refused");
+  });
+});
+
 describe("the binary that ships", () => {
   test("has no hooks, whatever the environment says", async () => {
     for (const path of ["/__test/crash", "/__test/throw"]) {
@@ -116,6 +133,9 @@ longTest(
   async () => {
     const victim = await gateway.connect();
     victim.send(request("GET /__test/freeze"));
+    // The other worker accepts what the kernel hands to this one: new connections wait for two looks at most.
+    const slowest = await newConnections(gateway, 30);
+    expect(slowest).toBeLessThan(6000);
     const line = await gateway.logs.until("the stall", ({ event }) => event === "worker_stalled", 30_000);
     expect(line.stalled_ms).toBe(10_000);
     const seen = gateway.logs.json.indexOf(line);
@@ -130,3 +150,11 @@ longTest(
   },
   60_000,
 );
+
+/** Asks on so many new connections at once; each must be answered. @returns the longest time that one took, in ms */
+async function newConnections(to: Gateway, count: number): Promise<number> {
+  const startMs = performance.now();
+  const replies = await Promise.all(Array.from({ length: count }, () => to.once(request("GET /node/canary"))));
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+  return performance.now() - startMs;
+}

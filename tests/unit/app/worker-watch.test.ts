@@ -3,9 +3,15 @@ import { Heartbeat, WorkerWatch } from "../../../src/app/worker-watch.ts";
 
 function watched(size: number) {
   const stalls: (readonly [number, number])[] = [];
-  const watch = new WorkerWatch(size, { onStall: (worker, ms) => stalls.push([worker, ms]) });
+  const still: number[] = [];
+  const moving: number[] = [];
+  const watch = new WorkerWatch(size, {
+    onStill: (worker) => still.push(worker),
+    onMoves: (worker) => moving.push(worker),
+    onStall: (worker, ms) => stalls.push([worker, ms]),
+  });
   const hearts = Array.from({ length: size }, (_, worker) => new Heartbeat(watch.buffer, worker));
-  return { watch, hearts, stalls };
+  return { watch, hearts, stalls, still, moving };
 }
 
 test("a worker that has not moved at ten looks is told of once, others are not", () => {
@@ -30,4 +36,20 @@ test("one that still loads is no stall, and one that moves now and then is none"
     watch.look();
   }
   expect(stalls).toEqual([]);
+});
+
+test("one that has not moved from one look to the next is told of at once, and when it moves again", () => {
+  const { watch, hearts, still, moving } = watched(2);
+  for (const heart of hearts) heart.beat();
+  watch.look();
+  for (let look = 0; look < 3; look++) {
+    hearts[1]!.beat();
+    watch.look();
+    expect([still, moving]).toEqual([[0], []]);
+    expect([watch.moves(0), watch.moves(1)]).toEqual([false, true]);
+  }
+  for (const heart of hearts) heart.beat();
+  watch.look();
+  expect([still, moving]).toEqual([[0], [0]]);
+  expect(watch.moves(0)).toBe(true);
 });
