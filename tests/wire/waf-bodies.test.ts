@@ -105,6 +105,30 @@ describe("a content coding hides nothing", () => {
     }
   });
 
+  test("nor does a stream that some readers take and others do not", async () => {
+    const json = Buffer.from(JSON.stringify({ q: SCRIPT }));
+    const inside = Buffer.from(zlib.deflateRawSync(json));
+    const member = Buffer.concat([Buffer.from("1f8b0802000000000003ffff", "hex"), inside]);
+    const good = Buffer.from(zlib.gzipSync("{}"));
+    for (const body of [
+      member,
+      Buffer.concat([good, member]),
+      Buffer.concat([good, Buffer.alloc(3), zlib.gzipSync(json)]),
+    ]) {
+      const lines = ["Content-Type: application/octet-stream", "Content-Encoding: gzip"];
+      expect(await ask(gateway, request("POST /node/echo", lines, new Uint8Array(body)))).toEqual([403, false]);
+    }
+    const one = new Uint8Array(zlib.gzipSync(json));
+    for (const coding of ["gzip, br", "zstd,gzip", '"gzip"', "x-gzip;q=1"]) {
+      const lines = ["Content-Type: application/octet-stream", `Content-Encoding: ${coding}`];
+      expect([coding, ...(await ask(gateway, request("POST /node/echo", lines, one)))]).toEqual([coding, 403, false]);
+    }
+    // The origin is told of no coding then.
+    const reply = await gateway.once(request("POST /node/echo", ["Content_Encoding: gzip", "Content_Type: a/b"], one));
+    expect(reply.status).toBe(200);
+    expect(reply.text.toLowerCase()).not.toMatch(/content.(?:encoding|type)"/);
+  });
+
   test("a block of zstd that is longer than what is inspected is inspected all the same", async () => {
     const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString("hex");
     const body = new Uint8Array(zlib.zstdCompressSync(Buffer.from(`${ATTACK}&pad=${noise}`)));

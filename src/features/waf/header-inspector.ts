@@ -87,7 +87,10 @@ function readingOf(headers: HeaderBlock, index: number): Reading {
   if (id !== HeaderId.Other && id !== HeaderId.NamedByConnection) return READINGS[id]!;
   const { bytes, spans } = headers;
   const from = spans[index * 4]!;
-  return LOWER[bytes[from]!] === Byte.LowerX && bytes[from + 1] === Byte.Dash ? Reading.Value : Reading.None;
+  const next = bytes[from + 1];
+  // Origins that read fields as CGI does take X_Name for X-Name.
+  const isExtension = LOWER[bytes[from]!] === Byte.LowerX && (next === Byte.Dash || next === Byte.Underscore);
+  return isExtension ? Reading.Value : Reading.None;
 }
 
 /**

@@ -123,6 +123,8 @@ function named(claim: Claim, isPrefix: boolean, names: readonly string[]): Claim
 const NAMES: readonly ClaimedName[] = [
   ...named(Claim.Own, false, [
     "content-length",
+    "content-type",
+    "content-encoding",
     "transfer-encoding",
     "x-forwarded-for",
     "x-forwarded-proto",

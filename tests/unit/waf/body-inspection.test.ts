@@ -150,6 +150,8 @@ describe("multipart", () => {
     ],
     [part('form-data; name="f"; filename="x"\r\nContent-Type: multipart/mixed; boundary=c', SCRIPT), "body f"],
     [part('form-data; name="f"; filename="x"; filename*=utf-8\'\'y\r\nContent-Type: text/plain', SCRIPT), undefined],
+    [part('form-data; name="f"; filename="x"\r\nContent-Type: ', SCRIPT), "body f"],
+    [part('form-data; name="f"; filename="x"\r\nContent-Type: ;a/b', SCRIPT), "body f"],
   ])("%j", (body, expected) => {
     expect(paramsIn(type, body)[0]).toBe(expected as string);
   });
@@ -160,6 +162,10 @@ describe("multipart", () => {
     "multipart/form-data; boundary=other",
     "multipart/form-data; boundary=b; boundary=c",
     "multipart/form-data; boundary=b; boundary*=utf-8''c",
+    // Some look for the word alone, and some end a value without quotes at the first byte that is none of a token.
+    "multipart/form-data; xboundary=c; boundary=b",
+    "multipart/form-data; boundary=b=c",
+    "multipart/form-data; boundary=b c",
   ])("that cannot be taken apart (%s) is found out", (other) => {
     const found = explain([`Content-Type: ${other}`], part('form-data; name="a"', "x"));
     expect(found.rules.map((rule) => rule.category)).toEqual(["protocol"]);
@@ -171,6 +177,14 @@ describe("multipart", () => {
     [`${part('form-data; name="a"', "x")}--bcd\r\n\r\ny\r\n--b--`],
     [`${part('form-data; name="a"', "x")}--b\n\ny\r\n--b--`],
     [part('form-data; name="a"\r\nContent-Transfer-Encoding: base64', "PHNjcmlwdD4=")],
+    // For some a line ends with a bare CR.
+    [
+      part(
+        'form-data; name="f"; filename=x\r\nContent-Type: x/y',
+        "x\r--b\rContent-Disposition: form-data; name=c\r\ry",
+      ),
+    ],
+    [`x\r${part('form-data; name="a"', "x")}--b--`],
   ])("that can be taken apart in two ways is found out: %j", (body) => {
     expect(explain([`Content-Type: ${type}`], body).rules.map((rule) => rule.category)).toEqual(["protocol"]);
   });

@@ -22,9 +22,9 @@ function codings(...values: string[]): readonly Packing[] {
 describe("inflating", () => {
   test.each(PACKERS)("%s: all, or as much as was asked for", (_name, packing, pack) => {
     const packed = pack(TEXT);
-    expect(inflate(packing, packed, 65_536)).toEqual({ bytes: TEXT, isCut: false });
-    expect(inflate(packing, packed, TEXT.length)).toEqual({ bytes: TEXT, isCut: false });
-    expect(inflate(packing, packed, 10)).toEqual({ bytes: TEXT.subarray(0, 10), isCut: true });
+    expect(inflate(packing, packed, 65_536)).toEqual({ bytes: TEXT, isCut: false, isBroken: false });
+    expect(inflate(packing, packed, TEXT.length)).toEqual({ bytes: TEXT, isCut: false, isBroken: false });
+    expect(inflate(packing, packed, 10)).toEqual({ bytes: TEXT.subarray(0, 10), isCut: true, isBroken: false });
   });
 
   test.each(PACKERS)("%s: the beginning of a bomb", (_name, packing, pack) => {
@@ -68,17 +68,24 @@ describe("codings", () => {
     expect(codings("gzip")).toEqual([Packing.Gzip]);
     expect(codings(" X-Gzip ,identity,, BR")).toEqual([Packing.Gzip, Packing.Brotli]);
     expect(codings("deflate", "zstd, rot13")).toEqual([Packing.Deflate, Packing.Zstd]);
-    expect([codings(), codings(""), codings("identity"), codings("gzip2")]).toEqual([[], [], [], []]);
+    expect([codings(), codings(""), codings("identity"), codings("rot13, brx")]).toEqual([[], [], [], []]);
+    // Some applications look for the word.
+    expect([codings("gzip2"), codings('"gzip";q=1, x-deflate')]).toEqual([
+      [Packing.Gzip],
+      [Packing.Gzip, Packing.Deflate],
+    ]);
   });
 
   test("are undone last first, three at most", () => {
     const gzip = (body: Buffer) => Buffer.from(zlib.gzipSync(body));
     const three = gzip(gzip(gzip(TEXT)));
     const labels = [Packing.Gzip, Packing.Gzip, Packing.Gzip];
-    expect(contentOf(labels, three, 65_536)).toEqual({ bytes: TEXT, isCut: false });
+    expect(contentOf(labels, three, 65_536)).toEqual({ bytes: TEXT, isCut: false, isBroken: false });
     expect(contentOf([...labels, Packing.Gzip], gzip(three), 65_536).bytes).toEqual(gzip(TEXT));
     expect(contentOf([Packing.Brotli, Packing.Gzip], gzip(TEXT), 65_536).bytes.length).toBeGreaterThan(0);
-    expect(contentOf(labels, TEXT, 65_536)).toEqual({ bytes: Buffer.alloc(0), isCut: false });
+    expect(contentOf(labels, TEXT, 65_536)).toEqual({ bytes: Buffer.alloc(0), isCut: false, isBroken: true });
+    // One of two labels that is wrong does not hide what the other one says.
+    expect(contentOf([Packing.Gzip, Packing.Zstd], gzip(TEXT), 65_536)).toMatchObject({ bytes: TEXT, isBroken: true });
   });
 
   test("what grows beyond all measure is over the limit, and inspected as far as it would be", () => {
@@ -88,5 +95,45 @@ describe("codings", () => {
     const bomb = zlib.gzipSync(Buffer.alloc(8_000_000, "a"));
     const { bytes, isCut } = contentOf([Packing.Gzip], bomb, 16_777_216);
     expect([bytes.length <= Math.max(65_536, bomb.length * 100), isCut]).toEqual([true, true]);
+  });
+});
+
+describe("a stream that another reader may read on", () => {
+  const raw = (text: string | Buffer) => Buffer.from(zlib.deflateRawSync(text));
+  /** A member with flags in its head, and two bytes that they may announce. */
+  const member = (text: string, flags: number, extra: string) =>
+    Buffer.concat([Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3]), Buffer.from(extra, "latin1"), raw(text)]);
+  const good = Buffer.from(zlib.gzipSync("a=1&"));
+  // As zlib's format a block of 65,534 bytes, without its head one of a single byte, and the content behind it.
+  const both = Buffer.concat([
+    Buffer.from("7801 00feff 0100 0000ffff".replaceAll(" ", ""), "hex"),
+    raw(TEXT),
+    Buffer.alloc(400, "x"),
+  ]);
+  const wide = Buffer.from(zlib.zstdCompressSync(TEXT, { params: { [zlib.constants.ZSTD_c_contentSizeFlag]: 0 } }));
+  // Bit 5 of the descriptor says that there is no window; 16 MiB otherwise.
+  wide[4] = wide[4]! & ~0x20;
+  wide[5] = 0x70;
+
+  test.each([
+    ["a check of the head", Packing.Gzip, member("x", 2, "zz")],
+    ["a flag that means nothing yet", Packing.Gzip, member("x", 0x20, "")],
+    ["the same in a second member", Packing.Gzip, Buffer.concat([good, member("x", 2, "zz")])],
+    ["zeros between two members", Packing.Gzip, Buffer.concat([good, Buffer.alloc(7), good])],
+    ["two formats at once", Packing.Deflate, both],
+    ["a window that is too large", Packing.Zstd, wide],
+    ["bytes behind the end", Packing.Brotli, Buffer.concat([zlib.brotliCompressSync(TEXT), Buffer.from("x")])],
+  ] as const)("%s", (_what, packing, packed) => {
+    expect(inflate(packing, packed, 65_536).isBroken).toBe(true);
+  });
+
+  test("is none that is cut off, is longer than asked for, or is filled up with zeros", () => {
+    for (const [, packing, pack] of PACKERS) {
+      const packed = pack(TEXT);
+      expect(inflate(packing, packed, 65_536).isBroken).toBe(false);
+      expect(inflate(packing, packed.subarray(0, packed.length - 2), 65_536).isBroken).toBe(false);
+      expect(inflate(packing, packed, 10).isBroken).toBe(false);
+    }
+    expect(inflate(Packing.Gzip, Buffer.concat([good, Buffer.alloc(9)]), 65_536).isBroken).toBe(false);
   });
 });

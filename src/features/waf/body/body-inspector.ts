@@ -78,7 +78,9 @@ export class BodyInspector {
       Math.min(to, from + question.maxBytes),
       content.bytes.length > 0,
     );
-    if (inside === Shape.Unknown && outside === Shape.Unknown) this.foundUnreadable();
+    const isUnknown = inside === Shape.Unknown && outside === Shape.Unknown;
+    // A text with a wrong label has been inspected; of anything else, some reader may make more.
+    if (isUnknown || (content.isBroken && isBinary(bytes, from, to))) this.foundUnreadable();
     return !content.isCut && to - from <= question.maxBytes;
   }
 

@@ -1,7 +1,6 @@
 import { sliceText } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-id.ts";
-import { parametersOf, type TypeParameter } from "./type-parameters.ts";
 
 /** What applications may take a body for, as bits. */
 export const enum BodyKind {
@@ -69,17 +68,9 @@ export function namesHidingCharset(text: string): boolean {
 function boundaryOf(text: string): string {
   // Some readers look for the word wherever it stands.
   if ([...text.matchAll(BOUNDARY)].length !== 1) return "";
-  const parameters = text.split(",").length > 1 ? listParameters(text) : parametersOf(text);
-  const boundary = parameters.find(({ name }) => name === "boundary")?.value ?? "";
+  const [, quoted, token] = ONE_BOUNDARY.exec(text) ?? [];
+  const boundary = quoted ?? token ?? "";
   return READABLE_BOUNDARY.test(boundary) ? boundary : "";
-}
-
-/** Of a list of types, which some clients send, the parameters of each. */
-function listParameters(text: string): TypeParameter[] {
-  const whole = parametersOf(text);
-  return whole.some(({ name, value }) => name === "boundary" && !value.includes(","))
-    ? whole
-    : text.split(",").flatMap(parametersOf);
 }
 
 const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false };
@@ -99,6 +90,12 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
 const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;
 const BOUNDARY = /(?:^|[;,\s"'])boundary[\s*\d]*=/gi;
+/**
+ * The parameter where the word stands for the first time, which is where some look for it, and a value whose end all see alike:
+ * without quotes, some end it at the first byte that is none of a token.
+ */
+const ONE_BOUNDARY =
+  /^(?:(?!boundary).)*(?<=[;,\s"'])boundary\s*=\s*(?:"([^"]*)"|([\w!#$%&'*+.^`|~-]+))\s*(?:[;,]|$)/is;
 /** Characters in which no reader sees an escape or an end, and no space at the end. RFC 2046 §5.1.1 allows 70; some make longer ones. */
 const READABLE_BOUNDARY = /^[!#-+\--[\]-~ ]{0,199}[!#-+\--[\]-~]$/;
 const PLAIN_CHARSETS =

@@ -17,6 +17,11 @@ export interface Inflated {
   readonly bytes: Uint8Array;
   /** Whether there is more than was asked for. */
   readonly isCut: boolean;
+  /**
+   * Whether another reader may find more: the stream has a fault, or goes on behind its end, or is of two formats. Some readers
+   * pass over checks in the head of a gzip member, or over zeros between two members, and take larger windows.
+   */
+  readonly isBroken: boolean;
 }
 
 /**
@@ -27,9 +32,10 @@ export function inflate(packing: Packing, packed: Uint8Array, maxBytes: number):
   if (packing === Packing.Brotli) return run(ENGINES[packing](), smallWindow(packed, maxBytes), maxBytes);
   if (packing !== Packing.Deflate) return run(ENGINES[packing](), packed, maxBytes);
   const wrapped = run(zlib.createInflate() as unknown as Engine, packed, maxBytes);
-  // A stream without zlib's head may begin with bytes that look like one: what gives more is the content.
   const raw = run(zlib.createInflateRaw() as unknown as Engine, packed, maxBytes);
-  return raw.bytes.length > wrapped.bytes.length ? raw : wrapped;
+  const content = raw.bytes.length > wrapped.bytes.length ? raw : wrapped;
+  // A stream without zlib's head may begin with bytes that look like one, and then readers see one text or the other.
+  return raw.bytes.length > 0 && wrapped.bytes.length > 0 ? { ...content, isBroken: true } : content;
 }
 
 /**
@@ -104,8 +110,9 @@ function run(engine: Engine, packed: Uint8Array, maxBytes: number): Inflated {
     else if (outAt === out.length || (made === 0 && taken === 0)) break;
   }
   const isCut = !hasFailed && outAt === maxBytes && givesMore(engine, packed, inputAt);
+  const isBroken = hasFailed || (outAt < maxBytes && endOf(packed, inputAt) > inputAt);
   engine.close();
-  return { bytes: outAt === 0 ? EMPTY_BYTES : out.subarray(0, outAt), isCut };
+  return { bytes: outAt === 0 ? EMPTY_BYTES : out.subarray(0, outAt), isCut, isBroken };
 }
 
 /** Whether another byte comes out. */

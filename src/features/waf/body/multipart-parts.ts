@@ -46,6 +46,7 @@ export class MultipartParts {
     if (at < 0) return Shape.Unknown;
     this.inspectAround(text, 0, at);
     const isCrLf = text[text.indexOf(Byte.Lf, at) - 1] === Byte.Cr;
+    if (at > 0 && !isBehindLine(text, at, isCrLf)) return Shape.Ambiguous;
     while (at >= 0) {
       at += delimiter.length;
       if (text[at] === Byte.Dash && text[at + 1] === Byte.Dash) return this.inspectEnd(text, at + 2);
@@ -53,7 +54,7 @@ export class MultipartParts {
       this.inspectPart(text, at, next < 0 ? text.length : next);
       if (!this.inspector.value.steps.take(PART_STEPS)) return Shape.Ambiguous;
       if (!isLineEnd(text, at, isCrLf)) return Shape.Ambiguous;
-      if (next > 0 && isCrLf !== (text[next - 2] === Byte.Cr)) return Shape.Ambiguous;
+      if (next > 0 && !isBehindLine(text, next, isCrLf)) return Shape.Ambiguous;
       at = next;
     }
     return Shape.Parted;
@@ -114,11 +115,16 @@ export class MultipartParts {
 /** What a part costs beside its bytes: its fields are taken apart as texts. */
 const PART_STEPS = 1024;
 
-/** Offset of a delimiter at the beginning of a line, -1 where there is none. */
+/** Offset of a delimiter at the beginning of a line, -1 where there is none. For some a line ends with a bare CR, too. */
 function nextDelimiter(text: Buffer, delimiter: Buffer, from: number): number {
   let at = text.indexOf(delimiter, from);
-  while (at > 0 && text[at - 1] !== Byte.Lf) at = text.indexOf(delimiter, at + 1);
+  while (at > 0 && text[at - 1] !== Byte.Lf && text[at - 1] !== Byte.Cr) at = text.indexOf(delimiter, at + 1);
   return at;
+}
+
+/** Whether the line in front of a delimiter ends as the others do. */
+function isBehindLine(text: Buffer, at: number, isCrLf: boolean): boolean {
+  return text[at - 1] === Byte.Lf && isCrLf === (text[at - 2] === Byte.Cr);
 }
 
 /** Whether a line ends here, or the text, which may be cut off. */

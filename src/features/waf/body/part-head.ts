@@ -45,8 +45,8 @@ export function partHead(text: Buffer, from: number, to: number): PartHead {
  * one reader takes for a file's name another takes for part of a quoted text.
  */
 export function isFile(head: PartHead): boolean {
-  if (head.isOdd || head.fileNames.length === 0 || head.type === "") return false;
-  return !/multipart/i.test(head.type);
+  if (head.isOdd || head.fileNames.length === 0) return false;
+  return FILE_TYPE.test(head.type) && !/multipart/i.test(head.type);
 }
 
 /** Lines that end alike, without escapes and bytes that end texts for some. */
@@ -96,5 +96,7 @@ function headEnd(text: Buffer, from: number, to: number): { end: number; behind:
 }
 
 const MAX_FIELDS = 20;
+/** A type is there: an empty one is none for some. RFC 9110 §8.3.1. */
+const FILE_TYPE = /:[ \t]*[\w!#$&^.+-]+\/[\w!#$&^.+-]/;
 const PLAIN_DISPOSITION =
   /^content-disposition:[ \t]*[\w-]+(?:;[ \t]*(?:[\w-]+=(?:"(?:[^"=\\]|\\[^"]|=(?!"))*"|[^\s";,=\\]+)|filename\*=[\w-]+'[\w-]*'[^\s";,=\\]+))*;?$/i;
