@@ -288,6 +288,7 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     minBodyRate: server.minBodyRate,
     writeTimeoutMs: server.writeTimeoutMs,
     idleTimeoutMs: server.idleTimeoutMs,
+    halfCloseGraceMs: server.halfCloseGraceMs,
     maxHeadBytes: server.maxHeaderBytes,
     logsAddresses: server.accessLog.enabled,
     http2: http2Settings(server.http2),

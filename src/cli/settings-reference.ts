@@ -14,9 +14,11 @@ server:
   read_timeout: 30s               # longest pause within a request's body: 408
   write_timeout: 30s              # longest time a client may take nothing of its answer
   idle_timeout: 120s              # how long an unused connection stays open
+  half_close_grace: 1s            # what the answer to a client that has ended its direction may take; serve: no limit
   shutdown_timeout: 30s           # what is in flight may take this long after SIGTERM
   drain_delay: 0s                 # before that: /health is 503, and new connections are still served
   max_header_bytes: 64KiB         # all header lines together, 8 KiB a line: 431
+  max_header_fields: 100          # 431 beyond; the cookies of a request over HTTP/2 or 3 count as one
   max_body_bytes: 4MiB            # 413 beyond; 0 is no limit
   min_body_rate: 240              # bytes a second that a body must bring on the average after 10 s: 408; 0 is off
   max_connections: auto           # client connections: what the limit of open files leaves, or a number; more wait
@@ -116,6 +118,7 @@ proxy:                            # how the gateway speaks to the servers behind
     idle_conn_timeout: 90s        # e.g.
     connect_timeout: 5s           # e.g. 504 beyond
     response_header_timeout: 30s  # e.g. 504 beyond
+    max_response_fields: 256      # header fields of a server's answer: 502 beyond
     inbound_chunked_mode: ""      # the server's
     max_buffered_bytes: 256MiB    # memory for bodies that are held back, together; when it is full the slowest gets 408
     max_buffered_share: 12.5%     # of that for one client address

@@ -35,6 +35,7 @@ const transportEntries = {
   idle_conn_timeout: orElse(duration(1), null),
   connect_timeout: orElse(duration(1), null),
   response_header_timeout: orElse(duration(1), null),
+  max_response_fields: or(integer(1, 10_000), 256),
   inbound_chunked_mode: chunkedMode,
   max_buffered_bytes: or(size(16_384, 1_099_511_627_776), "256MiB"),
   max_buffered_share: or(percent(), "12.5%"),

@@ -26,6 +26,7 @@ export function resolveProxy(values: ProxyValues, serverMode: ChunkedMode): Prox
       idleConnTimeoutMs: own.idle_conn_timeout ?? preset.idleConnTimeoutMs,
       connectTimeoutMs: own.connect_timeout ?? preset.connectTimeoutMs,
       responseHeaderTimeoutMs: own.response_header_timeout ?? preset.responseHeaderTimeoutMs,
+      maxResponseFields: own.max_response_fields,
       inboundChunkedMode: own.inbound_chunked_mode || serverMode,
       maxBufferedBytes: own.max_buffered_bytes,
       maxBufferedShare: own.max_buffered_share,
@@ -71,7 +72,10 @@ function resolveListen(listen: string, log: FaultLog): { host: string; port: num
 const PROFILES: Readonly<
   Record<
     TransportProfile,
-    Omit<TransportConfig, "profile" | "inboundChunkedMode" | "nameservers" | `max${"Buffered" | "Spooled"}${string}`>
+    Omit<
+      TransportConfig,
+      "profile" | "maxResponseFields" | "inboundChunkedMode" | "nameservers" | `max${"Buffered" | "Spooled"}${string}`
+    >
   >
 > = {
   default: { maxIdleConns: 100, idleConnTimeoutMs: 90_000, connectTimeoutMs: 5000, responseHeaderTimeoutMs: 30_000 },

@@ -53,12 +53,16 @@ export interface ServerConfig {
   readonly writeTimeoutMs: number;
   /** How long a kept-alive connection may rest between requests. */
   readonly idleTimeoutMs: number;
+  /** How long the answer under way may still take once the client has ended its direction; -1 (`serve`) is no limit. */
+  readonly halfCloseGraceMs: number;
   /** How long requests in flight may go on after SIGTERM; 0 cuts them at once. */
   readonly shutdownTimeoutMs: number;
   /** How long new connections are still taken after SIGTERM, while `/health` says that the process leaves. */
   readonly drainDelayMs: number;
   /** All header lines of a request together; more is 431. */
   readonly maxHeaderBytes: number;
+  /** Header fields of a request, the cookie crumbs of HTTP/2 and 3 counted as one; more is 431. */
+  readonly maxHeaderFields: number;
   /** Request body limit; 0 means unconstrained. Each route carries its own effective value. */
   readonly maxBodyBytes: number;
   /** Memory that may wait for peers that do not read, all workers together; the connections that stand still are cut. */
@@ -258,6 +262,8 @@ export interface TransportConfig {
   readonly idleConnTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly responseHeaderTimeoutMs: number;
+  /** Header fields of an answer of an origin; more is 502. */
+  readonly maxResponseFields: number;
   /** Effective at this level (transport, else server). */
   readonly inboundChunkedMode: ChunkedMode;
   /** Memory of all request bodies that are held back at one time; beyond it the slowest one ends. */

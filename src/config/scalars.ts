@@ -129,6 +129,16 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Piece
   });
 }
 
+/** A duration in milliseconds, or the word that stands for none, which is -1. */
+export function durationOr(word: string): Piece<number> {
+  const length = duration(0);
+  return piece((value) => {
+    if (value === word) return -1;
+    const result = length["~run"]({ value }, {});
+    return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or ${word}`);
+  });
+}
+
 /** A size in bytes, at least `min`. */
 export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<number> {
   return piece((value) => {

@@ -24,6 +24,8 @@ export const MAX_TRAILER_BYTES = 4096;
 
 /** Bytes of a chunked request body that are handed on at a time in `passthrough`. Spec, "Limits": passthrough memory. */
 export const PASSTHROUGH_BYTES = 32768;
+/** Bytes behind the request that is being answered for which a connection is read on; with more, the kernel holds them. */
+export const PIPELINED_BYTES = 16_384;
 /** Bytes of an unread request body that are drained so that the connection can be kept. Spec, "Drainage". */
 export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. Spec, "Drainage". */

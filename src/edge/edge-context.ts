@@ -19,6 +19,8 @@ export interface ConnectionSettings extends PaceSettings {
   readonly headerTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** What the answer under way may take once the client has ended its direction; -1 is no limit. */
+  readonly halfCloseGraceMs: number;
   readonly maxHeadBytes: number;
   /** Whether clients' addresses are wanted even behind the end of their connections. */
   readonly logsAddresses: boolean;

@@ -1,5 +1,12 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, EARLY_REPLY_HOLD_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
+import {
+  DRAIN_BYTES,
+  DRAIN_IDLE_MS,
+  DRAIN_MS,
+  EARLY_REPLY_HOLD_MS,
+  IDLE_NEWCOMER_MS,
+  PIPELINED_BYTES,
+} from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
@@ -68,6 +75,11 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     else this.pump();
   }
 
+  /** RFC 9112 §9.6 lets a client end its direction and read on; most that do so have left. docs/operations.md#clients-that-leave */
+  private limitAnswer(): void {
+    if (this.stage === Stage.Exchange && this.life.state === LifeState.Open) this.life.limitAnswer();
+  }
+
   onDrain(): void {
     if (!this.life.onDrain()) return;
     if (this.tunnel !== null) this.tunnel.onDrain();
@@ -96,7 +108,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   }
 
   onTimer(): void {
-    if (this.life.state !== LifeState.Open) this.cut();
+    if (this.life.state !== LifeState.Open || this.life.hasLeft) this.cut();
     else if (this.stage === Stage.Draining) this.endDraining();
     else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);
     else if (this.life.writer.blocked || this.stage === Stage.Tunnel) this.cut();
@@ -144,6 +156,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     }
     this.pumping = false;
     this.input.release();
+    if (this.life.clientEnded) this.limitAnswer();
     this.balanceFlow();
   }
 
@@ -289,6 +302,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   replyUpgraded(request: H1Request, origin: TunnelEnd): TunnelEnd {
     this.stage = Stage.Tunnel;
+    this.life.freeAnswer();
     this.tunnel = new ClientTunnel(this.life, this, this.input, request.exchange, origin);
     return this.tunnel;
   }
@@ -340,6 +354,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   protected release(): void {
     const request = this.current;
+    this.life.freeAnswer();
     this.current = null;
     this.stage = Stage.Idle;
     this.bodyPaused = false;
@@ -366,10 +381,11 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   /** Input that nobody takes now is held by the kernel, not by us. */
   private balanceFlow(): void {
     if (this.life.state !== LifeState.Open || this.tunnel !== null) return;
-    const held = this.input.length > 0 && this.stage !== Stage.Head;
-    if (held || this.bodyPaused) {
-      this.input.compact();
-      this.life.pause(this.input.keptBytes);
-    } else this.life.resume();
+    const ahead = this.stage === Stage.Head ? 0 : this.input.length;
+    if (ahead > 0 || this.bodyPaused) this.input.compact();
+    // Held back behind a few pipelined requests, the client's end would not be seen either.
+    const room = this.stage === Stage.Exchange ? PIPELINED_BYTES : 0;
+    if (ahead > room || this.bodyPaused) this.life.pause(this.input.keptBytes);
+    else this.life.resume();
   }
 }

@@ -81,6 +81,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     if (this.life.state !== LifeState.Open) this.life.onLateEnd();
     else {
       this.streams.endInput();
+      this.life.limitAnswer();
       this.settle();
     }
   }
@@ -110,7 +111,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
 
   onTimer(): void {
     const { nowMs } = this.ctx.turn;
-    if (this.life.state !== LifeState.Open || this.writer.blocked) {
+    if (this.life.state !== LifeState.Open || this.writer.blocked || this.life.hasLeft) {
       this.life.reset();
       this.streams.dropAll();
     } else if (this.headMs > 0 && nowMs - this.headMs >= this.ctx.settings.headerTimeoutMs) {

@@ -28,6 +28,8 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   private readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
+  /** Until when a client that has ended its direction waits for the answer under way; 0 where there is no limit. */
+  private leaveMs = 0;
   /** Whether the end of what is written waits for the FIN. */
   private holdsLast = false;
   /** Memory that received bytes keep while reading is stopped. */
@@ -45,9 +47,30 @@ export class SocketLife implements WriterOwner, UnsentHolder {
     this.timer = new TimerNode(holder);
   }
 
-  /** Sets the one timer of the connection. */
+  /** Sets the one timer of the connection. What `limitAnswer` has set comes first where it is earlier. */
   arm(ms: number): void {
-    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ms);
+    const deadlineMs = this.ctx.turn.nowMs + ms;
+    const { leaveMs } = this;
+    this.ctx.wheel.arm(this.timer, leaveMs === 0 || deadlineMs < leaveMs ? deadlineMs : leaveMs);
+  }
+
+  /** The client has ended its direction: the answer under way has `half_close_grace` from now on. */
+  limitAnswer(): void {
+    const { halfCloseGraceMs } = this.ctx.settings;
+    if (this.leaveMs > 0 || halfCloseGraceMs < 0) return;
+    this.leaveMs = this.ctx.turn.nowMs + halfCloseGraceMs;
+    const { deadlineMs } = this.timer;
+    if (deadlineMs === 0 || deadlineMs > this.leaveMs) this.ctx.wheel.arm(this.timer, this.leaveMs);
+  }
+
+  /** The answer is complete: the client takes it in its own time. */
+  freeAnswer(): void {
+    this.leaveMs = 0;
+  }
+
+  /** Whether the client has left before its answer was complete; `onTimer` asks. */
+  get hasLeft(): boolean {
+    return this.leaveMs > 0 && this.ctx.turn.nowMs >= this.leaveMs;
   }
 
   /** When the timer of the connection is due, on the clock of turns. */
@@ -56,7 +79,8 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   }
 
   disarm(): void {
-    this.ctx.wheel.disarm(this.timer);
+    if (this.leaveMs > 0) this.ctx.wheel.arm(this.timer, this.leaveMs);
+    else this.ctx.wheel.disarm(this.timer);
   }
 
   /** The kernel takes no bytes: the client has so long to read some. */

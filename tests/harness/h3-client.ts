@@ -1,4 +1,4 @@
-import type { QuicSession } from "node:quic";
+import type { QuicSession, QuicStream } from "node:quic";
 
 /** A complete answer over HTTP/3. */
 export interface H3Reply {
@@ -109,6 +109,23 @@ export class H3Client {
     }
     if (trailers !== undefined) stream.onwanttrailers = () => stream.sendTrailers(trailers);
     writer.endSync();
+  }
+
+  /** Sends a head that is the whole request. @returns its stream, whose answer nobody reads */
+  async begin(path: string): Promise<QuicStream> {
+    const stream = await this.session.createBidirectionalStream();
+    stream.closed.catch(() => {});
+    stream.onerror = () => {};
+    stream.sendHeaders(
+      { ":method": "GET", ":scheme": "https", ":authority": this.authority, ":path": path },
+      { terminal: true },
+    );
+    return stream;
+  }
+
+  /** Ends the connection at once, and tells the server with CONNECTION_CLOSE. */
+  leave(): void {
+    this.session.destroy(new Error("the client leaves"), { code: 0x100, type: "application" } as never);
   }
 
   /** Ends the connection at once. */

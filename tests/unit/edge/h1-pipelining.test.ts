@@ -21,12 +21,14 @@ test("answers that are ready at once leave together, in order", () => {
 test("the next request waits for the answer before it, and the kernel holds what comes meanwhile", () => {
   const late = new LateAnswers();
   const session = new ClientSession(late.script);
-  session.send(get("/a") + get("/b") + get("/c").slice(0, 10));
+  const long = get("/b").replace("\r\n\r\n", `${`\r\nX: ${"x".repeat(8000)}`.repeat(3)}\r\n\r\n`);
+  session.send(get("/a") + long + get("/c").slice(0, 10));
   expect(session.handled).toEqual(["/a"]);
   expect(session.socket.isPaused).toBe(true);
   session.inTurn(() => late.answer());
   expect(session.handled).toEqual(["/a", "/b"]);
-  expect(session.socket.isPaused).toBe(true);
+  // Of a few bytes the connection takes more, so that it sees its end.
+  expect(session.socket.isPaused).toBe(false);
   session.inTurn(() => late.answer());
   // The third head is not complete: its rest must be read.
   expect(session.socket.isPaused).toBe(false);

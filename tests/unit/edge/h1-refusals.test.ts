@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FAULTS, Fault } from "../../../src/core/fault.ts";
-import { LINGER_BYTES, LINGER_MS } from "../../../src/core/limits.ts";
+import { LINGER_BYTES, LINGER_MS, PIPELINED_BYTES } from "../../../src/core/limits.ts";
 import { IN_PLACE } from "../proto/carriers.ts";
 import { chunkVectors } from "../proto/chunk-log.ts";
 import { expectedLog, requestLog, requestVectors } from "../proto/request-log.ts";
@@ -145,7 +145,7 @@ describe("the end of a refused connection", () => {
   test("reads on where the kernel was told to hold", () => {
     const late = new LateAnswers();
     const session = new ClientSession(late.script);
-    session.send(GOOD + BAD);
+    session.send(GOOD + BAD.padEnd(PIPELINED_BYTES + 1, "x"));
     expect(session.socket.isPaused).toBe(true);
     session.inTurn(() => late.answer());
     expect(session.socket.isPaused).toBe(false);
