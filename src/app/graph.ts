@@ -1,7 +1,7 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { speaksHttp2 } from "../config/origin.ts";
 import { pathOf, type RouteConfig, type StaticRouteConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
-import type { Http2Config, RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
 import { FILE_RECHECK_MS, MANY_ROUTES } from "../core/limits.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
 import { CHALLENGE_PREFIX, type ChallengeAnswers } from "../features/acme/http01-phase.ts";
@@ -290,17 +290,19 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     idleTimeoutMs: server.idleTimeoutMs,
     halfCloseGraceMs: server.halfCloseGraceMs,
     maxHeadBytes: server.maxHeaderBytes,
+    maxFields: server.maxHeaderFields,
     logsAddresses: server.accessLog.enabled,
-    http2: http2Settings(server.http2),
+    http2: http2Settings(server),
     proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };
 }
 
-function http2Settings(http2: Http2Config): Http2Settings | null {
+function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings | null {
   if (!http2.enabled) return null;
   return {
     maxConcurrentStreams: http2.maxConcurrentStreams,
     maxListBytes: http2.maxHeaderListBytes,
+    maxFields: maxHeaderFields,
     refusesUnknownPseudo: http2.unknownPseudoHeaders === "reject",
     allowsConnectProtocol: http2.extendedConnect,
   };

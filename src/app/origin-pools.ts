@@ -74,6 +74,7 @@ export class OriginPools {
       isHttp2,
       tls: secure ? tls() : null,
       maxIdleConnections: this.transport.maxIdleConns,
+      maxResponseFields: this.transport.maxResponseFields,
       idleTimeoutMs: this.transport.idleConnTimeoutMs,
       ...(own === null ? {} : { isRefused: (socket: ByteSocket) => own.isAt(socket, origin.port) }),
     };

@@ -8,7 +8,6 @@ import {
   H3_PORT_POLL_MS,
   H3_SESSION_WINDOW_BYTES,
   H3_STREAM_WINDOW_BYTES,
-  MAX_FIELDS,
 } from "../core/limits.ts";
 import type { EdgeContext } from "../edge/edge-context.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
@@ -27,9 +26,14 @@ export class QuicPort {
   private isLeaving = false;
 
   constructor(ctx: EdgeContext, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
-    const { http2, maxHeaderBytes } = config.server;
+    const { http2, maxHeaderBytes, maxHeaderFields } = config.server;
     const refusesUnknownPseudo = http2.unknownPseudoHeaders === "reject";
-    const rules = { maxListBytes: maxHeaderBytes, refusesUnknownPseudo, allowsConnectProtocol: false };
+    const rules = {
+      maxListBytes: maxHeaderBytes,
+      maxFields: maxHeaderFields,
+      refusesUnknownPseudo,
+      allowsConnectProtocol: false,
+    };
     this.connections = new H3Endpoint(ctx, rules, observer);
     this.config = config;
     this.certificates = certificates;
@@ -109,7 +113,7 @@ export class QuicPort {
         idleTimeoutMs: server.idleTimeoutMs,
         handshakeTimeoutMs: server.headerTimeoutMs,
         maxHeadBytes: server.maxHeaderBytes,
-        maxFields: MAX_FIELDS,
+        maxFields: server.maxHeaderFields,
         maxStreams: H3_MAX_STREAMS,
         maxSessions: H3_MAX_SESSIONS,
         maxSessionsPerHost: H3_MAX_SESSIONS_PER_HOST,

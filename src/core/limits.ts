@@ -1,7 +1,9 @@
 /** Every fixed limit of the gateway that is not a setting. Spec, "Limits"; decisions on framing and tools. */
 
-/** Header fields in one head; more gives 431. */
+/** Header fields in one head where no setting says otherwise, and trailers of one body. */
 export const MAX_FIELDS = 100;
+/** Header fields in an answer's head where no setting says otherwise; more is a malformed answer. */
+export const MAX_RESPONSE_FIELDS = 256;
 /** Options in the Connection fields of one head; more gives 400, since each is looked for among all fields. */
 export const MAX_CONNECTION_OPTIONS = 100;
 /** Bytes of a request line without its CRLF; more gives 414. */
@@ -277,6 +279,8 @@ export const MAX_GRPC_STREAMS = 128;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
 
+/** Fields of an answer over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed answer there. */
+export const H3_MAX_REPLY_FIELDS = 112;
 /** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
 export const H3_HEAD_ALONE_MS = 50;
 /** Bytes that go to an HTTP/3 stream in one call: what it holds beyond what it has been asked to. */

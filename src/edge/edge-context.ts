@@ -22,6 +22,8 @@ export interface ConnectionSettings extends PaceSettings {
   /** What the answer under way may take once the client has ended its direction; -1 is no limit. */
   readonly halfCloseGraceMs: number;
   readonly maxHeadBytes: number;
+  /** Header fields of a request, trailers included. */
+  readonly maxFields: number;
   /** Whether clients' addresses are wanted even behind the end of their connections. */
   readonly logsAddresses: boolean;
   /** Peers whose connections begin with a PROXY header; null where nobody's do. */
@@ -93,7 +95,7 @@ export class EdgeContext {
   /** A request object, fresh or used before. */
   takeRequest(): H1Request {
     const free = this.free.pop();
-    if (free === undefined) return new H1Request(this.idlePorts, this.settings.maxHeadBytes);
+    if (free === undefined) return new H1Request(this.idlePorts, this.settings);
     free.exchange.reset(this.idlePorts);
     return free;
   }

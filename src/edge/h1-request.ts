@@ -20,10 +20,11 @@ export class H1Request {
   /** An answer that waits for the rest of the request's body; null when there is none. */
   heldReply: FixedReply | null = null;
 
-  constructor(idle: IdleExchangePorts, maxHeadBytes: number) {
+  /** @param limits of its head: bytes, and fields together with those behind a chunked body */
+  constructor(idle: IdleExchangePorts, limits: { readonly maxHeadBytes: number; readonly maxFields: number }) {
     this.exchange = new Exchange(idle);
-    this.parser = new RequestParser(maxHeadBytes);
-    this.body = new RequestBody();
+    this.parser = new RequestParser(limits.maxHeadBytes, limits.maxFields);
+    this.body = new RequestBody(limits.maxFields);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H2_STREAM_WINDOW_BYTES, MAX_FIELDS } from "../core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import { HeaderId } from "../message/header-id.ts";
@@ -26,9 +26,9 @@ export class H2RequestBody {
   }
 
   /** The stream has ended with trailers. @returns Fault.None, or why they or the body are refused */
-  endWithTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault {
+  endWithTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFields: number): Fault {
     const outcome = this.inflow.receive(0, 0, true);
-    return outcome === Inflow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers);
+    return outcome === Inflow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers, maxFields);
   }
 
   /** Bytes have been taken: both windows open. */
@@ -60,12 +60,13 @@ export class H2RequestBody {
 /**
  * Trailers have come behind a body. Spec, "Wire decoding rules": valid ones become request headers. Where the head has
  * gone on already, they follow as trailers; where the origin was told the length, there is no place for them.
+ * @param maxFields header fields of a request together with its trailers
  * @returns Fault.None, or why they are refused
  */
-export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null): Fault {
+export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFields: number): Fault {
   if (trailers === null) return Fault.None;
   const { request, route } = ex;
-  if (trailers.count + request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
+  if (trailers.count + request.headers.count > maxFields) return Fault.TrailersTooLarge;
   if (request.framing !== Framing.Chunked) return Fault.None;
   const isHeadSent = isPassthrough(ex) || route?.streamsHttp2 === true;
   return takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);

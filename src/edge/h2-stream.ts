@@ -112,7 +112,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
   /** The request ends with trailers. @param fault why they are refused */
   onTrailers(fault: Fault, trailers: HeaderBlock | null): void {
     const { body, incoming, exchange: ex } = this;
-    const found = body.endWithTrailers(ex, trailers);
+    const found = body.endWithTrailers(ex, trailers, this.connection.ctx.settings.maxFields);
     if (fault !== Fault.None || found !== Fault.None) this.failBody(fault === Fault.None ? found : fault);
     else if (this.isDiscarding || this.held !== null) this.discard(0);
     else if (!incoming.isPaused && !incoming.holds && !ex.bodyDone) this.deliver(NO_BYTES, 0, 0);

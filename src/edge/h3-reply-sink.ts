@@ -1,4 +1,5 @@
 import { Fault, faultRow } from "../core/fault.ts";
+import { H3_MAX_REPLY_FIELDS } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -40,6 +41,12 @@ export class H3ReplySink implements ReplySink {
 
   head(ex: Exchange): void {
     const { stream } = this;
+    if (ex.reply.headers.count > H3_MAX_REPLY_FIELDS) {
+      // The runtime would not send it, and say so too late for another answer.
+      ex.source.onCancelled(ex);
+      this.abort(ex, Fault.UpstreamMalformed);
+      return;
+    }
     ex.pipeline.onHead(ex);
     ex.state = ExchangeState.Replying;
     const { dateBytes } = stream.session.ctx.clock;

@@ -163,7 +163,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     const { trailerReader, dictionary } = this.session.endpoint;
     dictionary.begin(fields);
     const fault = trailerReader.read(dictionary, this.lines);
-    return fault === Fault.None ? keepTrailers(ex, trailerReader.trailers) : fault;
+    return fault === Fault.None ? keepTrailers(ex, trailerReader.trailers, this.session.ctx.settings.maxFields) : fault;
   }
 
   /** The client gives the request up, or is gone. */

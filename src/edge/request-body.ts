@@ -1,6 +1,6 @@
 import { offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
-import { MAX_FIELDS, PASSTHROUGH_BYTES } from "../core/limits.ts";
+import { PASSTHROUGH_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { Framing } from "../message/request-head.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
@@ -21,6 +21,12 @@ export class RequestBody {
   private decoding = false;
   /** Bytes that the decoder sees at a time. */
   private windowBytes = 0;
+  private readonly maxFields: number;
+
+  /** @param maxFields header fields of a request together with its trailers */
+  constructor(maxFields: number) {
+    this.maxFields = maxFields;
+  }
 
   /** Makes ready for the body of this request. */
   begin(ex: Exchange): void {
@@ -77,7 +83,7 @@ export class RequestBody {
       ex.bodyBytes += decoder.dataTo - decoder.dataFrom;
       handOver(input, ex, decoder.dataFrom, decoder.dataTo);
     } else if (event === ChunkEvent.Done) {
-      if (decoder.trailers.count + ex.request.headers.count > MAX_FIELDS) return Fault.TrailersTooLarge;
+      if (decoder.trailers.count + ex.request.headers.count > this.maxFields) return Fault.TrailersTooLarge;
       if (decoder.trailers.count > 0) {
         const fault = takeTrailers(ex, (block) => decoder.trailers.appendTo(block), isPassthrough(ex));
         if (fault !== Fault.None) return fault;

@@ -3,14 +3,15 @@ import { copyBytes, sliceText } from "../core/bytes.ts";
 import { MAX_FIELDS } from "../core/limits.ts";
 import { type HeaderId, headerIdFromName, headerIdOf } from "./header-id.ts";
 
-/** Fields that a message may hold beyond those that came on the wire: those that the gateway adds. */
-const OWN_FIELDS = 32;
-const CAPACITY = MAX_FIELDS + OWN_FIELDS;
+/** Fields for which there is room from the beginning: as many as usual settings allow, and those that the gateway adds. */
+const CAPACITY = MAX_FIELDS + 32;
 const OWN_BYTES = 1024;
 /** Bytes of a line beside name and value: colon, space, CR and LF. */
 const LINE_EXTRA = 4;
 /** Larger buffers are let go when the block is used again. */
 const KEPT_OWN_BYTES = 8192;
+/** Room for more fields is let go likewise. */
+const KEPT_FIELDS = 1024;
 
 /** Field names to be asked for together. */
 export class HeaderIdSet {
@@ -40,8 +41,8 @@ export class HeaderBlock {
   private present0 = 0;
   private present1 = 0;
   private present2 = 0;
-  readonly spans: Int32Array = new Int32Array(CAPACITY * 4);
-  readonly ids: Uint8Array = new Uint8Array(CAPACITY);
+  spans: Int32Array = new Int32Array(CAPACITY * 4);
+  ids: Uint8Array = new Uint8Array(CAPACITY);
   /** Where own bytes end, when this block is being made; -1 for a parsed one. */
   private end = -1;
   private own: Buffer | null = null;
@@ -52,6 +53,7 @@ export class HeaderBlock {
     this.forgetFields();
     this.end = -1;
     if (this.own !== null && this.own.length > KEPT_OWN_BYTES) this.own = null;
+    if (this.ids.length > KEPT_FIELDS) this.resize(CAPACITY);
   }
 
   /** Forgets all fields and makes ready for `add`. */
@@ -87,9 +89,10 @@ export class HeaderBlock {
     }
   }
 
-  /** Records a parsed field. The caller has checked that there is room (MAX_FIELDS). */
+  /** Records a parsed field. The caller has checked that there are not too many. */
   push(id: HeaderId, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
     const at = this.count * 4;
+    if (at === this.spans.length) this.resize(this.count * 2);
     this.spans[at] = nameFrom;
     this.spans[at + 1] = nameTo;
     this.spans[at + 2] = valueFrom;
@@ -103,7 +106,6 @@ export class HeaderBlock {
 
   /** Appends a field of our own. Name and value hold no CR, LF or NUL and only characters below 0x100. */
   add(name: string, value: string): void {
-    if (this.count === CAPACITY) return;
     if (this.end < 0) this.takeOwnership();
     const need = this.end + name.length + value.length;
     if (need > this.own!.length) this.grow(need);
@@ -116,7 +118,6 @@ export class HeaderBlock {
 
   /** Appends a field whose parts stand in other bytes, by copying them. */
   addBytes(bytes: Uint8Array, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
-    if (this.count === CAPACITY) return;
     if (this.end < 0) this.takeOwnership();
     const need = this.end + (nameTo - nameFrom) + (valueTo - valueFrom);
     if (need > this.own!.length) this.grow(need);
@@ -132,6 +133,21 @@ export class HeaderBlock {
     this.spans.copyWithin(index * 4, index * 4 + 4, this.count * 4);
     this.ids.copyWithin(index, index + 1, this.count);
     this.count--;
+  }
+
+  /** Takes all fields with this id out, in one pass. */
+  removeAll(id: HeaderId): void {
+    const { ids, spans } = this;
+    let kept = 0;
+    for (let i = 0; i < this.count; i++) {
+      if (ids[i] === id) continue;
+      if (kept < i) {
+        ids[kept] = ids[i]!;
+        spans.copyWithin(kept * 4, i * 4, i * 4 + 4);
+      }
+      kept++;
+    }
+    this.count = kept;
   }
 
   /** Index of the first field with this id at or behind `from`, or -1. */
@@ -176,6 +192,14 @@ export class HeaderBlock {
     this.present0 = 0;
     this.present1 = 0;
     this.present2 = 0;
+  }
+
+  private resize(fields: number): void {
+    const { spans, ids } = this;
+    this.spans = new Int32Array(fields * 4);
+    this.ids = new Uint8Array(fields);
+    this.spans.set(spans.subarray(0, this.count * 4));
+    this.ids.set(ids.subarray(0, this.count));
   }
 
   private text(from: number, to: number): string {

@@ -31,6 +31,7 @@ export interface QuicLimits {
   readonly handshakeTimeoutMs: number;
   /** Bytes of a head's names and values. */
   readonly maxHeadBytes: number;
+  /** Fields of a head, all Cookie fields counted as one. */
   readonly maxFields: number;
   readonly maxStreams: number;
   readonly maxSessions: number;
@@ -42,6 +43,8 @@ export interface QuicLimits {
 
 /** The longest name and value that QPACK gives, with what the runtime may count beside them. */
 const LONGEST_FIELD_BYTES = 2 * 65_536;
+/** What a Cookie field without a value counts in a field section: name and 32 bytes (RFC 9114 §4.2.2). They count as one field. */
+const CRUMB_BYTES = 38;
 const TRAILER_POLL_MS = 2;
 /** What a stream is destroyed with; nobody reads it. */
 const CUT = new Error("the stream is cut");
@@ -73,7 +76,7 @@ export async function listenQuic(init: QuicInit): Promise<QuicEndpoint> {
     // no field beyond 64 KiB, so that whatever it drops here belongs to a head that is too large for us as well.
     application: {
       maxHeaderLength: limits.maxHeadBytes + LONGEST_FIELD_BYTES,
-      maxHeaderPairs: limits.maxFields * 2,
+      maxHeaderPairs: limits.maxFields * 2 + Math.ceil(limits.maxHeadBytes / CRUMB_BYTES),
     },
     transportParams: {
       maxIdleTimeout: Math.ceil(limits.idleTimeoutMs / 1000),

@@ -36,7 +36,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   readonly pool: OriginPool;
   keepsNothing = true;
   private readonly link: UpstreamLink;
-  private readonly parser: ResponseParser = new ResponseParser();
+  private readonly parser: ResponseParser;
   private readonly replyBody: ReplyBody = new ReplyBody();
   private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
@@ -58,6 +58,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   constructor(pool: OriginPool) {
     this.pool = pool;
+    this.parser = new ResponseParser(pool.settings.maxResponseFields);
     this.link = new UpstreamLink(pool.context, this);
   }
 

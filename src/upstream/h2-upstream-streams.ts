@@ -29,7 +29,7 @@ const MAX_STREAM_ID = 0x7fffffff;
 /** The streams of one connection to an origin: what frames do to them. */
 export class H2UpstreamStreams implements SessionOwner {
   readonly encoder: HpackEncoder = new HpackEncoder();
-  readonly heads: ResponseHeadReader = new ResponseHeadReader();
+  readonly heads: ResponseHeadReader;
   private readonly connection: H2UpstreamConnection;
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly trailers: TrailerReader = new TrailerReader(isFramingTrailer);
@@ -47,6 +47,7 @@ export class H2UpstreamStreams implements SessionOwner {
 
   constructor(connection: H2UpstreamConnection) {
     this.connection = connection;
+    this.heads = new ResponseHeadReader(connection.pool.settings.maxResponseFields);
   }
 
   /** Streams that have a place: those under way, and those that run out. */

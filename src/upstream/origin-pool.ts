@@ -19,6 +19,8 @@ export interface OriginSettings {
   readonly tls: UpstreamTls | null;
   readonly maxIdleConnections: number;
   readonly idleTimeoutMs: number;
+  /** Header fields of an answer; more are malformed. */
+  readonly maxResponseFields: number;
   /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
   readonly isRefused?: (socket: ByteSocket) => boolean;
 }

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { EchoOrigin } from "../harness/echo-origin.ts";
+import { makeCertificate } from "../harness/certificate.ts";
+import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { request } from "../harness/raw-client.ts";
 import { expectJsonError, expectRefused } from "../harness/refusal.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -52,6 +55,88 @@ describe("the head", () => {
   test("of 101 fields is 431", () => expectStatus(request("GET /node/canary", fields(101)), 431));
   test("of 56 KiB is served", () => expectServed(request("GET /node/canary", wide(7))));
   test("of 72 KiB is 431", () => expectStatus(request("GET /node/canary", wide(9)), 431));
+});
+
+describe("server.max_header_fields", () => {
+  test("250 fields pass with 250, 251 are 431, over HTTP/1.1, 2 and 3; crumbs of a cookie count as one", async () => {
+    const { cert, key } = await makeCertificate();
+    const port = freePort();
+    const tls = { port, cert_file: "a.pem", key_file: "a.key" };
+    const large = await startGateway({
+      config: { server: { max_header_fields: 250, tls, http3: { enabled: true } } },
+      routes: [upstream("/node", origin)],
+      files: { "a.pem": cert, "a.key": key },
+    });
+    const got = async (count: number) => (await large.once(request("GET /node/echo", fields(count)))).status;
+    expect([await got(250), await got(251)]).toEqual([200, 431]);
+    const extra = (count: number): [string, string][] => Array.from({ length: count - 1 }, (_, i) => [`x-${i}`, "1"]);
+    const h2 = await H2Client.connect(large.port);
+    expect((await h2.request(head("GET", "/node/echo", extra(250)))).status).toBe(200);
+    expect((await h2.request(head("GET", "/node/echo", extra(251)))).status).toBe(431);
+    h2.close();
+    await large.stop();
+    // The client of HTTP/3 sends 128 fields at most.
+    const small = await startGateway({
+      config: { server: { max_header_fields: 90, tls, http3: { enabled: true } } },
+      routes: [upstream("/node", origin)],
+      files: { "a.pem": cert, "a.key": key },
+    });
+    const h3 = await H3Client.connect(port);
+    expect((await h3.ask("GET", "/node/echo", Object.fromEntries(extra(90)))).status).toBe(200);
+    expect((await h3.ask("GET", "/node/echo", Object.fromEntries(extra(91)))).status).toBe(431);
+    const cookie = Array.from({ length: 30 }, (_, i) => `c=${i}`);
+    const reply = await h3.ask("GET", "/node/echo", { ...Object.fromEntries(extra(89)), cookie } as never);
+    const { fields: seen } = JSON.parse(reply.body.toString()) as Echo;
+    expect(seen.filter(([name]) => name.toLowerCase() === "cookie")).toEqual([["cookie", cookie.join("; ")]]);
+    origin.on("/many", (call) =>
+      call.reply(
+        "200 OK",
+        Array.from({ length: 150 }, (_, i) => `X-${i}: ${i}`),
+        "ok",
+      ),
+    );
+    expect((await h3.ask("GET", "/node/many")).status).toBe(502);
+    h3.close();
+    await small.stop();
+  });
+
+  test("crumbs of a cookie over HTTP/2 and 3 count as one field and reach the origin as one", async () => {
+    const crumbs = Array.from({ length: 150 }, (_, i): [string, string] => ["cookie", `c${i}=${i}`]);
+    const h2 = await H2Client.connect(gateway.port);
+    const others = Array.from({ length: 98 }, (_, i): [string, string] => [`x-${i}`, "1"]);
+    const reply = await h2.request(head("GET", "/node/echo", [...others, ...crumbs]));
+    expect(reply.status).toBe(200);
+    const { fields: seen } = JSON.parse(reply.text) as Echo;
+    const cookies = seen.filter(([name]) => name.toLowerCase() === "cookie");
+    expect(cookies).toHaveLength(1);
+    expect(cookies[0]![1]).toBe(crumbs.map(([, value]) => value).join("; "));
+    expect((await h2.request(head("GET", "/node/echo", [...others, ["x", "1"], ...crumbs]))).status).toBe(431);
+    // More crumbs than the head may have bytes.
+    const flood = Array.from({ length: 1800 }, (): [string, string] => ["cookie", ""]);
+    expect((await h2.request(head("GET", "/node/echo", flood))).status).toBe(431);
+    h2.close();
+  });
+});
+
+describe("proxy.transport.max_response_fields", () => {
+  test("is 256: an answer of 256 fields passes whole, one of 257 is 502, and a smaller number holds", async () => {
+    for (const count of [256, 257]) {
+      const lines = Array.from({ length: count - 1 }, (_, i) => `X-${i}: ${i}`);
+      origin.on(`/fields-${count}`, (call) => call.reply("200 OK", lines, "ok"));
+    }
+    const reply = await gateway.once(request("GET /node/fields-256"));
+    expect([reply.status, reply.fields.get("x-254")]).toEqual([200, "254"]);
+    expect((await gateway.once(request("GET /node/fields-257"))).status).toBe(502);
+    const h2 = await H2Client.connect(gateway.port);
+    expect((await h2.request(head("GET", "/node/fields-256"))).fields.get("x-254")).toBe("254");
+    h2.close();
+    const small = await startGateway({
+      config: { proxy: { transport: { max_response_fields: 255 } } },
+      routes: [upstream("/node", origin)],
+    });
+    expect((await small.once(request("GET /node/fields-256"))).status).toBe(502);
+    await small.stop();
+  });
 });
 
 test("a head that comes too slowly is ended", async () => {

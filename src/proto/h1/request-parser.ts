@@ -26,13 +26,18 @@ export const enum HeadStage {
 /** Reads HTTP/1.1 request heads. RFC 9112 §2 to §5, with every leniency of those sections switched off. */
 export class RequestParser {
   private readonly maxHeadBytes: number;
+  private readonly maxFields: number;
   private stage: HeadStage = HeadStage.Start;
   private headFrom = 0;
   private at = 0;
 
-  /** @param maxHeadBytes largest head in bytes; more gives Fault.HeadTooLarge */
-  constructor(maxHeadBytes: number) {
+  /**
+   * @param maxHeadBytes largest head in bytes; more gives Fault.HeadTooLarge
+   * @param maxFields header fields of one head; more give Fault.TooManyFields
+   */
+  constructor(maxHeadBytes: number, maxFields: number = MAX_FIELDS) {
     this.maxHeadBytes = maxHeadBytes;
+    this.maxFields = maxFields;
   }
 
   /** Makes ready for a head that begins at `from`. */
@@ -176,7 +181,7 @@ export class RequestParser {
       if (bytes[at] !== Byte.Cr) return failure(bytes[at] === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldValue);
       if (at + 1 === to) return NEED_MORE;
       if (bytes[at + 1] !== Byte.Lf) return failure(Fault.BareLineBreak);
-      if (headers.count === MAX_FIELDS) return failure(Fault.TooManyFields);
+      if (headers.count === this.maxFields) return failure(Fault.TooManyFields);
       let valueTo = at;
       while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
       headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);

@@ -1,6 +1,6 @@
 import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_CONNECTION_OPTIONS, MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
@@ -25,6 +25,7 @@ export class ResponseParser {
   hasLength = false;
   /** Whether the connection may be used again after this answer. */
   keepAlive = true;
+  private readonly maxFields: number;
   private headFrom = 0;
   private at = 0;
   private inFields = false;
@@ -34,6 +35,11 @@ export class ResponseParser {
   private options = 0;
   /** Names of fields that Connection gives: none of them is passed on, in trailers neither. Null where it gives none. */
   private named: Uint8Array[] | null = null;
+
+  /** @param maxFields header fields of one head; more are malformed */
+  constructor(maxFields: number = MAX_RESPONSE_FIELDS) {
+    this.maxFields = maxFields;
+  }
 
   /** Makes ready for a head that begins at `from`. */
   begin(from: number): void {
@@ -128,7 +134,7 @@ export class ResponseParser {
       const valueFrom = at;
       at = skipFieldValue(bytes, at, to);
       if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return NEED_MORE;
-      if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === MAX_FIELDS) return MALFORMED;
+      if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === this.maxFields) return MALFORMED;
       let valueTo = at;
       while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
       headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);

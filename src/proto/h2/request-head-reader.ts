@@ -1,6 +1,6 @@
 import { Byte, latin1, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
+import { MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method, methodOf } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
@@ -18,6 +18,8 @@ import { joinCookies } from "./cookie-fields.ts";
 export interface HeadRules {
   /** Names and values, and 32 bytes a field. RFC 9113 §6.5.2, SETTINGS_MAX_HEADER_LIST_SIZE. */
   readonly maxListBytes: number;
+  /** Header fields of one head, all Cookie fields counted as one; more are 431. */
+  readonly maxFields: number;
   /** RFC 9113 §8.3 against VECTOR-08: whether unknown pseudo-headers are refused; else they are dropped. */
   readonly refusesUnknownPseudo: boolean;
   /** RFC 8441: whether `:protocol` may stand beside CONNECT. */
@@ -39,6 +41,9 @@ export class RequestHeadReader {
   private schemeTo = 0;
   private sawRegular = false;
   private hasAuthority = false;
+  /** Whether there is a Cookie field, and how many there are beside the first. */
+  private hasCookie = false;
+  private crumbs = 0;
 
   constructor(rules: HeadRules) {
     this.rules = rules;
@@ -84,6 +89,8 @@ export class RequestHeadReader {
     this.schemeTo = 0;
     this.sawRegular = false;
     this.hasAuthority = false;
+    this.crumbs = 0;
+    this.hasCookie = false;
   }
 
   private take(field: FieldSource, lines: LineBuffer, head: RequestHead): Fault {
@@ -101,13 +108,16 @@ export class RequestHeadReader {
     const id = idOf(field.tag);
     this.sawRegular = true;
     if (valueTo - nameFrom > MAX_HEADER_LINE_BYTES) return Fault.HeaderLineTooLong;
-    if (headers.count === MAX_FIELDS) return Fault.TooManyFields;
+    // RFC 9113 §8.2.3: what a client has cut one Cookie field into is one field still.
+    if (id === HeaderId.Cookie && this.hasCookie) this.crumbs++;
+    else if (headers.count - this.crumbs === this.rules.maxFields) return Fault.TooManyFields;
     if (id === HeaderId.Host && this.hasAuthority) {
       // RFC 9113 §8.3.1: both may stand there, and then they name the same. `:authority` always is the first field.
       const { spans } = headers;
       const isSame = sameAuthority(lines.bytes, valueFrom, valueTo, lines.bytes, spans[2]!, spans[3]!);
       return isSame ? Fault.None : Fault.AuthorityMismatch;
     }
+    if (id === HeaderId.Cookie) this.hasCookie = true;
     headers.push(id, nameFrom, nameTo, valueFrom, valueTo);
     lines.end = valueTo + 2;
     return Fault.None;

@@ -1,4 +1,4 @@
-import { MAX_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
@@ -17,6 +17,12 @@ export class ResponseHeadReader {
   /** The declared length, or -1. */
   contentLength = -1;
   private sawRegular = false;
+  private readonly maxFields: number;
+
+  /** @param maxFields header fields of one head; more are malformed */
+  constructor(maxFields: number = MAX_RESPONSE_FIELDS) {
+    this.maxFields = maxFields;
+  }
 
   /**
    * Decodes all of a block that `decoder` has begun into `reply.headers`.
@@ -62,7 +68,7 @@ export class ResponseHeadReader {
     const { tag, nameFrom, nameTo, valueFrom, valueTo } = field;
     const kind = kindOf(tag);
     if (kind === FieldKind.Status) return !this.sawRegular && this.status === 0 && this.takeStatus(field, lines);
-    if (kind !== FieldKind.Regular || reply.headers.count === MAX_FIELDS) return false;
+    if (kind !== FieldKind.Regular || reply.headers.count === this.maxFields) return false;
     this.sawRegular = true;
     reply.headers.push(idOf(tag), nameFrom, nameTo, valueFrom, valueTo);
     lines.end = valueTo + 2;

@@ -147,6 +147,7 @@ export class GatewayLab {
     const settings = {
       maxConcurrentStreams: 128,
       maxListBytes: 65_536,
+      maxFields: 100,
       refusesUnknownPseudo: false,
       allowsConnectProtocol: false,
     };
@@ -252,5 +253,6 @@ const ORIGIN = {
   authority: "origin.test:81",
   tls: null,
   maxIdleConnections: 100,
+  maxResponseFields: 256,
   idleTimeoutMs: 90_000,
 };

@@ -22,6 +22,7 @@ export const SETTINGS: ConnectionSettings = {
   headerTimeoutMs: 10_000,
   readTimeoutMs: 30_000,
   minBodyRate: 0,
+  maxFields: 100,
   halfCloseGraceMs: 1000,
   writeTimeoutMs: 20_000,
   idleTimeoutMs: 120_000,

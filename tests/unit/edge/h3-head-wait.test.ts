@@ -32,7 +32,7 @@ function connect() {
   const never = new Promise<void>(() => {});
   const session = { opened: never, closed: never, onstream: (_stream: QuicStream) => {} };
   const observer = { onStreamOpen: () => {}, onStreamClose: () => {} };
-  const rules = { maxListBytes: 4096, refusesUnknownPseudo: true, allowsConnectProtocol: false };
+  const rules = { maxListBytes: 4096, maxFields: 100, refusesUnknownPseudo: true, allowsConnectProtocol: false };
   const endpoint = new H3Endpoint(ctx, rules, observer);
   endpoint.accept(session as unknown as QuicSession);
   const open = (stream: FakeStream): FakeStream => {

@@ -103,6 +103,7 @@ function originAt(port: number) {
     authority: `origin.test:${port}`,
     tls: null,
     maxIdleConnections: 2,
+    maxResponseFields: 256,
     idleTimeoutMs: KEPT_MS,
   };
 }

@@ -23,7 +23,12 @@ const VECTORS = readFileSync(FILE, "utf8")
   .map((line) => JSON.parse(line) as HeadVector);
 
 function read(vector: HeadVector, refusesUnknownPseudo = false): { fault: string; head: RequestHead } {
-  const reader = new RequestHeadReader({ maxListBytes: 65536, refusesUnknownPseudo, allowsConnectProtocol: false });
+  const reader = new RequestHeadReader({
+    maxListBytes: 65536,
+    maxFields: 100,
+    refusesUnknownPseudo,
+    allowsConnectProtocol: false,
+  });
   const decoder = new HpackDecoder(4096);
   const head = new RequestHead();
   const block = encode(vector.fields);

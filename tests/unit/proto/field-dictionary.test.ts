@@ -13,6 +13,7 @@ const GET: FieldRecord = { ":method": "GET", ":scheme": "https", ":authority": "
 function read(fields: FieldRecord, isEnd = true): { fault: Fault; head: RequestHead } {
   const reader = new RequestHeadReader({
     maxListBytes: 4096,
+    maxFields: 100,
     refusesUnknownPseudo: false,
     allowsConnectProtocol: false,
   });
