@@ -29,6 +29,12 @@ async function openTunnel(path = "/node/socket"): Promise<RawClient> {
   return client;
 }
 
+/** An origin's end of a tunnel: a shutdown waits for tunnels, and cuts those that nobody ends. */
+async function leaveAfter(connection: ReturnType<OriginCall["takeOver"]>): Promise<void> {
+  await connection.ended();
+  connection.close();
+}
+
 describe("after the origin's 101", () => {
   test("bytes go both ways unchanged", async () => {
     const body = new SeededRandom(5).bytes(1024 * 1024);
@@ -53,6 +59,7 @@ describe("after the origin's 101", () => {
       const connection = call.takeOver();
       call.send(`${SWITCH}welcome`);
       call.send(await connection.take(5));
+      await leaveAfter(connection);
     });
     const client = await gateway.connect();
     client.send(Buffer.concat([request("GET /node/eager", UPGRADE), Buffer.from("early")]));
@@ -143,9 +150,10 @@ describe("without a 101", () => {
   );
 
   test("the name of a protocol has no case, and one of several may be granted", async () => {
-    origin.on("/one", (call) => {
-      call.takeOver();
+    origin.on("/one", async (call) => {
+      const connection = call.takeOver();
       call.send(SWITCH.replace("websocket", "WebSocket"));
+      await leaveAfter(connection);
     });
     const client = await gateway.connect();
     const lines = ["Connection: upgrade", "Upgrade: chat/2, websocket"];
@@ -154,9 +162,10 @@ describe("without a 101", () => {
   });
 
   test("a 101 says no length", async () => {
-    origin.on("/length", (call) => {
-      call.takeOver();
+    origin.on("/length", async (call) => {
+      const connection = call.takeOver();
       call.send(SWITCH.replace("\r\n\r\n", "\r\nContent-Length: 0\r\n\r\n"));
+      await leaveAfter(connection);
     });
     const client = await gateway.connect();
     const reply = await client.exchange(request("GET /node/length", UPGRADE));
@@ -172,21 +181,34 @@ describe("without a 101", () => {
     client.close();
   });
 
-  test.each(["h2c", "websocket, h2c", "h2c/14", "H2C", "HTTP/2.0", "http", "foo h2c", '"h2c"', "", ","])(
-    "an upgrade to HTTP/2 never opens a way past the gateway, however it is spelt: %j",
-    async (upgrade) => {
-      origin.on("/h2c", (call) => {
-        if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
-        call.takeOver();
-        call.send(SWITCH.replace("websocket", "h2c"));
-      });
-      const lines = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${upgrade}`, "HTTP2-Settings: AAMAAABk"];
-      const client = await gateway.connect();
-      const reply = await client.exchange(request("GET /node/h2c", lines));
-      expect([reply.status, reply.text]).toEqual([200, "plain"]);
-      client.close();
-    },
-  );
+  test.each([
+    "h2c",
+    "websocket, h2c",
+    "h2c/14",
+    "H2C",
+    "HTTP/2.0",
+    "h2c-14",
+    "h2-17",
+    "https",
+    "TLS/1.0",
+    "websocket, TLS/1.2",
+    "http",
+    "foo h2c",
+    '"h2c"',
+    "",
+    ",",
+  ])("an upgrade to HTTP never opens a way past the gateway, however it is spelt: %j", async (upgrade) => {
+    origin.on("/h2c", (call) => {
+      if (!call.request.fields.has("upgrade")) return call.reply("200 OK", [], "plain");
+      call.takeOver();
+      call.send(SWITCH.replace("websocket", "h2c"));
+    });
+    const lines = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${upgrade}`, "HTTP2-Settings: AAMAAABk"];
+    const client = await gateway.connect();
+    const reply = await client.exchange(request("GET /node/h2c", lines));
+    expect([reply.status, reply.text]).toEqual([200, "plain"]);
+    client.close();
+  });
 
   test.each(["/node/canary", "/health", "/nowhere"])(
     "a wish for HTTP/2 is ignored, and the connection goes on: %s",

@@ -7,7 +7,7 @@ import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { Authority, canonicaliseAuthority, judgeAuthority, sameAuthority } from "./authority.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
-import { namesHttp2 } from "./upgrade-tokens.ts";
+import { namesHttp } from "./upgrade-tokens.ts";
 
 /**
  * Judges a head whose lines are well formed: framing, Host, Connection, Expect.
@@ -175,7 +175,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
     }
   }
   if (close) head.keepAlive = false;
-  if (head.upgrade && namesHttp2(headers)) {
+  if (head.upgrade && namesHttp(headers)) {
     head.upgrade = false;
     head.ignoresUpgrade = true;
   }

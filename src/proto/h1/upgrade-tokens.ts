@@ -7,7 +7,7 @@ import { ListTokens } from "./list-tokens.ts";
  * Whether a head's Upgrade fields name HTTP, alone or among others. RFC 9113 §3.1: servers ignore that since 2022; HTTP/2
  * in cleartext begins with its preface.
  */
-export function namesHttp2(headers: HeaderBlock): boolean {
+export function namesHttp(headers: HeaderBlock): boolean {
   for (let i = headers.find(HeaderId.Upgrade); i >= 0; i = headers.find(HeaderId.Upgrade, i + 1)) {
     if (protocolsAt(headers, i).some((one) => HTTP.test(one))) return true;
   }
@@ -15,7 +15,7 @@ export function namesHttp2(headers: HeaderBlock): boolean {
 }
 
 /**
- * Whether an origin may be asked for what Upgrade names: one field, of protocols other than HTTP. Upgrading to HTTP/2 by way
+ * Whether an origin may be asked for what Upgrade names: one field, of protocols other than HTTP. Upgrading to HTTP by way
  * of an origin would take the requests behind it out of the gateway's sight; what is no protocol's name could be taken for
  * it by an origin.
  */
@@ -46,5 +46,5 @@ function protocolsAt({ bytes, spans }: HeaderBlock, index: number): string[] {
 
 /** A name and perhaps a version. RFC 9110 §7.8. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(\/[\w!#$%&'*+.^`|~-]+)?$/;
-/** `h2c`, `h2`, `HTTP/2.0`. */
-const HTTP = /^(h2c?|http)(\/|$)/;
+/** `h2c`, `h2`, `HTTP/2.0`, drafts such as `h2c-14`; and `TLS/1.2` (RFC 2817), behind which HTTP goes on. */
+const HTTP = /^(h2c?(-\d+)?|https?|tls)(\/|$)/;
