@@ -9,24 +9,38 @@ const SETTLE_MS = 1000;
 /** What can happen to an origin. */
 export type Mischief = "kill" | "stop" | "restart" | "slow";
 
+/** How an origin process is started. */
+export interface OriginProcess {
+  /** A program of this folder that takes its port as its first argument. */
+  readonly script: string;
+  readonly port: number;
+  /** Further arguments. */
+  readonly args: readonly string[];
+  readonly hostname: string;
+}
+
 /** An origin process that comes back on its port. */
 export class ChaosOrigin {
-  readonly port = freePort();
+  readonly port: number;
   /** Whether something is being done to it. */
   isTroubled = false;
   private child: Subprocess<"ignore", "pipe", "inherit">;
   private readonly name: string;
-  private readonly onPost: (path: string) => void;
+  private readonly onLine: (line: string) => void;
+  private readonly program: OriginProcess;
 
-  /** @param onPost hears of every POST that the origin has run */
-  constructor(name: string, onPost: (path: string) => void) {
+  /** @param onLine hears of every line that the origin writes, such as the path of a POST that it has run */
+  constructor(name: string, onLine: (line: string) => void, program: Partial<OriginProcess> = {}) {
     this.name = name;
-    this.onPost = onPost;
+    this.onLine = onLine;
+    const defaults = { script: "chaos-origin.ts", port: freePort(), args: [name], hostname: "127.0.0.1" };
+    this.program = { ...defaults, ...program };
+    this.port = this.program.port;
     this.child = this.spawn();
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `http://${this.program.hostname}:${this.port}`;
   }
 
   /** Does it, waits, and undoes it. */
@@ -68,23 +82,23 @@ export class ChaosOrigin {
   }
 
   private spawn(): Subprocess<"ignore", "pipe", "inherit"> {
-    const script = join(import.meta.dir, "chaos-origin.ts");
-    const child = Bun.spawn([process.execPath, script, String(this.port), this.name], {
+    const { script, args } = this.program;
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, script), String(this.port), ...args], {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",
     });
-    void this.readPosts(child.stdout);
+    void this.readLines(child.stdout);
     return child;
   }
 
-  private async readPosts(stream: ReadableStream<Uint8Array>): Promise<void> {
+  private async readLines(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
     let rest = "";
     for await (const chunk of stream) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) this.onPost(line);
+      for (const line of lines) this.onLine(line);
     }
   }
 }
