@@ -254,7 +254,6 @@ export class Control implements PoolListener {
       cache: this.cache.buffers,
       keywords: this.keywords,
       beats: this.watch.buffer,
-      startedAtMs: this.startedAtMs,
     };
   }
 

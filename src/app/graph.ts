@@ -71,7 +71,6 @@ export interface GraphInputs {
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyInputs;
-  readonly startedAtMs: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
 }
@@ -137,7 +136,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
   const { tls } = config.server;
   const dividesByTls = tls.enabled && tls.clientAuth !== "none";
   return new ResponseCache(cacheStore, cachePolicies(config, routes), dividesByTls, {
-    clock: services.clock,
+    times: { clock: services.clock, ages: inputs.client.sharedClock },
     time: {
       now: () => services.turn.nowMs,
       inTurn: (work) => services.inTurn(work),
@@ -194,7 +193,7 @@ function builtIns(
   probed: Pick<ProbePorts, "isProbed" | "pipeline">,
   purge: Purge | null,
 ): BuiltIn[] {
-  const status = new StatusHandler(inputs.startedAtMs, inputs.services.clock);
+  const status = new StatusHandler(inputs.client.sharedClock);
   const guard = new AccessGuard(config.internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
   return builtInEndpoints(inputs.health, status, guard, inputs.control, probes, purge).map((endpoint) => ({

@@ -75,7 +75,6 @@ export class InProcessGateway {
       waitsForQuic: false,
       certificates: {},
       beats: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
-      startedAtMs: Date.now(),
     };
   }
 

@@ -42,8 +42,6 @@ export type ToWorker =
       readonly certificates: ListenerCertificates;
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
-      /** When the process started, in milliseconds since the epoch. */
-      readonly startedAtMs: number;
     }
   | { readonly kind: "answer"; readonly reply: ControlReply }
   /** Build it, change nothing yet, and answer `prepared`. */

@@ -18,6 +18,7 @@ export function processState(config: RuntimeConfig, own: OwnState) {
   return {
     ...own,
     nowMs: Date.now(),
+    uptimeMs: performance.now(),
     pid: process.pid,
     wafRules: WAF_RULES.filter((rule) => !disabled.has(rule.id)).length,
     cpus: availableParallelism(),

@@ -370,7 +370,6 @@ export class Worker {
         sharedClock: this.sharedClock,
         limited: new RateLimitReporter(this.counters, this.log, this.services.clock, this.requestIds),
       },
-      startedAtMs: this.start.startedAtMs,
       extraRoutes: testRoutes(),
     });
   }

@@ -76,7 +76,7 @@ export const enum Slot {
   Words = 20,
 }
 
-/** Times and lengths of a slot that need more than 32 bits. Times are milliseconds since the epoch. */
+/** Times and lengths of a slot that need more than 32 bits. Times are milliseconds of the one clock of `CacheTimes.ages`. */
 export const enum SlotTime {
   StoredAt = 0,
   FreshUntil,

@@ -27,7 +27,7 @@ export const enum Found {
   Busy,
 }
 
-/** What is known of an answer when it is stored; times in milliseconds since the epoch. */
+/** What is known of an answer when it is stored; times in milliseconds of one clock that all threads read and nobody sets. */
 export interface EntryFacts {
   readonly status: number;
   /** SlotFlag bits. */

@@ -7,6 +7,8 @@ import { uptimeText } from "./uptime.ts";
 export interface ProcessState {
   readonly startedAtMs: number;
   readonly nowMs: number;
+  /** How long it has run. The time of day has no part in it. */
+  readonly uptimeMs: number;
   readonly draining: boolean;
   readonly pid: number;
   /** The cleartext port that is listened on: the one the system chose where the configuration says 0. */
@@ -24,7 +26,7 @@ export interface ProcessState {
 /** The body of `/internal/api/status`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
 export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traffic: TrafficSummary): object {
   const { server } = config;
-  const uptimeSeconds = Math.max(0, Math.floor((state.nowMs - state.startedAtMs) / 1000));
+  const uptimeSeconds = Math.floor(state.uptimeMs / 1000);
   const [engine, engineVersion] = ENGINE.split("/");
   return {
     status: state.draining ? "draining" : "ok",

@@ -7,12 +7,13 @@ import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
+import type { CacheTimes } from "./cache-times.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
 import { freshForMs } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 
-/** Under which terms an answer is stored. Times are milliseconds since the epoch. */
+/** Under which terms an answer is stored. Times are those of `CacheTimes.ages`. */
 export interface Terms {
   readonly freshUntilMs: number;
   readonly staleWhileUntilMs: number;
@@ -26,7 +27,7 @@ export interface Terms {
  * the method was judged before. docs/security.md#cache-and-identity
  * @returns null when it may not
  */
-export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, nowMs: number): Terms | null {
+export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, times: CacheTimes): Terms | null {
   const { request } = ex;
   const { headers, status, contentLength } = reply;
   if (status !== 200 && status !== 301 && status !== 404) return null;
@@ -37,8 +38,8 @@ export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, nowMs
   const shared = sharedFlags(directives);
   if (!isEnough(shared, sharingNeeded(ex, policy)) || !isEnough(shared, sharingNeededFor(headers, policy))) return null;
   if (status === 301 && pointsToItself(request, reply)) return null;
-  const freshMs = freshForMs(headers, directives, policy.defaultTtlMs, nowMs);
-  return freshMs > 0 ? termsOf(reply, directives, policy, nowMs + freshMs) : null;
+  const freshMs = freshForMs(headers, directives, policy.defaultTtlMs, times.clock.nowMs);
+  return freshMs > 0 ? termsOf(reply, directives, policy, times.ages.nowMs + freshMs) : null;
 }
 
 /** Whether an answer that says this may go to a request which needs that. */

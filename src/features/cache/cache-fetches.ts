@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import type { NowMs } from "../../message/ports.ts";
 import { ReplyHead } from "../../message/reply-head.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
@@ -19,6 +20,7 @@ export class CacheFetches {
   readonly keys: RequestKeys;
   readonly answers: StoredAnswers;
   readonly clock: Clock;
+  readonly ages: NowMs;
   readonly idle: IdleExchangePorts;
   private readonly unstorable: UnstorableKeys;
   private readonly onEnded: (fill: number) => void;
@@ -27,7 +29,7 @@ export class CacheFetches {
 
   /** @param onEnded hears that a fetch has ended, so that those go on who wait for it */
   constructor(
-    parts: Pick<CacheFetches, "store" | "heads" | "keys" | "answers" | "clock" | "idle">,
+    parts: Pick<CacheFetches, "store" | "heads" | "keys" | "answers" | "clock" | "ages" | "idle">,
     unstorable: UnstorableKeys,
     onEnded: (fill: number) => void,
   ) {
@@ -36,6 +38,7 @@ export class CacheFetches {
     this.keys = parts.keys;
     this.answers = parts.answers;
     this.clock = parts.clock;
+    this.ages = parts.ages;
     this.idle = parts.idle;
     this.unstorable = unstorable;
     this.onEnded = onEnded;
@@ -56,7 +59,7 @@ export class CacheFetches {
 
   /** The answer is not one to be stored: the next requests for it need not wait for each other. */
   noteUnstorable(ex: Exchange): void {
-    this.unstorable.add(this.keys.of(ex), this.clock.nowMs);
+    this.unstorable.add(this.keys.of(ex), this.ages.nowMs);
   }
 
   /** Length of the body of a pinned entry, in bytes. */

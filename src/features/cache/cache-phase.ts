@@ -72,7 +72,7 @@ export class CachePhase implements Phase {
     const key = this.parts.fetches.keys.of(ex);
     const needed = sharingNeeded(ex, policy);
     const isPlain = needed === 0 && !isSelective(request) && !directives.onlyIfCached;
-    const { nowMs } = this.parts.fetches.clock;
+    const { nowMs } = this.parts.fetches.ages;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
     if (this.store.entry >= 0 && !this.mayHave(this.store.entry, needed, policy, found)) this.dropEntry();
@@ -159,7 +159,7 @@ export class CachePhase implements Phase {
 
   private isServedStale(slot: number): boolean {
     const { times } = this.store.memory;
-    return this.parts.fetches.clock.nowMs < times[slot * SlotTime.Count + SlotTime.StaleWhileUntil]!;
+    return this.parts.fetches.ages.nowMs < times[slot * SlotTime.Count + SlotTime.StaleWhileUntil]!;
   }
 
   private dropEntry(): void {

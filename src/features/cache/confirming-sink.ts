@@ -86,10 +86,10 @@ export class ConfirmingSink implements ReplySink, Held {
 
   /** @returns whether the answer in `ex.reply` is the stored one: it is a hit then */
   private judge(ex: Exchange): boolean {
-    const { store, clock } = this.fetches;
+    const { store, ages } = this.fetches;
     const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
     if (isHit) {
-      const ageMs = clock.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
+      const ageMs = ages.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
       ex.reply.addExtra(ageFields(Math.max(0, Math.round(ageMs / 1000))));
       ex.cacheResult = CacheResult.Hit;
     } else {

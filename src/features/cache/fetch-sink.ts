@@ -83,7 +83,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
       this.intercept(ex);
       return;
     }
-    const terms = admit(ex, ex.reply, this.policy, this.fetches.clock.nowMs);
+    const terms = admit(ex, ex.reply, this.policy, this.fetches);
     if (terms !== null && this.beginStoring(ex, terms)) return;
     if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
     this.pass(ex);
@@ -189,7 +189,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     const head = fetches.storedHead(stale);
     if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
     mergeHead(head.headers, ex.reply.headers);
-    const terms = admit(ex, head, this.policy, fetches.clock.nowMs);
+    const terms = admit(ex, head, this.policy, fetches);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
     this.endFill(FillResult.NotStorable);
@@ -252,7 +252,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
 
   private commit(ex: Exchange, { status, contentLength }: ReplyHead): void {
     const { fill, terms, fieldCount } = this;
-    const storedAtMs = this.fetches.clock.nowMs;
+    const storedAtMs = this.fetches.ages.nowMs;
     this.fill = -1;
     this.pinned = fill;
     this.fetches.store.commit(fill, { ...terms!, status, fieldCount, contentLength, storedAtMs });
@@ -263,7 +263,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   private storeFixed(ex: Exchange, reply: FixedReply): void {
     const { heads, clock, store } = this.fetches;
     this.fetches.describeFixed(ex, reply);
-    const terms = admit(ex, ex.reply, this.policy, clock.nowMs);
+    const terms = admit(ex, ex.reply, this.policy, this.fetches);
     if (terms === null) return;
     heads.encode(ex.reply, clock.dateBytes);
     if (!this.reserve(ex, reply.body.length)) return;
@@ -287,9 +287,9 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   }
 
   private maySendStale(): boolean {
-    const { store, clock } = this.fetches;
+    const { store, ages } = this.fetches;
     if (this.stale < 0) return false;
-    return clock.nowMs < store.memory.times[this.stale * SlotTime.Count + SlotTime.StaleErrorUntil]!;
+    return ages.nowMs < store.memory.times[this.stale * SlotTime.Count + SlotTime.StaleErrorUntil]!;
   }
 
   /** RFC 5861 §4. The origin has failed, and nothing of that has been sent. */

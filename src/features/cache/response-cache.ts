@@ -1,4 +1,3 @@
-import type { Clock } from "../../core/clock.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../../message/pipeline.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
@@ -6,6 +5,7 @@ import { BackgroundFetches } from "./background-fetches.ts";
 import { CacheFetches } from "./cache-fetches.ts";
 import { CachePhase } from "./cache-phase.ts";
 import { type CacheCounter, CacheTap } from "./cache-tap.ts";
+import type { CacheTimes } from "./cache-times.ts";
 import type { CachePolicy } from "./policy.ts";
 import { RequestKeys } from "./request-keys.ts";
 import { StoredAnswers } from "./stored-answers.ts";
@@ -15,7 +15,7 @@ import { Waiters, type WaitTime } from "./waiters.ts";
 
 /** What the cache needs of its worker. */
 export interface CacheServices {
-  readonly clock: Clock;
+  readonly times: CacheTimes;
   readonly time: WaitTime;
   readonly idle: IdleExchangePorts;
   readonly counter: CacheCounter;
@@ -48,13 +48,13 @@ export class ResponseCache {
     dividesByTls: boolean,
     services: CacheServices,
   ) {
-    const { clock, idle } = services;
+    const { idle, times } = services;
     const heads = new StoredHeads(store);
     const keys = new RequestKeys(store.memory.seed, dividesByTls);
-    const answers = new StoredAnswers(store, heads, clock, idle);
+    const answers = new StoredAnswers(store, heads, times, idle);
     const unstorable = new UnstorableKeys();
     const waiters = new Waiters(store, { onWaited: (ex, mayWait) => phase.onWaited(ex, mayWait) }, services.time);
-    const parts = { store, heads, keys, answers, clock, idle };
+    const parts = { store, heads, keys, answers, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
     const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
     const { nameRequest } = services;

@@ -4,10 +4,11 @@ import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
-import type { Held, ReplySink } from "../../message/ports.ts";
+import type { Held, NowMs, ReplySink } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
+import type { CacheTimes } from "./cache-times.ts";
 import { rangeNotSatisfiable } from "./replies.ts";
 import { isSelective, Selected, Selection } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
@@ -18,14 +19,16 @@ export class StoredAnswers {
   private readonly store: CacheStore;
   private readonly heads: StoredHeads;
   private readonly clock: Clock;
+  private readonly ages: NowMs;
   private readonly idle: IdleExchangePorts;
   private readonly selection: Selection = new Selection();
   private readonly free: Sending[] = [];
 
-  constructor(store: CacheStore, heads: StoredHeads, clock: Clock, idle: IdleExchangePorts) {
+  constructor(store: CacheStore, heads: StoredHeads, times: CacheTimes, idle: IdleExchangePorts) {
     this.store = store;
     this.heads = heads;
-    this.clock = clock;
+    this.clock = times.clock;
+    this.ages = times.ages;
     this.idle = idle;
   }
 
@@ -74,7 +77,7 @@ export class StoredAnswers {
     const fields = result === CacheResult.Hit ? HIT : STALE;
     const { headers } = ex.reply;
     const at = this.heads.read(slot, headers, fields.bound + PART_BOUND);
-    const ageMs = this.clock.nowMs - this.store.memory.times[slot * SlotTime.Count + SlotTime.StoredAt]!;
+    const ageMs = this.ages.nowMs - this.store.memory.times[slot * SlotTime.Count + SlotTime.StoredAt]!;
     fields.append(headers, at, Math.max(0, Math.round(ageMs / 1000)));
   }
 

@@ -181,7 +181,7 @@ export class GatewayLab {
     const { clock, turn } = this;
     const ids = new RequestIds(() => clock.nowMs);
     return new ResponseCache(store, new Array(routes).fill(policy), false, {
-      clock,
+      times: { clock, ages: turn },
       time: { now: () => turn.nowMs, inTurn: (work) => work(), onException: fail },
       idle: IDLE,
       counter,

@@ -12,14 +12,7 @@ test("every endpoint has a path of its own, and those that are internal ask thei
   const port = { ask: (what: string) => asked.push(what) };
   const guard = new AccessGuard(configOf("").internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: 0, isProbed: () => false, pipeline: () => IDLE_PORTS.pipeline };
-  const endpoints = builtInEndpoints(
-    new HealthHandler(),
-    new StatusHandler(0, { nowMs: 0 }),
-    guard,
-    port,
-    probes,
-    null,
-  );
+  const endpoints = builtInEndpoints(new HealthHandler(), new StatusHandler({ nowMs: 0 }), guard, port, probes, null);
   const paths = endpoints.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   expect(endpoints.filter(({ internal }) => !internal).map(({ path }) => path)).toEqual(["/health", "/api/status"]);

@@ -21,6 +21,7 @@ function setUp(configText = CONFIG) {
     state: () => ({
       startedAtMs: Date.parse("2026-01-31T12:00:00.000Z"),
       nowMs: Date.parse("2026-01-31T13:02:03.900Z"),
+      uptimeMs: 3_723_900,
       draining: false,
       pid: 42,
       port: 8080,
