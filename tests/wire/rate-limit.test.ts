@@ -4,6 +4,7 @@ import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
+import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 /** Nothing comes back during a test. */
@@ -50,6 +51,28 @@ async function pipelined(count: number, client: string, path: string): Promise<R
   connection.close();
   return replies;
 }
+
+describe("a limit by a header that tells of clients", () => {
+  const NAMES = ["X-Real-IP", "X-Forwarded-For", "X-Forwarded-Client-Cert", "CF-Connecting-IP", "Forwarded"];
+
+  test.each(NAMES)("reads %s from trusted proxies alone", async (name) => {
+    const limit = { requests: 1, window: "2h", key: `header:${name}` };
+    const limited = await startGateway({
+      config: { server: { trusted_proxies: ["127.0.0.2"] } },
+      routes: [upstream("/", origin, { rate_limit: limit })],
+    });
+    const from = async (address: string, value: string) =>
+      statusOf(
+        await exchangeFrom(address, limited.port, request("GET /x", [`${name}: ${value}`, "Connection: close"])),
+      );
+    // What a client says of itself neither gives it a bucket of its own, nor takes another's.
+    expect([await from("127.0.0.3", "203.0.113.9"), await from("127.0.0.3", "203.0.113.8")]).toEqual([200, 429]);
+    for (const value of ["203.0.113.9", "203.0.113.8"]) {
+      expect([await from("127.0.0.2", value), await from("127.0.0.2", value)]).toEqual([200, 429]);
+    }
+    await limited.stop();
+  });
+});
 
 describe("the server's limit", () => {
   test("holds for all workers together, to the request", async () => {

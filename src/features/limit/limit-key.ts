@@ -4,6 +4,7 @@ import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { type HeaderId, headerIdFromName } from "../../message/header-id.ts";
+import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
 import type { TokenBuckets } from "../../shared/token-bucket.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";
 
@@ -49,7 +50,8 @@ export class ClientKey implements LimitKey {
 
 /**
  * `key: header:NAME`: a bucket for each value of the field; requests without it, or with an empty one, are told apart by their
- * clients.
+ * clients. A field that tells of clients is read from trusted proxies alone: others would empty any client's bucket.
+ * docs/security.md#client-addresses
  */
 export class HeaderKey implements LimitKey {
   private readonly key: BucketKey;
@@ -58,6 +60,7 @@ export class HeaderKey implements LimitKey {
   readonly all: ClientKey;
   private readonly id: HeaderId;
   private readonly name: Uint8Array;
+  private readonly isClaim: boolean;
 
   /** @param name lower-case */
   constructor(buckets: TokenBuckets, purpose: string, name: string) {
@@ -66,11 +69,12 @@ export class HeaderKey implements LimitKey {
     this.all = new ClientKey(buckets, `${purpose} all`);
     this.id = headerIdFromName(name);
     this.name = latin1(name);
+    this.isClaim = claimOf(this.name, 0, name.length) !== Claim.None;
   }
 
   of(ex: Exchange): BucketKey {
     const { headers } = ex.request;
-    const index = this.find(headers);
+    const index = this.isClaim && !ex.fromTrustedProxy ? -1 : this.find(headers);
     const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;
     const to = index < 0 ? 0 : headers.spans[index * 4 + 3]!;
     if (from === to) return this.client.of(ex);
