@@ -37,7 +37,8 @@ export interface ReferenceStream {
 const MAX_LINE_BYTES = 8192;
 const MAX_FIELDS = 100;
 const MAX_BODY_BYTES = 4_194_304;
-const HOST = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=]+|\[[0-9a-fA-F:.]+\])(?::\d{1,4})?$/;
+const LABEL = "[A-Za-z0-9\\-_~!$&'()*+,;=]+";
+const HOST = new RegExp(`^(?:(?:${LABEL}\\.)*${LABEL}\\.?|\\[[0-9a-fA-F:.]+\\])(?::\\d{1,4})?$`);
 const ODD_HOST = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9a-zA-Z:.%]*\])(?::\d*)?$/;
 
 /** Reads a whole stream. `prefix` is the one proxied prefix, such as `/node`. */
