@@ -3,9 +3,19 @@ import { DEFAULT_SPOOLED_BYTES } from "../core/limits.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import type { BodyLimits } from "../shared/body-budget.ts";
 
-/** The limits of held bodies. Where `max_spooled_bytes` is `auto`, half of what the disk has free, 16 GiB at most. */
-export function bodyLimitsOf({ proxy }: RuntimeConfig): BodyLimits {
+/**
+ * The limits of held bodies. Where `max_spooled_bytes` is `auto`, half of what the disk has free beside such bodies, 16 GiB at
+ * most. What is free changes: to be asked again now and then (`dependsOnDisk`).
+ * @param spooledBytes what all such bodies take now
+ */
+export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
   const { maxBufferedBytes, maxBufferedShare, maxSpooledBytes } = proxy.transport;
-  const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, freeSpoolBytes() / 2);
+  const half = (): number => (freeSpoolBytes() + spooledBytes) / 2;
+  const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, half());
   return { memoryBytes: maxBufferedBytes, share: maxBufferedShare, diskBytes };
+}
+
+/** Whether the limits follow what the disk has free. */
+export function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
+  return proxy.transport.maxSpooledBytes === 0;
 }

@@ -25,7 +25,7 @@ import { ChallengeReader } from "../shared/challenge-table.ts";
 import { ConnectionCounts } from "../shared/connection-counts.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
-import { bodyLimitsOf } from "./body-limits.ts";
+import { bodyLimitsOf, dependsOnDisk } from "./body-limits.ts";
 import { CacheHolder } from "./cache-holder.ts";
 import { ConnectionReporter } from "./connection-reporter.ts";
 import { buildGraph, type Graph } from "./graph.ts";
@@ -52,6 +52,8 @@ type Start = Extract<ToWorker, { kind: "start" }>;
 /** How often log lines go to the control thread and late answers are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
+/** How often the free space of the disk is looked at, where the room for bodies depends on it. */
+const DISK_LOOK_MS = 1000;
 
 /** A configuration that is built and not in use. */
 interface Prepared {
@@ -128,7 +130,7 @@ export class Worker {
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.services.names.useServers(config.proxy.transport.nameservers);
-    this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config));
+    this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
     const counts = new ConnectionCounts(start.connections, start.index);
     const reporter = new ConnectionReporter(this.counters, counts, this.log, clock);
     this.gates = new WorkerGates(config, counts, this.connections, reporter);
@@ -172,6 +174,9 @@ export class Worker {
       this.cache.store?.tidy();
       this.services.inTurn(() => this.control.expire());
     }, LOG_FLUSH_MS);
+    setInterval(() => {
+      if (dependsOnDisk(this.graph.config)) this.limitBodies(this.graph.config);
+    }, DISK_LOOK_MS);
     const sockets = this.listeners.prepare(listenersOf(this.graph.config)).commit();
     await this.openQuic();
     this.post({ kind: "listening", sockets });
@@ -267,7 +272,7 @@ export class Worker {
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
     if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
     this.limitUnsent(config);
-    this.bodies.use(bodyLimitsOf(config));
+    this.limitBodies(config);
     this.gates.use(config);
     this.services.names.useServers(config.proxy.transport.nameservers);
     this.useCertificates(config);
@@ -303,6 +308,10 @@ export class Worker {
   private help(worker: number, sockets: readonly ListeningSocket[]): void {
     if (this.edge.draining) for (const { fd } of sockets) closeSync(fd);
     else this.listeners.help(worker, sockets);
+  }
+
+  private limitBodies(config: RuntimeConfig): void {
+    this.bodies.use(bodyLimitsOf(config, this.bodies.disk.totalKib * 1024));
   }
 
   private limitUnsent(config: RuntimeConfig): void {

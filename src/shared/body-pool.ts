@@ -48,10 +48,15 @@ export class BodyPool {
 
   /** Whether all workers together have taken more than there is. */
   isFull(): boolean {
+    return this.totalKib > this.limitKib;
+  }
+
+  /** KiB that all workers together have taken. */
+  get totalKib(): number {
     const { from, workers } = this.place;
     let sum = 0;
     for (let i = from; i < from + workers; i++) sum += Atomics.load(this.cells, i);
-    return sum > this.limitKib;
+    return sum;
   }
 
   /** Nobody here can make room: the other workers are asked to. */

@@ -35,6 +35,8 @@ const REQUESTS_PER_CONNECTION = 100;
 const H3_CONNECT_MS = 1500;
 const H3_CONNECTS = 6;
 const REFUSED_STREAM = 7;
+/** A client that waits longer notices. */
+const GAP_MS = 1000;
 
 /** A request to the origins that are troubled; a POST now and then. */
 export function troubled(run: Run, kind: string, prefix = "/n"): Question {
@@ -216,9 +218,15 @@ async function askStream(tally: Tally, kind: string, client: H2Client, one: Ques
   return failed(`${reply.reset >= 0 ? `reset ${reply.reset}` : `${client.ending}`} ${when} the answer`);
 }
 
-/** HTTP/3, one request after the other; a connection that is gone is made anew. */
-export async function askOverH3(run: Run, next: () => Question): Promise<{ longestGapMs: number }> {
-  const state = { longestGapMs: 0 };
+/** A time without an answer. */
+export interface Gap {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** HTTP/3, one request after the other; a connection that is gone is made anew. @returns when nothing was answered */
+export async function askOverH3(run: Run, next: () => Question): Promise<readonly Gap[]> {
+  const gaps: Gap[] = [];
   let client: H3Client | null = null;
   let lastMs = performance.now();
   const attempt = async (one: Question): Promise<Attempt> => {
@@ -234,8 +242,9 @@ export async function askOverH3(run: Run, next: () => Question): Promise<{ longe
       const asked = client.ask(one.method, one.path, Object.fromEntries(one.fields), { ...pieces, onHead });
       const reply = await within(asked, PATIENCE_MS);
       if (!hasHead) throw new Error("the stream ended without an answer");
-      state.longestGapMs = Math.max(state.longestGapMs, performance.now() - lastMs);
-      lastMs = performance.now();
+      const toMs = performance.now();
+      if (toMs - lastMs > GAP_MS) gaps.push({ fromMs: lastMs, toMs });
+      lastMs = toMs;
       return verdict(run.tally, "h3", one, {
         status: reply.status,
         id: String(reply.fields["x-id"] ?? ""),
@@ -254,7 +263,7 @@ export async function askOverH3(run: Run, next: () => Question): Promise<{ longe
     await Bun.sleep(PAUSE_MS * 2);
   }
   (client as H3Client | null)?.close();
-  return state;
+  return gaps;
 }
 
 async function connectH3(port: number): Promise<H3Client | null> {

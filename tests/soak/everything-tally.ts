@@ -46,6 +46,7 @@ export class Tally {
   readonly posts: Set<string> = new Set();
   /** Bodies of answers and echoes that were compared byte by byte. */
   bodies = 0;
+  idempotent = 0;
   /** What belongs to another request, or came where nothing was due. */
   readonly foreign: string[] = [];
   private lastId = 0;
@@ -68,6 +69,7 @@ export class Tally {
     const tally = this.kindOf(kind);
     const fromMs = performance.now();
     tally.requests++;
+    if (isIdempotent) this.idempotent++;
     let { outcome, mayRepeat } = await attempt();
     if (outcome !== "ok" && mayRepeat) {
       tally.repeated++;

@@ -1,16 +1,5 @@
 // What is done to the gateway in the run of everything, by the clock.
-import {
-  closeSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse, stringify } from "yaml";
@@ -18,52 +7,21 @@ import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, type Gateway } from "../harness/gateway.ts";
 import type { NameServer } from "../harness/name-server.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
+import type { SmallDisk } from "../harness/small-disk.ts";
 import type { ChaosOrigin } from "./chaos-origins.ts";
 
 const RELOAD_MS = 5000;
 const UPGRADE_PATIENCE_MS = 35_000;
-const DISK_BYTES = 96 * 1024 * 1024;
 const MAX_DISK_FULL_MS = 10_000;
 const MOVES = 8;
+/** For so long a name may lead to where nothing is any more: its time to live. docs/operations.md#names */
+const NAME_MS = 1000;
 
 /** A time in which something was away. */
 export interface Window {
-  readonly what: "worker" | "disk";
+  readonly what: "worker" | "disk" | "name";
   readonly fromMs: number;
   toMs: number;
-}
-
-/** A folder on a small disk of its own, where the system lets this process mount one. */
-export class SmallDisk {
-  readonly folder: string = mkdtempSync(join(tmpdir(), "edge-disk-"));
-  readonly isSmall: boolean;
-
-  constructor() {
-    const size = `size=${DISK_BYTES}`;
-    this.isSmall = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", size, "tmpfs", this.folder]).exitCode === 0;
-  }
-
-  /** Leaves no byte free. */
-  fill(): void {
-    if (!this.isSmall) return;
-    const fd = openSync(join(this.folder, "filler"), "w");
-    const block = Buffer.alloc(64 * 1024);
-    try {
-      for (let n = 0; n * block.length <= DISK_BYTES; n++) writeSync(fd, block);
-    } catch {
-      // It is full.
-    }
-    closeSync(fd);
-  }
-
-  empty(): void {
-    rmSync(join(this.folder, "filler"), { force: true });
-  }
-
-  remove(): void {
-    if (this.isSmall) Bun.spawnSync(["umount", this.folder]);
-    rmSync(this.folder, { recursive: true, force: true });
-  }
 }
 
 /** The builds that replace each other, at one path. */
@@ -158,6 +116,7 @@ export class Trouble {
       await next.untilUp();
       names.zones.set(name, { addresses: [address], ttl: 1 });
       current.end();
+      this.windows.push({ what: "name", fromMs: performance.now(), toMs: performance.now() + NAME_MS });
       current = next;
       this.moves++;
     }
