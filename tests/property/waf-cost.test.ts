@@ -52,6 +52,9 @@ describe("the cost of inspection", () => {
       "select.",
       "select.select ",
       ".select",
+      // Names in which the word stands many times, and long texts between them.
+      `=\`${"select.".repeat(60)} `,
+      `x '${"select$".repeat(17)}`,
       "'",
       "''",
       "(",

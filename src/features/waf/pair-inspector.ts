@@ -1,4 +1,5 @@
 import { Byte } from "../../core/ascii.ts";
+import { indexOfByte } from "../../core/bytes.ts";
 import { isPlainName } from "./match/escaped-scan.ts";
 import { Place } from "./match/value-reading.ts";
 import type { ValueInspector } from "./value-inspector.ts";
@@ -39,6 +40,10 @@ function inspectPair(inspector: ValueInspector, bytes: Uint8Array, from: number,
   }
   if (equals < 0 || equals + 1 === to) return;
   load(inspector, bytes, equals + 1, to);
+  inspector.inspect(bytes, from, to);
+  if (value.place !== Place.Header || indexOfByte(bytes, Byte.Backslash, equals + 1, to) === to) return;
+  load(inspector, bytes, equals + 1, to);
+  value.unquote();
   inspector.inspect(bytes, from, to);
 }
 

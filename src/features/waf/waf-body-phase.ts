@@ -1,11 +1,13 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-id.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import { RouteKind } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
+import type { BodyProgress } from "./body/body-inspector.ts";
 import { extraBytes } from "./body/content-codings.ts";
-import { BodyKind, declaredTypes } from "./body/declared-types.ts";
+import { declaredTypes } from "./body/declared-types.ts";
 import { type BodyJudge, HeldBody } from "./body/held-body.ts";
 import { InspectedMessages } from "./body/inspected-messages.ts";
 import type { Waf } from "./waf.ts";
@@ -52,9 +54,10 @@ export class WafBodyPhase implements Phase, BodyJudge {
     return Verdict.Wait;
   }
 
-  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault {
+  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
     const { inspector, judge, settings } = this.waf;
-    const question = { isJson: ex.route!.kind === RouteKind.Transcoded, maxBytes: settings.maxInspectBodyBytes };
+    const isJson = ex.route!.kind === RouteKind.Transcoded;
+    const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
     const before = ex.wafScore;
     const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
     const fault = score <= before ? Fault.None : judge.judge(ex, inspector.findings, score);
@@ -64,5 +67,6 @@ export class WafBodyPhase implements Phase, BodyJudge {
 
 /** Whether an origin sees each message as it comes, and may answer before the next. */
 function goesOnInMessages({ request, route }: Exchange): boolean {
-  return request.major > 1 && route!.streamsHttp2 && (declaredTypes(request.headers).kinds & BodyKind.Grpc) !== 0;
+  if (request.major === 1 || !route!.streamsHttp2) return false;
+  return declaredTypes(request.headers).isStream && request.headers.find(HeaderId.ContentEncoding) < 0;
 }

@@ -49,7 +49,8 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
     const maxBytes = settings.maxInspectBodyBytes;
     inspectedBodyBytes = Math.min(question.body.length, maxBytes);
     const end = inspectedBodyBytes;
-    if (end > 0) score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes });
+    if (end > 0)
+      score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes, progress: null });
   }
   const raw = head.path();
   return {

@@ -65,7 +65,7 @@ export class WafInspector {
   inspect(head: RequestHead): number {
     const mayClimb = maySpellDotDot(head);
     const mayPath = mayPathMatch(head);
-    const mayQuery = head.queryTo > head.pathTo && this.mayQueryMatch(head);
+    const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.automaton, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
     if (!mayClimb && !mayPath && !mayQuery && !mayHeaders) return 0;
@@ -73,7 +73,7 @@ export class WafInspector {
     this.steps.begin(0);
     if (mayClimb) this.inspectClimbs(head);
     if (mayPath) inspectPath(this.values, head);
-    if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.queryTo);
+    if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.targetTo);
     if (mayHeaders) inspectHeaders(this.values, head.headers);
     return this.end();
   }
@@ -119,11 +119,12 @@ export class WafInspector {
   }
 
   private mayQueryMatch(head: RequestHead): boolean {
-    const { bytes, queryTo } = head;
+    // To some origins a fragment is part of the query, or of the path.
+    const { bytes, targetTo } = head;
     const from = head.pathTo + 1;
-    if (this.seenQueries.has(0, bytes, from, queryTo)) return false;
-    if ((findFamilies(this.automaton, PAIR_BYTES, bytes, from, queryTo) & QUERY_FAMILIES) !== 0) return true;
-    this.seenQueries.note(bytes, from, queryTo);
+    if (this.seenQueries.has(0, bytes, from, targetTo)) return false;
+    if ((findFamilies(this.automaton, PAIR_BYTES, bytes, from, targetTo) & QUERY_FAMILIES) !== 0) return true;
+    this.seenQueries.note(bytes, from, targetTo);
     return false;
   }
 
@@ -139,4 +140,4 @@ export class WafInspector {
   }
 }
 
-const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER };
+const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER, progress: null };

@@ -45,6 +45,19 @@ describe("which bodies are inspected", () => {
     [["Content-Type: application/json", "Content-Encoding:"], JSON.stringify(SCRIPT)],
     [["Content-Type: application/json", "Content-Encoding: Identity"], JSON.stringify(SCRIPT)],
     [["Content-Type: application/json", "Content-Encoding: rot13, aes128gcm"], JSON.stringify(SCRIPT)],
+    // A vertical tab is a blank to databases and interpreters; some characters beyond ASCII stand first.
+    [["Content-Type: text/plain"], "1'\x0bunion\x0bselect\x0bpassword\x0bfrom\x0busers"],
+    [["Content-Type: application/json"], '{"a":"1\' un\\\nion sel\\\nect password fr\\\nom users"}'],
+    [[], Buffer.from(`"\u20ac${SCRIPT}"`, "utf16le").toString("latin1")],
+    [[], Buffer.from(`<\u20ac>${SCRIPT}`, "utf16le").swap16().toString("latin1")],
+    [["Content-Type: application/json"], '{"a":"1\\uff07 or 1=1--"}'],
+    [["Content-Type: application/grpc-web-text"], Buffer.from(`\0\0\0\0\x1b\x0a\x19${SCRIPT}`).toString("base64")],
+    [
+      ["Content-Type: application/grpc-web-text+proto"],
+      ["\0\0\0\0\x03\x0a\x01a", `\0\0\0\0\x1b\x0a\x19${SCRIPT}`]
+        .map((text) => Buffer.from(text).toString("base64"))
+        .join(""),
+    ],
     // These bytes happen to be a stream of deflate.
     [
       ["Content-Type: application/xml", "Content-Encoding: deflate"],

@@ -32,7 +32,9 @@ describe("a value", () => {
   test.each([
     ['A\\n\\t\\"\\\\\\/', 'a\n\t"\\/'],
     ["\\u0041\\u003c", "a<"],
-    ["\\u00e9\\uFF1C", "\x80\x80"],
+    ["\\u00e9\\uFF1C\\uFF00", "\x80<\x80"],
+    // JSON5 has strings of several lines.
+    ["un\\\nion sel\\\r\nect", "union select"],
     ["\\uD83D\\uDE00x", "\x80\x80x"],
     ["\\u00", "u00"],
     ["a\\", "a\\"],
@@ -50,11 +52,24 @@ describe("a value", () => {
     ["\\x00", "\x80", 1],
     ["%00", "\x00", 1],
     ["\\x4", "\\x4", 0],
+    // What lenient readers take for characters of ASCII: overlong sequences, full-width forms.
+    ["1\xc0\xa7\xc1\xa1", "1'a", 1],
+    ["\xef\xbc\x87\xef\xbc\xaf\xef\xbd\x9e%uFF1C", "'o~<", 1],
+    ["\xef\xbb\xbf\xef\xbd\x9f\xef\xbc\xc0\xe3", "\xef\xbb\xbf\xef\xbd\x9f\xef\xbc\xc0\xe3", 0],
     ["%u004", "%u004", 0],
     [`%${"25".repeat(MAX_DECODING_ROUNDS + 1)}41`, "%41", MAX_DECODING_ROUNDS + 1],
   ])("unescaped: %j", (text, expected, rounds) => {
     const value = loaded((reading, bytes, to) => reading.load(bytes, 0, to), text);
     expect(value.unescape()).toBe(rounds);
+    expect(textOf(value)).toBe(expected);
+  });
+
+  test.each([
+    ["1\\047 \\125NI\\ON", "1' union"],
+    ["\\400\\08\\\\\\", "40008\\\\"],
+  ])("of a quoted cookie: %j", (text, expected) => {
+    const value = loaded((reading, bytes, to) => reading.load(bytes, 0, to), text);
+    value.unquote();
     expect(textOf(value)).toBe(expected);
   });
 

@@ -143,3 +143,21 @@ test.each([
   const { rules, score } = explain(body, "text/xml");
   expect([rules.map((rule) => rule.id), score]).toEqual([[], 0]);
 });
+
+describe("the encoding of a document", () => {
+  const declared = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><a>x</a>`;
+  test.each([
+    [declared("utf-7"), "application/xml"],
+    [declared("cp1140"), "text/plain"],
+    [declared("x-ebcdic"), "application/xml"],
+    [declared("utf-7").replace(" enc", `${" ".repeat(3000)}enc`), "application/xml"],
+    [declared("utf-7").replace("1.0", ">"), "application/xml"],
+    [Buffer.from("4c6fa7949340a58599a28996957e7ff14bf07f6f6e4c816ea74c61816e", "hex"), "application/octet-stream"],
+  ])("that hides its text is found out: %j as %s", (body, type) => {
+    expect(explain(body, type).rules.map(({ id }) => id)).toEqual(["PROTOCOL-004"]);
+  });
+
+  test.each(["UTF-8", "utf-16", "ISO-8859-15", "windows-1252", "Shift_JIS", "GB18030", ""])("%s passes", (encoding) => {
+    expect(explain(declared(encoding)).verdict).toBe("pass");
+  });
+});

@@ -12,11 +12,12 @@ import { Sign } from "../rules/sign.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
 import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts";
-import { messagesOf } from "./grpc-messages.ts";
+import { base64Content, messagesOf } from "./grpc-messages.ts";
 import { findJsonFamilies, inspectJson } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
 import { eachRun, isBinary, type RunTaker } from "./text-runs.ts";
 import { narrowed } from "./wide-text.ts";
+import { isEbcdic } from "./xml-encoding.ts";
 import { inspectUpload, inspectXml } from "./xml-values.ts";
 
 /** How a body is looked at. */
@@ -25,6 +26,14 @@ export interface BodyQuestion {
   readonly isJson: boolean;
   /** Most bytes of content that are looked at. */
   readonly maxBytes: number;
+  /** Of a body that is inspected piece by piece, what has been done of it, to be kept for the next piece; else null. */
+  readonly progress: BodyProgress | null;
+}
+
+/** How much of a body has been inspected, and what that has cost: both are bounded for the body, not for its pieces. */
+export interface BodyProgress {
+  bytes: number;
+  steps: number;
 }
 
 /**
@@ -60,14 +69,19 @@ export class BodyInspector {
     if (types.hidesText) findings.found(Sign.HiddenCharset, 0);
     const codings = codingsOf(headers);
     if (codings.length === 0) {
-      const end = Math.min(to, from + question.maxBytes);
-      this.beginSteps(end - from);
+      const { progress } = question;
+      const end = Math.min(to, from + question.maxBytes - (progress?.bytes ?? 0));
+      this.beginSteps(end - from, progress);
       if (this.inspectContent(types, question, bytes, from, end) === Shape.Unknown) this.foundUnreadable();
+      if (progress !== null) {
+        progress.bytes += end - from;
+        progress.steps = inspector.value.steps.taken;
+      }
       return end === to;
     }
     if (areTooMany(codings)) this.foundUnreadable();
     const content = contentOf(codings, bytes.subarray(from, to), question.maxBytes);
-    this.beginSteps(Math.min(to - from, question.maxBytes) + content.bytes.length);
+    this.beginSteps(Math.min(to - from, question.maxBytes) + content.bytes.length, null);
     const inside = this.inspectContent(types, question, content.bytes, 0, content.bytes.length);
     // Applications that do not look at the coding read what stands there.
     const outside = this.inspectPacked(
@@ -85,10 +99,10 @@ export class BodyInspector {
   }
 
   /** Each byte is looked at in several readings, and searched for keywords in each. */
-  private beginSteps(bytes: number): void {
+  private beginSteps(bytes: number, progress: BodyProgress | null): void {
     const { steps } = this.inspector.value;
-    steps.begin(READINGS * bytes);
-    steps.take(2 * READINGS * bytes);
+    steps.begin(READINGS * (bytes + (progress?.bytes ?? 0)));
+    steps.take(2 * READINGS * bytes + (progress?.steps ?? 0));
   }
 
   /** @param isPacked whether the codings could be undone: then text in it is by chance, or put there */
@@ -122,6 +136,10 @@ export class BodyInspector {
       if (kinds !== BodyKind.Multipart || shape === Shape.Unknown) this.inspectText(kinds, bytes, from, to);
       return shape;
     }
+    if (types.isBase64) {
+      const messages = base64Content(bytes, from, to);
+      this.inspectMessages(kinds, messages, 0, messages.length);
+    }
     if ((kinds & BodyKind.Grpc) === 0 || !this.inspectMessages(kinds, bytes, from, to)) {
       this.inspectText(kinds & ~BodyKind.Grpc, bytes, from, to);
     }
@@ -139,7 +157,8 @@ export class BodyInspector {
     const isXml = (kinds & BodyKind.Xml) !== 0;
     const mayBeJson = first === Byte.OpenBrace || first === Byte.LeftBracket || first === Byte.Quote;
     if ((kinds & BodyKind.Form) !== 0) this.inspectForm(bytes, from, to);
-    if (isXml || first === Byte.Less) inspectXml(inspector, findings, isXml, bytes, from, to);
+    if (isXml || first === Byte.Less || isEbcdic(bytes, from, to))
+      inspectXml(inspector, findings, isXml, bytes, from, to);
     inspector.nameNothing();
     const isJson = (kinds & BodyKind.Json) !== 0;
     if (mayBeJson || isJson) {
@@ -208,7 +227,9 @@ export class BodyInspector {
   /** @returns whether the body consists of messages */
   private inspectMessages(kinds: number, bytes: Uint8Array, from: number, to: number): boolean {
     const { steps } = this.inspector.value;
-    const { contents, isFramed } = messagesOf(bytes, from, to, () => steps.take(UNPACKING_STEPS));
+    const { contents, isFramed } = messagesOf(bytes, from, to, (isMarked) =>
+      steps.take(isMarked ? UNPACKING_STEPS : 8 * UNPACKING_STEPS),
+    );
     if (steps.isSpent) this.findings.foundSpent();
     const isJson = (kinds & BodyKind.Json) !== 0;
     for (const content of contents) {
@@ -276,7 +297,7 @@ function isBlank(byte: number): boolean {
 
 /** As a text, as a form with two separators, and as JSON or XML. */
 const READINGS = 2;
-/** To set up a decompressor costs as much as so many bytes, however short a message is. */
-const UNPACKING_STEPS = 131_072;
+/** To set up a decompressor costs as much as so many bytes, however short a message is; where none is marked, several are tried. */
+const UNPACKING_STEPS = 16_384;
 /** See `findJsonFamilies`. */
 const NOT_JSON = -1;

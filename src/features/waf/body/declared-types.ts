@@ -20,6 +20,10 @@ export interface DeclaredTypes {
   readonly boundary: string;
   /** Whether a character set is named in which text that looks harmless is not. */
   readonly hidesText: boolean;
+  /** Whether the body is a stream of messages, and nothing else to whoever goes by its type. */
+  readonly isStream: boolean;
+  /** Whether the messages are written in base64: gRPC-Web's "-text" formats. */
+  readonly isBase64: boolean;
 }
 
 /**
@@ -45,8 +49,16 @@ function typesOf(text: string): DeclaredTypes {
   let kinds = 0;
   for (const [word, kind] of WORDS) if (lower.includes(word)) kinds |= kind;
   if (XML_WORD.test(lower)) kinds |= BodyKind.Xml;
+  const isStream = STREAM.test(lower) && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
+  const isBase64 = lower.includes("grpc-web-text");
   const isMultipart = (kinds & BodyKind.Multipart) !== 0;
-  return { kinds, boundary: isMultipart ? boundaryOf(text) : "", hidesText: namesHidingCharset(text) };
+  return {
+    kinds,
+    boundary: isMultipart ? boundaryOf(text) : "",
+    hidesText: namesHidingCharset(text),
+    isStream,
+    isBase64,
+  };
 }
 
 /**
@@ -56,13 +68,15 @@ function typesOf(text: string): DeclaredTypes {
 export function namesHidingCharset(text: string): boolean {
   if (!/charset/i.test(text)) return false;
   for (const [, value] of text.matchAll(CHARSET)) {
-    const name = value!
-      .toLowerCase()
-      .replace(/^[^']*'[^']*'/, "")
-      .replace(/[^a-z0-9]/g, "");
-    if (name !== "" && !PLAIN_CHARSETS.test(name)) return true;
+    const name = value!.replace(/^[^']*'[^']*'/, "");
+    if (/[a-z0-9]/i.test(name) && !isPlainCharset(name)) return true;
   }
   return false;
+}
+
+/** Whether a character set is known to have the characters of ASCII where ASCII has them. */
+export function isPlainCharset(name: string): boolean {
+  return PLAIN_CHARSETS.test(name.toLowerCase().replace(/[^a-z0-9]/g, ""));
 }
 
 function boundaryOf(text: string): string {
@@ -73,7 +87,7 @@ function boundaryOf(text: string): string {
   return READABLE_BOUNDARY.test(boundary) ? boundary : "";
 }
 
-const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false };
+const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, isBase64: false };
 /** Most requests with a body name one of a few types. */
 let lastText = "";
 let lastTypes: DeclaredTypes = UNDECLARED;
@@ -86,6 +100,8 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
   ["application/grpc", BodyKind.Grpc],
   ["application/connect+", BodyKind.Grpc],
 ];
+/** One type, and no other behind it. */
+const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
 const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;

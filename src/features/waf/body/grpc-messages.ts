@@ -10,9 +10,14 @@ export interface Messages {
 
 /**
  * Takes the messages out of `bytes[from, to)`. gRPC over HTTP/2, "Length-Prefixed-Message".
- * @param mayUnpack is asked before each message is inflated
+ * @param mayUnpack is asked before each message is inflated, and told whether its first bytes say how
  */
-export function messagesOf(bytes: Uint8Array, from: number, to: number, mayUnpack: () => boolean): Messages {
+export function messagesOf(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  mayUnpack: (isMarked: boolean) => boolean,
+): Messages {
   const contents: Uint8Array[] = [];
   let left = to - from;
   for (let at = from; at < to; ) {
@@ -21,7 +26,7 @@ export function messagesOf(bytes: Uint8Array, from: number, to: number, mayUnpac
     if (at + HEAD_BYTES >= to) break;
     const end = Math.min(to, messageEnd(bytes, at));
     const content = bytes.subarray(at + HEAD_BYTES, end);
-    const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0 && mayUnpack();
+    const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0 && mayUnpack(markOf(content) !== null);
     const inflated = isPacked ? unpacked(content, left) : NOTHING;
     left -= inflated.length;
     if (content.length > 0) contents.push(content);
@@ -53,10 +58,24 @@ function messageEnd(bytes: Uint8Array, at: number): number {
 /** The coding is what the bytes say, whatever grpc-encoding does. */
 function unpacked(content: Uint8Array, maxBytes: number): Uint8Array {
   if (maxBytes <= 0) return NOTHING;
-  if (content[0] === 0x1f && content[1] === 0x8b) return inflate(Packing.Gzip, content, maxBytes).bytes;
-  if (content[0] === 0x28 && content[1] === 0xb5) return inflate(Packing.Zstd, content, maxBytes).bytes;
+  const mark = markOf(content);
+  if (mark !== null) return inflate(mark, content, maxBytes).bytes;
   const { bytes } = inflate(Packing.Deflate, content, maxBytes);
   return bytes.length > 0 ? bytes : inflate(Packing.Brotli, content, maxBytes).bytes;
+}
+
+function markOf(content: Uint8Array): Packing | null {
+  if (content[0] === 0x1f && content[1] === 0x8b) return Packing.Gzip;
+  return content[0] === 0x28 && content[1] === 0xb5 ? Packing.Zstd : null;
+}
+
+/** The bytes that a body of application/grpc-web-text stands for: texts of base64, each of which may end with its padding. */
+export function base64Content(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  const texts =
+    Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from)
+      .toString("latin1")
+      .match(/[^=]+/g) ?? [];
+  return Buffer.concat(texts.map((text) => Buffer.from(text, "base64")));
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);

@@ -4,11 +4,15 @@ import type { Exchange } from "../../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
+import type { BodyProgress } from "./body-inspector.ts";
 
 /** Decides on the beginning of a body. */
 export interface BodyJudge {
-  /** @returns Fault.None where the exchange may go on, else why it is to be refused */
-  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault;
+  /**
+   * @param progress of a body that is judged piece by piece; null where this is all that is judged
+   * @returns Fault.None where the exchange may go on, else why it is to be refused
+   */
+  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
 }
 
 /**
@@ -128,7 +132,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
 
   private decide(ex: Exchange): void {
     const to = Math.min(this.to, this.from + this.maxBytes);
-    const fault = this.judge.judge(ex, this.bytes, this.from, to);
+    const fault = this.judge.judge(ex, this.bytes, this.from, to, null);
     if (fault === Fault.None) this.handOn(ex);
     else this.refuse(ex, fault, "");
   }

@@ -4,6 +4,7 @@ import type { Exchange } from "../../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
+import type { BodyProgress } from "./body-inspector.ts";
 import { wholeMessagesEnd } from "./grpc-messages.ts";
 import { type BodyJudge, NO_TAKER } from "./held-body.ts";
 
@@ -25,6 +26,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   /** How much of it is judged. */
   private judged = 0;
   private inspectedBytes = 0;
+  private readonly progress: BodyProgress = { bytes: 0, steps: 0 };
   /** Who takes the body; null before the first message is judged. */
   private taker: BodySink | null = null;
   /** Null while nothing is held: a stream that says nothing for a while is no slow body. */
@@ -128,7 +130,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   }
 
   private decide(ex: Exchange, whole: number): void {
-    const fault = whole === 0 ? Fault.None : this.judge.judge(ex, this.bytes, 0, whole);
+    const fault = whole === 0 ? Fault.None : this.judge.judge(ex, this.bytes, 0, whole, this.progress);
     if (fault !== Fault.None) return this.refuse(ex, fault, "");
     this.judged = whole;
     this.inspectedBytes += whole;

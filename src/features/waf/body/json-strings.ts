@@ -21,6 +21,8 @@ export function findJsonFamilies(automaton: KeywordAutomaton, bytes: Uint8Array,
     for (at++; at < to && bytes[at] !== Byte.Quote; at++) {
       let byte = bytes[at]!;
       if (byte === Byte.Backslash) {
+        // JSON5 has strings that go on in the next line.
+        if (bytes[at + 1]! < Byte.Space) return ALL_FAMILIES;
         byte = escaped(bytes, at + 1, to);
         at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
       }
@@ -166,6 +168,8 @@ function escaped(bytes: Uint8Array, at: number, to: number): number {
   const c = HEX_VALUE[bytes[at + 3]!]!;
   const d = HEX_VALUE[bytes[at + 4]!]!;
   if ((a | b | c | d) > 15) return byte;
+  // Of a full-width form, which some readers take for its character, nothing is left out.
+  if ((a & b) === 15) return FULL_WIDTH;
   return (a | b) === 0 && c < 8 ? c * 16 + d : BEYOND_ASCII;
 }
 
@@ -181,6 +185,8 @@ const MAX_DEPTH = 64;
 const QUOTE = 2;
 const LOWER_U = 0x75;
 const BEYOND_ASCII = 0x80;
+/** Its class calls for another look. */
+const FULL_WIDTH = 0xef;
 /** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
 const OUTSIDE: Uint8Array = table((byte) => {
   if (byte === Byte.Quote) return QUOTE;

@@ -61,10 +61,12 @@ const enum Kind {
   BeyondAscii,
 }
 
+const VERTICAL_TAB = 0x0b;
 const FORM_FEED = 0x0c;
 const DELETE = 0x7f;
 const KIND: Uint8Array = table((byte) => {
-  const isBreak = byte === Byte.Tab || byte === Byte.Lf || byte === Byte.Cr || byte === FORM_FEED;
+  const isBreak =
+    byte === Byte.Tab || byte === Byte.Lf || byte === Byte.Cr || byte === VERTICAL_TAB || byte === FORM_FEED;
   if (byte >= 0x80) return Kind.BeyondAscii;
   return (byte < Byte.Space && !isBreak) || byte === DELETE ? Kind.Control : Kind.Text;
 });

@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from "../../../core/ascii.ts";
+import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
 
 /**
  * The text of a body in UTF-16 or UTF-32, one byte a character; those beyond ASCII become a byte that means nothing. RFC 4627 §3 tells
@@ -33,12 +33,17 @@ function layoutOf(a: number, b: number, c: number, d: number): Layout | null {
   if (a === 0 && b === 0)
     return c === 0xfe && d === 0xff ? layout(4, 3, 4) : c === 0 && d !== 0 ? layout(4, 3, 0) : null;
   if (b === 0 && c === 0 && d === 0) return isText(a) ? layout(4, 0, 0) : null;
-  if (b === 0 && d === 0) return isText(a) && isText(c) ? layout(2, 0, 0) : null;
-  return a === 0 && c === 0 && isText(b) && isText(d) ? layout(2, 1, 0) : null;
+  // What begins a string of JSON or an element may be followed by any character.
+  if (b === 0 && (isOpening(a) || (d === 0 && isText(a) && isText(c)))) return layout(2, 0, 0);
+  return a === 0 && (isOpening(b) || (c === 0 && isText(b) && isText(d))) ? layout(2, 1, 0) : null;
 }
 
 function isText(byte: number): boolean {
   return (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
+}
+
+function isOpening(byte: number): boolean {
+  return byte === Byte.Quote || byte === Byte.Less;
 }
 
 function layout(width: number, place: number, skip: number): Layout {

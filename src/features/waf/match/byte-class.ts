@@ -7,13 +7,15 @@ import { Byte, LOWER, table } from "../../../core/ascii.ts";
 export const enum ByteClass {
   /** Not a byte: where a value begins. */
   Boundary = 0,
-  /** Control bytes, and all beyond ASCII. */
+  /** Control bytes, and nearly all beyond ASCII. */
   Other,
   Space,
   NewLine,
   Digit,
   Quote,
   Nul,
+  /** The first byte of what some readers take for a character of ASCII: an overlong sequence, a full-width character. */
+  Fold,
   /** The 26 letters and then 30 punctuation marks. */
   LetterA,
 }
@@ -34,6 +36,7 @@ export const CLASS_OF: Uint8Array = table((byte) => {
   if (char === "\n" || char === "\r") return ByteClass.NewLine;
   if (char === " " || char === "\t" || char === "\v" || char === "\f") return ByteClass.Space;
   if (byte === 0) return ByteClass.Nul;
+  if (byte === 0xc0 || byte === 0xc1 || byte === 0xef) return ByteClass.Fold;
   const mark = PUNCTUATION.indexOf(char);
   return mark < 0 ? ByteClass.Other : ByteClass.LetterA + 26 + mark;
 });

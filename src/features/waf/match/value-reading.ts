@@ -71,7 +71,7 @@ export class ValueReading {
     this.endAt(length);
   }
 
-  /** Takes the inside of a JSON string. RFC 8259 §7; characters beyond ASCII become a byte that means nothing. */
+  /** Takes the inside of a JSON string. RFC 8259 §7, and JSON5's strings of several lines; characters beyond ASCII become a byte that means nothing. */
   loadJson(bytes: Uint8Array, from: number, to: number): void {
     const out = this.room(to - from);
     let length = 0;
@@ -83,7 +83,10 @@ export class ValueReading {
           byte = hexQuad(bytes, at + 1);
           if (byte < 0) byte = LOWER_U;
           else at += 4;
-          if (byte > 0x7f) byte = BEYOND_ASCII;
+          if (byte > 0x7f) byte = folded(byte);
+        } else if (byte === Byte.Lf || byte === Byte.Cr) {
+          if (byte === Byte.Cr && bytes[at + 1] === Byte.Lf) at++;
+          continue;
         } else byte = JSON_ESCAPES[byte] ?? byte;
       }
       out[length++] = LOWER[byte]!;
@@ -101,8 +104,25 @@ export class ValueReading {
     this.endAt(readXmlText(this.bytes, this.bytes, 0, this.length));
   }
 
+  /** Undoes the escapes of a cookie between quotes: \047 and \'. RFC 2109 §4.1, and what the readers of several languages do. */
+  unquote(): void {
+    const { bytes, length } = this;
+    let write = 0;
+    for (let read = 0; read < length; ) {
+      let byte = bytes[read++]!;
+      if (byte === Byte.Backslash && read < length) {
+        const value = octal(bytes, read);
+        byte = value < 0 ? bytes[read]! : LOWER[value]!;
+        read += value < 0 ? 1 : 3;
+      }
+      bytes[write++] = byte;
+    }
+    this.endAt(write);
+  }
+
   /**
-   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \x41.
+   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \x41; and what some readers take for characters of
+   * ASCII: overlong sequences of UTF-8, full-width forms.
    * @returns the number of rounds that changed something; more than MAX_DECODING_ROUNDS when some are left
    */
   unescape(): number {
@@ -130,6 +150,9 @@ export class ValueReading {
           value = isPercent || next === Byte.LowerX ? hexPair(bytes, read + width - 2) : -1;
         }
         if (read + width > length) value = -1;
+      } else if (byte >= 0xc0) {
+        width = byte === 0xef ? 3 : 2;
+        value = read + width > length ? -1 : foldedAt(bytes, read);
       }
       if (value >= 0) {
         read += width;
@@ -139,7 +162,7 @@ export class ValueReading {
         value = byte;
         read++;
       }
-      bytes[write++] = value > 0xff ? BEYOND_ASCII : LOWER[value]!;
+      bytes[write++] = LOWER[value > 0xff ? folded(value) : value]!;
     }
     this.endAt(write);
     return write !== length;
@@ -163,6 +186,30 @@ function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX_VALUE[bytes[at]!]!;
   const low = HEX_VALUE[bytes[at + 1]!]!;
   return (high | low) > 15 ? -1 : high * 16 + low;
+}
+
+/** The value of three octal digits, or -1. */
+function octal(bytes: Uint8Array, at: number): number {
+  const high = bytes[at]! ^ Byte.Zero;
+  const middle = bytes[at + 1]! ^ Byte.Zero;
+  const low = bytes[at + 2]! ^ Byte.Zero;
+  return high > 3 || middle > 7 || low > 7 ? -1 : high * 64 + middle * 8 + low;
+}
+
+/** What stands for a character: that of ASCII of which it is the full-width form, or a byte that means nothing. */
+function folded(character: number): number {
+  return character > 0xff00 && character <= 0xff5e ? character - 0xfee0 : BEYOND_ASCII;
+}
+
+/** The character of ASCII that the sequence of UTF-8 at `at` stands for, -1 where it is another. RFC 3629 §3. */
+function foldedAt(bytes: Uint8Array, at: number): number {
+  const second = bytes[at + 1]! ^ 0x80;
+  if (second > 0x3f) return -1;
+  if (bytes[at]! <= 0xc1) return ((bytes[at]! & 1) << 6) | second;
+  if (bytes[at] !== 0xef) return -1;
+  const third = bytes[at + 2]! ^ 0x80;
+  const value = third > 0x3f ? BEYOND_ASCII : folded(0xf000 | (second << 6) | third);
+  return value === BEYOND_ASCII ? -1 : value;
 }
 
 function hexQuad(bytes: Uint8Array, at: number): number {

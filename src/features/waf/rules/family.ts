@@ -16,6 +16,8 @@ export const enum Family {
   Escape = 2048,
   /** Character references of HTML, in which some pages write what they are sent as it is. */
   Reference = 4096,
+  /** A backslash, which in quoted cookies begins an escape of any character. */
+  Backslash = 8192,
 }
 
 /** All bits but those that only headers have. */
@@ -46,6 +48,7 @@ export const PATH_REST_FAMILIES: number = Family.Sql | Family.Shell | Family.Fil
 /** User-Agent: a line of prose with semicolons. */
 export const AGENT_FAMILIES: number = Family.Scanner | Family.Sql | Family.Script | Family.Code | Family.Lookup;
 /** Referer and cookies: nothing is fetched or looked up in a database of documents by them. */
-export const HEADER_FAMILIES: number = QUERY_FAMILIES & ~(Family.Url | Family.Mongo | Family.Reference);
+export const HEADER_FAMILIES: number =
+  (QUERY_FAMILIES | Family.Backslash) & ~(Family.Url | Family.Mongo | Family.Reference);
 /** Headers that clients make up, where scanners say who they are. */
 export const EXTENSION_FAMILIES: number = HEADER_FAMILIES | Family.Scanner;

@@ -36,8 +36,9 @@ export const KEYWORD_GROUPS: readonly KeywordGroup[] = [
     ],
   },
   { bit: Family.Nul, keywords: ["\0"] },
-  // Escapes of bytes beyond ASCII begin with a letter.
-  { bit: Family.Escape, keywords: words("%0 %u \\u \\x") },
+  { bit: Family.Backslash, keywords: words("\\") },
+  // Escapes of bytes beyond ASCII begin with a letter. The last is the class Fold.
+  { bit: Family.Escape, keywords: words("%0 %u \\u \\x \xef") },
   { bit: Family.Reference, keywords: words("&lt;s &lt;i &lt;b &lt;/ &#00 &#x0 &#000") },
 ];
 
@@ -200,6 +201,7 @@ function fileKeywords(): string[] {
     ...words("tomcat-users .vscode .idea .ds_store .bashrc _history pearcmd /run/sec ^data:; ^data:text"),
     // A climb whose separator is spelt so that only lenient decoders see it.
     "..\u0080",
+    "..\u00ef",
     ...words("php:// phar:// expect:// zip:// zlib:// bzip2:// data:// glob:// ogg:// rar:// ssh2. file://"),
   ];
 }
@@ -220,7 +222,7 @@ function urlKeywords(): string[] {
     ...words(".php .asp .jsp .cgi .cfm .txt .inc .phtml \\\\"),
     "\0",
     ...words(
-      "//kubernetes //rancher-metadata requestrepo.com http:0 https:0 http:/0 https:/0 http:/\\ http:\\ //\u0080 ///0 ///local .tpl",
+      "//kubernetes //rancher-metadata requestrepo.com http:0 https:0 http:/0 https:/0 http:/\\ http:\\ //\u0080 //\u00ef ///0 ///local .tpl",
     ),
   ];
 }

@@ -13,6 +13,8 @@ export class SqlPhrases {
   private readonly tokens: SqlTokens = new SqlTokens();
   private bytes: Uint8Array = new Uint8Array(0);
   private length = 0;
+  /** Where the name ends in which the last SELECT stands: what follows is the same for all that stand in it. */
+  private selectTo = 0;
   private listener: SignListener | null = null;
 
   /** Looks at every word of the value once. */
@@ -22,6 +24,7 @@ export class SqlPhrases {
     this.length = length;
     this.listener = listener;
     this.tokens.open(value);
+    this.selectTo = 0;
     let at = 0;
     while (at < length) {
       if (!isWordByte(bytes[at]!)) {
@@ -45,8 +48,10 @@ export class SqlPhrases {
         if (isUnion(this.tokens, 0, false)) this.report(Sign.SqlUnion, from);
         break;
       case Phrase.Select:
+        if (from < this.selectTo) break;
         this.tokens.begin(from);
         if (isSelectOfTable(this.tokens, 1)) this.report(Sign.SqlSelect, from);
+        this.selectTo = this.tokens.to(0);
         if (isConstantCase(this.tokens, 1)) this.report(Sign.SqlComparison, from);
         break;
       case Phrase.Case:
