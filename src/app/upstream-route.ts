@@ -25,6 +25,7 @@ export function upstreamHandler(
 
 /** The same with a choice of targets that is made already. */
 export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {
+  const { enabled, failureStatuses } = route.circuitBreaker;
   const { connectMs, responseHeaderMs, idleMs, totalMs } = route.timeouts;
   return new ForwardHandler(
     {
@@ -33,6 +34,7 @@ export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice,
       totalMs,
       retryAttempts: route.retryAttempts,
       canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
+      failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
       requestEdits: requestEdits(route.headers.request),
       responseEdits: responseEdits(route.headers.response),
     },

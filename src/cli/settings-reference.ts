@@ -216,7 +216,7 @@ routes:
       enabled: true
       failure_threshold: 5        # requests in a row: no connection, time-outs, resets, malformed answers
       open_duration: 30s          # at most: it ends when a connection, or the health check, succeeds
-      failure_statuses: []        # answers that count as failures too, such as [502, 503, 504]
+      failure_statuses: []        # answers that are failures too, tried elsewhere where possible: [502, 503]
       slow_start: 0s              # time over which a target that has recovered gets its full share back
     retries:
       attempts: 1                 # elsewhere, and only where the server cannot have acted

@@ -51,6 +51,8 @@ export const MAX_HELD_CONNECTIONS = 64;
 export const MAX_IDLE_CLOSED = 16;
 /** Connections that are compared when the one that has been idle longest is looked for. */
 export const MAX_IDLE_LOOKS = 256;
+/** Milliseconds that a connection has been idle at least when it is closed to make room: others ask all the time. */
+export const MIN_IDLE_CLOSED_MS = 250;
 /** Milliseconds for which a connection without a request is not taken for an idle one: its first is on the way. */
 export const IDLE_NEWCOMER_MS = 1000;
 /** The least number of client connections that `max_connections: auto` comes to. */

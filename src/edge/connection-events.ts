@@ -1,4 +1,4 @@
-import { MAX_IDLE_LOOKS } from "../core/limits.ts";
+import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -52,13 +52,14 @@ export class ConnectionSet {
   }
 
   /**
-   * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null where none of them is idle.
+   * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null where none of them has been
+   * for a while: the next request of a client that asks all the time would run into the close.
    * @param nowMs on the clock of turns
    */
   longestIdle(nowMs: number): ClientConnection | null {
     const { length } = this.connections;
     let longest: ClientConnection | null = null;
-    let longestMs = -1;
+    let longestMs = MIN_IDLE_CLOSED_MS;
     for (let i = Math.min(length, MAX_IDLE_LOOKS); i > 0; i--) {
       this.looked = this.looked + 1 < length ? this.looked + 1 : 0;
       const connection = this.connections[this.looked]!;

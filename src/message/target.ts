@@ -8,6 +8,8 @@ export interface Target {
   readonly basePath: Buffer;
   /** The answer's head has come. */
   onAnswer(ex: Exchange, status: number): void;
+  /** Another target has taken the exchange over, although this one has answered. */
+  onReplaced(): void;
   /** The attempt has ended without an answer; the exchange is no longer under way to this target. */
   onFailure(ex: Exchange, failure: UpstreamFailure): void;
   /** The exchange is over, answered, refused or given up by the client. */

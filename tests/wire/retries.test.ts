@@ -9,6 +9,7 @@ import { askInTurn, balanced, tally, times } from "./named-origins.ts";
 const good = EchoOrigin.start();
 const bad = EchoOrigin.start();
 const worse = EchoOrigin.start();
+const busy = EchoOrigin.start();
 const dead = { url: `http://127.0.0.1:${freePort()}` };
 // Nothing is kept open, so that no failure is that of a stale connection.
 const proxy = { transport: { max_idle_conns: 0 } };
@@ -26,10 +27,18 @@ const gateway = await startGateway({
     balanced("/none", [{ url: bad.url }, { url: good.url, backup: true }], { ...never, retries: { attempts: 0 } }),
     balanced("/two", [dead, { url: bad.url }, { url: good.url, backup: true }], { ...never, retries: { attempts: 2 } }),
     balanced("/all-bad", [{ url: bad.url }, { url: worse.url }], never),
+    balanced("/failed", [{ url: busy.url }, { url: good.url, backup: true }], {
+      circuit_breaker: { failure_threshold: 100000, failure_statuses: [503] },
+      headers: { response: { set: { "X-Edited": "yes" } } },
+    }),
+    balanced("/all-failed", [{ url: bad.url }, { url: worse.url }], {
+      circuit_breaker: { failure_threshold: 100000, failure_statuses: [503] },
+      retries: { attempts: 5 },
+    }),
     balanced("/streamed", [dead, { url: good.url, backup: true }], { ...never, inbound_chunked_mode: "passthrough" }),
   ],
 });
-afterAll(() => stopAll(gateway, good, bad, worse));
+afterAll(() => stopAll(gateway, good, bad, worse, busy));
 
 for (const origin of [bad, worse]) {
   origin.on("/reset", (call) => call.takeOver().reset());
@@ -45,8 +54,10 @@ for (const origin of [bad, worse]) {
   origin.on("/503", (call) => call.reply("503 Service Unavailable", [], "busy"));
 }
 
+busy.on("/echo", (call) => call.reply("503 Service Unavailable", ["X-Bad: yes"], "b".repeat(100_000)));
+
 beforeEach(() => {
-  for (const origin of [good, bad, worse]) origin.requests.length = 0;
+  for (const origin of [good, bad, worse, busy]) origin.requests.length = 0;
 });
 
 const BODY = Buffer.alloc(200_000, "0123456789");
@@ -191,4 +202,43 @@ test("when everything fails, retries add a fifth to the load and a little more",
   // A fifth, a hundred in ten seconds, and a little for a window that ends meanwhile.
   const windows = Math.ceil((performance.now() - startedMs) / 10_000);
   expect(sent).toBeLessThan(REQUESTS * 1.2 + windows * 100 + 30);
+});
+
+describe("an answer that failure_statuses names", () => {
+  test.each([
+    ["GET", ""],
+    ["HEAD", ""],
+    ["OPTIONS", ""],
+    ["PUT", "kept"],
+    ["DELETE", "kept"],
+  ])("sends %s to another target, whole", async (method, body) => {
+    for (let i = 0; i < 5; i++) {
+      const reply = await gateway.once(request(`${method} /failed/echo`, [], body === "" ? undefined : body));
+      expect([reply.status, reply.fields.get("x-bad"), reply.fields.get("x-edited")]).toEqual([200, null, "yes"]);
+      if (method !== "HEAD") expect(json<Echo>(reply).sha256).toBe(sha256(Buffer.from(body)));
+    }
+    expect([busy.requests.length, good.requests.length]).toEqual([5, 5]);
+  });
+
+  test.each([
+    ["a method that may have acted", request("POST /failed/echo", [], "x")],
+    ["a body that was not kept", request("PUT /failed/echo", [], BODY)],
+  ])("goes to the client with %s", async (_name, bytes) => {
+    const reply = await gateway.once(bytes);
+    expect([reply.status, reply.body.length, reply.fields.get("x-edited")]).toEqual([503, 100_000, "yes"]);
+    expect([busy.requests.length, good.requests.length]).toEqual([1, 0]);
+  });
+
+  test("goes to the client where the others answer the same, each asked once", async () => {
+    const reply = await gateway.once(request("GET /all-failed/503"));
+    expect([reply.status, reply.text]).toEqual([503, "busy"]);
+    expect([bad.requests.length, worse.requests.length]).toEqual([1, 1]);
+  });
+
+  test("leaves connections usable for the next requests", async () => {
+    const answers = await askInTurn(gateway, times(30, "/failed/echo"));
+    expect(answers.every((text) => text.startsWith("{"))).toBe(true);
+    const again = await askInTurn(gateway, times(30, "/all-failed/503"));
+    expect(tally(again)).toEqual({ 503: 30 });
+  });
 });

@@ -80,7 +80,13 @@ export class BalancedTarget implements Target {
   }
 
   onAnswer(ex: Exchange, status: number): void {
-    this.node.onAnswer(ex, status, (ex.blamedNodes & this.nodeBit) !== 0);
+    if (!this.node.onAnswer(ex, status, (ex.blamedNodes & this.nodeBit) !== 0)) return;
+    ex.triedTargets |= this.bit;
+    ex.blamedNodes |= this.nodeBit;
+  }
+
+  onReplaced(): void {
+    this.node.inFlight--;
   }
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {

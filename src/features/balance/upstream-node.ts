@@ -113,12 +113,15 @@ export class UpstreamNode {
   /**
    * The answer's head has come.
    * @param isBlamed whether the exchange has counted as a failure here before
+   * @returns whether it is a failure
    */
-  onAnswer(ex: Exchange, status: number, isBlamed = false): void {
+  onAnswer(ex: Exchange, status: number, isBlamed = false): boolean {
     this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
     ex.attemptedMs = -1;
     const hasFailed = this.failureStatuses?.has(status) === true;
     this.judge(ex, hasFailed, isBlamed);
+    if (hasFailed) ex.isForced = false;
+    return hasFailed;
   }
 
   /**

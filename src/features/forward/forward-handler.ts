@@ -26,6 +26,8 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly retryAttempts: number;
   /** Whether a target speaks HTTP/2, and may so turn a request away untouched behind its body, whatever the method. */
   readonly canBeRefused: boolean;
+  /** Statuses of answers that are failures of their target; null where there are none. */
+  readonly failureStatuses: ReadonlySet<number> | null;
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
   readonly responseEdits: ResponseEdits | null;
@@ -98,6 +100,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   onReplyHead(ex: Exchange): void {
+    const { failureStatuses } = this.settings;
+    if (failureStatuses?.has(ex.reply.status) === true) return this.onFailedAnswer(ex);
     this.noteAnswer(ex);
     ex.sink.head(ex);
   }
@@ -121,10 +125,22 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
       ex.sink.abort(ex, failure.fault);
       return;
     }
-    this.retries.noteRetry();
-    ex.attempts++;
-    ex.replay?.restart();
-    this.send(ex, target);
+    this.repeat(ex, target);
+  }
+
+  /** An answer that counts as a failure goes to the client where no other target can be asked instead. */
+  private onFailedAnswer(ex: Exchange): void {
+    const failed = ex.target!;
+    failed.onAnswer(ex, ex.reply.status);
+    const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
+    if (target === null) {
+      this.settings.responseEdits?.apply(ex.reply);
+      return ex.sink.head(ex);
+    }
+    ex.source.onCancelled(ex);
+    failed.onReplaced();
+    ex.upstreamMs = -1;
+    this.repeat(ex, target);
   }
 
   /** The first attempt. */
@@ -147,6 +163,16 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     return this.settings.retryAttempts > 0 && isWorthIt;
   }
 
+  /** Whether a request whose answer has come may be sent once more, and its body can be. */
+  private mayAskElsewhere(ex: Exchange): boolean {
+    const { request } = ex;
+    return isIdempotent(request.method) && (!request.hasBody() || ex.replay !== null) && this.hasAttempt(ex);
+  }
+
+  private hasAttempt(ex: Exchange): boolean {
+    return ex.attempts <= this.settings.retryAttempts && this.retries.allows(this.turn.nowMs);
+  }
+
   /**
    * The body is looked at first: one that has begun to flow can be sent again only where it was kept whole. Then the
    * request: it may be repeated where the origin has not looked at it, or the method is idempotent and no byte of an
@@ -154,9 +180,17 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
    */
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
     if (failure.bodyTaken && ex.replay === null) return false;
-    if (ex.attempts > this.settings.retryAttempts || !this.retries.allows(this.turn.nowMs)) return false;
+    if (!this.hasAttempt(ex)) return false;
     if (failure.fault === Fault.LoopDetected) return false;
     return !failure.sent || (!failure.answered && isIdempotent(ex.request.method));
+  }
+
+  /** A further attempt. */
+  private repeat(ex: Exchange, target: Target): void {
+    this.retries.noteRetry();
+    ex.attempts++;
+    ex.replay?.restart();
+    this.send(ex, target);
   }
 
   private send(ex: Exchange, target: Target): void {

@@ -109,6 +109,9 @@ class OriginTarget implements Target {
     this.count(ex, faultRow(fault).status);
   }
 
+  /** There is no other target. */
+  onReplaced(): void {}
+
   onOver(ex: Exchange): void {
     ex.target = null;
     this.count(ex, CLIENT_CLOSED_STATUS);

@@ -24,7 +24,8 @@ function edge(path: string): FailoverGateway {
     name: "edge",
     executable: path,
     versionArgs: ["version"],
-    settings: "the defaults (`failure_threshold: 5`, `open_duration: 30s`, `retries: 1`), and `failure_statuses: [503]`",
+    settings:
+      "the defaults (`failure_threshold: 5`, `open_duration: 30s`, `retries: 1`), and `failure_statuses: [503]`",
     configure: (dir, port, origins) => {
       const targets = origins.map((one) => `{url: "http://127.0.0.1:${one}"}`).join(", ");
       const config = `server: {host: 127.0.0.1, port: ${port}, workers: 2, access_log: {enabled: false}}\n`;

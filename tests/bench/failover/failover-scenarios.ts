@@ -92,7 +92,9 @@ async function away(origin: ScriptedOrigin, ms: number): Promise<void> {
 
 function softLimit(pid: number): string {
   const args = ["--pid", String(pid), "--nofile", "--output", "SOFT", "--noheadings"];
-  return Bun.spawnSync(["prlimit", ...args]).stdout.toString().trim();
+  return Bun.spawnSync(["prlimit", ...args])
+    .stdout.toString()
+    .trim();
 }
 
 function limit(pid: number, soft: string): void {

@@ -196,6 +196,7 @@ export class GatewayLab {
       basePath: Buffer.alloc(0),
       onAnswer: () => {},
       onFailure: fail,
+      onReplaced: () => {},
       onOver: () => {},
     };
     const choose = (ex: Exchange): Target => {
@@ -243,6 +244,7 @@ const FORWARD = {
   totalMs: 0,
   retryAttempts: 1,
   canBeRefused: false,
+  failureStatuses: null,
   requestEdits: null,
   responseEdits: null,
 };

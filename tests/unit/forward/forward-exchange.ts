@@ -41,5 +41,12 @@ export function targetAt(authority: string, basePath = ""): Target {
     throw new Error("nothing is sent in these tests");
   };
   const upstream = { label: `http://${authority}`, authority, send: never, sendFresh: never };
-  return { upstream, basePath: Buffer.from(basePath, "latin1"), onAnswer: never, onFailure: never, onOver: never };
+  return {
+    upstream,
+    basePath: Buffer.from(basePath, "latin1"),
+    onAnswer: never,
+    onFailure: never,
+    onReplaced: () => {},
+    onOver: never,
+  };
 }

@@ -27,6 +27,7 @@ class InTurn implements TargetChoice {
       basePath: Buffer.alloc(0),
       onAnswer: () => {},
       onFailure: (_ex: Exchange, failure: UpstreamFailure) => void this.failures.push(failure),
+      onReplaced: () => {},
       onOver: () => {},
     }));
   }
@@ -91,6 +92,7 @@ const FORWARD: ForwardSettings = {
   totalMs: 0,
   retryAttempts: 1,
   canBeRefused: false,
+  failureStatuses: null,
   requestEdits: null,
   responseEdits: null,
 };
