@@ -260,7 +260,7 @@ export class Control implements PoolListener {
   onMessage(index: number, message: FromWorker): void {
     switch (message.kind) {
       case "listening":
-        this.listening.set(index, message.sockets);
+        if (!this.hasBegunToDrain) this.listening.set(index, message.sockets);
         if (this.restarted.has(index)) this.standIns.done(index);
         // The signal may have come while this worker was starting.
         if (this.draining) this.tellOfDraining(index);
@@ -351,6 +351,8 @@ export class Control implements PoolListener {
     this.hasBegunToDrain = true;
     setTimeout(() => this.cut(), timeoutMs);
     this.standIns.end();
+    // From here on each worker closes its own: to close one again might take a descriptor that is somebody else's by then.
+    this.listening.clear();
     this.pool.drain(this.handover.hasSuccessor);
   }
 

@@ -1,5 +1,6 @@
 import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
 import type { EventValue } from "../features/telemetry/event-line.ts";
+import { duplicate } from "../net/system-socket.ts";
 import { startFault } from "./binary-path.ts";
 import { LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";
 
@@ -31,15 +32,22 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
   return { sockets, predecessor };
 }
 
-/** The sockets that a worker listens on, of those that came with the process: its share of each listener's. */
+/**
+ * The sockets that a worker listens on, of those that came with the process: its share of each listener's. Where there are fewer
+ * than workers, several accept on one: none opens a socket of its own beside those, which may be at another address.
+ */
 export function socketsOf(
   worker: number,
   workers: number,
   sockets: readonly ListeningSocket[],
 ): readonly ListeningSocket[] {
-  return LISTENER_NAMES.flatMap((name) =>
-    sockets.filter((socket) => socket.name === name).filter((_, i) => i % workers === worker),
-  );
+  return LISTENER_NAMES.flatMap((name) => {
+    const all = sockets.filter((socket) => socket.name === name);
+    const share = all.filter((_, i) => i % workers === worker);
+    if (share.length > 0 || all.length === 0) return share;
+    const fd = duplicate(all[worker % all.length]!.fd);
+    return fd < 0 ? [] : [{ name, fd }];
+  });
 }
 
 function listenerNamed(name: string | undefined): ListenerName {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readlinkSync, readSync } from "node:fs";
 import { isIP } from "node:net";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket, listenersOf } from "./listeners.ts";
@@ -22,15 +22,29 @@ export function claimPort(host: string, port: number): number {
 
 /**
  * Claims the port of every listener that has no socket yet.
- * @returns the ports, those of listeners with sockets as they were asked for
+ * @returns the ports, of listeners with sockets that of the first, whatever the configuration says
  * @throws as claimPort
  */
 export function claimPorts(
   places: readonly ListenerPlace[],
   inherited: readonly ListeningSocket[],
 ): Map<ListenerName, number> {
-  const isInherited = (name: ListenerName) => inherited.some((socket) => socket.name === name);
-  return new Map(places.map(({ name, host, port }) => [name, isInherited(name) ? port : claimPort(host, port)]));
+  return new Map(
+    places.map(({ name, host, port }) => {
+      const socket = inherited.find((one) => one.name === name);
+      return [name, socket === undefined ? claimPort(host, port) : (portOf(socket.fd) ?? port)];
+    }),
+  );
+}
+
+/** The port at which a socket of this process listens; undefined where the kernel does not tell. */
+function portOf(fd: number): number | undefined {
+  try {
+    const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
+    return listeningSockets()?.find((one) => one.inode === inode)?.port;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -86,6 +100,7 @@ interface OpenPort {
   /** Hexadecimal, as the kernel writes it. */
   readonly address: string;
   readonly port: number;
+  readonly inode: string;
 }
 
 /** All listening TCP sockets, proc(5); null where the kernel does not tell. */
@@ -110,11 +125,11 @@ function listeningIn(path: string): OpenPort[] {
       const lines = (rest + chunk.latin1Slice(0, length)).split("\n");
       rest = lines.pop()!;
       for (const line of lines) {
-        const [number, local = "", , state] = line.trim().split(/\s+/);
+        const [number, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
         if (number === "sl") continue;
         if (state !== LISTENING) return found;
         const [address = "", port = "0"] = local.split(":");
-        found.push({ address, port: Number.parseInt(port, 16) });
+        found.push({ address, port: Number.parseInt(port, 16), inode });
       }
       if (length === 0) return found;
     }

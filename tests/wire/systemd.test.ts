@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort, startGateway } from "../harness/gateway.ts";
+import { LogFile } from "../harness/log-file.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
 
 const UNITS = join(import.meta.dir, "..", "..", "scripts", "systemd");
@@ -50,26 +51,36 @@ describe.skipIf(!hasNotify)("Type=notify", () => {
 
 describe("socket activation", () => {
   /** Starts the gateway as a service manager does, with a listening socket as descriptor 3. */
-  async function activated(env: string): Promise<{ port: number; configured: number; stop: () => Promise<number> }> {
+  async function activated(
+    env: string,
+    workers = 1,
+    sidecar: Record<string, unknown> = {},
+  ): Promise<{ port: number; configured: number; logs: LogFile; stop: () => Promise<number> }> {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { fd } = listener as unknown as { fd: number };
     const configured = freePort();
     writeFileSync(
       join(folder, "config.yaml"),
-      stringify({ server: { host: "127.0.0.1", port: configured, workers: 1 } }),
+      stringify({ server: { host: "127.0.0.1", port: configured, workers }, sidecar }),
     );
+    const logs = new LogFile();
     const child = Bun.spawn(["sh", "-c", `${env} exec "$0" serve --config config.yaml`, EDGE_BINARY], {
       cwd: folder,
-      stdio: ["ignore", "ignore", "inherit", fd] as never,
+      stdio: ["ignore", logs.fd, "inherit", fd] as never,
     });
     const { port } = listener;
     listener.stop(true);
     return {
       port,
       configured,
-      stop: () => {
+      logs,
+      stop: async () => {
+        // Every worker listens: a signal before that meets a start.
+        await logs.until("the start", ({ event }) => event === "listening");
         child.kill("SIGTERM");
-        return child.exited;
+        const code = await child.exited;
+        logs.close();
+        return code;
       },
     };
   }
@@ -84,6 +95,27 @@ describe("socket activation", () => {
     const gateway = await activated("LISTEN_FDS=1 LISTEN_FDNAMES=edge.socket LISTEN_PID=$$");
     await eventually(async () => expect(await health(gateway.port)).toBe(200));
     expect(await health(gateway.configured)).toBe(0);
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test("more workers than sockets share them: none opens one at the configured address", async () => {
+    const gateway = await activated("LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$", 3);
+    await eventually(async () => expect(await health(gateway.port)).toBe(200));
+    for (let i = 0; i < 20; i++) expect(await health(gateway.port)).toBe(200);
+    expect(await health(gateway.configured)).toBe(0);
+    expect(await gateway.logs.until("the start", ({ event }) => event === "listening")).toMatchObject({
+      port: gateway.port,
+    });
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test("a sidecar does not speak to the socket either, which may be at another port than the configuration says", async () => {
+    const egress = freePort();
+    const settings = { enabled: true, mode: "egress", egress_port: egress, app_port: freePort() };
+    const gateway = await activated("LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$", 2, settings);
+    await eventually(async () => expect(await health(gateway.port)).toBe(200));
+    const outbound = request("GET /health", [`Host: 127.0.0.1:${gateway.port}`]);
+    await eventually(async () => expect((await exchangeOnce(egress, outbound)).status).toBe(508));
     expect(await gateway.stop()).toBe(0);
   });
 
