@@ -17,7 +17,7 @@ export interface UploadPlan {
 export interface UploadTally {
   /** Answered 200, with the right digest from the origin. */
   completed: number;
-  /** Answered 503 with Retry-After. */
+  /** Answered 503 with Retry-After, or 408: the room was needed and this one was the slowest. */
   turnedAway: number;
   /** Anything else, in words. */
   readonly wrong: string[];
@@ -103,7 +103,9 @@ function isAnswered(client: RawClient): boolean {
 
 function count(tally: UploadTally, reply: Reply, body: Buffer): void {
   const retryAfter = reply.fields.get("retry-after") ?? "";
-  if (reply.status === 503 && /^\d+$/.test(retryAfter)) tally.turnedAway++;
+  // Newcomers get 503, the slowest of those that have begun 408.
+  const isTurnedAway = (reply.status === 503 && /^\d+$/.test(retryAfter)) || reply.status === 408;
+  if (isTurnedAway) tally.turnedAway++;
   else if (reply.status !== 200) tally.wrong.push(`${reply.status}, Retry-After ${JSON.stringify(retryAfter)}`);
   else if (json<Echo>(reply).sha256 !== sha256(body)) tally.wrong.push("another body came to the origin");
   else tally.completed++;
