@@ -73,6 +73,7 @@ export const enum Fault {
   SpoolFailed,
   OutOfDescriptors,
   OutOfSockets,
+  OriginQueueFull,
   TooManyConnections,
   // Routing and protection.
   WafBlocked,
@@ -170,6 +171,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("spool_failed", 503, "the request body cannot be stored at the moment", true, false),
   row("out_of_descriptors", 503, "the gateway has no descriptors left at the moment", false, false),
   row("out_of_sockets", 503, "the gateway has no ports or network memory left at the moment", false, false),
+  row("origin_queue_full", 503, "too many requests wait for this upstream", false, false),
   row("too_many_connections", 503, "too many connections from this address", true, false),
   row("waf_blocked", 403, "", true, false),
   row("body_not_inspected", 413, "the request body is larger than what is inspected here", true, false),

@@ -72,6 +72,7 @@ function fixedFor(fault: Fault, status: number, message: string): FixedReply | n
     case Fault.SpoolFailed:
     case Fault.OutOfDescriptors:
     case Fault.OutOfSockets:
+    case Fault.OriginQueueFull:
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
       return new FixedReply(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));

@@ -74,7 +74,7 @@ export class GrpcOrigin implements GrpcUpstream, TimerHolder {
   place(attempt: Attempt): void {
     const free = this.connections.find((one) => one.takesCalls());
     if (free !== undefined) attempt.start(free);
-    else if (this.waiting.size >= MAX_H2_ORIGIN_WAITING) attempt.fail(Fault.NoHealthyTarget);
+    else if (this.waiting.size >= MAX_H2_ORIGIN_WAITING) attempt.fail(Fault.OriginQueueFull);
     else {
       this.waiting.add(attempt);
       this.grow();

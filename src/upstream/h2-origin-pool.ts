@@ -207,7 +207,7 @@ const MAX_MISSES = 32;
 const MAX_COMING = 16;
 
 const NO_ROOM: UpstreamFailure = {
-  fault: Fault.NoHealthyTarget,
+  fault: Fault.OriginQueueFull,
   sent: false,
   bodyTaken: false,
   answered: false,

@@ -203,7 +203,7 @@ export class UpstreamNode {
 /** What says nothing of the origin: it was the gateway that had no room or made the mistake. */
 function isOurs(fault: Fault): boolean {
   switch (fault) {
-    case Fault.NoHealthyTarget:
+    case Fault.OriginQueueFull:
     case Fault.InternalError:
     case Fault.OutOfDescriptors:
     case Fault.OutOfSockets:

@@ -69,7 +69,7 @@ describe("a node's breaker", () => {
   test.each([
     ["descriptors", Fault.OutOfDescriptors],
     ["ports and memory", Fault.OutOfSockets],
-    ["room in a queue", Fault.NoHealthyTarget],
+    ["room in a queue", Fault.OriginQueueFull],
     ["our own mistakes", Fault.InternalError],
   ] as const)("does not count the want of %s", (_name, fault) => {
     const { fake, table, node } = setUp();

@@ -56,6 +56,7 @@ describe("the table of refusals", () => {
     [Fault.NoHealthyTarget, 503, false],
     [Fault.OutOfDescriptors, 503, false],
     [Fault.OutOfSockets, 503, false],
+    [Fault.OriginQueueFull, 503, false],
   ])("fault %d is answered %d, closing: %p", (fault, status, close) => {
     expect([faultRow(fault).status, faultRow(fault).close]).toEqual([status, close]);
   });
