@@ -101,6 +101,21 @@ function multipart(random: SeededRandom, text: string): Made {
   return { type: `multipart/${kind}; ${declared}`, body: Buffer.from(`${lead}${parts}${eol}${end}`) };
 }
 
+/** A field in what looks like a file, for readers that see another boundary, another end of a line, or no file in it. */
+function fileWithField(random: SeededRandom, text: string): Made {
+  const { declared, outer, inner } = random.pick(TWO_BOUNDARIES);
+  const eol = random.pick(["\r\n", "\r\n", "\n", "\r"]);
+  const type = random.pick(["application/octet-stream", "application/octet-stream", "", ";", "text"]);
+  const field = [`--${inner}`, 'Content-Disposition: form-data; name="q"', "", text, `--${inner}--`];
+  const body = [
+    ...[`--${outer}`, 'Content-Disposition: form-data; name="f"; filename="f"', `Content-Type: ${type}`, "", ""].join(
+      "\r\n",
+    ),
+    ...[type.length > 5 ? ["x", ...field].join(eol) : text, `--${outer}--`, ""].join("\r\n"),
+  ].join("");
+  return { type: `multipart/form-data; ${declared}`, body: Buffer.from(body) };
+}
+
 function plain(random: SeededRandom, text: string): Made {
   const type = random.pick([
     "text/plain",
@@ -113,7 +128,17 @@ function plain(random: SeededRandom, text: string): Made {
   return { type, body: Buffer.concat([Buffer.from(lead, "latin1"), Buffer.from(text)]) };
 }
 
-const SHAPES: readonly Shape[] = [form, json, xml, multipart, multipart, plain];
+const SHAPES: readonly Shape[] = [form, json, xml, multipart, multipart, fileWithField, plain];
+
+/** What is declared, the boundary that one reader sees in it, and the one that another may see. */
+const TWO_BOUNDARIES: readonly { readonly declared: string; readonly outer: string; readonly inner: string }[] = [
+  { declared: "boundary=a", outer: "a", inner: "a" },
+  { declared: "boundary=a=b", outer: "a=b", inner: "a" },
+  { declared: "boundary=a b", outer: "a b", inner: "a" },
+  { declared: "boundary=a/b", outer: "a/b", inner: "a" },
+  { declared: "xboundary=a; boundary=b", outer: "b", inner: "a" },
+  { declared: "boundary=a; x=boundary=b", outer: "a", inner: "b" },
+];
 
 const PART_HEADS: readonly string[] = [
   'form-data; name="q"',
@@ -197,6 +222,18 @@ const CODINGS: readonly Coding[] = [
     lines: ["Content-Encoding: gzip", "Content-Encoding: br"],
     pack: (body) => Buffer.from(zlib.brotliCompressSync(zlib.gzipSync(body))),
   },
+  // A check in the head that is false, zeros between two members, a label beside the right one.
+  {
+    lines: ["Content-Encoding: gzip"],
+    pack: (body) =>
+      Buffer.concat([Buffer.from("1f8b08020000000000ffffff", "hex"), Buffer.from(zlib.gzipSync(body)).subarray(10)]),
+  },
+  {
+    lines: ["Content-Encoding: gzip"],
+    pack: (body) => Buffer.concat([zlib.gzipSync(""), Buffer.alloc(5), zlib.gzipSync(body)]),
+  },
+  { lines: ["Content-Encoding: gzip, br"], pack: (body) => Buffer.from(zlib.gzipSync(body)) },
+  { lines: ["Content-Encoding: gzip;q=1"], pack: (body) => Buffer.from(zlib.gzipSync(body)) },
   { lines: ["Content-Encoding: identity"], pack: (body) => body },
   { lines: ["Content-Encoding:"], pack: (body) => body },
   { lines: ["Content-Encoding: none"], pack: (body) => body },

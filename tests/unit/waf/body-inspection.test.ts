@@ -177,6 +177,7 @@ describe("multipart", () => {
     "multipart/form-data; boundary=b; boundary*=utf-8''c",
     // Some look for the word alone, and some end a value without quotes at the first byte that is none of a token.
     "multipart/form-data; xboundary=c; boundary=b",
+    "multipart/form-data; boundary=b; x=boundary=c",
     "multipart/form-data; boundary=b=c",
     "multipart/form-data; boundary=b c",
   ])("that cannot be taken apart (%s) is found out", (other) => {

@@ -105,7 +105,7 @@ const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
 const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;
-const BOUNDARY = /(?:^|[;,\s"'])boundary[\s*\d]*=/gi;
+const BOUNDARY = /boundary[\s*\d]*=/gi;
 /**
  * The parameter where the word stands for the first time, which is where some look for it, and a value whose end all see alike:
  * without quotes, some end it at the first byte that is none of a token.
