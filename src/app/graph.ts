@@ -4,7 +4,7 @@ import { pathOf, type RouteConfig, type StaticRouteConfig, type UpstreamRouteCon
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
 import { FILE_RECHECK_MS, MANY_ROUTES } from "../core/limits.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
-import { CHALLENGE_PREFIX, type ChallengeAnswers } from "../features/acme/http01-phase.ts";
+import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
 import type { ControlPort } from "../features/admin/control-handler.ts";
@@ -29,6 +29,7 @@ import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import type { IncidentListener } from "../features/waf/incident.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
+import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Handler, Pipeline } from "../message/pipeline.ts";
 import { type Route, type RouteInit, RouteKind } from "../message/route.ts";

@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { SegmentKind } from "../core/path-pattern.ts";
-import { CHALLENGE_PREFIX, Http01Phase } from "../features/acme/http01-phase.ts";
+import { Http01Phase } from "../features/acme/http01-phase.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-end.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
@@ -11,12 +11,14 @@ import { PrefixGuardPhase } from "../features/route/prefix-guard-phase.ts";
 import { RouteExactPhase } from "../features/route/route-exact.ts";
 import { exactRoutePath, prefixRoutePath } from "../features/route/route-path.ts";
 import { RoutePrefixPhase } from "../features/route/route-prefix.ts";
+import type { BodyRules } from "../features/route/route-refusal.ts";
 import type { Router } from "../features/route/router.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { Waf } from "../features/waf/waf.ts";
 import { WafBodyPhase } from "../features/waf/waf-body-phase.ts";
 import { WafPhase } from "../features/waf/waf-phase.ts";
 import { WafTrailerPhase } from "../features/waf/waf-trailer-phase.ts";
+import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
 import type { RouteInit } from "../message/route.ts";
@@ -60,12 +62,12 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     client.clientAddress,
     client.serverAddressRules,
     waf === null ? null : new WafPhase(waf),
-    new RouteExactPhase({ router, maxBodyBytes: config.server.maxBodyBytes, guard, isPreflight }),
+    new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight }),
     client.httpsRedirect,
     client.preflight,
     new PrefixGuardPhase(guard, inputs.guarded),
     new PathEscapesPhase(),
-    new RoutePrefixPhase(router, config.server.maxBodyBytes),
+    new RoutePrefixPhase(router, bodyRules(config)),
     client.routeAddressRules,
     client.rateLimit,
     new BodyLimitPhase(),
@@ -84,6 +86,10 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     taps,
     trailers,
   );
+}
+
+function bodyRules({ server }: RuntimeConfig): BodyRules {
+  return { maxBodyBytes: server.maxBodyBytes, rejectsChunked: server.inboundChunkedMode === "reject" };
 }
 
 /**
@@ -108,13 +114,13 @@ export function buildInternalPipeline(
   router: Router,
   { inputs, accessLog, budget, client }: Pick<PipelineParts, "inputs" | "accessLog" | "budget" | "client">,
 ): Pipeline {
-  const { maxBodyBytes } = config.server;
+  const bodies = bodyRules(config);
   const phases = [
     inputs.counters,
     client.clientAddress,
-    new RouteExactPhase({ router, maxBodyBytes, guard: null, isPreflight: null }),
+    new RouteExactPhase({ router, bodies, guard: null, isPreflight: null }),
     new PathEscapesPhase(),
-    new RoutePrefixPhase(router, maxBodyBytes),
+    new RoutePrefixPhase(router, bodies),
     new BodyLimitPhase(),
     new NormalizePhase(budget, inputs.spool),
     new DispatchPhase(),

@@ -30,7 +30,7 @@ export const PASSTHROUGH_BYTES = 32768;
 export const PIPELINED_BYTES = 16_384;
 /** Bytes of an unread request body that are drained so that the connection can be kept. Spec, "Drainage". */
 export const DRAIN_BYTES = 65536;
-/** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
+/** Milliseconds that draining an unread request body may take, in which an answer that needs none waits for a short one. Spec, "Drainage". */
 export const DRAIN_MS = 100;
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
@@ -41,9 +41,6 @@ export const MAX_INFLATION = 100;
 export const MIN_INFLATED_BYTES = 65_536;
 /** Window of a zstd body, as a power of two: 8 MiB, the most that RFC 9659 §3 allows for HTTP. */
 export const MAX_CODING_WINDOW_BITS = 23;
-
-/** Milliseconds that an answer which needs no body waits for a short body to arrive. */
-export const EARLY_REPLY_HOLD_MS = 250;
 
 /** Connections that a worker holds back unread because another worker took the last place at the same time. */
 export const MAX_HELD_CONNECTIONS = 64;

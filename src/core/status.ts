@@ -2,6 +2,7 @@
 const REASONS: Readonly<Record<number, string>> = {
   100: "Continue",
   101: "Switching Protocols",
+  102: "Processing",
   103: "Early Hints",
   200: "OK",
   201: "Created",

@@ -1,12 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import {
-  DRAIN_BYTES,
-  DRAIN_IDLE_MS,
-  DRAIN_MS,
-  EARLY_REPLY_HOLD_MS,
-  IDLE_NEWCOMER_MS,
-  PIPELINED_BYTES,
-} from "../core/limits.ts";
+import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, IDLE_NEWCOMER_MS, PIPELINED_BYTES } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
@@ -19,7 +12,6 @@ import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { H1ReplySink, type ReplyOwner } from "./h1-reply-sink.ts";
 import type { H1Request } from "./h1-request.ts";
-import { isTlsRecord } from "./sniff.ts";
 import { LifeState, SocketLife } from "./socket-life.ts";
 
 /**
@@ -269,8 +261,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     request.begin(true, false);
     request.exchange.open(this.sink, this, this.peer, this.ctx.pipeline);
     request.exchange.bodyDone = true;
-    // A TLS client on the plain port could not read an answer.
-    this.sink.abort(request.exchange, isTlsRecord(this.input) ? Fault.Cancelled : fault);
+    this.sink.abort(request.exchange, fault);
   }
 
   replyOver(request: H1Request): void {
@@ -296,7 +287,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
    */
   replyHeld(request: H1Request): void {
     this.discardBody(request);
-    this.life.arm(EARLY_REPLY_HOLD_MS);
+    this.life.arm(DRAIN_MS);
     this.pump();
   }
 
@@ -328,7 +319,8 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
 
   private sendHeldReply(request: H1Request): void {
     this.life.disarm();
-    if (request.body.drainedBytes > DRAIN_BYTES) request.closeAfter = true;
+    // The time that it has waited for the body is that in which the body is drained.
+    if (!request.exchange.bodyDone) request.closeAfter = true;
     this.sink.fixed(request.exchange, request.heldReply!);
   }
 

@@ -129,6 +129,7 @@ export class H1ReplySink implements ReplySink {
 
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
     const request = this.owner.current!;
+    ex.pipeline.onUpgrade(ex);
     ex.state = ExchangeState.Replying;
     request.closeAfter = true;
     writeHead(this.life.writer, request, this.ctx.clock.dateBytes);

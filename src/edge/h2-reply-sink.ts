@@ -126,6 +126,7 @@ export class H2ReplySink implements ReplySink {
       return new LostTunnel(origin);
     }
     for (let i = headers.count - 1; i >= 0; i--) if (isKeyField(headers, i)) headers.removeAt(i);
+    ex.pipeline.onUpgrade(ex);
     // RFC 8441 §4: what 101 is to HTTP/1.1.
     ex.reply.status = 200;
     ex.state = ExchangeState.Replying;

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_MS, EARLY_REPLY_HOLD_MS } from "../core/limits.ts";
+import { DRAIN_BYTES, DRAIN_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
@@ -187,7 +187,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     if (ex.bodyDone || incoming.isEnded || this.continuePending || !isShort || this.held !== null) return false;
     this.held = reply;
     this.forgetBody(ex);
-    connection.ctx.wheel.arm(this.timer, connection.ctx.turn.nowMs + EARLY_REPLY_HOLD_MS);
+    connection.ctx.wheel.arm(this.timer, connection.ctx.turn.nowMs + DRAIN_MS);
     return true;
   }
 
@@ -286,8 +286,11 @@ export class H2Stream implements BodyFlow, TimerHolder {
   onTimer(): void {
     if (this.isDiscarding) this.resetAndRelease(ErrorCode.NoError);
     else if (this.stall.isWaiting) this.abandon();
-    else if (this.held !== null) this.sendHeld();
-    else {
+    else if (this.held !== null) {
+      // The time to drain the body is over with that in which the answer has waited for it.
+      this.resetBehind = ErrorCode.NoError;
+      this.sendHeld();
+    } else {
       const { turn, settings } = this.connection.ctx;
       this.failBody(this.pace.isTooSlow(turn.nowMs, settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
     }

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { FAULTS, Fault, faultRow } from "../core/fault.ts";
 import { errorBody } from "../core/status.ts";
+import { INVALID_TOKEN, isChallenge } from "../message/challenge-path.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { FixedReply } from "../message/fixed-reply.ts";
 import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
@@ -18,6 +19,8 @@ const FIXED: readonly (FixedReply | null)[] = FAULTS.map((row, fault) => fixedFo
  * @param ex gives the detail that some bodies carry: a path, the allowed methods, a prepared body
  */
 export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
+  // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
+  if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
   const fixed = FIXED[fault];
   if (fixed !== null && fixed !== undefined) return fixed;
   const row = faultRow(fault);

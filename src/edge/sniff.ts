@@ -2,11 +2,6 @@ import { equalsBytes } from "../core/ascii.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
 
-/** Whether a client begins with a TLS handshake record: 0x16 0x03. RFC 8446 §5.1. */
-export function isTlsRecord(input: InputBuffer): boolean {
-  return input.length >= 2 && input.bytes[input.from] === 0x16 && input.bytes[input.from + 1] === 0x03;
-}
-
 /** How much of HTTP/2's preface a client has begun with. */
 export const enum Preface {
   None = 0,

@@ -32,6 +32,8 @@ export interface ReplyTap {
   readonly name: string;
   /** Before the head in `ex.reply` is written: fields may still be taken out, and added (`ex.reply.addExtra`). */
   onHead(ex: Exchange): void;
+  /** Before the head of an answer by which the connection leaves HTTP is written. */
+  onUpgrade?(ex: Exchange): void;
   /** Before a prebuilt reply is written: only `ex.reply.addExtra` has an effect. */
   onFixed?(ex: Exchange, reply: FixedReply): void;
   /** After the exchange is over, answered or cut. */
@@ -44,12 +46,14 @@ export interface TrailerGate {
   judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault;
 }
 
+type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
+
 /** The phases in their order and the taps. */
 export class Pipeline {
   private readonly phases: readonly Phase[];
   private readonly phasesWithoutBody: readonly Phase[];
   private readonly headTaps: readonly ReplyTap[];
-  private readonly fixedTaps: readonly Required<ReplyTap>[];
+  private readonly fixedTaps: readonly FixedTap[];
   private readonly endTaps: readonly ReplyTap[];
   /** Null where nobody looks at trailers. */
   readonly trailerGate: TrailerGate | null;
@@ -69,7 +73,7 @@ export class Pipeline {
     this.phases = phases;
     this.phasesWithoutBody = phases.filter((phase) => phase.concernsBody !== true);
     this.headTaps = headTaps;
-    this.fixedTaps = headTaps.filter((tap): tap is Required<ReplyTap> => tap.onFixed !== undefined);
+    this.fixedTaps = headTaps.filter((tap): tap is FixedTap => tap.onFixed !== undefined);
     this.endTaps = endTaps;
     this.trailerGate = trailerGate;
   }
@@ -91,6 +95,11 @@ export class Pipeline {
   /** Lets the taps see and amend the head. For sinks, which call it once a reply. */
   onHead(ex: Exchange): void {
     for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onHead(ex);
+  }
+
+  /** Lets the taps see and amend the head of an answer by which the connection leaves HTTP. For sinks, likewise. */
+  onUpgrade(ex: Exchange): void {
+    for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onUpgrade?.(ex);
   }
 
   /** Lets the taps add to a prebuilt reply. For sinks, likewise. */

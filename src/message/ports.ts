@@ -15,7 +15,7 @@ export interface ReplySink {
   readonly returnsBytes?: boolean;
   /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
   fixed(ex: Exchange, reply: FixedReply): void;
-  /** Writes an interim answer (103) with these fields. */
+  /** Writes an interim answer (102, 103) with these fields. */
   interim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** Writes the head in `ex.reply`. */
   head(ex: Exchange): void;

@@ -32,7 +32,7 @@ export interface UpstreamCaller {
   encodeRequest(ex: Exchange, out: Buffer, at: number): number;
   /** The answer's head stands in `ex.reply`; the body follows by itself into `ex.sink`. */
   onReplyHead(ex: Exchange): void;
-  /** An interim answer that passes (103). */
+  /** An interim answer that passes (102, 103). */
   onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** The origin has agreed to leave HTTP; `origin` is its end of the tunnel. @returns the client's end */
   onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd;

@@ -8,6 +8,7 @@ import type { UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
 import { authenticatesConnection } from "../proto/h1/connection-authentication.ts";
+import { isPassedOn } from "../proto/h1/interim.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { connectSocket } from "./connect.ts";
@@ -255,7 +256,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
       return false;
     }
     if (++this.interims > MAX_INTERIM_RESPONSES) return this.refuseAnswer();
-    if (this.parser.status === 103) this.caller!.onInterim(ex, 103, ex.reply.headers);
+    if (isPassedOn(this.parser.status)) this.caller!.onInterim(ex, this.parser.status, ex.reply.headers);
     this.beginHead(ex);
     return true;
   }

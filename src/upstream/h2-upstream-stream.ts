@@ -5,6 +5,7 @@ import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
+import { isPassedOn } from "../proto/h1/interim.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
@@ -233,7 +234,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
       if (++this.interims > MAX_INTERIM_RESPONSES) this.refuse();
-      else if (heads.status === 103) this.caller.onInterim(ex, 103, ex.reply.headers);
+      else if (isPassedOn(heads.status)) this.caller.onInterim(ex, heads.status, ex.reply.headers);
       return;
     }
     heads.describe(ex.reply, ex.request.method, isEnd);

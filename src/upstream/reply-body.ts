@@ -5,6 +5,7 @@ import { Framing } from "../message/request-head.ts";
 import type { InputBuffer } from "../net/input-buffer.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 import type { ResponseParser } from "../proto/h1/response-parser.ts";
+import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
 
 /** Cuts an answer's body out of an upstream connection's input. RFC 9112 §6.3. */
 export class ReplyBody {
@@ -32,7 +33,7 @@ export class ReplyBody {
     this.failed = false;
     this.ended = false;
     if (framing !== Framing.Chunked) return true;
-    this.decoder ??= new ChunkedDecoder();
+    this.decoder ??= new ChunkedDecoder(isFramingTrailer, true);
     this.decoder.begin(0);
     if (ahead === null) return true;
     const isGood = readAhead(this.decoder, ahead);

@@ -98,8 +98,17 @@ function walk(inits: ReturnType<typeof routeInit>[], target: string, name: strin
   const guard = new PrefixGuard(inits);
   const { ex, faults } = recordedExchange(headOfTarget(target, name, authority));
   let verdict: Verdict = Verdict.Next;
-  const exact = new RouteExactPhase({ router, maxBodyBytes: 0, guard, isPreflight: null });
-  const phases = [exact, new PrefixGuardPhase(guard, { onRefused() {} }), new RoutePrefixPhase(router, 0)];
+  const exact = new RouteExactPhase({
+    router,
+    bodies: { maxBodyBytes: 0, rejectsChunked: false },
+    guard,
+    isPreflight: null,
+  });
+  const phases = [
+    exact,
+    new PrefixGuardPhase(guard, { onRefused() {} }),
+    new RoutePrefixPhase(router, { maxBodyBytes: 0, rejectsChunked: false }),
+  ];
   for (const phase of phases) {
     if (verdict === Verdict.Next) verdict = phase.run(ex);
   }

@@ -43,8 +43,13 @@ function faultInPlain(routes: readonly ReferenceRoute[], one: PathCase, outcome:
 
 function phasesOf(routes: readonly ReferenceRoute[]) {
   const router = buildRouter(routes.map((route) => routeInit({ ...route, kind: "upstream" })));
-  const exact = new RouteExactPhase({ router, maxBodyBytes: 0, guard: null, isPreflight: null });
-  return [exact, new PathEscapesPhase(), new RoutePrefixPhase(router, 0)];
+  const exact = new RouteExactPhase({
+    router,
+    bodies: { maxBodyBytes: 0, rejectsChunked: false },
+    guard: null,
+    isPreflight: null,
+  });
+  return [exact, new PathEscapesPhase(), new RoutePrefixPhase(router, { maxBodyBytes: 0, rejectsChunked: false })];
 }
 
 function walk(phases: ReturnType<typeof phasesOf>, { path, query, method, host }: PathCase): Outcome {

@@ -1,5 +1,6 @@
-import { equalsBytes, latin1, TOKEN } from "../../core/ascii.ts";
+import { latin1, TOKEN } from "../../core/ascii.ts";
 import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
+import { CHALLENGE_PREFIX, INVALID_TOKEN, isChallenge } from "../../message/challenge-path.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import { METHOD_COUNT, Method } from "../../message/method.ts";
@@ -8,9 +9,6 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
 import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
 import { isPlainPath } from "../../proto/target/plain-path.ts";
-
-/** The path that challenges stand under, and the label of the requests for it. */
-export const CHALLENGE_PREFIX = "/.well-known/acme-challenge/";
 
 /** What answers challenges. */
 export interface ChallengeAnswers {
@@ -71,11 +69,6 @@ function challengeRoute(handler: Handler, index: number): Route {
   return new Route(init, index, new Uint8Array(METHOD_COUNT), "GET, HEAD");
 }
 
-function isChallenge({ bytes, pathFrom, pathTo }: RequestHead): boolean {
-  const end = pathFrom + PREFIX.length;
-  return end <= pathTo && equalsBytes(bytes, pathFrom, end, PREFIX);
-}
-
 /** Whether the path leads there in another spelling, which no route is to take in the place of the gateway. */
 function spellsChallenge(request: RequestHead): boolean {
   return !isPlainPath(request) && slashedPath(canonicalise(request.path()).canonical).startsWith(CHALLENGE_PREFIX);
@@ -96,9 +89,4 @@ const IN_TOKEN: Uint8Array = TOKEN.map((is, byte) =>
 );
 const PLAIN = ["Content-Type", "text/plain"] as const;
 const WRONG_METHOD = new FixedReply(405, [PLAIN, ["Allow", "GET, HEAD"]], "Method Not Allowed");
-const INVALID_TOKEN = new FixedReply(
-  400,
-  [["Content-Type", "text/plain; charset=utf-8"]],
-  "Invalid ACME Challenge Token",
-);
 const UNKNOWN_TOKEN = new FixedReply(404, [PLAIN], "Unknown ACME Challenge Token");

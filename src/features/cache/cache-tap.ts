@@ -41,6 +41,10 @@ export class CacheTap implements ReplyTap {
     if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
   }
 
+  onUpgrade(ex: Exchange): void {
+    this.onHead(ex);
+  }
+
   onFixed(ex: Exchange, _reply: FixedReply): void {
     if (ex.cacheResult === CacheResult.None) return;
     ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[ex.cacheResult]!);

@@ -8,6 +8,7 @@ import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import type { Target } from "../../message/target.ts";
+import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
@@ -65,14 +66,15 @@ export function encodeForwardHead(
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
   if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
   at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
-  return copyBytes(out, at, VIA_AND_END, 0, VIA_AND_END.length);
+  const via = head.major === 1 && head.minor === 1 ? VIA_AND_END : viaAndEnd(head);
+  return copyBytes(out, at, via, 0, via.length);
 }
 
 /** Whether this request has come through this gateway too often. Decisions, "Failures": own Via ten times is 508. */
 export function isLoop(headers: HeaderBlock): boolean {
   let hops = 0;
   for (let i = headers.find(HeaderId.Via); i >= 0; i = headers.find(HeaderId.Via, i + 1)) {
-    for (const part of headers.valueText(i).split(",")) if (part.trim() === "1.1 edge") hops++;
+    for (const part of headers.valueText(i).split(",")) if (isOwnVia(part)) hops++;
   }
   return hops >= MAX_VIA_HOPS;
 }
@@ -169,6 +171,10 @@ function saysNone({ method, headers }: RequestHead): boolean {
   return expectsBody || headers.find(HeaderId.ContentLength) >= 0;
 }
 
+function viaAndEnd({ major }: RequestHead): Buffer {
+  return OTHER_VIAS[major - 1]!;
+}
+
 function crlf(out: Buffer, at: number): number {
   out[at] = 0x0d;
   out[at + 1] = 0x0a;
@@ -184,6 +190,7 @@ const FORWARDED_FOR: Buffer = Buffer.from("X-Forwarded-For: ");
 const CLIENT_CERT: Buffer = Buffer.from("X-Forwarded-Client-Cert: ");
 const COMMA: Buffer = Buffer.from(", ");
 const VIA_AND_END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
+const OTHER_VIAS: readonly Buffer[] = ["1.0", "2", "3"].map((version) => Buffer.from(`Via: ${version} edge\r\n\r\n`));
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
 const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 const TRAILERS: Uint8Array = latin1("trailers");

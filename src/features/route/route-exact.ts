@@ -6,14 +6,13 @@ import { canonicalise, withPlainSlashes } from "../../proto/target/canonical-pat
 import { mergeSlashes } from "../../proto/target/dot-segments.ts";
 import { isPlainPath } from "../../proto/target/plain-path.ts";
 import type { PrefixGuard } from "./prefix-guard.ts";
-import { refuseUnrouted } from "./route-refusal.ts";
+import { type BodyRules, refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
 
 /** What the exact routes share a request with. */
 export interface ExactRouting {
   readonly router: Router;
-  /** The server's limit, for requests that no route takes; 0 means none. */
-  readonly maxBodyBytes: number;
+  readonly bodies: BodyRules;
   /** Null where there are no mounts. */
   readonly guard: PrefixGuard | null;
   /** Whether an exchange without a route is a question of a browser, which a later phase answers for every method. */
@@ -54,7 +53,7 @@ export class RouteExactPhase implements Phase {
     const path = ex.canonicalPath === "" ? head.path() : ex.canonicalPath;
     ex.detail = this.router.ownAllowOf(path, head, refused.onlyTranscoded ? patternPath(ex) : null);
     ex.route = refused.anyRoute();
-    return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.maxBodyBytes);
+    return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.bodies);
   }
 
   private findUnusual(ex: Exchange): Route | null {

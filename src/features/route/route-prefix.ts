@@ -1,11 +1,13 @@
+import { Byte } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { Route } from "../../message/route.ts";
 import { deeperReadings, offsetBehindSegments, pathFrom } from "../../proto/target/canonical-path.ts";
 import { ALL_METHODS } from "./method-set.ts";
-import { refuseUnrouted } from "./route-refusal.ts";
+import { type BodyRules, refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
 
 /**
@@ -15,12 +17,11 @@ import type { Router } from "./router.ts";
 export class RoutePrefixPhase implements Phase {
   readonly name = "routePrefix";
   private readonly router: Router;
-  private readonly maxBodyBytes: number;
+  private readonly bodies: BodyRules;
 
-  /** @param maxBodyBytes the server's limit, for requests that no route takes; 0 means none */
-  constructor(router: Router, maxBodyBytes: number) {
+  constructor(router: Router, bodies: BodyRules) {
     this.router = router;
-    this.maxBodyBytes = maxBodyBytes;
+    this.bodies = bodies;
   }
 
   run(ex: Exchange): Verdict {
@@ -70,24 +71,30 @@ export class RoutePrefixPhase implements Phase {
   }
 
   /**
-   * 404 or 405. OPTIONS * is a 404 like every path of no route: it asks about the whole server, and the gateway has
-   * nothing to say for the upstreams behind it. Decisions §3: CONNECT and TRACE are 405 everywhere.
+   * 404 or 405. Decisions §3: CONNECT and TRACE are 405 everywhere. OPTIONS * asks about the server as a whole, and gets the
+   * methods that it knows (RFC 9110 §9.3.7).
    */
   private refuse(ex: Exchange): Verdict {
     const head = ex.request;
+    if (head.method === Method.Options && head.bytes[head.pathFrom] === Byte.Star && !head.hasBody()) {
+      ex.sink.fixed(ex, WHOLE_SERVER);
+      return Verdict.Done;
+    }
     const path = this.canonicalPathOf(ex);
     const allow = this.router.prefixAllowOf(path, head);
     const isNever = head.method === Method.Connect || head.method === Method.Trace;
     if (allow !== "" || isNever) {
       ex.detail = allow === "" ? ALL_METHODS : allow;
       ex.route = this.router.prefixRouteOf(path, head);
-      return refuseUnrouted(ex, Fault.MethodNotAllowed, this.maxBodyBytes);
+      return refuseUnrouted(ex, Fault.MethodNotAllowed, this.bodies);
     }
     ex.detail = head.path();
-    return refuseUnrouted(ex, Fault.NotFound, this.maxBodyBytes);
+    return refuseUnrouted(ex, Fault.NotFound, this.bodies);
   }
 
   private canonicalPathOf(ex: Exchange): string {
     return ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
   }
 }
+
+const WHOLE_SERVER = new FixedReply(204, [["Allow", ALL_METHODS]], "");

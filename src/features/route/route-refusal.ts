@@ -1,14 +1,24 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { Verdict } from "../../message/pipeline.ts";
+import { Framing } from "../../message/request-head.ts";
+
+/** What the server says of bodies, for requests that no route takes. */
+export interface BodyRules {
+  /** 0 means no limit. */
+  readonly maxBodyBytes: number;
+  /** Whether chunked bodies are refused, whatever they are for. */
+  readonly rejectsChunked: boolean;
+}
 
 /**
  * Refuses a request that no route takes. Spec, "HTTP framing enforcement at the edge": a declared body over the gateway
  * limit gets 413, whether or not there is a route for it.
- * @param maxBodyBytes the server's limit; 0 means none
  */
-export function refuseUnrouted(ex: Exchange, fault: Fault, maxBodyBytes: number): Verdict {
-  if (maxBodyBytes > 0 && ex.request.contentLength > maxBodyBytes) {
+export function refuseUnrouted(ex: Exchange, fault: Fault, { maxBodyBytes, rejectsChunked }: BodyRules): Verdict {
+  if (rejectsChunked && ex.request.framing === Framing.Chunked && ex.request.major === 1) {
+    ex.sink.abort(ex, Fault.ChunkedDisabled);
+  } else if (maxBodyBytes > 0 && ex.request.contentLength > maxBodyBytes) {
     ex.maxBodyBytes = maxBodyBytes;
     ex.sink.abort(ex, Fault.BodyTooLarge);
   } else {

@@ -2,6 +2,7 @@ import { UNKNOWN_CLIENT } from "../../message/client.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcMetadata } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-id.ts";
+import { viaOf } from "../../message/via.ts";
 
 /**
  * The client's header fields as metadata of a call, and the gateway's own. Spec, "REST-to-gRPC transcoding": hop-by-hop
@@ -20,7 +21,7 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
     if (!name.startsWith("grpc-")) metadata.push([name, headers.valueText(i)]);
   }
   metadata.push(["x-request-id", ex.reply.requestId()], ...forwardedFields(ex));
-  metadata.push(["via", [...via, "1.1 edge"].join(", ")]);
+  metadata.push(["via", [...via, viaOf(ex.request)].join(", ")]);
   return metadata;
 }
 

@@ -62,10 +62,16 @@ export class ChunkedDecoder {
   private sizeDigits = 0;
   private extensionBytes = 0;
   private sawCr = false;
+  private sawSpace = false;
+  private readonly allowsSpace: boolean;
 
-  /** @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more */
-  constructor(isForbidden: TrailerRule = isFramingTrailer) {
+  /**
+   * @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more
+   * @param allowsSpace whether white space may stand behind a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
+   */
+  constructor(isForbidden: TrailerRule = isFramingTrailer, allowsSpace = false) {
     this.trailers = new TrailerSection(isForbidden);
+    this.allowsSpace = allowsSpace;
   }
 
   /** @param maxBodyBytes largest decoded body; 0 means no limit */
@@ -86,7 +92,8 @@ export class ChunkedDecoder {
         case ChunkState.ChunkData:
           this.dataFrom = at;
           this.dataTo = offsetBehind(at, this.remaining, to);
-          this.remaining -= this.dataTo - at;
+          // A size that no number holds exactly is one whose end nobody lives to see: it is never counted down.
+          if (this.remaining <= Number.MAX_SAFE_INTEGER) this.remaining -= this.dataTo - at;
           this.consumed = this.dataTo;
           if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;
           return ChunkEvent.Data;
@@ -128,7 +135,7 @@ export class ChunkedDecoder {
 
   private readSizeByte(byte: number): void {
     const value = HEX_VALUE[byte]!;
-    if (value !== 255) {
+    if (value !== 255 && !this.sawSpace) {
       if (++this.sizeChars > MAX_CHUNK_SIZE_CHARS) this.fault = Fault.BadChunkSize;
       if (this.sizeDigits > 0 || value > 0) this.sizeDigits++;
       if (this.sizeDigits > MAX_CHUNK_SIZE_DIGITS) this.fault = Fault.ChunkSizeTooLarge;
@@ -138,6 +145,7 @@ export class ChunkedDecoder {
     if (this.sizeChars === 0) this.fault = Fault.BadChunkSize;
     else if (byte === Byte.Cr) this.sizeStage = SizeStage.LineFeed;
     else if (byte === Byte.Semicolon) this.sizeStage = SizeStage.Extension;
+    else if (this.allowsSpace && isBlank(byte) && ++this.sizeChars <= MAX_CHUNK_SIZE_CHARS) this.sawSpace = true;
     else this.fault = byte === Byte.Lf ? Fault.BadChunkDelimiter : Fault.BadChunkSize;
   }
 
@@ -154,8 +162,7 @@ export class ChunkedDecoder {
       return;
     }
     this.total += this.remaining;
-    const limit = this.maxBodyBytes > 0 ? this.maxBodyBytes : Number.MAX_SAFE_INTEGER;
-    if (this.total > limit) this.fault = Fault.BodyTooLarge;
+    if (this.maxBodyBytes > 0 && this.total > this.maxBodyBytes) this.fault = Fault.BodyTooLarge;
     this.state = ChunkState.ChunkData;
   }
 
@@ -187,5 +194,10 @@ export class ChunkedDecoder {
     this.sizeDigits = 0;
     this.extensionBytes = 0;
     this.sawCr = false;
+    this.sawSpace = false;
   }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || byte === Byte.Tab;
 }

@@ -118,7 +118,12 @@ export class RequestParser {
       previous = bits;
     }
     if (at === limit) return cutLine(from, limit);
-    if (bytes[at] !== Byte.Space) return failure(targetFault(bytes[at]!));
+    if (bytes[at] !== Byte.Space) {
+      // Of a refused target, what could be read is shown.
+      head.targetFrom = targetFrom;
+      head.targetTo = at;
+      return failure(targetFault(bytes[at]!));
+    }
     if (at === targetFrom) return failure(Fault.BadRequestLine);
     head.targetFrom = targetFrom;
     head.targetTo = at;

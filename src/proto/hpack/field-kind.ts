@@ -16,7 +16,7 @@ export const enum FieldKind {
   UnknownPseudo,
   /** An empty name, an upper-case letter, or anything that is no token. */
   BadName,
-  /** A control byte, DEL, or a space at either end. */
+  /** A control byte but HTAB, DEL, or white space at either end. */
   BadValue,
   /** A field about the connection, which HTTP/2 has none of (§8.2.2). */
   ConnectionSpecific,
@@ -64,7 +64,11 @@ export function idOf(tag: FieldTag): HeaderId {
 
 function isValue(bytes: Uint8Array, from: number, to: number): boolean {
   for (let i = from; i < to; i++) if (VALUE[bytes[i]!] !== 1) return false;
-  return from === to || (bytes[from] !== Byte.Space && bytes[to - 1] !== Byte.Space);
+  return from === to || (!isBlank(bytes[from]!) && !isBlank(bytes[to - 1]!));
+}
+
+function isBlank(byte: number): boolean {
+  return byte === Byte.Space || byte === Byte.Tab;
 }
 
 function pseudoOf(bytes: Uint8Array, from: number, to: number): FieldKind {
@@ -79,4 +83,4 @@ const TRAILERS: Uint8Array = latin1("trailers");
 /** In the order of FieldKind. */
 const PSEUDO: readonly Uint8Array[] = [":method", ":scheme", ":authority", ":path", ":protocol", ":status"].map(latin1);
 const LOWER_TOKEN: Uint8Array = table((byte) => (byte >= 0x41 && byte <= 0x5a ? 0 : TOKEN[byte]!));
-const VALUE: Uint8Array = table((byte) => (byte >= Byte.Space && byte !== Byte.Del ? 1 : 0));
+const VALUE: Uint8Array = table((byte) => (byte === Byte.Tab || (byte >= Byte.Space && byte !== Byte.Del) ? 1 : 0));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { EARLY_REPLY_HOLD_MS, TUNNEL_IDLE_MS } from "../../../src/core/limits.ts";
+import { DRAIN_MS, TUNNEL_IDLE_MS } from "../../../src/core/limits.ts";
 import { repliesIn, statusesIn } from "../edge/reply-text.ts";
 import { FakeConnect } from "./fake-connect.ts";
 import { ForwardSession, TIMES } from "./forward-session.ts";
@@ -107,7 +107,7 @@ describe("a request body for an origin that reads slowly", () => {
     session.client.wait(TIMES.responseHeaderMs + 200);
     expect(origin.socket.calls.at(-1)).toBe("terminate");
     // The answer waits a moment for the rest of the body.
-    session.client.wait(EARLY_REPLY_HOLD_MS + 200);
+    session.client.wait(DRAIN_MS + 200);
     expect(repliesIn(session.client.got)[0]!.status).toBe(504);
   });
 

@@ -17,10 +17,15 @@ const INITS = routes.map(routeInit);
 const ROUTER = buildRouter(INITS);
 const GUARD = new PrefixGuard(INITS);
 const PHASES = [
-  new RouteExactPhase({ router: ROUTER, maxBodyBytes: 0, guard: GUARD, isPreflight: null }),
+  new RouteExactPhase({
+    router: ROUTER,
+    bodies: { maxBodyBytes: 0, rejectsChunked: false },
+    guard: GUARD,
+    isPreflight: null,
+  }),
   new PrefixGuardPhase(GUARD, { onRefused() {} }),
   new PathEscapesPhase(),
-  new RoutePrefixPhase(ROUTER, 0),
+  new RoutePrefixPhase(ROUTER, { maxBodyBytes: 0, rejectsChunked: false }),
 ];
 
 describe("routing phases", () => {
