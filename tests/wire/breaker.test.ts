@@ -44,6 +44,10 @@ const gateway = await startGateway({
       timeouts: { total: "100ms" },
       circuit_breaker: { failure_threshold: 2, open_duration: "3h" },
     }),
+    route("/upload", [origin.url, spare.url], {
+      timeouts: { total: "100ms" },
+      circuit_breaker: { failure_threshold: 2, open_duration: "6h" },
+    }),
     route("/malformed", [origin.url, spare.url], { circuit_breaker: { failure_threshold: 2, open_duration: "4h" } }),
     route("/reset", [origin.url, spare.url], { circuit_breaker: { failure_threshold: 2, open_duration: "5h" } }),
     route("/off", [origin.url], { circuit_breaker: { enabled: false } }),
@@ -143,6 +147,16 @@ describe("failures in a row open it", () => {
       expect((await states()).get(prefix)).toBe("OPEN");
     });
     for (let i = 0; i < 4; i++) expect((await get(`${prefix}/ok`)).status).toBe(200);
+  });
+
+  test("but not clients that send slowly: the origin waits for them", async () => {
+    for (let i = 0; i < 4; i++) {
+      const client = await gateway.connect();
+      client.send("POST /upload/silent HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nx");
+      expect((await client.reply("POST")).status).toBe(504);
+      client.close();
+    }
+    expect((await states()).get("/upload")).toBe("CLOSED");
   });
 
   test("for all workers and routes with the same settings", async () => {

@@ -200,13 +200,14 @@ export class UpstreamNode {
   }
 }
 
-/** What says nothing of the origin: it was the gateway that had no room or made the mistake. */
+/** What says nothing of the origin: it was the gateway that had no room or made the mistake, or the client that was late. */
 function isOurs(fault: Fault): boolean {
   switch (fault) {
     case Fault.OriginQueueFull:
     case Fault.InternalError:
     case Fault.OutOfDescriptors:
     case Fault.OutOfSockets:
+    case Fault.BodyTimeout:
       return true;
     default:
       return false;

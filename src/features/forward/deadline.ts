@@ -62,12 +62,14 @@ class Deadline implements TimerHolder, Held {
     if (ex === null) return;
     this.release();
     if (ex.state === ExchangeState.Finished) return;
-    // No answer within the limit is the target's failure; an answer that takes too long is not.
-    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, TOO_LATE);
+    // No answer within the limit is the target's failure; an answer that takes too long is not, nor is a client whose body does.
+    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, ex.bodyDone ? TOO_LATE : SENT_LATE);
     ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
     ex.source.onCancelled(ex);
     ex.sink.abort(ex, Fault.UpstreamTimeout);
   }
 }
 
+/** While the body comes, an origin that does not take it is timed by response_header. */
+const SENT_LATE = { fault: Fault.BodyTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
 const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
