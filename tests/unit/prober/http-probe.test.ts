@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
-import { type ProbeOutcome, probeHttp } from "../../../src/upstream/http-probe.ts";
+import { type ProbeOutcome, probeConnection, probeHttp } from "../../../src/upstream/http-probe.ts";
+import { makeCertificate } from "../../harness/certificate.ts";
 import { freePort } from "../../harness/gateway.ts";
 import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
 
@@ -83,5 +84,28 @@ describe("a probe", () => {
       statusCode: 0,
       error: "name not found",
     });
+  });
+});
+
+describe("a connection without a question", () => {
+  const tls = { serverName: "localhost", ca: undefined, cert: undefined, key: undefined, rejectUnauthorized: true };
+  const connect = async (port: number, secured: object | null = null, timeoutMs = 30_000) => {
+    const origin = { hostname: "127.0.0.1", port, authority: "a", tls: secured as never };
+    return (await probeConnection(origin, timeoutMs, NAMES)).error;
+  };
+
+  test("is enough where the origin takes it, and is closed at once", async () => {
+    const before = origin.requests.length;
+    expect([await connect(origin.port), await connect(freePort())]).toEqual(["", "connection refused"]);
+    expect(origin.requests.length).toBe(before);
+  });
+
+  test("needs the handshake and a certificate that is trusted, where there is TLS", async () => {
+    const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);
+    const secure = ScriptedOrigin.start({ tls: certificate });
+    expect(await connect(secure.port, { ...tls, ca: certificate.cert })).toBe("");
+    expect(await connect(secure.port, tls)).toMatch(/^TLS: /);
+    expect(await connect(origin.port, tls, 500)).not.toBe("");
+    secure.stop();
   });
 });

@@ -52,6 +52,13 @@ describe("a health check", () => {
     expect(changes).toEqual([]);
   });
 
+  test("learns nothing where this machine has no room for a connection", async () => {
+    const { time, prober, asked, changes } = setUp({ ...SILENCE, isOurs: true });
+    prober.use([CHECK]);
+    await time.passSlowly(100_000, 100);
+    expect([asked.length > 8, changes]).toEqual([true, []]);
+  });
+
   test.each([
     ["answers outside of the range", [answer(404)]],
     ["silence", [SILENCE]],
