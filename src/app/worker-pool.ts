@@ -92,12 +92,11 @@ export class WorkerPool {
     let reason = "";
     thread.onmessage = (event: MessageEvent<FromWorker>) => {
       if (event.data.kind === "ready") {
-        if (this.released) this.startWorker(index);
-        else this.ready.add(index);
-      } else if (event.data.kind === "drained") {
-        this.drained.add(index);
-        this.checkDrained();
-      } else this.listener.onMessage(index, event.data);
+        if (!this.released) this.ready.add(index);
+        else if (this.draining) this.onDrained(index);
+        else this.startWorker(index);
+      } else if (event.data.kind === "drained") this.onDrained(index);
+      else this.listener.onMessage(index, event.data);
     };
     thread.onerror = (event: ErrorEvent) => {
       reason = event.message;
@@ -112,6 +111,12 @@ export class WorkerPool {
         if (!this.stopping) this.spawn(index);
       }, RESTART_DELAY_MS);
     });
+  }
+
+  /** A worker has ended all that it had in hand; one that has not begun has nothing. */
+  private onDrained(index: number): void {
+    this.drained.add(index);
+    this.checkDrained();
   }
 
   private checkDrained(): void {

@@ -319,6 +319,8 @@ export class Worker {
   }
 
   private drain(hasSuccessor: boolean): void {
+    // A worker that was starting when the signal came is told twice, and closes its listeners once.
+    if (this.edge.draining) return;
     this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();

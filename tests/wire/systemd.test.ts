@@ -55,7 +55,7 @@ describe("socket activation", () => {
     env: string,
     workers = 1,
     sidecar: Record<string, unknown> = {},
-  ): Promise<{ port: number; configured: number; logs: LogFile; stop: () => Promise<number> }> {
+  ): Promise<{ port: number; configured: number; logs: LogFile; stop: (early?: boolean) => Promise<number> }> {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { fd } = listener as unknown as { fd: number };
     const configured = freePort();
@@ -74,9 +74,9 @@ describe("socket activation", () => {
       port,
       configured,
       logs,
-      stop: async () => {
+      stop: async (early = false) => {
         // Every worker listens: a signal before that meets a start.
-        await logs.until("the start", ({ event }) => event === "listening");
+        if (!early) await logs.until("the start", ({ event }) => event === "listening");
         child.kill("SIGTERM");
         const code = await child.exited;
         logs.close();
@@ -108,6 +108,15 @@ describe("socket activation", () => {
     });
     expect(await gateway.stop()).toBe(0);
   });
+
+  test("a signal while workers are starting ends each of them once, and takes no descriptor of another", async () => {
+    for (let i = 0; i < 4; i++) {
+      const gateway = await activated("LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$", 3);
+      await eventually(async () => expect(await health(gateway.port)).toBe(200));
+      expect(await gateway.stop(true)).toBe(0);
+      expect(gateway.logs.json.filter(({ event }) => event === "worker_died")).toEqual([]);
+    }
+  }, 30_000);
 
   test("a sidecar does not speak to the socket either, which may be at another port than the configuration says", async () => {
     const egress = freePort();
