@@ -72,5 +72,9 @@ otherwise. Settings, all with two workers:
 ${gateways.map((one) => `- ${one.name}: ${one.settings}`).join("\n")}
 
 ${table(["lost", ...versions], rows)}
+
+What the peers lose they lose to leaving all servers out at once. Tried by hand on 2026-11-22: nginx with \`max_fails=0\` lost
+none in the second row, HAProxy without \`check\` and \`observe\` none in the second, third and last; both then go on asking an
+origin that is away.
 `;
 }
