@@ -82,6 +82,8 @@ export const SPOOL_BYTES = 1024 * 1024;
 
 /** Head bytes of an upstream's answer; more is a malformed answer. */
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
+/** Milliseconds for an origin that is asked whether it wants a body; then the client sends it all the same. RFC 9110 §10.1.1. */
+export const CONSENT_MS = 1000;
 /** Interim (1xx) answers before the final one; more is a malformed answer. */
 export const MAX_INTERIM_RESPONSES = 8;
 

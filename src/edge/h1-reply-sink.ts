@@ -127,6 +127,10 @@ export class H1ReplySink implements ReplySink {
     if (this.input.length === 0) this.life.writer.copy(CONTINUE_LINE, 0, CONTINUE_LINE.length);
   }
 
+  awaitsConsent(_ex: Exchange): boolean {
+    return this.owner.current!.continuePending && this.input.length === 0;
+  }
+
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
     const request = this.owner.current!;
     ex.pipeline.onUpgrade(ex);

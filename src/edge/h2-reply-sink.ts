@@ -118,6 +118,10 @@ export class H2ReplySink implements ReplySink {
     stream.connection.heads.continue(stream);
   }
 
+  awaitsConsent(_ex: Exchange): boolean {
+    return this.stream.continuePending;
+  }
+
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
     const { stream } = this;
     const { headers } = ex.reply;

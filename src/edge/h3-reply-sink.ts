@@ -86,6 +86,10 @@ export class H3ReplySink implements ReplySink {
     stream.sendInterim({ ":status": "100" });
   }
 
+  awaitsConsent(_ex: Exchange): boolean {
+    return this.stream.continuePending;
+  }
+
   /** There is no upgrade in HTTP/3: nothing that came over it can have asked for one. */
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
     this.abort(ex, Fault.UpstreamMalformed);

@@ -67,6 +67,8 @@ export class Exchange {
   upstreamLabel = "";
   /** Milliseconds from the request's head to the answer's; -1 where there was none. */
   upstreamMs = -1;
+  /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
+  asksOrigin = false;
   /** How often the request has been sent upstream, this time included. */
   attempts = 1;
   /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
@@ -164,6 +166,7 @@ export class Exchange {
     this.detail = "";
     this.upstreamLabel = "";
     this.upstreamMs = -1;
+    this.asksOrigin = false;
     this.attempts = 1;
     this.target = null;
     this.triedTargets = 0;

@@ -30,6 +30,8 @@ export interface ReplySink {
   abort(ex: Exchange, fault: Fault): void;
   /** Tells the client to send the body it announced with Expect: 100-continue, where it did. */
   wantBody(ex: Exchange): void;
+  /** Whether the client waits for `wantBody` and has sent nothing of its body; without it, that is not known. */
+  awaitsConsent?(ex: Exchange): boolean;
   /** After a 101: every byte from the client goes to `tunnel` until one side closes. */
   upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd;
 }

@@ -1,9 +1,10 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { CONSENT_MS, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
+import { ChunkedMode } from "../message/route.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
@@ -51,6 +52,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   private bodyTaken = false;
   /** Whether the request's body has been stopped, since the origin does not take it. */
   private holdsBody = false;
+  /** Whether the origin has been asked whether it wants the body, and has said nothing yet. */
+  private asks = false;
   private reused = false;
   private answered = false;
   private interims = 0;
@@ -164,11 +167,14 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   onTimer(): void {
     if (this.stage === Stage.Connecting) this.pool.context.onConnectFailed(this.pool.label, "timeout");
     if (this.stage === Stage.Idle) this.shut(false);
+    else if (this.asks && this.stage === Stage.AwaitingHead) this.letBodyCome(this.ex!);
     else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamTimeout);
   }
 
   private sendHead(ex: Exchange, caller: UpstreamCaller): void {
     const writer = this.link.writer!;
+    this.asks = ex.request.expectContinue && asksFirst(ex);
+    ex.asksOrigin = this.asks;
     const out = writer.reserve(caller.requestBound(ex));
     writer.commit(caller.encodeRequest(ex, out, writer.offset));
     this.stage = Stage.AwaitingHead;
@@ -176,6 +182,12 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.startedMs = this.pool.context.turn.nowMs;
     if (!ex.request.hasBody()) return this.endRequest();
     // While the body comes, the client's own timeouts run, and ours only where the origin does not take it.
+    if (this.asks) this.link.arm(CONSENT_MS);
+    else this.letBodyCome(ex);
+  }
+
+  private letBodyCome(ex: Exchange): void {
+    this.asks = false;
     this.link.arm(0);
     ex.sink.wantBody(ex);
     if (this.holdsBody) this.releaseBody(ex);
@@ -183,6 +195,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex !== ex || from === to) return;
+    // A client need not wait for long.
+    if (this.asks) this.letBodyCome(ex);
     this.bodyTaken = true;
     this.bodyBytes += to - from;
     if (isTooMuch(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
@@ -198,6 +212,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex !== ex) return;
+    this.asks = false;
     this.bodyTaken = true;
     if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
     endRequestBody(this.link.writer!, ex.request);
@@ -256,6 +271,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
       return false;
     }
     if (++this.interims > MAX_INTERIM_RESPONSES) return this.refuseAnswer();
+    if (this.parser.status === 100 && this.asks) this.letBodyCome(ex);
     if (isPassedOn(this.parser.status)) this.caller!.onInterim(ex, this.parser.status, ex.reply.headers);
     this.beginHead(ex);
     return true;
@@ -348,6 +364,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.ex = null;
     this.caller = null;
     this.holdsBody = false;
+    this.asks = false;
     ex.body = this.pool.context.idlePorts.body;
     ex.source = this.pool.context.idlePorts.source;
   }
@@ -362,4 +379,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     this.link.close(abruptly);
     this.input.clear();
   }
+}
+
+/** Whether the origin is to say first whether it wants the body: where that streams, and the client waits. */
+function asksFirst(ex: Exchange): boolean {
+  return ex.route?.chunkedMode === ChunkedMode.Passthrough && ex.sink.awaitsConsent?.(ex) === true;
 }

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { CONSENT_MS, H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -58,6 +58,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   private bodyTaken = false;
   /** The request's body is complete, but for what waits. */
   private endsBody = false;
+  /** Whether the origin has been asked whether it wants the body, and has said nothing yet. */
+  private asks = false;
   private reused = false;
   /** Whether anything of an answer has come. */
   private answered = false;
@@ -125,6 +127,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     this.startedMs = this.context.turn.nowMs;
     this.out.begin(id, session.peer.initialWindowBytes);
     this.inflow.begin(id, session);
+    this.asks = ex.request.expectContinue && ex.request.hasBody() && ex.sink.awaitsConsent?.(ex) === true;
+    ex.asksOrigin = this.asks;
     const head = Buffer.allocUnsafe(caller.requestBound(ex));
     const headEnd = caller.encodeRequest(ex, head, 0);
     const out = writer.reserve(FRAME_HEADER_BYTES + requestBlockBound(headEnd));
@@ -147,9 +151,16 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   }
 
   private letBodyCome(ex: Exchange): void {
+    if (this.asks) return this.arm(CONSENT_MS);
     if (this.stage === Stage.AwaitingHead) this.arm(0);
     ex.sink.wantBody(ex);
     if (this.ex === ex) this.releaseBody(ex);
+  }
+
+  /** The origin wants the body, or has taken too long to say so. */
+  private consent(): void {
+    this.asks = false;
+    this.letBodyCome(this.ex!);
   }
 
   // ── the request's body ────────────────────────────────────────────────────────────────────────────────────────
@@ -234,9 +245,11 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
       if (++this.interims > MAX_INTERIM_RESPONSES) this.refuse();
+      else if (heads.status === 100 && this.asks) this.consent();
       else if (isPassedOn(heads.status)) this.caller.onInterim(ex, heads.status, ex.reply.headers);
       return;
     }
+    this.asks = false;
     heads.describe(ex.reply, ex.request.method, isEnd);
     const isBodyless = ex.reply.withoutBody || heads.status === 204;
     if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse();
@@ -318,6 +331,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   onTimer(): void {
     const { connection, startedMs } = this;
     if (connection === null) return this.fail(Fault.UpstreamTimeout, false);
+    if (this.asks && this.stage === Stage.AwaitingHead) return this.consent();
     const isDeaf = connection.heardMs < startedMs;
     // Nothing at all has come since the request: whoever comes next had better not wait here.
     if (isDeaf) connection.retire();

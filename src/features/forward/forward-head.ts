@@ -21,7 +21,7 @@ export interface ForwardHeadSettings {
 }
 
 /** Bytes that `encodeForwardHead` may add to what came from the client. */
-const OWN_BOUND = 640;
+const OWN_BOUND = 672;
 /** Bytes of a line `X-Forwarded-Client-Cert` beside its value. */
 const CERTIFICATE_LINE_BOUND = 32;
 
@@ -64,6 +64,7 @@ export function encodeForwardHead(
   }
   at = writeForwarded(ex, out, at);
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
+  if (ex.asksOrigin) at = copyBytes(out, at, EXPECT_CONTINUE, 0, EXPECT_CONTINUE.length);
   if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
   at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
   const via = head.major === 1 && head.minor === 1 ? VIA_AND_END : viaAndEnd(head);
@@ -192,6 +193,7 @@ const COMMA: Buffer = Buffer.from(", ");
 const VIA_AND_END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
 const OTHER_VIAS: readonly Buffer[] = ["1.0", "2", "3"].map((version) => Buffer.from(`Via: ${version} edge\r\n\r\n`));
 const TE_TRAILERS: Buffer = Buffer.from("TE: trailers\r\n");
+const EXPECT_CONTINUE: Buffer = Buffer.from("Expect: 100-continue\r\n");
 const CONNECTION_UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 const TRAILERS: Uint8Array = latin1("trailers");
 
