@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { createServer } from "node:http2";
+import { createServer, type ServerHttp2Stream } from "node:http2";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
@@ -148,7 +148,7 @@ describe("where the body streams, the origin is asked first", () => {
 
   test("an origin of HTTP/2 is asked as well, over HTTP/1.1 and HTTP/2", async () => {
     const server = createServer();
-    server.on("stream", (stream, fields) => {
+    server.on("stream", (stream: ServerHttp2Stream, fields) => {
       stream.on("error", () => {});
       if (fields.expect !== "100-continue" || fields[":path"] === "/refuses") {
         stream.respond({ ":status": 401 });
