@@ -90,14 +90,19 @@ export class QuicPort {
     const poll = setInterval(() => {
       if (this.connections.streamCount > 0 && performance.now() < until) return;
       clearInterval(poll);
-      endpoint.destroy();
+      this.end();
     }, H3_HANDOVER_POLL_MS);
   }
 
   /** Ends all connections at once. */
   cut(): void {
-    this.endpoint?.destroy();
-    this.connections.cut();
+    this.end();
+  }
+
+  /** What tells the clients leaves by the same port: an endpoint that is destroyed sends nothing. */
+  private end(): void {
+    this.connections.end();
+    setTimeout(() => this.endpoint?.destroy(), H3_HANDOVER_POLL_MS);
   }
 
   private init(): QuicInit {

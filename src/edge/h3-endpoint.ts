@@ -67,9 +67,9 @@ export class H3Endpoint {
     for (const session of this.sessions) session.leave();
   }
 
-  /** Ends all requests as if their clients had gone. */
-  cut(): void {
-    for (const session of this.sessions) session.cut();
+  /** Ends every connection at once, and tells their clients. */
+  end(): void {
+    for (const session of [...this.sessions]) session.end();
   }
 
   /**

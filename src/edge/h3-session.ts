@@ -1,7 +1,7 @@
 import type { Fault } from "../core/fault.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import type { QuicSession, QuicStream } from "../net/quic.ts";
+import { endSession, type QuicSession, type QuicStream } from "../net/quic.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -32,6 +32,12 @@ export class H3Session {
   /** Takes no further request; those that are there are answered, then the connection closes. RFC 9114 §5.2. */
   leave(): void {
     this.session.close().catch(IGNORE);
+  }
+
+  /** Ends it at once, and tells the client, who would otherwise wait for answers until its own time is over. */
+  end(): void {
+    this.cut();
+    endSession(this.session);
   }
 
   /** Requests that are under way. */
@@ -93,7 +99,7 @@ export class H3Session {
   private knowsPeer(): boolean {
     if (this.peer !== NO_CLIENT) return true;
     const peer = this.endpoint.peerOf(this.session);
-    if (peer === null) this.session.destroy();
+    if (peer === null) endSession(this.session);
     else this.peer = peer;
     return peer !== null;
   }

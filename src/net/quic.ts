@@ -116,6 +116,11 @@ export function resetStream(stream: QuicStream, code: H3Error): void {
   stream.destroy(CUT, { code });
 }
 
+/** Closes a connection at once and tells the client. Without a code the runtime would tell it nothing. RFC 9114 §5.3. */
+export function endSession(session: QuicSession): void {
+  session.destroy(undefined, { code: H3Error.NoError, type: "application" });
+}
+
 /** Resolves when the stream takes bytes again, with false when it never will. */
 export function writable(stream: QuicStream): Promise<boolean> {
   const writer = stream.writer as unknown as { [DRAINABLE](): Promise<boolean> | null };
