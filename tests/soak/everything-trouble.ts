@@ -13,6 +13,8 @@ import type { ChaosOrigin } from "./chaos-origins.ts";
 const RELOAD_MS = 5000;
 const UPGRADE_PATIENCE_MS = 35_000;
 const MAX_DISK_FULL_MS = 10_000;
+/** The gateway looks once a second what is free, and the machine is busy. */
+const DISK_LOOK_MS = 2000;
 const MOVES = 8;
 /** For so long a name may lead to where nothing is any more: its time to live. docs/operations.md#names */
 const NAME_MS = 1000;
@@ -181,7 +183,7 @@ export class Trouble {
     this.disk.fill();
     await Bun.sleep(Math.min(MAX_DISK_FULL_MS, this.durationMs * 0.12));
     this.disk.empty();
-    window.toMs = performance.now();
+    window.toMs = performance.now() + DISK_LOOK_MS;
   }
 }
 

@@ -200,7 +200,8 @@ function excuseOf({ kind, reason, fromMs, toMs }: Loss, { windows }: Trouble): "
   const isCut = !/^(5|4|foreign|no answer)/.test(reason);
   if (isCut && isIn("worker")) return "worker";
   if (kind === "moving" && reason.startsWith("502") && isIn("name")) return "name";
-  return kind === "upload" && reason.startsWith("503") && isIn("disk") ? "disk" : "";
+  // Without room in files the slowest body is ended (408), and what finds none at all is refused (503).
+  return kind === "upload" && /^(503|408)/.test(reason) && isIn("disk") ? "disk" : "";
 }
 
 function judge({ gateway, tally, record, trouble, gaps, seed, isSmallDisk }: Facts) {
