@@ -30,8 +30,13 @@ export const PASSTHROUGH_BYTES = 32768;
 export const PIPELINED_BYTES = 16_384;
 /** Bytes of an unread request body that are drained so that the connection can be kept. Spec, "Drainage". */
 export const DRAIN_BYTES = 65536;
-/** Milliseconds that draining an unread request body may take, in which an answer that needs none waits for a short one. Spec, "Drainage". */
+/** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
 export const DRAIN_MS = 100;
+/**
+ * Milliseconds that a response which needs no body waits for a short one, the draining included. Shorter waits answer requests of
+ * which the last bytes are still on their way from another continent, and close their connections.
+ */
+export const EARLY_REPLY_MS = 200;
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;

@@ -1,5 +1,12 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, IDLE_NEWCOMER_MS, PIPELINED_BYTES } from "../core/limits.ts";
+import {
+  DRAIN_BYTES,
+  DRAIN_IDLE_MS,
+  DRAIN_MS,
+  EARLY_REPLY_MS,
+  IDLE_NEWCOMER_MS,
+  PIPELINED_BYTES,
+} from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
@@ -287,7 +294,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
    */
   replyHeld(request: H1Request): void {
     this.discardBody(request);
-    this.life.arm(DRAIN_MS);
+    this.life.arm(EARLY_REPLY_MS);
     this.pump();
   }
 

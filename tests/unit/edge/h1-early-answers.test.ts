@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DRAIN_BYTES, DRAIN_MS, LINGER_MS } from "../../../src/core/limits.ts";
+import { DRAIN_BYTES, DRAIN_MS, EARLY_REPLY_MS, LINGER_MS } from "../../../src/core/limits.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
@@ -46,11 +46,11 @@ describe("an answer that needs no body", () => {
   test("does not wait for long", () => {
     const session = new ClientSession(ECHO_TARGET);
     session.send(post("/a", 5), "hel");
-    session.wait(DRAIN_MS - 60);
+    session.wait(EARLY_REPLY_MS - 60);
     expect(session.got).toBe("");
     session.wait(120);
     expect(statusesIn(session.got)).toEqual([200]);
-    session.wait(DRAIN_MS + 100);
+    session.wait(EARLY_REPLY_MS + 100);
     expect(session.endings).toEqual(["shutdown"]);
     session.wait(LINGER_MS + 100);
     expect(session.endings).toEqual(["shutdown", "terminate"]);
