@@ -79,7 +79,9 @@ describe.skipIf(!hasClient)("an independent client (aioquic)", async () => {
     expect([page!.status, (JSON.parse(page!.text) as Echo).target]).toEqual([200, "/page?q=1"]);
     expect([upload!.status, upload!.length > 0]).toEqual([200, true]);
     expect(origin.requestsFor("/upload").length).toBe(1);
-    expect([expecting!.status, expecting!.interim]).toEqual([200, [100]]);
+    // RFC 9110 §10.1.1: a body that is there already needs no 100, and this client does not wait for one.
+    expect(expecting!.status).toBe(200);
+    expect(["", "100"]).toContain(expecting!.interim.join());
   }, 60_000);
 
   const BIG = "b".repeat(8000);
