@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
-import { type Route, RouteKind } from "../message/route.ts";
+import type { Route } from "../message/route.ts";
 import { settingsByIndex } from "./route-settings.ts";
 
 /** What each route says of its answers in the cache, by number; the gateway's own endpoints are never in it. */
@@ -12,10 +12,10 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
     return {
       defaultTtlMs: settings.cache.defaultTtlMs,
       maxPayloadBytes: cache.maxPayloadBytes,
-      namesRequests: kind === RouteKind.Upstream,
+      namesRequests: kind.namesRequests,
       bypassesCookies: cache.cookies === "bypass",
       demandsCertificates: tls.enabled && tls.clientAuth === "require",
-      isConfirmed: kind === RouteKind.Static,
+      isConfirmed: kind.confirmsStored,
     };
   });
 }

@@ -14,7 +14,7 @@ import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import type { Phase, ReplyTap } from "../message/pipeline.ts";
 import type { NowMs } from "../message/ports.ts";
-import { type Route, RouteKind } from "../message/route.ts";
+import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
 import { settingsByIndex } from "./route-settings.ts";
@@ -102,15 +102,15 @@ function rateLimit(
 function purposeOf(limit: RateLimitConfig, route: Route): string {
   if (limit.scope === "server" && limit.key !== "route") return "server";
   const { kind, path, exact, hosts, methods } = route.init;
-  return `${limit.scope} ${JSON.stringify([kind, path, exact, hosts, methods])}`;
+  return `${limit.scope} ${JSON.stringify([kind.name, path, exact, hosts, methods])}`;
 }
 
 /** Whether the endpoint is for operators alone. */
 function isInternal(route: Route): boolean {
-  return route.kind === RouteKind.BuiltIn && (route.path === "/metrics" || route.path.startsWith("/internal/"));
+  return route.kind.isBuiltIn && (route.path === "/metrics" || route.path.startsWith("/internal/"));
 }
 
 /** Monitoring must see a gateway that refuses everybody else. */
 function isUnlimited(route: Route): boolean {
-  return isInternal(route) || (route.kind === RouteKind.BuiltIn && route.path === "/health");
+  return isInternal(route) || (route.kind.isBuiltIn && route.path === "/health");
 }

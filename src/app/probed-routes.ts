@@ -1,6 +1,5 @@
 import type { Router } from "../features/route/router.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { RouteKind } from "../message/route.ts";
 
 /** Built-in endpoints that a probe may ask for. Spec, "Proxy-test" rule 4. */
 const PROBED_BUILT_INS: readonly string[] = ["/health", "/api/status"];
@@ -10,5 +9,5 @@ export function isProbed(router: Router, canonicalPath: string, head: RequestHea
   if (PROBED_BUILT_INS.includes(canonicalPath)) return true;
   if (router.prefixId(canonicalPath, head) >= 0) return true;
   const exact = router.findExactCanonical(canonicalPath, head) ?? router.findPattern(canonicalPath, head);
-  return exact !== null && exact.kind !== RouteKind.BuiltIn;
+  return exact !== null && !exact.kind.isBuiltIn;
 }

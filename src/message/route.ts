@@ -10,14 +10,50 @@ export const enum ChunkedMode {
   Reject,
 }
 
-/** What answers on a route. */
-export const enum RouteKind {
-  BuiltIn = 0,
-  Static,
-  Upstream,
-  /** REST in front of gRPC: its patterns complement each other. */
-  Transcoded,
+/** What phases must know of the handler of a route: one such object a kind, which its routes share. */
+export interface RouteKind {
+  /** Tells the kinds apart where routes are named, as in the keys of rate limits. */
+  readonly name: string;
+  /** An endpoint of the gateway's own: no redirect to TLS, no answer to a preflight, no cache. */
+  readonly isBuiltIn: boolean;
+  /** Whether the handler takes the request's body, so that the firewall inspects it; from all others it is drained. */
+  readonly takesBody: boolean;
+  /** Whether a chunked body is held until it is whole (`inbound_chunked_mode: normalize`) before the handler sees it. */
+  readonly normalizesBody: boolean;
+  /** Whether bodies are JSON, whatever their declared type. */
+  readonly readsJson: boolean;
+  /** Whether the prefix is a folder of files, which no spelling of a path may leave. docs/security.md#paths-and-hosts */
+  readonly isFolder: boolean;
+  /** Whether a stored response is sent only while the handler would give the same: files can change at any time. */
+  readonly confirmsStored: boolean;
+  /** Whether responses carry a request id. */
+  readonly namesRequests: boolean;
+  /** Whether patterns may take the methods that the route's own path lacks. */
+  readonly sharesMethods: boolean;
 }
+
+/** A handler that answers by itself, and takes no body: what a kind of route is where it does not say otherwise. */
+const PLAIN: RouteKind = {
+  name: "plain",
+  isBuiltIn: false,
+  takesBody: false,
+  normalizesBody: false,
+  readsJson: false,
+  isFolder: false,
+  confirmsStored: false,
+  namesRequests: false,
+  sharesMethods: false,
+};
+
+/** The kinds of routes. Types of routes (src/routes) take one of them. */
+export const RouteKind = {
+  Plain: PLAIN,
+  BuiltIn: { ...PLAIN, name: "built-in", isBuiltIn: true },
+  Static: { ...PLAIN, name: "static", isFolder: true, confirmsStored: true },
+  Upstream: { ...PLAIN, name: "upstream", takesBody: true, normalizesBody: true, namesRequests: true },
+  /** REST in front of gRPC: its patterns complement each other. */
+  Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, sharesMethods: true },
+} as const satisfies Record<string, RouteKind>;
 
 /** Columns of `counterSlots`: statuses 100 to 599. */
 export const COUNTED_STATUSES = 500;

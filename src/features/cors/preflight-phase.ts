@@ -3,7 +3,6 @@ import { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
-import { RouteKind } from "../../message/route.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**
@@ -32,7 +31,7 @@ export class PreflightPhase implements Phase {
 }
 
 function isPreflight(ex: Exchange): boolean {
-  if (ex.route !== null && ex.route.kind === RouteKind.BuiltIn) return false;
+  if (ex.route?.kind.isBuiltIn === true) return false;
   const { headers } = ex.request;
   return headers.find(HeaderId.Origin) >= 0 && headers.find(HeaderId.AccessControlRequestMethod) >= 0;
 }

@@ -1,7 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
-import { ChunkedMode, RouteKind } from "../../message/route.ts";
+import { ChunkedMode } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
@@ -26,7 +26,7 @@ export class NormalizePhase implements Phase {
     const goesOn = major > 1 ? route.streamsHttp2 : route.chunkedMode === ChunkedMode.Reject;
     const isOurs = framing === Framing.Chunked && route.chunkedMode !== ChunkedMode.Passthrough && !goesOn;
     // Only an upstream takes a body; every other handler answers without, and the body is drained.
-    if (!isOurs || route.kind !== RouteKind.Upstream) return Verdict.Next;
+    if (!isOurs || !route.kind.normalizesBody) return Verdict.Next;
     const body = new BufferedBody(ex, this.budget, this.spool);
     ex.held = body;
     ex.body = body;

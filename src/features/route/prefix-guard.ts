@@ -1,6 +1,6 @@
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
-import { type RouteInit, RouteKind } from "../../message/route.ts";
+import type { RouteInit } from "../../message/route.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
 import {
@@ -25,7 +25,7 @@ export class PrefixGuard {
   constructor(inits: readonly RouteInit[]) {
     let maxLength = 0;
     for (const init of inits) {
-      if (init.kind !== RouteKind.Static || init.exact) continue;
+      if (!init.kind.isFolder || init.exact) continue;
       const prefix = prefixRoutePath(init.path);
       const hosts = this.mounts.get(prefix) ?? [];
       hosts.push(init.hosts);

@@ -1,5 +1,5 @@
 import { METHOD_COUNT } from "../../message/method.ts";
-import { type Route, RouteKind } from "../../message/route.ts";
+import type { Route } from "../../message/route.ts";
 
 /** In the place of a method: whichever. */
 export const ANY_METHOD = -1;
@@ -28,8 +28,8 @@ export class RouteGroup {
       this.byMethod[method] ??= route;
       this.allowed[method] = 1;
     }
-    this.builtIn ||= route.kind === RouteKind.BuiltIn;
-    this.onlyTranscoded &&= route.kind === RouteKind.Transcoded;
+    this.builtIn ||= route.kind.isBuiltIn;
+    this.onlyTranscoded &&= route.kind.sharesMethods;
   }
 
   /** One of the routes, which have path and label in common. */

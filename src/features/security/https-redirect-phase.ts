@@ -4,7 +4,6 @@ import { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
-import { RouteKind } from "../../message/route.ts";
 
 /**
  * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
@@ -39,7 +38,7 @@ export class HttpsRedirectPhase implements Phase {
   }
 
   private isExempt({ route, request, canonicalPath, fromTrustedProxy }: Exchange): boolean {
-    if (route !== null && route.kind === RouteKind.BuiltIn) return true;
+    if (route?.kind.isBuiltIn === true) return true;
     if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
     if (request.method === Method.Connect || request.method === Method.Trace) return true;
     // Where the path leads, not how it is written: dot segments behind the challenges' prefix lead out of it.

@@ -3,7 +3,6 @@ import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
-import { RouteKind } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyProgress } from "./body/body-inspector.ts";
 import { extraBytes } from "./body/content-codings.ts";
@@ -35,8 +34,7 @@ export class WafBodyPhase implements Phase, BodyJudge {
   run(ex: Exchange): Verdict {
     // Only upstreams take a body; all others answer without, or check their few fields themselves.
     const { request } = ex;
-    const { kind } = ex.route!;
-    if (!request.hasBody() || kind === RouteKind.BuiltIn || kind === RouteKind.Static) return Verdict.Next;
+    if (!request.hasBody() || !ex.route!.kind.takesBody) return Verdict.Next;
     if (this.waf.allowedIps.has(ex.clientIp)) return Verdict.Next;
     const { maxInspectBodyBytes } = this.waf.settings;
     if (this.rejects && request.framing === Framing.Length && request.contentLength > maxInspectBodyBytes) {
@@ -56,7 +54,7 @@ export class WafBodyPhase implements Phase, BodyJudge {
 
   judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
     const { inspector, judge, settings } = this.waf;
-    const isJson = ex.route!.kind === RouteKind.Transcoded;
+    const isJson = ex.route!.kind.readsJson;
     const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
     const before = ex.wafScore;
     const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
