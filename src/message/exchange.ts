@@ -61,6 +61,8 @@ export class Exchange {
   sentBytes = 0;
   /** Whether the whole request body has been read. */
   bodyDone = false;
+  /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 where none does. */
+  wholeBodyBytes = -1;
   wafScore = 0;
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
   detail = "";
@@ -162,6 +164,7 @@ export class Exchange {
     this.bodyBytes = 0;
     this.sentBytes = 0;
     this.bodyDone = false;
+    this.wholeBodyBytes = -1;
     this.wafScore = 0;
     this.detail = "";
     this.upstreamLabel = "";

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { BODY_NEWCOMER_MS, MAX_SLOWEST_LOOKS, SPOOL_BYTES } from "../core/limits.ts";
 import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
-import { BodyHold, type HoldClient, type HoldOwner } from "./body-hold.ts";
+import { BodyHold, type HoldClient, type HoldOwner, type LateHolder } from "./body-hold.ts";
 import { BodyPool } from "./body-pool.ts";
 
 /** Bytes of one buffer of a body that is kept in memory. */
@@ -71,6 +71,8 @@ export class BodyBudget {
   private shareKib = 0;
   /** The body that was opened last and may yet be complete at once. */
   private latest: BodyHold | null = null;
+  /** Likewise, of one that has not even opened a hold yet. */
+  private late: LateHolder | null = null;
   /** Bytes of one body from which on it goes to a file. */
   spoolBytes: number = SPOOL_BYTES;
 
@@ -108,6 +110,16 @@ export class BodyBudget {
     this.countLatest();
     this.latest = new BodyHold(this, owner, client);
     return this.latest;
+  }
+
+  /** A body has begun that may be complete at once: `openHold` is called when it was not, and `forgetLate` has not been. */
+  watch(late: LateHolder): void {
+    this.countLatest();
+    this.late = late;
+  }
+
+  forgetLate(late: LateHolder): void {
+    if (this.late === late) this.late = null;
   }
 
   /** To be called now and then: counts the body that was opened last, and makes the room that other workers ask for. */
@@ -191,6 +203,11 @@ export class BodyBudget {
   }
 
   private countLatest(): void {
+    const { late } = this;
+    if (late !== null) {
+      this.late = null;
+      late.openHold();
+    }
     const { latest } = this;
     this.latest = null;
     latest?.count();

@@ -10,6 +10,12 @@ export interface HoldOwner {
   onEvicted(key: string): void;
 }
 
+/** Who holds a body that may be complete at once, and opens its hold only when it is not. */
+export interface LateHolder {
+  /** Opens the hold, with BodyBudget.open. */
+  openHold(): void;
+}
+
 /** Whose body it is: asked once, when the body begins to count. */
 export interface HoldClient {
   /** Without a port. */

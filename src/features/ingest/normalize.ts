@@ -27,6 +27,12 @@ export class NormalizePhase implements Phase {
     const isOurs = framing === Framing.Chunked && route.chunkedMode !== ChunkedMode.Passthrough && !goesOn;
     // Only an upstream takes a body; every other handler answers without, and the body is drained.
     if (!isOurs || !route.kind.normalizesBody) return Verdict.Next;
+    if (ex.wholeBodyBytes >= 0) {
+      // The firewall has gathered it whole: it is not held a second time.
+      ex.request.framing = Framing.Length;
+      ex.request.contentLength = ex.wholeBodyBytes;
+      return Verdict.Next;
+    }
     const body = new BufferedBody(ex, this.budget, this.spool);
     ex.held = body;
     ex.body = body;

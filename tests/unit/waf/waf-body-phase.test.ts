@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
 import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
+import { type Phase, Verdict } from "../../../src/message/pipeline.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import { RouteKind } from "../../../src/message/route.ts";
 import { BODY_BLOCK_BYTES } from "../../../src/shared/body-budget.ts";
@@ -156,6 +157,24 @@ describe("holding", () => {
     script.end();
     expect([script.text, script.ends, script.ex.request.contentLength]).toEqual([text, 1, text.length]);
     expect(takenOf(budget)).toBe(0);
+  });
+
+  test("of a whole body is enough: a chunked one goes on with its length, and is not held a second time", () => {
+    for (const text of ["[1,2]", ""]) {
+      const script = new BodyScript({ behind: [new NormalizePhase(budgetOf(0), SILENT)] }).play([text]);
+      const { framing, contentLength } = script.ex.request;
+      expect([script.text, script.faults, framing, contentLength]).toEqual([text, [], Framing.Length, text.length]);
+    }
+  });
+
+  test("counts while whoever takes the body does not take it yet", () => {
+    const waits: Phase = { name: "waits", concernsBody: true, run: () => Verdict.Wait };
+    const script = new BodyScript({ behind: [waits] });
+    script.play([BENIGN]);
+    expect(takenOf(script.budget)).toBeGreaterThanOrEqual(BENIGN.length);
+    script.over();
+    expect(takenOf(script.budget)).toBe(0);
+    expect(new BodyScript({ behind: [waits], budget: budgetOf(0) }).play([BENIGN]).faults).toEqual([Fault.BuffersFull]);
   });
 
   test("gives its memory back when the buffer behind it is full", () => {

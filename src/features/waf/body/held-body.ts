@@ -3,7 +3,7 @@ import { Fault } from "../../../core/fault.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
-import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
+import type { BodyHold, HoldOwner, LateHolder } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 
 /** Decides on the beginning of a body. */
@@ -24,7 +24,7 @@ export interface BodyJudge {
  * Most bodies come in one piece, which is looked at and handed on where it stands. Where the limit is reached before
  * the end, the client is stopped until whoever takes the body has taken what was held.
  */
-export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
+export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder {
   private ex: Exchange | null;
   private readonly maxBytes: number;
   private readonly budget: BodyBudget;
@@ -66,14 +66,19 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
     // The end is told on its own, at once.
     if (ex.bodyDone) return;
     if (this.to - this.from >= this.maxBytes) this.decide(ex);
-    else if (this.hold === null) {
-      this.hold = this.budget.open(this, ex);
-      this.hold.progress(to - from);
-    }
+    else if (this.hold === null) this.budget.watch(this);
+  }
+
+  openHold(): void {
+    if (this.ex === null || this.hold !== null) return;
+    this.budget.forgetLate(this);
+    this.hold = this.budget.open(this, this.ex);
+    this.hold.progress(this.to - this.from);
   }
 
   onBodyEnd(ex: Exchange): void {
     if (this.ex === null) return;
+    if (this.hold === null) this.budget.forgetLate(this);
     this.isComplete = true;
     this.decide(ex);
   }
@@ -108,6 +113,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
 
   /** @returns false where it was refused */
   private moveToOwn(ex: Exchange, length: number): boolean {
+    this.openHold();
     const room = Math.max(length, Math.min(this.maxBytes, length * 2));
     const fault = this.hold!.growTo(room);
     if (this.ex === null) return false;
@@ -140,12 +146,21 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
   // ── handing on ────────────────────────────────────────────────────────────────────────────────────────────────
 
   private handOn(ex: Exchange): void {
-    if (!this.isComplete) this.clientFlow.pauseBody(ex);
+    if (this.isComplete) ex.wholeBodyBytes = this.to - this.from + this.restTo - this.restFrom;
+    else this.clientFlow.pauseBody(ex);
     this.hold?.settle();
     ex.flow = this;
     ex.body = NO_TAKER;
     ex.pipeline.resume(ex);
     this.deliver();
+    if (this.ex !== null && this.isComplete) this.countWaiting();
+  }
+
+  /** Whoever takes the body has not taken it at once: it counts while it waits. */
+  private countWaiting(): void {
+    this.openHold();
+    this.hold?.settle();
+    this.hold?.count();
   }
 
   pauseBody(): void {
@@ -164,7 +179,8 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
     this.bytes = NOTHING;
     this.rest = NOTHING;
     this.own = null;
-    this.hold?.release();
+    if (this.hold === null) this.budget.forgetLate(this);
+    else this.hold.release();
   }
 
   private deliver(): void {
@@ -188,8 +204,9 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner {
       return;
     }
     this.release();
-    if (this.isComplete) ex.body.onBodyEnd(ex);
-    else {
+    if (this.isComplete) {
+      if (ex.request.hasBody()) ex.body.onBodyEnd(ex);
+    } else {
       ex.flow = this.clientFlow;
       ex.flow.resumeBody(ex);
     }
