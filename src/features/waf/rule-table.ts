@@ -16,14 +16,12 @@ export const VALUE_RULES: readonly ValueRule[] = [
   ...REQUEST_RULES,
 ].sort((a, b) => a.sign - b.sign);
 
-/** The rule on requests whose inspection costs more than that of any honest one; it has no vectors, since none is known. */
+/** The rule on requests whose inspection costs more than that of any honest one. */
 export const SPENT_RULE: WafRule = {
   id: "PROTOCOL-007",
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "more steps of inspection than any honest request of that length takes",
-  matches: [],
-  passes: [],
 };
 
 /** The whole rule table. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { WAF_RULES } from "../../../src/features/waf/rule-table.ts";
 import { explainWaf } from "../../../src/features/waf/waf-explanation.ts";
 import type { WafSettings } from "../../../src/features/waf/waf-judge.ts";
-import { NO_ROUTES, requestOf } from "./vector-request.ts";
+import { NO_ROUTES, requestOf, vectorsOf } from "./vector-request.ts";
 import { ENFORCE } from "./waf-settings.ts";
 
 /** Ids of the rules that match a request in the notation of the vectors, or a plain target. */
@@ -12,8 +12,8 @@ function idsOf(vector: string, change: Partial<WafSettings> = {}): string[] {
 }
 
 describe("disabled rules", () => {
-  test.each(WAF_RULES.map((rule) => [rule.id, rule] as const))("%s stays silent", (id, rule) => {
-    for (const vector of rule.matches) {
+  test.each(WAF_RULES.map((rule) => [rule.id] as const))("%s stays silent", (id) => {
+    for (const vector of vectorsOf(id).matches) {
       const request = id.startsWith("TRAVERSAL") && !vector.startsWith("[") ? `[target] ${vector}` : vector;
       const before = idsOf(request);
       expect(before).toContain(id);

@@ -7,6 +7,7 @@ import benign from "../../vectors/waf/benign.json";
 import spellings from "../../vectors/waf/spellings.json";
 import { routeInit } from "../route/route-inits.ts";
 import { headOfTarget } from "../target/head-of-target.ts";
+import { vectorsOf } from "./vector-request.ts";
 
 const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 const ROUTER = buildRouter(
@@ -28,14 +29,15 @@ function triggered(target: string, routes: RouteFacts, disabled: readonly string
 describe("the rules on the path", () => {
   for (const rule of TRAVERSAL_RULES) {
     test(`${rule.id} agrees with its own vectors`, () => {
-      for (const target of rule.matches)
+      for (const target of vectorsOf(rule.id).matches)
         expect([target, triggered(target, NO_ROUTES)]).toEqual([target, expect.arrayContaining([rule.id])]);
-      for (const target of rule.passes)
+      for (const target of vectorsOf(rule.id).passes)
         expect([target, triggered(target, NO_ROUTES)]).toEqual([target, expect.not.arrayContaining([rule.id])]);
     });
 
     test(`${rule.id} can be switched off`, () => {
-      for (const target of rule.matches) expect(triggered(target, NO_ROUTES, [rule.id])).not.toContain(rule.id);
+      for (const target of vectorsOf(rule.id).matches)
+        expect(triggered(target, NO_ROUTES, [rule.id])).not.toContain(rule.id);
     });
   }
 });

@@ -1,8 +1,12 @@
-// Requests in the short notation of the rules' vectors; see `WafRule.matches`.
+// Requests in the short notation of tests/vectors/waf. A vector is a value of the query parameter `q`, unless words in brackets in
+// front say where it is: `[name] value` a parameter, `[target] /a` a raw target, `[?] a=1&b=2` a raw query, `[User-Agent:] value` a
+// header, `[cookie] a=1; b=2`, `[form] a=1`, `[json] {"a":1}`, `[xml] <a/>`, `[upload] x.php` the name of a file that is sent,
+// `[type] text/plain` the Content-Type of a form.
 import { Fault } from "../../../src/core/fault.ts";
 import type { RouteFacts } from "../../../src/features/waf/dot-segment-judge.ts";
 import type { Finding } from "../../../src/features/waf/findings.ts";
 import { explainWaf, type WafQuestion } from "../../../src/features/waf/waf-explanation.ts";
+import ruleVectors from "../../vectors/waf/rules.json";
 import { ENFORCE } from "./waf-settings.ts";
 
 /** What the WAF finds in one vector. */
@@ -10,6 +14,18 @@ export interface VectorResult {
   readonly score: number;
   readonly ids: readonly string[];
   readonly findings: readonly Finding[];
+}
+
+/** What a rule matches when there are no routes, and look-alikes that it does not match. */
+export interface RuleVectors {
+  readonly matches: readonly string[];
+  readonly passes: readonly string[];
+}
+
+/** The vectors of a rule; of a traversal rule these are targets. */
+export function vectorsOf(id: string): RuleVectors {
+  const { note: _note, ...rules } = ruleVectors;
+  return (rules as Readonly<Record<string, RuleVectors>>)[id] ?? { matches: [], passes: [] };
 }
 
 /** A router that knows no route. */
