@@ -1,5 +1,7 @@
 // Every key of both files with its default, as the file would say it. tests/unit/config/settings-reference.test.ts holds
 // it to the schemas: no key is missing, and a value is the default unless its comment begins with "e.g.".
+import { referenceOf } from "../config/row-reference.ts";
+import { rateLimit } from "../config/server-schema.ts";
 
 /** `edge help config`. */
 export const CONFIG_REFERENCE = `# Every key of config.yaml. The value is the default; after "e.g." it is an example, and nothing is the default.
@@ -33,14 +35,7 @@ server:
   access_log:
     enabled: true
     sample: 1                     # share of the requests that are logged, 0 to 1
-  rate_limit:                     # a token bucket: 429 with Retry-After. Off without this section
-    enabled: true
-    requests: 100                 # e.g. so many in each window
-    window: 1s
-    burst: 200                    # e.g. so many at once; as many as "requests" by default
-    key: client_ip                # or route, or header:NAME
-    status: 429
-  tls:                            # off without this section
+${referenceOf({ rate_limit: { type: rateLimit, doc: "a token bucket: 429 with Retry-After. Off without this section" } }, "  ")}  tls:                            # off without this section
     enabled: true
     port: 8443
     cert_file: ./cert.pem         # e.g. with the chain behind it; a replaced file is taken up by itself

@@ -2,8 +2,9 @@ import { stringify } from "yaml";
 import { MASK, withoutCredentials } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
 import type { SidecarConfig, TranscoderConfig } from "./mesh-config.ts";
-import { listNetworks, listRateLimit, listRoute, listUpstreamTls } from "./route-listing.ts";
+import { listNetworks, listRoute, listUpstreamTls } from "./route-listing.ts";
 import type { RuntimeConfig, ServerConfig } from "./runtime-config.ts";
+import { rateLimit as rateLimitBlock } from "./server-schema.ts";
 import { formatSize } from "./size.ts";
 
 /**
@@ -146,7 +147,7 @@ function listPolicies({ waf, cache, cors, securityHeaders, rateLimit }: ServerCo
       referrer_policy: securityHeaders.referrerPolicy,
       hsts: securityHeaders.hsts,
     },
-    rate_limit: listRateLimit(rateLimit),
+    rate_limit: rateLimitBlock.write(rateLimit),
   };
 }
 

@@ -1,8 +1,8 @@
 import { didYouMean } from "./nearest-name.ts";
-import { describe, type Piece, piece, Wrong } from "./piece.ts";
+import { describe, type Kind, piece, Wrong } from "./piece.ts";
 
 /** The name of a header field, as written. */
-export function headerName(): Piece<string> {
+export function headerName(): Kind<string> {
   return piece((value) => {
     const name = typeof value === "string" ? value : "";
     return TOKEN.test(name) ? name : new Wrong(`expected a header name such as X-Team, found ${describe(value)}`);
@@ -17,7 +17,7 @@ export function headerValueFault(value: string): string {
 }
 
 /** A header value: text on one line, never repeated in a fault, since it may be a secret. Not trimmed before the check, so that a hidden line break is seen. */
-export function headerValue(): Piece<string> {
+export function headerValue(): Kind<string> {
   return piece((value) => {
     if (typeof value !== "string")
       return new Wrong(`expected the header's value as text, found a ${typeof value}; put it in quotes`);
@@ -27,7 +27,7 @@ export function headerValue(): Piece<string> {
 }
 
 /** A method that a route can be bound to: one that the gateway tells apart. */
-export function routeMethod(): Piece<string> {
+export function routeMethod(): Kind<string> {
   return method((name) => {
     if (ROUTE_METHODS.includes(name)) return "";
     const found = `${describe(name)}${didYouMean(name, ROUTE_METHODS)}`;
@@ -36,7 +36,7 @@ export function routeMethod(): Piece<string> {
 }
 
 /** A request method, made upper-case. CONNECT and TRACE are never served. Decisions §3. */
-export function method(faultOf: (name: string) => string = () => ""): Piece<string> {
+export function method(faultOf: (name: string) => string = () => ""): Kind<string> {
   return piece((value) => {
     const name = typeof value === "string" ? value.trim().toUpperCase() : "";
     if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
@@ -49,7 +49,7 @@ export function method(faultOf: (name: string) => string = () => ""): Piece<stri
 /**
  * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. Decisions §3.
  */
-export function pathPrefix(): Piece<string> {
+export function pathPrefix(): Kind<string> {
   return piece((value) => {
     if (typeof value !== "string") return new Wrong(`expected a path such as /api, found ${describe(value)}`);
     const prefix = value.trim().replace(/\/\*?$/, "");
@@ -60,7 +60,7 @@ export function pathPrefix(): Piece<string> {
 }
 
 /** An exact path, such as `/internal`. */
-export function exactPath(): Piece<string> {
+export function exactPath(): Kind<string> {
   return piece((value) => {
     const path = typeof value === "string" ? value.trim() : "";
     const fault = pathFault(path, value);

@@ -1,11 +1,34 @@
 import * as v from "valibot";
 import { withoutCredentials } from "../core/secret-name.ts";
-import { quote } from "./config-fault.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { ConfiguredFiles } from "./configured-file.ts";
+import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { UNREADABLE } from "./yaml-source.ts";
 
 /** A schema that takes any parsed YAML value and gives a `T`. */
 export type Piece<T> = v.GenericSchema<unknown, T>;
+
+/**
+ * What may be written at a key. As a schema it gives `T`, the value as it is written in the file; `resolve` turns that
+ * into `R`, the value that the gateway reads; `write` gives for an `R` what a file would say.
+ */
+export interface Kind<T, R = T, Unit extends string = ""> extends Piece<T> {
+  /** The end of the resolved field's name, such as `Ms`; "" for kinds without a unit. */
+  readonly unit: Unit;
+  /** Left out where the value is taken as it is. */
+  resolve?(value: T, spot: Spot): R;
+  write(resolved: R): unknown;
+}
+
+/** What a resolution may use beside the value itself. */
+export interface Spot {
+  /** The place of the value, for faults. */
+  readonly path: KeyPath;
+  readonly log: FaultLog;
+  /** Finds files from the folder of the configuration file. */
+  readonly files: ConfiguredFiles;
+}
 
 /** What a reading function gives when the value will not do: the text of the fault. */
 export class Wrong {
@@ -16,14 +39,39 @@ export class Wrong {
  * Makes a schema out of a reading function, which gives the value or a `Wrong`. A value that could not be
  * read is passed over without a second fault (an issue with an empty message).
  */
-export function piece<T>(read: (value: unknown) => T | Wrong): Piece<T> {
+export function piece<T>(read: (value: unknown) => T | Wrong): Kind<T> {
   const reading = v.rawTransform<unknown, T>(({ dataset, addIssue, NEVER }) => {
     const result = dataset.value === UNREADABLE ? new Wrong("") : read(dataset.value);
     if (!(result instanceof Wrong)) return result;
     addIssue({ message: result.text });
     return NEVER;
   });
-  return v.pipe(v.unknown(), reading);
+  return asKind(v.pipe(v.unknown(), reading));
+}
+
+/** A kind whose value is taken and written as it is. */
+function asKind<T>(schema: Piece<T>): Kind<T> {
+  return Object.assign(schema, { unit: "" as const, write: (value: T) => value });
+}
+
+/** The same kind with a unit, and written in another way than as it is. */
+export function written<T, R, const U extends string = "">(
+  kind: Kind<T, R>,
+  write: (resolved: R) => unknown,
+  unit: U = "" as U,
+): Kind<T, R, U> {
+  return { ...kind, unit, write };
+}
+
+/** The same kind with a further step of its resolution; `write` takes what that gives. */
+export function resolved<T, A, R, U extends string>(
+  kind: Kind<T, A, U>,
+  step: (value: A, spot: Spot) => R,
+  write: (resolved: R) => unknown = (value) => value,
+): Kind<T, R, U> {
+  const first = (value: T, spot: Spot) =>
+    kind.resolve === undefined ? (value as unknown as A) : kind.resolve(value, spot);
+  return { ...kind, resolve: (value, spot) => step(first(value, spot), spot), write };
 }
 
 /** The same piece, with a value for a key that is absent or empty. The default is written as in the file. */
@@ -60,7 +108,7 @@ export function section<E extends Entries>(
   whenAbsent: unknown = {},
   misplaced: ReadonlyMap<string, string> = new Map(),
   { shorthand = "", manual = "edge help config" }: { readonly shorthand?: string; readonly manual?: string } = {},
-): Piece<Section<E>> {
+): Kind<Section<E>> {
   const known = Object.keys(entries);
   const map = piece((value) => {
     if (value === null || value === undefined) return {};
@@ -83,7 +131,7 @@ export function section<E extends Entries>(
     }
   });
   const whole: Piece<unknown> = v.pipe(map as Piece<object>, v.looseObject(entries), strict as never);
-  return v.optional(whole, whenAbsent as never) as unknown as Piece<Section<E>>;
+  return asKind(v.optional(whole, whenAbsent as never) as unknown as Piece<Section<E>>);
 }
 
 /** The fault text for a key that a section does not have. */
@@ -109,8 +157,8 @@ function sectionCure(value: unknown, known: readonly string[], shorthand: string
   return typeof value === "string" && shorthand !== "" ? `; write {${shorthand}: ${quote(value)}}` : "";
 }
 
-/** A list; an absent or empty one is `[]`. With `orOne`, a single value stands for a list of one. */
-export function list<T>(item: Piece<T>, what: string, orOne = false): Piece<T[]> {
+/** A list; an absent or empty one is `[]`. With `orOne`, a single value is read as a list of one. */
+export function list<T, R>(item: Kind<T, R>, what: string, orOne = false): ListKind<T, R> {
   const array = piece((value) => {
     if (Array.isArray(value)) return value;
     if (orOne && typeof value !== "object") return [value];
@@ -118,17 +166,33 @@ export function list<T>(item: Piece<T>, what: string, orOne = false): Piece<T[]>
     const example = isOne ? `[${withoutCredentials(String(value)).slice(0, MAX_ECHOED)}]` : "[a, b]";
     return new Wrong(`expected a list of ${what}, such as ${example}, found ${describe(value)}`);
   });
-  return or(v.pipe(array, v.array(item)) as unknown as Piece<T[]>, []);
+  const schema = or(v.pipe(array, v.array(item as Piece<T>)) as unknown as Piece<T[]>, []);
+  const { resolve } = item;
+  return Object.assign(schema, {
+    unit: "" as const,
+    item,
+    resolve(values: T[], spot: Spot): readonly R[] {
+      if (resolve === undefined) return values as unknown as R[];
+      return values.map((value, i) => resolve(value, { ...spot, path: [...spot.path, i] }));
+    },
+    write: (all: readonly R[]) => all.map((one) => item.write(one)),
+  });
+}
+
+/** A list, with what its entries are. */
+export interface ListKind<T, R> extends Kind<T[], readonly R[]> {
+  readonly item: Kind<T, R>;
 }
 
 /** A map from free names to values, as pairs in the order of the file; an absent one is `[]`. */
-export function pairs<T>(value: Piece<T>, what: string): Piece<[string, T][]> {
+export function pairs<T>(value: Piece<T>, what: string): Kind<[string, T][]> {
   const map = piece((found) => {
     if (typeof found === "object" && found !== null && !Array.isArray(found)) return found;
     return new Wrong(`expected "${what}" lines, found ${describeKind(found)}`);
   });
   const entries = v.transform((found: Record<string, T>) => Object.entries(found));
-  return or(v.pipe(map, v.record(v.string(), value), entries) as unknown as Piece<[string, T][]>, {});
+  const schema = or(v.pipe(map, v.record(v.string(), value), entries) as unknown as Piece<[string, T][]>, {});
+  return { ...asKind(schema), write: (all) => Object.fromEntries(all) };
 }
 
 /** A found value in a fault text: never a whole section, never more than a few words. */
@@ -156,7 +220,7 @@ const MAX_UNKNOWN = 200;
 const MAX_ECHOED = 40;
 
 /** A section that may also be written as a mere `true` or `false`, which is its `enabled`. */
-export function switchOr<E extends Entries>(entries: E): Piece<Section<E>> {
+export function switchOr<T>(map: Piece<T>): Piece<T> {
   const spelledOut = v.transform((value: unknown) => (typeof value === "boolean" ? { enabled: value } : value));
-  return or(v.pipe(v.unknown(), spelledOut, section(entries)) as Piece<Section<E>>, {});
+  return or(v.pipe(v.unknown(), spelledOut, map) as Piece<T>, {});
 }

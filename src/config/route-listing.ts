@@ -1,7 +1,8 @@
 import { isSecretName, MASK, withoutCredentials } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
 import type { HeaderEdits, RouteConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "./route-config.ts";
-import type { Cidr, RateLimitConfig } from "./runtime-config.ts";
+import type { Cidr } from "./runtime-config.ts";
+import { rateLimit } from "./server-schema.ts";
 import { formatSize } from "./size.ts";
 
 /** One route as routes.yaml would state it, every inherited value written out. */
@@ -17,21 +18,9 @@ export function listRoute(route: RouteConfig): object {
     max_body_bytes: formatSize(route.maxBodyBytes),
     cache: { enabled: route.cache.enabled, default_ttl: formatDuration(route.cache.defaultTtlMs) },
     // The server's own limit is stated once, there: here it would become a second one.
-    ...(route.rateLimit.scope === "route" ? { rate_limit: listRateLimit(route.rateLimit) } : {}),
+    ...(route.rateLimit.scope === "route" ? { rate_limit: rateLimit.write(route.rateLimit) } : {}),
     ip_rules: { allow: listNetworks(route.ipRules.allow), deny: listNetworks(route.ipRules.deny) },
     headers: { request: listEdits(route.headers.request), response: listEdits(route.headers.response) },
-  };
-}
-
-/** A token bucket as a file would state it; a disabled one says only that. */
-export function listRateLimit(limit: RateLimitConfig): object {
-  if (!limit.enabled) return { enabled: false };
-  return {
-    requests: limit.requests,
-    window: formatDuration(limit.windowMs),
-    burst: limit.burst,
-    key: limit.key === "header" ? `header:${limit.keyHeader}` : limit.key,
-    status: limit.status,
   };
 }
 

@@ -86,7 +86,7 @@ function resolveBase<T extends RouteBase["type"]>(
   path: KeyPath,
   around: RouteSurroundings,
 ): RouteBase & { type: T } {
-  const { server, proxy, log } = around;
+  const { server, proxy, log, files } = around;
   checkPlace(values, type, path, log);
   if ("cache" in raw && values.cache.enabled && !server.cache.enabled) {
     log.warn([...path, "cache"], "has no effect while server.cache is off");
@@ -109,7 +109,9 @@ function resolveBase<T extends RouteBase["type"]>(
       enabled: server.cache.enabled && values.cache.enabled,
       defaultTtlMs: values.cache.default_ttl ?? server.cache.defaultTtlMs,
     },
-    rateLimit: hasLimit ? resolveRateLimit(values.rate_limit, "route", [...path, "rate_limit"], log) : server.rateLimit,
+    rateLimit: hasLimit
+      ? resolveRateLimit(values.rate_limit, "route", { path: [...path, "rate_limit"], log, files })
+      : server.rateLimit,
     ipRules: values.ip_rules,
     headers: resolveHeaders(values.headers, [...path, "headers"], log),
   };

@@ -35,7 +35,9 @@ const shared = {
   inbound_chunked_mode: chunkedMode,
   max_body_bytes: or(size(0), 0),
   // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
-  cache: switchOr({ enabled: or(flag(), true), default_ttl: orElse(duration(0, Number.MAX_SAFE_INTEGER), null) }),
+  cache: switchOr(
+    section({ enabled: or(flag(), true), default_ttl: orElse(duration(0, Number.MAX_SAFE_INTEGER), null) }),
+  ),
   // Absent takes the server's; the resolution asks the raw entry.
   rate_limit: rateLimit,
   ip_rules: ipRules,

@@ -1,5 +1,7 @@
 import type { SidecarConfig, TranscoderConfig } from "./mesh-config.ts";
 import type { RouteConfig } from "./route-config.ts";
+import type { ConfigOf } from "./row.ts";
+import type { rateLimit } from "./server-schema.ts";
 
 /**
  * The whole configuration of one gateway process after reading, checking and filling in: what `loadConfig` gives.
@@ -221,19 +223,8 @@ export interface SecurityHeadersConfig {
   readonly hsts: string;
 }
 
-/** A token bucket. Decisions §8. */
-export interface RateLimitConfig {
-  readonly enabled: boolean;
-  /** Refill: this many requests each window. */
-  readonly requests: number;
-  readonly windowMs: number;
-  /** Bucket size, at least 1. */
-  readonly burst: number;
-  readonly key: "client_ip" | "header" | "route";
-  /** Lower-case header name when `key` is `header`, else "". */
-  readonly keyHeader: string;
-  /** Status of the refusal. */
-  readonly status: number;
+/** A token bucket. */
+export interface RateLimitConfig extends ConfigOf<typeof rateLimit> {
   /** `server`: the buckets are the server's, shared by all routes without a limit of their own; `route`: its own. */
   readonly scope: "server" | "route";
 }

@@ -1,24 +1,30 @@
+import { MASK } from "../core/secret-name.ts";
 import { parseCidr } from "./cidr.ts";
-import { meantDuration, parseDuration } from "./duration.ts";
+import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { describe, oneOf, type Piece, piece, Wrong } from "./piece.ts";
+import { describe, type Kind, oneOf, piece, Wrong, written } from "./piece.ts";
 import type { Cidr } from "./runtime-config.ts";
-import { meantSize, parseSize } from "./size.ts";
+import { formatSize, meantSize, parseSize } from "./size.ts";
 
-/** A text, trimmed. `what` names it in the fault: "a file name". The value itself is never shown when `secret`. */
-export function text(what: string, secret = false): Piece<string> {
+/** A secret: never repeated in a fault, and shown as `***` wherever the configuration is. */
+export function secret(what: string): Kind<string> {
+  return written(text(what, true), (value) => (value === "" ? "" : MASK));
+}
+
+/** A text, trimmed. `what` names it in the fault: "a file name". The value itself is never shown when `isSecret`. */
+export function text(what: string, isSecret = false): Kind<string> {
   return piece((value) => {
     if (typeof value === "string")
       return /[\0\r\n]/.test(value.trim()) ? new Wrong(`expected ${what} on one line`) : value.trim();
     const isPlain = typeof value === "number" || typeof value === "boolean";
     const cure = isPlain ? "; put it in quotes" : "";
-    const found = secret && isPlain ? `a ${typeof value}` : describe(value);
+    const found = isSecret && isPlain ? `a ${typeof value}` : describe(value);
     return new Wrong(`expected ${what} as text, found ${found}${cure}`);
   });
 }
 
 /** The same, where a bare number is text too: `listen: 9090`. */
-export function textOrNumber(what: string): Piece<string> {
+export function textOrNumber(what: string): Kind<string> {
   const plain = text(what);
   return piece((value) => {
     const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
@@ -27,7 +33,7 @@ export function textOrNumber(what: string): Piece<string> {
 }
 
 /** A text that must look a certain way; `what` says how, with an example. */
-export function textLike(pattern: RegExp, what: string): Piece<string> {
+export function textLike(pattern: RegExp, what: string): Kind<string> {
   return piece((value) => {
     const found = typeof value === "string" ? value.trim() : value;
     return typeof found === "string" && pattern.test(found)
@@ -37,7 +43,7 @@ export function textLike(pattern: RegExp, what: string): Piece<string> {
 }
 
 /** A whole number from `min` to `max`; its digits as text will do, so that `${PORT}` works. */
-export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<number> {
+export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
   return piece((value) => {
     const number = numberOf(value);
     return Number.isSafeInteger(number) && number >= min && number <= max
@@ -47,7 +53,7 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Pie
 }
 
 /** A number from `min` to `max`, fractions allowed. */
-export function decimal(min: number, max: number): Piece<number> {
+export function decimal(min: number, max: number): Kind<number> {
   return piece((value) => {
     const number = numberOf(value);
     return number >= min && number <= max
@@ -57,7 +63,7 @@ export function decimal(min: number, max: number): Piece<number> {
 }
 
 /** A TCP or UDP port; 0 lets the system choose, where `lowest` allows it. */
-export function port(lowest: 0 | 1): Piece<number> {
+export function port(lowest: 0 | 1): Kind<number> {
   return piece((value) => {
     const number = numberOf(value);
     return Number.isInteger(number) && number >= lowest && number <= 65_535
@@ -67,18 +73,19 @@ export function port(lowest: 0 | 1): Piece<number> {
 }
 
 /** A port, or `off`, which is -1. */
-export function portOrOff(): Piece<number> {
-  return piece((value) => {
+export function portOrOff(): Kind<number> {
+  const kind = piece<number>((value) => {
     if (value === "off" || value === false) return -1;
     const number = numberOf(value);
     return Number.isInteger(number) && number >= 0 && number <= 65_535
       ? number
       : new Wrong(`expected a port from 0 to 65535, or off, found ${describe(value)}`);
   });
+  return written(kind, (number) => (number < 0 ? "off" : number));
 }
 
 /** `true` or `false`. */
-export function flag(): Piece<boolean> {
+export function flag(): Kind<boolean> {
   return piece((value) => {
     if (typeof value === "boolean") return value;
     if (value === "true" || value === "false") return value === "true";
@@ -97,7 +104,7 @@ export function flag(): Piece<boolean> {
 }
 
 /** One of a few words. */
-export function word<const W extends string>(...choices: W[]): Piece<W> {
+export function word<const W extends string>(...choices: W[]): Kind<W> {
   return piece((value) => {
     const found = typeof value === "number" ? String(value) : value;
     const chosen = choices.find((choice) => choice === found);
@@ -108,7 +115,7 @@ export function word<const W extends string>(...choices: W[]): Piece<W> {
 }
 
 /** The same, where an empty text counts as not set. */
-export function wordOrEmpty<const W extends string>(...choices: W[]): Piece<W | ""> {
+export function wordOrEmpty<const W extends string>(...choices: W[]): Kind<W | ""> {
   const chosen = word(...choices);
   return piece((value) => {
     if (value === "") return "";
@@ -118,8 +125,8 @@ export function wordOrEmpty<const W extends string>(...choices: W[]): Piece<W | 
 }
 
 /** A duration in milliseconds, from `minMs` to `maxMs` (by default what one system timer can hold, some 24 days). */
-export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Piece<number> {
-  return piece((value) => {
+export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<number, number, "Ms"> {
+  const kind = piece<number>((value) => {
     const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
     const meant = typeof value === "string" ? meantDuration(value) : "";
     if (ms < 0)
@@ -127,69 +134,82 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Piece
     if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
     return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
   });
+  return written(kind, formatDuration, "Ms");
 }
 
 /** A duration in milliseconds, or the word that stands for none, which is -1. */
-export function durationOr(word: string): Piece<number> {
+export function durationOr(word: string): Kind<number, number, "Ms"> {
   const length = duration(0);
-  return piece((value) => {
+  const kind = piece<number>((value) => {
     if (value === word) return -1;
     const result = length["~run"]({ value }, {});
     return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or ${word}`);
   });
+  return written(kind, (ms) => (ms < 0 ? word : formatDuration(ms)), "Ms");
 }
 
 /** A size in bytes, at least `min`. */
-export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Piece<number> {
-  return piece((value) => {
+export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const kind = piece<number>((value) => {
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : -1;
     if (bytes >= min && bytes <= max) return bytes;
     const negative = typeof value === "number" && value < 0;
     if (bytes < 0 && !negative) return noSize(value);
     return new Wrong(`expected a size ${range(min, max)} bytes, found ${describe(value)}`);
   });
+  return written(kind, writtenSize);
 }
 
 /** A size where 0 and negative numbers also stand for the default. Spec, "`sidecar`" `max_body_bytes`. */
-export function sizeOrDefault(whenNotPositive: number): Piece<number> {
-  return piece((value) => {
+export function sizeOrDefault(whenNotPositive: number): Kind<number> {
+  const kind = piece<number>((value) => {
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : Number.NaN;
     if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return whenNotPositive;
     if (typeof value === "string" && /^-\d+$/.test(value)) return whenNotPositive;
     if (bytes >= 0) return bytes === 0 ? whenNotPositive : bytes;
     return noSize(value);
   });
+  return written(kind, writtenSize);
 }
 
 /** A size, or `auto`, which is 0 here. */
-export function sizeOrAuto(min: number, max: number): Piece<number> {
+export function sizeOrAuto(min: number, max: number): Kind<number> {
   const sized = size(min, max);
-  return piece((value) => {
+  const kind = piece<number>((value) => {
     if (value === "auto") return 0;
     const result = sized["~run"]({ value }, {});
     return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or auto`);
   });
+  return written(kind, (bytes) => (bytes === 0 ? "auto" : writtenSize(bytes)));
 }
 
 /** A part of a whole, such as `12.5%`: above 0 and up to 1. */
-export function percent(): Piece<number> {
-  return piece((value) => {
+export function percent(): Kind<number> {
+  const kind = piece<number>((value) => {
     const digits = typeof value === "string" ? /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(value.trim()) : null;
     const part = digits === null ? 0 : Number(digits[1]) / 100;
     return part > 0 && part <= 1
       ? part
       : new Wrong(`expected a part such as 12.5%, above 0% and up to 100%, found ${describe(value)}`);
   });
+  // Three digits behind the point are what can be written: 7% of a fraction is not quite 7.
+  return written(kind, (part) => `${Number((part * 100).toFixed(3))}%`);
 }
 
 /** A network or a single address. */
-export function cidr(): Piece<Cidr> {
-  return piece<Cidr>((value) => {
+export function cidr(): Kind<Cidr> {
+  const kind = piece<Cidr>((value) => {
     if (typeof value !== "string")
       return new Wrong(`expected an IP address or a network such as 10.0.0.0/8, found ${describe(value)}`);
     const network = parseCidr(value.trim());
     return typeof network === "string" ? new Wrong(network) : network;
   });
+  return written(kind, (network) => network.text);
+}
+
+/** 240 is written as a number, 65536 as `64KiB`. */
+function writtenSize(bytes: number): string | number {
+  return bytes === 0 || bytes % 1024 !== 0 ? bytes : formatSize(bytes);
 }
 
 function noSize(value: unknown): Wrong {

@@ -5,7 +5,7 @@ import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { isHostName } from "./origin.ts";
-import type { Section } from "./piece.ts";
+import type { Section, Spot } from "./piece.ts";
 import type {
   CacheConfig,
   CorsConfig,
@@ -16,7 +16,7 @@ import type {
   TlsConfig,
   WafConfig,
 } from "./runtime-config.ts";
-import type { serverEntries } from "./server-schema.ts";
+import { rateLimit, type serverEntries } from "./server-schema.ts";
 
 /** `server:` as the schema gives it. */
 export type ServerValues = Section<typeof serverEntries>;
@@ -77,7 +77,7 @@ export function resolveServer(
       referrerPolicy: values.security_headers.referrer_policy,
       hsts: values.security_headers.hsts,
     },
-    rateLimit: resolveRateLimit(values.rate_limit, "server", ["server", "rate_limit"], log),
+    rateLimit: resolveRateLimit(values.rate_limit, "server", { path: ["server", "rate_limit"], log, files }),
     accessLog: values.access_log,
   };
 }
@@ -93,27 +93,13 @@ export function resolveHost(host: string, path: readonly string[], log: FaultLog
   return bare;
 }
 
-/** A token bucket of the server or of a route. Decisions §8. */
+/** A token bucket of the server or of a route. */
 export function resolveRateLimit(
   values: ServerValues["rate_limit"],
   scope: RateLimitConfig["scope"],
-  path: readonly (string | number)[],
-  log: FaultLog,
+  spot: Spot,
 ): RateLimitConfig {
-  if (values.enabled && values.requests === 0 && !log.isFaulty([...path, "requests"])) {
-    log.fault(path, "a rate limit needs requests, the number allowed in each window, such as requests: 100", true);
-  }
-  const [key = "", header = ""] = String(values.key).split(":");
-  return {
-    enabled: values.enabled,
-    requests: values.requests,
-    windowMs: values.window,
-    burst: values.burst > 0 ? values.burst : Math.max(1, values.requests),
-    key: key as RateLimitConfig["key"],
-    keyHeader: header.toLowerCase(),
-    status: values.status,
-    scope,
-  };
+  return { ...rateLimit.resolve(values, spot), scope };
 }
 
 function resolveHttp3(values: ServerValues, tls: TlsConfig, log: FaultLog): Http3Config {

@@ -1,6 +1,7 @@
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { describe, type Entries, list, must, or, orElse, piece, section, Wrong } from "./piece.ts";
+import { block, isFaultyAt } from "./row.ts";
 import {
   cidr,
   decimal,
@@ -31,17 +32,43 @@ export const ipRules = section({
   deny: list(cidr(), "networks"),
 });
 
-/** `rate_limit`, of the server or of a route: on when present. Decisions §8. */
-export const rateLimit = section(
+/** `rate_limit`, of the server or of a route: a token bucket, on when present. docs/security.md#client-addresses */
+export const rateLimit = block(
   {
-    enabled: or(flag(), true),
-    requests: orElse(integer(1), 0),
-    window: or(duration(1), "1s"),
-    burst: orElse(integer(1), 0),
-    key: or(textLike(RATE_LIMIT_KEY, "client_ip, route or header:NAME"), "client_ip"),
-    status: or(integer(400, 599), 429),
+    enabled: { type: flag(), default: true },
+    requests: { type: integer(1), absent: 0, example: 100, doc: "so many in each window" },
+    window: { type: duration(1), default: "1s" },
+    burst: { type: integer(1), absent: 0, example: 200, doc: 'so many at once; as many as "requests" by default' },
+    key: {
+      type: textLike(RATE_LIMIT_KEY, "client_ip, route or header:NAME"),
+      default: "client_ip",
+      doc: "or route, or header:NAME",
+    },
+    status: { type: integer(400, 599), default: 429 },
   },
-  OFF,
+  {
+    absent: OFF,
+    check(values, spot) {
+      if (!values.enabled || values.requests > 0 || isFaultyAt(spot, "requests")) return;
+      const message = "a rate limit needs requests, the number allowed in each window, such as requests: 100";
+      spot.log.fault(spot.path, message, true);
+    },
+    finish({ requests, burst }, values) {
+      const [key = "", header = ""] = values.key.split(":");
+      return {
+        // At least 1.
+        burst: burst > 0 ? burst : Math.max(1, requests),
+        key: key as "client_ip" | "header" | "route",
+        /** Lower-case header name when `key` is `header`, else "". */
+        keyHeader: header.toLowerCase(),
+      };
+    },
+    list(config, lines) {
+      if (!config.enabled) return { enabled: false };
+      const { enabled: _, ...others } = lines;
+      return { ...others, key: config.key === "header" ? `header:${config.keyHeader}` : config.key };
+    },
+  },
 );
 
 /** The mode of inbound chunked bodies; "" is unset, which the next level decides. */

@@ -1,0 +1,147 @@
+import { type Entries, type Kind, must, or, orElse, type Piece, type Spot, section, switchOr } from "./piece.ts";
+
+/**
+ * One key of a configuration file. Everything else follows from its row: what is accepted and what a fault says, the
+ * field of the resolved configuration and its type, `edge help config`, and what `edge check --print` shows.
+ * ARCHITECTURE.md, "Configuration".
+ */
+export interface Row {
+  /** What may be written there, with its unit: `duration(1)`, `size(1024)`, `list(cidr(), "networks")`, a block. */
+  readonly type: Kind<unknown, unknown, string>;
+  /** The value where the key is absent or empty, as a file would say it: `"10s"`, `"64KiB"`. */
+  readonly default?: unknown;
+  /** In its place, a value that no file could say: `null`, or `""` where an empty text is a fault. */
+  readonly absent?: unknown;
+  /** In its place, for a key that must be there: what belongs there. */
+  readonly required?: string;
+  /** Its line in the settings reference. */
+  readonly doc?: string;
+  /** Shown in the settings reference in place of a default; of a block, its keys alone are shown. */
+  readonly example?: unknown;
+  /** Name of the resolved field where it is not the key's own with the unit behind it; "" where `finish` makes the field. */
+  readonly field?: string;
+}
+
+export type Rows = Readonly<Record<string, Row>>;
+
+/** How the block is read as a whole, and what its rows cannot say one by one. */
+export interface BlockOptions<R extends Rows, X extends object> {
+  /** As what an absent section is read: `{ enabled: false }` where a section is on when it is there. */
+  readonly absent?: object;
+  /** Whether `true` and `false` may be written in place of the section, as its `enabled`. */
+  readonly isSwitch?: boolean;
+  /** Cures for keys that belong somewhere else, or come from another program. */
+  readonly misplaced?: ReadonlyMap<string, string>;
+  /** The key whose value people write in place of the section. */
+  readonly shorthand?: string;
+  /** The command that shows the keys of this block; `edge help config` unless it is named. */
+  readonly manual?: string;
+  /** Further lines of the settings reference, below the keys. */
+  readonly notes?: readonly string[];
+  /** What contradicts itself: notes faults and warnings. */
+  readonly check?: (values: Values<R>, spot: Spot) => void;
+  /** Fields that come of several keys, or of more than their own. `plain` has the fields of the rows. */
+  readonly finish?: (plain: Fields<R>, values: Values<R>, spot: Spot) => X;
+  /** The section as a file would say it, where that is not what the rows say: `lines` is what they do. */
+  readonly list?: (config: Resolved<R, X>, lines: Readonly<Record<string, unknown>>) => object;
+}
+
+/** A section of a configuration file: as a schema it gives the values as written, `resolve` makes its configuration. */
+export interface Block<R extends Rows, X extends object = object> extends Kind<Values<R>, Resolved<R, X>> {
+  readonly rows: R;
+  readonly notes: readonly string[];
+  resolve(values: Values<R>, spot: Spot): Resolved<R, X>;
+  write(config: Resolved<R, X>): object;
+}
+
+/** Makes a block of its rows. */
+export function block<const R extends Rows, X extends object = object>(
+  rows: R,
+  options: BlockOptions<R, X> = {},
+): Block<R, X> {
+  const entries: Record<string, Piece<unknown>> = {};
+  for (const [key, row] of Object.entries(rows)) entries[key] = entryOf(row);
+  const map = section(entries as Entries, options.absent, options.misplaced, options);
+  const schema = options.isSwitch ? switchOr(map) : map;
+  const fields = Object.entries(rows).flatMap(([key, row]) => {
+    const field = row.field ?? camelCase(key) + row.type.unit;
+    return field === "" ? [] : [{ key, field, row }];
+  });
+  return {
+    ...(schema as unknown as Kind<Values<R>>),
+    rows,
+    notes: options.notes ?? [],
+    resolve(values, spot) {
+      options.check?.(values, spot);
+      const config: Record<string, unknown> = {};
+      for (const { key, field, row } of fields) config[field] = resolveRow(row, key, values, spot);
+      const more = options.finish?.(config as Fields<R>, values, spot);
+      return Object.assign(config, more) as Resolved<R, X>;
+    },
+    write(config) {
+      const lines: Record<string, unknown> = {};
+      for (const { key, field, row } of fields) {
+        const value = (config as Record<string, unknown>)[field];
+        if (!("absent" in row) || value !== row.absent) lines[key] = row.type.write(value);
+      }
+      return options.list?.(config, lines) ?? lines;
+    },
+  };
+}
+
+/** A spot one key further down. */
+export function below(spot: Spot, key: string | number): Spot {
+  return { ...spot, path: [...spot.path, key] };
+}
+
+/** True when a fault was noted at a key of the section. */
+export function isFaultyAt({ path, log }: Spot, key: string): boolean {
+  return log.isFaulty([...path, key]);
+}
+
+function entryOf(row: Row): Piece<unknown> {
+  if (row.required !== undefined) return must(row.type, row.required);
+  if ("absent" in row) return orElse(row.type, row.absent);
+  return "default" in row ? or(row.type, row.default) : row.type;
+}
+
+function resolveRow(row: Row, key: string, values: Readonly<Record<string, unknown>>, spot: Spot): unknown {
+  const value = values[key];
+  const isAbsent = "absent" in row && value === row.absent;
+  return row.type.resolve === undefined || isAbsent ? value : row.type.resolve(value, below(spot, key));
+}
+
+function camelCase(key: string): string {
+  return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
+
+/** The values of a section as they were read, by key. */
+export type Values<R extends Rows> = { readonly [K in keyof R]: ValueAt<R[K]> };
+
+type ValueAt<Q extends Row> =
+  | (Q["type"] extends Kind<infer T, infer _R, infer _U> ? T : never)
+  | (Q extends { readonly absent: infer A } ? A : never);
+
+/** The fields that the rows of a section give, each with its unit in its name. */
+export type Fields<R extends Rows> = {
+  readonly [K in keyof R & string as FieldName<K, R[K]>]:
+    | (R[K]["type"] extends Kind<infer _T, infer A, infer _U> ? A : never)
+    | (R[K] extends { readonly absent: infer A } ? A : never);
+};
+
+type FieldName<K extends string, Q extends Row> = Q extends { readonly field: infer F extends string }
+  ? F extends ""
+    ? never
+    : F
+  : `${CamelCase<K>}${Q["type"]["unit"]}`;
+
+/** The configuration that a block with these rows resolves to. */
+export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X> & Readonly<X>;
+
+/** The configuration that a block resolves to, for naming it: `interface CacheConfig extends ConfigOf<typeof cache> {}`. */
+export type ConfigOf<B> =
+  B extends Block<infer R, infer X> ? { [K in keyof Resolved<R, X>]: Resolved<R, X>[K] } : never;
