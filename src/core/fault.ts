@@ -1,6 +1,6 @@
 /**
- * The one table of refusals: status, body, close, metric label. Spec, "Errors" and "HTTP framing enforcement at the
- * edge". A new refusal is one member here and one row in FAULTS.
+ * The one table of refusals: status, body, close, metric label. docs/wire.md#refusals
+ * A new refusal is one member here and one row in FAULTS.
  */
 
 export const enum Fault {
@@ -95,7 +95,7 @@ export const enum Fault {
   Cancelled,
 }
 
-/** What is done about a fault. Spec, "Errors". */
+/** What is done about a fault. docs/wire.md#refusals */
 export interface FaultRow {
   /** Metric label and log word. */
   readonly label: string;

@@ -1,4 +1,4 @@
-/** Every fixed limit of the gateway that is not a setting. Spec, "Limits"; decisions on framing and tools. */
+/** Every fixed limit of the gateway that is not a setting. The pages of docs/ say what follows from each. */
 
 /** Header fields in one head where no setting says otherwise, and trailers of one body. */
 export const MAX_FIELDS = 100;
@@ -8,7 +8,7 @@ export const MAX_RESPONSE_FIELDS = 256;
 export const MAX_CONNECTION_OPTIONS = 100;
 /** Bytes of a request line without its CRLF; more gives 414. */
 export const MAX_REQUEST_LINE_BYTES = 8192;
-/** Bytes of one header line without its CRLF; more gives 431. Spec, "Limits": header line. */
+/** Bytes of one header line without its CRLF; more gives 431. docs/wire.md#header-fields */
 export const MAX_HEADER_LINE_BYTES = 8192;
 /** A Host: a name of 253 characters (RFC 1035 §2.3.4), a dot, a colon and a port. */
 export const MAX_AUTHORITY_BYTES = 260;
@@ -19,18 +19,18 @@ export const MAX_CONTENT_LENGTH = Number.MAX_SAFE_INTEGER;
 export const MAX_CHUNK_SIZE_DIGITS = 16;
 /** Bytes of a chunk-size line up to its extension, leading zeros counted. */
 export const MAX_CHUNK_SIZE_CHARS = 64;
-/** Bytes of the extensions on one chunk line. Spec, "Limits": chunk extension. */
+/** Bytes of the extensions on one chunk line. docs/bodies.md#chunk-syntax */
 export const MAX_CHUNK_EXTENSION_BYTES = 256;
-/** Bytes of the trailer section of a chunked body. Spec, "Limits": chunk trailers. */
+/** Bytes of the trailer section of a chunked body. docs/bodies.md#chunk-syntax */
 export const MAX_TRAILER_BYTES = 4096;
 
-/** Bytes of a chunked request body that are handed on at a time in `passthrough`. Spec, "Limits": passthrough memory. */
+/** Bytes of a chunked request body that are handed on at a time in `passthrough`. docs/bodies.md#passthrough */
 export const PASSTHROUGH_BYTES = 32768;
 /** Bytes behind the request that is being answered for which a connection is read on; with more, the kernel holds them. */
 export const PIPELINED_BYTES = 16_384;
-/** Bytes of an unread request body that are drained so that the connection can be kept. Spec, "Drainage". */
+/** Bytes of an unread request body that are drained so that the connection can be kept. docs/bodies.md#unread-bodies */
 export const DRAIN_BYTES = 65536;
-/** Milliseconds that draining an unread request body may take. Spec, "Drainage". */
+/** Milliseconds that draining an unread request body may take. docs/bodies.md#unread-bodies */
 export const DRAIN_MS = 100;
 /**
  * Milliseconds that a response which needs no body waits for a short one, the draining included. Shorter waits answer requests of
@@ -234,12 +234,12 @@ export const MAX_OPEN_ATTACKS = 1000;
 export const LOAD_ATTACK_LINE_BYTES = 9000;
 export const LOAD_ATTACK_BODY_BYTES = 100 * 1024 * 1024;
 
-/** Bytes of the body of a proxy-test call. Spec, "Limits". */
+/** Bytes of the body of a proxy-test call. docs/endpoints.md#proxy-test */
 export const MAX_PROBE_CALL_BYTES = 65536;
-/** Bytes of a probe's answer that are read and thrown away beyond what is kept. Spec, "Limits". */
+/** Bytes of a probe's response that are read and discarded beyond what is kept. docs/endpoints.md#proxy-test */
 export const PROBE_DRAIN_BYTES = 65536;
 
-/** Characters of an HTTP-01 token. Spec, "Limits": ACME token. */
+/** Characters of an HTTP-01 token. docs/acme.md#http-01 */
 export const MAX_CHALLENGE_TOKEN_CHARS = 128;
 /** Bytes of all HTTP-01 answers that are expected at once: some 370 names. */
 export const MAX_CHALLENGE_BYTES = 65536;

@@ -66,7 +66,7 @@ export function reasonOf(status: number): string {
 /** What is counted where no answer could be given since the client was gone; nginx's word for it. */
 export const CLIENT_CLOSED_STATUS = 499;
 
-/** What the JSON body of an error says. Decisions, "House style of answers". */
+/** What the JSON body of an error says. docs/wire.md#refusals */
 export interface ErrorBody {
   /** `404 Not Found`. */
   readonly error: string;

@@ -331,7 +331,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.sink.fixed(request.exchange, request.heldReply!);
   }
 
-  /** Spec, "Drainage": the rest of an unread body is read, within bounds, so that the connection can be kept. */
+  /** The rest of an unread body is read, within bounds, so that the connection can be kept. docs/bodies.md#unread-bodies */
   private startDraining(request: H1Request): void {
     this.discardBody(request);
     this.stage = Stage.Draining;

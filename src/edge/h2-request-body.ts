@@ -58,8 +58,8 @@ export class H2RequestBody {
 }
 
 /**
- * Trailers have come behind a body. Spec, "Wire decoding rules": valid ones become request headers. Where the head has
- * gone on already, they follow as trailers; where the origin was told the length, there is no place for them.
+ * Trailers have come after a body. Valid ones become request headers; where the head has gone on already, they follow as
+ * trailers; where the origin was told the length, they are left out. docs/bodies.md#trailers
  * @param maxFields header fields of a request together with its trailers
  * @returns Fault.None, or why they are refused
  */

@@ -166,8 +166,8 @@ export class H2Stream implements BodyFlow, TimerHolder {
   }
 
   /**
-   * Spec, "Drainage", carried over: what comes behind the reply is thrown away for DRAIN_MS. Its window does not open any
-   * more, which bounds it, and the client has time to read the answer before the reset.
+   * What comes after the response is discarded for DRAIN_MS. The window of the stream does not open for it, which bounds
+   * it, and the client has time to read the response before the reset. docs/bodies.md#unread-bodies
    */
   private discard(flowBytes: number): void {
     this.connection.session.credit(flowBytes);

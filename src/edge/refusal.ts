@@ -15,7 +15,7 @@ const RETRY_AFTER = ["Retry-After", "5"] as const;
 const FIXED: readonly (FixedReply | null)[] = FAULTS.map((row, fault) => fixedFor(fault, row.status, row.message));
 
 /**
- * The answer to a refusal. Spec, "Errors"; decisions, "House style of answers".
+ * The response to a refusal. docs/wire.md#refusals
  * @param ex gives the detail that some bodies carry: a path, the allowed methods, a prepared body
  */
 export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
@@ -51,8 +51,8 @@ export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
 }
 
 /**
- * Whether no further request is taken behind this refusal where many share a connection, which then closes. Spec,
- * "Transport teardown on security rejections".
+ * Whether no further request is taken after this refusal where many share a connection, which then closes.
+ * docs/wire.md#http2
  */
 export function endsConnection(fault: Fault): boolean {
   return fault === Fault.WafBlocked || fault === Fault.PrefixEscape || fault === Fault.SymlinkEscape;

@@ -6,8 +6,8 @@ import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { markSettledTrailers, markTrailersNamed } from "../proto/h1/trailer-names.ts";
 
 /**
- * Takes the valid trailers of a request. Spec, "Wire decoding rules": they become request headers; where the head has gone on
- * already, they follow as trailers. `server.request_trailers: drop` leaves them all behind. docs/security.md#trailers
+ * Takes the valid trailers of a request: they become request headers; where the head has gone on already, they follow as
+ * trailers. `server.request_trailers: drop` leaves them all out. docs/security.md#trailers
  * @param appendTo adds the trailers to a block
  * @param isHeadSent whether the head has gone on: then the pipeline judges them first
  * @returns Fault.None, or why the request is refused

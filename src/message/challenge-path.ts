@@ -5,7 +5,7 @@ import type { RequestHead } from "./request-head.ts";
 /** The path that challenges of certificate authorities stand under, and the label of the requests for it. RFC 8555 §8.3. */
 export const CHALLENGE_PREFIX = "/.well-known/acme-challenge/";
 
-/** Spec, "ACME HTTP-01 challenge responder": the answer to a token that is none. */
+/** The response to a token that is none. docs/acme.md#http-01 */
 export const INVALID_TOKEN: FixedReply = new FixedReply(
   400,
   [["Content-Type", "text/plain; charset=utf-8"]],

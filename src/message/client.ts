@@ -91,7 +91,7 @@ export class ClientPeer {
 
   /**
    * The line that tells an origin whom the client's certificate names, with its line break; "" where none was verified.
-   * Decisions, "Sidecar"; the form is the one that Envoy made usual.
+   * The form is the one that Envoy has made usual. docs/tls.md#client-certificates
    */
   get certificateLine(): string {
     if (this.identity === null) return "";

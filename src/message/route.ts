@@ -3,7 +3,7 @@ import type { PathPattern } from "../core/path-pattern.ts";
 import { METHOD_COUNT } from "./method.ts";
 import type { Handler } from "./pipeline.ts";
 
-/** What to do with a chunked request body. Spec, "Inbound chunked request handling". */
+/** What to do with a chunked request body. docs/bodies.md#chunked-bodies */
 export const enum ChunkedMode {
   Normalize = 0,
   Passthrough,

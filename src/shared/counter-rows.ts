@@ -42,7 +42,7 @@ export const enum Row {
 /** Rows from 0 to this one are gauges. */
 export const LAST_GAUGE = Row.UnsentBytes;
 
-/** Labels of the WAF's categories; what has another name is counted as the last. Spec, "WAF"; decisions on the WAF. */
+/** Labels of the WAF's categories; any other name is counted as the last. docs/waf.md#rules */
 export const WAF_CATEGORIES: readonly string[] = [
   "traversal",
   "sqli",

@@ -1,4 +1,4 @@
-/** A security incident as the ring keeps it. Spec, "Endpoints" (security incidents); "WAF audit event". */
+/** A security incident as the ring keeps it. docs/endpoints.md#incidents */
 export interface Incident {
   /** Milliseconds since the epoch. */
   readonly timestampMs: number;
@@ -13,7 +13,7 @@ export interface Incident {
   readonly payloadSnippet: string;
 }
 
-/** Incidents that are kept; older ones make room. Decisions, "Built-in endpoints". */
+/** Incidents that are kept; older ones make room. docs/endpoints.md#incidents */
 export const INCIDENTS_KEPT = 1000;
 
 /**

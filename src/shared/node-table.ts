@@ -1,5 +1,5 @@
 /**
- * The states of a circuit breaker, one for all workers. Spec, "Upstream node status"; decisions, "upstreams/health".
+ * The states of a circuit breaker, one for all workers. docs/upstreams.md#circuit-breaker
  *
  *   Closed ──failures in a row reach the threshold──▶ Open ──a probe succeeds, or open_duration is over──▶ HalfOpen
  *      ▲                                               ▲                                                      │

@@ -1,6 +1,6 @@
 import { version } from "../../package.json";
 
-/** The gateway's version, SemVer without a `v`: the same string wherever it is shown. Decisions, "Version". */
+/** The gateway's version, SemVer without a `v`: the same string wherever it is shown. docs/tools.md */
 export const VERSION: string = version;
 
 /** Name and version of the JavaScript engine, such as `bun/1.4.4`. */

@@ -119,7 +119,7 @@ export class GrpcStream implements GrpcCall, TimerHolder {
     else listener!.onEnd(this.statusOfHttp());
   }
 
-  /** Nothing of gRPC has been said: the HTTP status has to do. Decisions, "Transcoder". */
+  /** Where no grpc-status has come, the HTTP status counts. docs/transcoder.md#errors */
   private statusOfHttp(): GrpcStatus {
     const { httpStatus } = this;
     const code = httpStatus === 200 ? GrpcCode.Unknown : codeOfHttpStatus(httpStatus);

@@ -1,6 +1,6 @@
 import type { ProbeOrigin, ProbeOutcome } from "./http-probe.ts";
 
-/** An active health check of one node. Decisions, "Routing and upstreams": health_check. */
+/** An active health check of one node. docs/upstreams.md#health-checks */
 export interface HealthCheck {
   /** Names the node. */
   readonly key: string;

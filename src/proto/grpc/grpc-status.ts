@@ -21,7 +21,7 @@ export const enum GrpcCode {
   Unauthenticated,
 }
 
-/** HTTP statuses by gRPC status. Decisions, "Transcoder". */
+/** HTTP statuses by gRPC status. docs/transcoder.md#errors */
 const HTTP_STATUSES: readonly number[] = [
   200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401,
 ];

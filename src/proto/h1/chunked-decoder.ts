@@ -6,21 +6,16 @@ import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
 
 /**
- * Spec, "Inbound chunked body reader".
+ * docs/bodies.md#the-reader
  *
  *   ChunkSize ──size > 0, CRLF──▶ ChunkData ──all read──▶ ChunkCrlf ──CRLF──▶ ChunkSize
  *       └──────size 0, CRLF──▶ TrailerSection ──empty line──▶ Done
  */
 export const enum ChunkState {
-  /** stateChunkSize */
   ChunkSize = 0,
-  /** stateChunkData */
   ChunkData,
-  /** stateChunkCRLF */
   ChunkCrlf,
-  /** stateTrailerSection */
   TrailerSection,
-  /** stateDone */
   Done,
 }
 
@@ -43,7 +38,7 @@ const enum SizeStage {
   LineFeed,
 }
 
-/** Decodes a chunked body piece by piece, without copying. RFC 9112 §7.1; spec, "Wire decoding rules". */
+/** Decodes a chunked body piece by piece, without copying. RFC 9112 §7.1, docs/bodies.md#chunk-syntax */
 export class ChunkedDecoder {
   state: ChunkState = ChunkState.ChunkSize;
   fault: Fault = Fault.None;

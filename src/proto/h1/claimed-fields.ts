@@ -5,7 +5,10 @@ import { HeaderId } from "../../message/header-id.ts";
 // Fields in which a client claims what the gateway itself says of the message and of the connection, or what only a proxy
 // in front of it may say. docs/security.md#identity-headers
 
-/** What the gateway says itself or has settled, so that no client's word of it goes on. Decisions §3. */
+/**
+ * What the gateway writes itself or has settled: what a client says of it does not go on.
+ * docs/upstreams.md#fields-that-are-sent
+ */
 export const CLAIMS: readonly HeaderId[] = [
   HeaderId.Http2Settings,
   HeaderId.Expect,

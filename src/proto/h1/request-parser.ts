@@ -83,7 +83,7 @@ export class RequestParser {
     return this.parseFields(bytes, to, head);
   }
 
-  /** RFC 9112 §2.2: one empty line before the request line is skipped; decisions, "Framing points": no second one. */
+  /** RFC 9112 §2.2: one empty line before the request line is skipped, no second one. docs/wire.md#request-line */
   private skipEmptyLine(bytes: Uint8Array, to: number): number {
     if (this.at >= to) return NEED_MORE;
     if (bytes[this.at] === Byte.Cr) {

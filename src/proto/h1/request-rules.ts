@@ -11,7 +11,7 @@ import { namesHttp } from "./upgrade-tokens.ts";
 
 /**
  * Judges a head whose lines are well formed: framing, Host, Connection, Expect.
- * Spec, "Preflight checks" and "HTTP framing enforcement at the edge"; decisions on framing points.
+ * docs/wire.md#content-length-and-transfer-encoding
  * @returns Fault.None, or why the request is refused; the derived fields of `head` are set
  */
 export function judgeRequest(head: RequestHead): Fault {
@@ -63,7 +63,7 @@ export function judgeRequest(head: RequestHead): Fault {
 }
 
 /**
- * The number in a Content-Length field. RFC 9110 §8.6: digits only; decisions: at most 2^53-1, no list.
+ * The number in a Content-Length field. RFC 9110 §8.6: digits only, no list, at most 2^53-1.
  * @returns the length in bytes, or -1
  */
 export function parseContentLength(headers: HeaderBlock, index: number): number {
@@ -81,8 +81,8 @@ export function parseContentLength(headers: HeaderBlock, index: number): number 
 }
 
 /**
- * Judges one Transfer-Encoding field. Spec, "Preflight checks" 2 and 3. Several fields are one list (RFC 9110 §5.3), and
- * `chunked` may stand in it once and last, so that nothing can follow a field without fault.
+ * Judges one Transfer-Encoding field. Several fields are one list (RFC 9110 §5.3), which may hold `chunked` once and last,
+ * so that nothing can follow a field without fault. docs/wire.md#content-length-and-transfer-encoding
  * @param again whether there was a field before, with `fault` as its outcome
  */
 function judgeCoding(headers: HeaderBlock, index: number, again: boolean, fault: Fault): Fault {
@@ -96,7 +96,7 @@ function judgeCoding(headers: HeaderBlock, index: number, again: boolean, fault:
   return judgeCodingList(bytes, from, to, fault);
 }
 
-/** Whether a tab stands in what is left of a line. Behind the colon the specification refuses it; nobody honest sends one elsewhere. */
+/** Whether there is a tab in the rest of a line: after the colon it is refused, and no honest client sends one elsewhere. */
 function hasTab(bytes: Uint8Array, from: number): boolean {
   let at = from;
   while (bytes[at] !== Byte.Cr && bytes[at] !== Byte.Tab) at++;

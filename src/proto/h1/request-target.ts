@@ -39,7 +39,7 @@ export const TARGET_CLASS: Uint8Array = table((byte) => {
 export function locateTarget(bytes: Uint8Array, head: RequestHead): Fault {
   const from = head.targetFrom;
   const to = head.targetTo;
-  // A path behind CONNECT is malformed, and yet nothing that could be taken in two ways: decisions §3 have 405 for it.
+  // A path after CONNECT is malformed, but no two readers take it in two ways: it gets the 405 of CONNECT.
   if (head.method === Method.Connect && bytes[from] !== Byte.Slash) return locateAuthorityForm(bytes, head);
   if (bytes[from] === Byte.Slash) {
     locatePath(bytes, head, from, to);

@@ -8,7 +8,7 @@ import { Claim, claimOf, isFolded, isSameFolded } from "./claimed-fields.ts";
 /** Tells whether the name in `bytes[from, to)` is refused in trailers. */
 export type TrailerRule = (bytes: Uint8Array, from: number, to: number) => boolean;
 
-/** The rule for any message: names that frame it or belong to the connection. Spec, "Wire decoding rules". */
+/** The rule for any message: names that frame it or belong to the connection. docs/security.md#trailers */
 export function isFramingTrailer(bytes: Uint8Array, from: number, to: number): boolean {
   switch (headerIdOf(bytes, from, to)) {
     case HeaderId.TransferEncoding:
@@ -27,9 +27,9 @@ export function isFramingTrailer(bytes: Uint8Array, from: number, to: number): b
 }
 
 /**
- * The rule for requests: whether a field with the name in `bytes[from, to)` is refused in trailers, in any case and with any separator. Spec, "Wire
- * decoding rules"; RFC 9110 §6.5.1: framing, routing, request modifiers, authentication and content, and beside them what
- * says whom a request comes from.
+ * The rule for requests: whether a field with the name in `bytes[from, to)` is refused in trailers, in any case and with
+ * any separator. RFC 9110 §6.5.1: framing, routing, request modifiers, authentication and content; and beside them what
+ * says whom a request comes from. docs/security.md#trailers
  */
 export function isForbiddenTrailer(bytes: Uint8Array, from: number, to: number): boolean {
   for (let i = 0; i < FORBIDDEN.length; i++) if (isFolded(bytes, from, to, FORBIDDEN[i]!)) return true;
@@ -76,7 +76,7 @@ function isSettled(bytes: Uint8Array, from: number, to: number): boolean {
 
 /** Folded; a dash at the end means all names that begin like that. */
 const FORBIDDEN: readonly Uint8Array[] = [
-  // The specification's own.
+  // Framing and the connection.
   ...["transfer-encoding", "connection", "host", "keep-alive", "te", "trailer", "trailers", "upgrade"],
   ...["authorization", "www-authenticate", "proxy-", "cookie", "cookie2", "set-cookie", "set-cookie2"],
   ...["content-", "expect", "range", "if-", "cache-control", "max-forwards", "pragma", "via"],

@@ -93,7 +93,7 @@ export class TrailerSection {
 
   private judgeLine(from: number, to: number): Fault {
     const bytes = this.bytes;
-    // A pseudo-header has no place in HTTP/1.1 and is named as forbidden by the contract.
+    // A pseudo-header has no place in HTTP/1.1. docs/security.md#trailers
     if (bytes[from] === Byte.Colon) return Fault.ForbiddenTrailer;
     let at = from;
     while (at < to && TOKEN[bytes[at]!] === 1) at++;

@@ -27,8 +27,8 @@ export interface HeadRules {
 }
 
 /**
- * Reads a request's head out of a header block, into the form that HTTP/1.1 heads have. RFC 9113 §8.2, §8.3; decisions,
- * "HTTP/2". Nothing that would not be well formed in HTTP/1.1 gets into a HeaderBlock.
+ * Reads a request's head out of a header block, into the form that HTTP/1.1 heads have. RFC 9113 §8.2, §8.3.
+ * docs/wire.md#http2. Nothing that would not be well formed in HTTP/1.1 gets into a HeaderBlock.
  */
 export class RequestHeadReader {
   /** Whether the block could not be decoded, and the connection with it. */
@@ -164,7 +164,7 @@ export class RequestHeadReader {
     return Fault.None;
   }
 
-  /** Spec, "HTTP framing enforcement at the edge", VECTOR-08: forwarded without them. */
+  /** Requests with unknown pseudo-headers are forwarded without them. docs/wire.md#pseudo-headers */
   private dropped(): Fault {
     return this.rules.refusesUnknownPseudo ? Fault.BadPseudoHeader : Fault.None;
   }

@@ -64,8 +64,8 @@ export interface SessionInit {
 /**
  * One HTTP/2 connection as far as it is no stream's business: frames, their order and sizes, settings, pings, the
  * connection's windows, and what may come how often. RFC 9113 §3.4, §4 to §6. Sans-IO: bytes come by `receive`, frames
- * go out by a FrameOutput. Where the standard lets an error of a stream be one of the connection, it is one (§5.4):
- * nobody can make us reset streams at his expense of a few bytes (MadeYouReset).
+ * go out by a FrameOutput. Where RFC 9113 §5.4 lets an error of a stream be one of the connection, it is one: no
+ * client can make the gateway reset streams for a few bytes each (MadeYouReset).
  */
 export class Session {
   readonly out: FrameOutput;

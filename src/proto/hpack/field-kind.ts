@@ -3,7 +3,7 @@ import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 
 /**
  * What a field is to HTTP/2, judged once for each entry of a table and once for each literal. RFC 9113 §8.2, §8.3;
- * decisions, "HTTP/2".
+ * docs/wire.md#http2
  */
 export const enum FieldKind {
   Regular = 0,
@@ -18,7 +18,7 @@ export const enum FieldKind {
   BadName,
   /** A control byte but HTAB, DEL, or white space at either end. */
   BadValue,
-  /** A field about the connection, which HTTP/2 has none of (§8.2.2). */
+  /** A field about the connection, which HTTP/2 has none of. RFC 9113 §8.2.2 */
   ConnectionSpecific,
 }
 

@@ -51,7 +51,7 @@ export class ProxyHeaderParser {
     return ProxyHeader.Complete;
   }
 
-  /** Version 1, §2.1: looks at the byte that came last. */
+  /** Version 1 (proxy-protocol.txt, 2.1): looks at the byte that came last. */
   private stepLine(): ProxyHeader {
     const { held, length } = this;
     const last = held[length - 1];
@@ -73,7 +73,7 @@ export class ProxyHeaderParser {
     return ProxyHeader.Complete;
   }
 
-  /** Version 2, §2.2: looks at the byte that came last, and at what is complete with it. */
+  /** Version 2 (proxy-protocol.txt, 2.2): looks at the byte that came last, and at what is complete with it. */
   private stepBinary(): ProxyHeader {
     const { held, length } = this;
     const last = held[length - 1]!;
