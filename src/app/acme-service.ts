@@ -1,7 +1,7 @@
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import type { AcmeFailure, Challenge, ChallengeDesk } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
-import type { EventFields } from "../features/telemetry/event-line.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { ChallengeWriter } from "../shared/challenge-table.ts";
 import type { AcmeDesk } from "./acme-desk.ts";
@@ -13,7 +13,7 @@ export interface AcmeSurroundings {
   readonly certificates: AcmeDesk;
   /** Resolves when every worker listens: an authority that asks any earlier finds nobody. */
   readonly serving: Promise<void>;
-  readonly event: (event: string, fields: EventFields) => void;
+  readonly event: (event: EventName, fields: EventFields) => void;
 }
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */

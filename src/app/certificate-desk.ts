@@ -1,5 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { EventFields } from "../features/telemetry/event-line.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSink } from "../message/server-certificate.ts";
 import { CertificateKeeper, type CertificateTerm } from "./certificate-keeper.ts";
@@ -16,7 +16,10 @@ export class CertificateDesk {
    * @param send takes what has changed to every worker
    * @param event writes to the log
    */
-  constructor(send: (certificates: ListenerCertificates) => void, event: (event: string, fields: EventFields) => void) {
+  constructor(
+    send: (certificates: ListenerCertificates) => void,
+    event: (event: EventName, fields: EventFields) => void,
+  ) {
     const changes = {
       onReloaded: (file: string) => {
         this.reloads++;

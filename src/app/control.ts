@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
-import { type EventFields, eventLine } from "../features/telemetry/event-line.ts";
+import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
@@ -90,6 +90,7 @@ export class Control implements PoolListener {
   private readonly labels: TelemetryLabels = new TelemetryLabels();
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
+  private readonly events: EventLog = new EventLog(this.log, WALL_CLOCK);
   private readonly pool: WorkerPool;
   private readonly bodyBudget: BodyBudgetBuffers;
   private readonly connections: ConnectionBuffers;
@@ -273,7 +274,7 @@ export class Control implements PoolListener {
         break;
       case "log":
         this.totals.logTaken(index, message.batch.length);
-        this.log.write(message.batch);
+        this.log.add(message.batch);
         break;
       case "exception":
         this.event("exception", { worker: index, error: message.message });
@@ -488,11 +489,17 @@ export class Control implements PoolListener {
     });
   }
 
-  private event(event: string, fields: EventFields): void {
-    this.log.write(eventLine(Date.now(), event, fields));
+  private event(event: EventName, fields: EventFields): void {
+    this.events.event(event, fields);
   }
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+const WALL_CLOCK = {
+  get nowMs(): number {
+    return Date.now();
+  },
+};

@@ -19,15 +19,13 @@ import { EditedHandler } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-end.ts";
 import { namesChanged, responseEdits } from "../features/forward/header-edits.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
-import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { buildRouter } from "../features/route/build-router.ts";
-import type { GuardListener } from "../features/route/prefix-guard-phase.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
+import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
-import type { IncidentListener } from "../features/waf/incident.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
@@ -47,6 +45,7 @@ import { isProbed } from "./probed-routes.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 import { type SidecarPipelines, sidecarPipelines } from "./sidecar-pipelines.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
+import type { TrafficReports } from "./traffic-reports.ts";
 import { upstreamHandler } from "./upstream-route.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
@@ -54,10 +53,10 @@ import type { WorkerServices } from "./worker-services.ts";
 export interface GraphInputs {
   readonly services: WorkerServices;
   readonly counters: CountersTap;
+  /** Takes the access lines. */
   readonly log: LogBatch;
-  readonly incidents: IncidentListener;
-  readonly guarded: GuardListener;
-  readonly spool: SpoolListener;
+  readonly events: EventLog;
+  readonly reports: TrafficReports;
   readonly control: ControlPort;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;

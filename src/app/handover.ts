@@ -1,5 +1,5 @@
 import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
-import type { EventValue } from "../features/telemetry/event-line.ts";
+import type { EventValue } from "../features/telemetry/events.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { startFault } from "./binary-path.ts";
 import { LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";

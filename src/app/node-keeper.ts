@@ -1,7 +1,7 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/upstream-node.ts";
-import type { EventFields } from "../features/telemetry/event-line.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
@@ -39,11 +39,11 @@ export class NodeKeeper {
   private readonly watch: BreakerWatch;
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
-  private readonly event: (event: string, fields: EventFields) => void;
+  private readonly event: (event: EventName, fields: EventFields) => void;
   /** Nodes whose last change came of a probe that got no answer at all. */
   private readonly unreachable: Set<string> = new Set();
 
-  constructor(config: RuntimeConfig, event: (event: string, fields: EventFields) => void) {
+  constructor(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void) {
     this.event = event;
     this.names = threadResolver((upstream, reason) => event("upstream_failed", { upstream, reason }));
     this.names.useServers(config.proxy.transport.nameservers);

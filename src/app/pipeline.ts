@@ -65,7 +65,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight }),
     client.httpsRedirect,
     client.preflight,
-    new PrefixGuardPhase(guard, inputs.guarded),
+    new PrefixGuardPhase(guard, inputs.reports),
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, bodyRules(config)),
     client.routeAddressRules,
@@ -73,7 +73,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new BodyLimitPhase(),
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     cache === null ? null : cache.phase,
-    new NormalizePhase(budget, inputs.spool),
+    new NormalizePhase(budget, inputs.reports),
     trailers,
     new DispatchPhase(),
   ];
@@ -122,7 +122,7 @@ export function buildInternalPipeline(
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, bodies),
     new BodyLimitPhase(),
-    new NormalizePhase(budget, inputs.spool),
+    new NormalizePhase(budget, inputs.reports),
     new DispatchPhase(),
   ];
   const taps = accessLog === null ? [inputs.counters] : [inputs.counters, accessLog];
@@ -136,5 +136,5 @@ export function buildInternalPipeline(
 function wafOf(config: RuntimeConfig, router: Router, inputs: GraphInputs): Waf | null {
   const { waf } = config.server;
   if (!waf.enabled) return null;
-  return new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.incidents, inputs.services.clock);
+  return new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
 }

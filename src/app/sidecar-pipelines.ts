@@ -12,7 +12,6 @@ import { BodyWarningTap } from "../features/sidecar/body-warning-tap.ts";
 import { EgressPhase } from "../features/sidecar/egress-phase.ts";
 import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
-import { eventLine } from "../features/telemetry/event-line.ts";
 import type { Handler, Phase, ReplyTap } from "../message/pipeline.ts";
 import { Pipeline } from "../message/pipeline.ts";
 import type { RequestHead } from "../message/request-head.ts";
@@ -85,14 +84,13 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
 function pipelineOf(route: Phase, readingLimit: number, { inputs, budget, accessLog }: SidecarParts): Pipeline {
   const warning = new BodyWarningTap({
     onWarning: (message, method, path, limit) => {
-      const fields = { message, method, path, limit };
-      inputs.log.add(eventLine(inputs.services.clock.nowMs, "sidecar_warning", fields));
+      inputs.events.event("sidecar_warning", { message, method, path, limit });
     },
   });
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning];
   if (accessLog !== null) taps.push(accessLog);
   const limit = new BodyLimitPhase(readingLimit);
-  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.spool), new DispatchPhase()];
+  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.reports), new DispatchPhase()];
   return new Pipeline(phases, [], taps);
 }
 

@@ -10,11 +10,10 @@ import { listenTls } from "../edge/tls-listener.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { RequestIds } from "../features/forward/request-id.ts";
-import { ConnectFailures } from "../features/telemetry/connect-failures.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
-import { FramingRejects } from "../features/telemetry/framing-rejects.ts";
-import { LimitRejects } from "../features/telemetry/limit-rejects.ts";
+import { EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
+import { Refusals } from "../features/telemetry/refusals.ts";
 import { adoptKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/pipeline.ts";
@@ -27,21 +26,17 @@ import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { bodyLimitsOf, dependsOnDisk } from "./body-limits.ts";
 import { CacheHolder } from "./cache-holder.ts";
-import { ConnectionReporter } from "./connection-reporter.ts";
 import { buildGraph, type Graph } from "./graph.ts";
-import { GuardReporter } from "./guard-reporter.ts";
-import { IncidentReporter } from "./incident-reporter.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
-import { RateLimitReporter } from "./rate-limit-reporter.ts";
 import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
-import { SpoolReporter } from "./spool-reporter.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
+import { TrafficReports } from "./traffic-reports.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
 import { WorkerServices } from "./worker-services.ts";
@@ -84,8 +79,9 @@ export class Worker {
   /** The packet itself is not kept. */
   private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
-  private readonly connectFailures: ConnectFailures;
-  private readonly rejects: FramingRejects;
+  private readonly events: EventLog;
+  private readonly refusals: Refusals;
+  private readonly reports: TrafficReports;
   private readonly countersTap: CountersTap;
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
@@ -109,7 +105,7 @@ export class Worker {
     this.post = post;
     this.services = new WorkerServices(
       (error) => post({ kind: "exception", message: textOf(error) }),
-      (originKey, reason) => this.connectFailures.failed(originKey, reason),
+      (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
     );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);
@@ -118,11 +114,10 @@ export class Worker {
     this.services.writers.unsent.onAbandoned = () => this.counters.connectionAbandoned();
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
-    this.connectFailures = new ConnectFailures(this.log, clock);
+    this.events = new EventLog(this.log, clock);
     this.requestIds = new RequestIds(() => clock.nowMs);
-    this.rejects = new FramingRejects(this.counters, this.log, clock, this.requestIds);
-    const limits = new LimitRejects(this.counters, this.log, clock, this.requestIds);
-    this.countersTap = new CountersTap(this.counters, this.rejects, limits);
+    this.refusals = new Refusals(this.counters, this.events, this.requestIds);
+    this.countersTap = new CountersTap(this.counters, this.refusals);
     this.challenges = new ChallengeReader(start.challenges);
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
@@ -132,8 +127,15 @@ export class Worker {
     this.services.names.useServers(config.proxy.transport.nameservers);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
     const counts = new ConnectionCounts(start.connections, start.index);
-    const reporter = new ConnectionReporter(this.counters, counts, this.log, clock);
-    this.gates = new WorkerGates(config, counts, this.connections, reporter);
+    this.reports = new TrafficReports({
+      counters: this.counters,
+      log: this.events,
+      names: this.requestIds,
+      ring: new IncidentWriter(start.incidents, start.index),
+      connections: counts,
+      clock,
+    });
+    this.gates = new WorkerGates(config, counts, this.connections, this.reports);
     const nodes = this.nodes.prepare(config, start.nodes);
     this.graph = this.wire(config, nodes, cacheStore);
     nodes.commit();
@@ -349,19 +351,8 @@ export class Worker {
       services: this.services,
       counters: this.countersTap,
       log: this.log,
-      incidents: new IncidentReporter(
-        new IncidentWriter(this.start.incidents, this.start.index),
-        this.counters,
-        this.log,
-        this.requestIds,
-      ),
-      guarded: new GuardReporter(
-        this.log,
-        this.services.clock,
-        (lines) => this.counters.logDropped(lines),
-        this.requestIds,
-      ),
-      spool: new SpoolReporter(this.log, this.services.clock, (lines) => this.counters.logDropped(lines)),
+      events: this.events,
+      reports: this.reports,
       control: this.control,
       health: this.health,
       requestIds: this.requestIds,
@@ -379,7 +370,7 @@ export class Worker {
       client: {
         buckets: this.start.buckets,
         sharedClock: this.sharedClock,
-        limited: new RateLimitReporter(this.counters, this.log, this.services.clock, this.requestIds),
+        limited: this.reports,
       },
       extraRoutes: testRoutes(),
     });
@@ -414,7 +405,7 @@ export class Worker {
           gate.leave();
         },
         onSecured: (isResumed) => counters.handshakeDone(isResumed),
-        onRefused: (fault, address) => this.rejects.refused(fault, address),
+        onRefused: (fault, address) => this.refusals.framing(fault, address),
         onException: (error) => this.post({ kind: "exception", message: textOf(error) }),
       },
     });

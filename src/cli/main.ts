@@ -129,7 +129,7 @@ async function runHelp(args: readonly string[], io: CommandIo, signals: HeldSign
 const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
   ["config", async () => (await import("./settings-reference.ts")).CONFIG_REFERENCE],
   ["routes", async () => (await import("./settings-reference.ts")).ROUTES_REFERENCE],
-  ["log", async () => (await import("./log-reference.ts")).logReference()],
+  ["log", async () => (await import("../app/log-reference.ts")).logReference()],
 ]);
 
 function overview(): string {

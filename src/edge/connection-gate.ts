@@ -31,7 +31,7 @@ export interface GateObserver {
   onPaused(isShortOfDescriptors: boolean): void;
   onIdleClosed(): void;
   /** An address has as many connections as it may. */
-  onRefused(address: string): void;
+  onTooMany(address: string): void;
 }
 
 /** What the gate lets in. */
@@ -137,7 +137,7 @@ export class ConnectionGate {
     const { addresses } = this.counts;
     const id = addresses.idOf(address);
     if (addresses.total(id) >= maxPerAddress) {
-      this.observer.onRefused(address);
+      this.observer.onTooMany(address);
       return false;
     }
     addresses.add(id, 1);

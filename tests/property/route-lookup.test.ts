@@ -106,7 +106,7 @@ function walk(inits: ReturnType<typeof routeInit>[], target: string, name: strin
   });
   const phases = [
     exact,
-    new PrefixGuardPhase(guard, { onRefused() {} }),
+    new PrefixGuardPhase(guard, { onPathEscape() {} }),
     new RoutePrefixPhase(router, { maxBodyBytes: 0, rejectsChunked: false }),
   ];
   for (const phase of phases) {

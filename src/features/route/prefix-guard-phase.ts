@@ -3,9 +3,9 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { PrefixGuard } from "./prefix-guard.ts";
 
-/** Hears of what the guard refuses. */
+/** Is told what the guard refuses. */
 export interface GuardListener {
-  onRefused(ex: Exchange): void;
+  onPathEscape(ex: Exchange): void;
 }
 
 /**
@@ -26,7 +26,7 @@ export class PrefixGuardPhase implements Phase {
     // RouteExactPhase has filled in both where the raw path is not canonical.
     if (ex.route !== null || (ex.canonicalPath === "" && ex.forwardPath === "")) return Verdict.Next;
     if (!this.guard.refuses(ex.request.path(), ex.request)) return Verdict.Next;
-    this.listener.onRefused(ex);
+    this.listener.onPathEscape(ex);
     ex.sink.abort(ex, Fault.PrefixEscape);
     return Verdict.Done;
   }

@@ -96,3 +96,27 @@ const MAX_HOST = 255;
 const MAX_PATH = 1024;
 const MAX_LABEL = 256;
 const MAX_USER_AGENT = 256;
+
+/** Fields of an `access` line, in their order. */
+export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
+  time: "When the request ended, in UTC.",
+  event: "`access`.",
+  request_id: "The X-Request-Id that the upstream got; null where no upstream was asked.",
+  client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
+  method: "The method.",
+  host: "The Host of the request.",
+  path: "The path as it was received, without the query.",
+  protocol: "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.",
+  status: "The status of the response; 499 where the client closed before there was one.",
+  bytes_in: "Bytes of the request body, decoded.",
+  bytes_out: "Bytes of the response body.",
+  duration_ms: "From the first byte of the request to the end of the response.",
+  upstream: "The last upstream that was asked; null where none was.",
+  upstream_ms: "Time to the head of its response; null where none came.",
+  route: "The prefix, path or pattern of the route; `unmatched` without one.",
+  cache: "hit, miss, stale and so on; null where the cache was not asked.",
+  waf_score: "The anomaly score.",
+  user_agent: "The User-Agent of the request.",
+  fault:
+    "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
+};

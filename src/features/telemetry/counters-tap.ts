@@ -5,8 +5,7 @@ import { type Phase, type ReplyTap, Verdict } from "../../message/pipeline.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counted-status.ts";
-import type { FramingRejects } from "./framing-rejects.ts";
-import type { LimitRejects } from "./limit-rejects.ts";
+import type { Refusals } from "./refusals.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /**
@@ -17,14 +16,12 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
 export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
   private readonly counters: WorkerCounters;
-  private readonly rejects: FramingRejects;
-  private readonly limits: LimitRejects;
+  private readonly refusals: Refusals;
   private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
 
-  constructor(counters: WorkerCounters, rejects: FramingRejects, limits: LimitRejects) {
+  constructor(counters: WorkerCounters, refusals: Refusals) {
     this.counters = counters;
-    this.rejects = rejects;
-    this.limits = limits;
+    this.refusals = refusals;
   }
 
   run(_ex: Exchange): Verdict {
@@ -55,8 +52,8 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
     if (ex.fault === Fault.None) return;
-    if (FAULTS[ex.fault]!.framing) this.rejects.refused(ex.fault, ex.client.address, ex);
-    else if (isLimitFault(ex.fault)) this.limits.refused(ex);
+    if (FAULTS[ex.fault]!.framing) this.refusals.framing(ex.fault, ex.client.address, ex);
+    else if (isLimitFault(ex.fault)) this.refusals.limit(ex);
   }
 
   private assign(ex: Exchange, column: number): number {

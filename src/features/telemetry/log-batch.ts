@@ -1,3 +1,5 @@
+import type { LineSink } from "./events.ts";
+
 /** Where a worker's log lines go: to the control thread. Never blocks. */
 export interface LogPort {
   /** Takes whole lines, each with its line break. */
@@ -15,7 +17,7 @@ export interface LogCounters {
  * Gathers a worker's log lines, so that the control thread hears of them some ten times a second and not for each. When
  * the control thread does not keep up, lines are dropped and counted: a log never stops traffic.
  */
-export class LogBatch {
+export class LogBatch implements LineSink {
   private readonly port: LogPort;
   private readonly counters: LogCounters;
   private pending = "";
@@ -31,6 +33,10 @@ export class LogBatch {
     this.pending += line;
     this.pendingLines++;
     if (this.pending.length >= FLUSH_CHARS) this.flush();
+  }
+
+  leftOut(lines: number): void {
+    this.counters.logDropped(lines);
   }
 
   /** Sends what there is; to be called every 100 ms or so, and before the worker ends. */

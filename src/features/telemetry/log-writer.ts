@@ -1,4 +1,4 @@
-import { eventLine } from "./event-line.ts";
+import { eventLine, type LineSink } from "./events.ts";
 
 /** Takes bytes without ever blocking the caller. */
 export interface LogOutput {
@@ -13,7 +13,7 @@ export interface LogOutput {
  * The control thread's end of the log. Batches wait in a bounded queue while the reader of the log takes its time; when
  * it stalls, new lines are dropped and counted, and the first line after that says how many.
  */
-export class LogWriter {
+export class LogWriter implements LineSink {
   /** Lines that were dropped here since the start. */
   droppedLines = 0;
   private readonly output: LogOutput;
@@ -39,8 +39,8 @@ export class LogWriter {
     this.maxQueuedChars = maxQueuedChars;
   }
 
-  /** Queues whole lines. */
-  write(batch: string): void {
+  /** Queues a line, or several. */
+  add(batch: string): void {
     if (this.queuedChars + batch.length > this.maxQueuedChars) {
       this.drop(countLines(batch));
       return;
@@ -48,6 +48,10 @@ export class LogWriter {
     this.queue.push(batch);
     this.queuedChars += batch.length;
     this.pump();
+  }
+
+  leftOut(lines: number): void {
+    this.droppedLines += lines;
   }
 
   /** Resolves when all that was queued is out, or after `limitMs`: to be awaited before the process ends. */

@@ -20,9 +20,9 @@ import { PrefixGuardPhase } from "../../../src/features/route/prefix-guard-phase
 import { RouteExactPhase } from "../../../src/features/route/route-exact.ts";
 import { RoutePrefixPhase } from "../../../src/features/route/route-prefix.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
-import { FramingRejects } from "../../../src/features/telemetry/framing-rejects.ts";
-import { LimitRejects } from "../../../src/features/telemetry/limit-rejects.ts";
+import { EventLog } from "../../../src/features/telemetry/events.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
+import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { Waf } from "../../../src/features/waf/waf.ts";
 import { WafPhase } from "../../../src/features/waf/waf-phase.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
@@ -115,7 +115,7 @@ export class GatewayLab {
         ),
       ),
       new RouteExactPhase({ router, bodies: { maxBodyBytes: 0, rejectsChunked: false }, guard, isPreflight: null }),
-      new PrefixGuardPhase(guard, { onRefused() {} }),
+      new PrefixGuardPhase(guard, { onPathEscape() {} }),
       new RoutePrefixPhase(router, { maxBodyBytes: 0, rejectsChunked: false }),
       new BodyLimitPhase(),
       ...(cache === null ? [] : [cache.phase]),
@@ -223,8 +223,7 @@ export class GatewayLab {
     const counters = new WorkerCounters(createCounterBuffers(), labels);
     const log = new LogBatch({ write: fail }, counters);
     const names = new RequestIds(() => this.clock.nowMs);
-    const limits = new LimitRejects(counters, log, this.clock, names);
-    return new CountersTap(counters, new FramingRejects(counters, log, this.clock, names), limits);
+    return new CountersTap(counters, new Refusals(counters, new EventLog(log, this.clock), names));
   }
 }
 

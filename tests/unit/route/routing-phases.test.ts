@@ -23,7 +23,7 @@ const PHASES = [
     guard: GUARD,
     isPreflight: null,
   }),
-  new PrefixGuardPhase(GUARD, { onRefused() {} }),
+  new PrefixGuardPhase(GUARD, { onPathEscape() {} }),
   new PathEscapesPhase(),
   new RoutePrefixPhase(ROUTER, { maxBodyBytes: 0, rejectsChunked: false }),
 ];

@@ -12,7 +12,7 @@ import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 function setUp() {
   const telemetry = fakeTelemetry(["/node"]);
-  return { ...telemetry, telemetry, tap: new CountersTap(telemetry.counters, telemetry.rejects, telemetry.limits) };
+  return { ...telemetry, telemetry, tap: new CountersTap(telemetry.counters, telemetry.refusals) };
 }
 
 describe("counters tap", () => {
@@ -54,7 +54,7 @@ describe("counters tap", () => {
   test("a million requests of random methods and statuses fill the table at most, and each is counted", () => {
     const labels = Array.from({ length: 40 }, (_, i) => `/r${i}`);
     const telemetry = fakeTelemetry(labels);
-    const tap = new CountersTap(telemetry.counters, telemetry.rejects, telemetry.limits);
+    const tap = new CountersTap(telemetry.counters, telemetry.refusals);
     const routes = [null, ...labels.map(fakeRoute)];
     const random = new SeededRandom(5);
     const { ex } = fakeExchange({ status: 200 });

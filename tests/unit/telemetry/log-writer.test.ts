@@ -40,7 +40,7 @@ function setUp(maxQueuedChars?: number) {
 describe("log writer", () => {
   test("one write at a time, in order, what waited together", () => {
     const { output, writer } = setUp();
-    for (const line of ["a\n", "é\n", "c\n"]) writer.write(line);
+    for (const line of ["a\n", "é\n", "c\n"]) writer.add(line);
     expect(output.writes).toBe(1);
     output.completeAll();
     expect(output.writes).toBe(2);
@@ -49,7 +49,7 @@ describe("log writer", () => {
 
   test("a reader that stalls costs lines, which are counted and told once it reads again", () => {
     const { output, writer } = setUp(100);
-    for (let i = 0; i < 50; i++) writer.write("0123456789\nabcdefgh\n");
+    for (let i = 0; i < 50; i++) writer.add("0123456789\nabcdefgh\n");
     expect(writer.droppedLines).toBe(88);
     output.completeAll();
     const lines = output.text.split("\n");
@@ -57,7 +57,7 @@ describe("log writer", () => {
     expect(lines.find((line) => line.startsWith("{"))).toBe(
       '{"timestamp":"1970-01-01T00:00:00.000Z","event":"log_dropped","lines":88}',
     );
-    writer.write("later\n");
+    writer.add("later\n");
     output.completeAll();
     expect(output.text.endsWith("later\n")).toBe(true);
     expect(output.text.match(/log_dropped/g)!.length).toBe(1);
@@ -65,11 +65,11 @@ describe("log writer", () => {
 
   test("a failing output drops what it is given and is not asked in a circle", () => {
     const { output, writer } = setUp();
-    writer.write("a\nb\n");
+    writer.add("a\nb\n");
     output.complete(0);
     expect(output.isBusy()).toBe(false);
     expect(writer.droppedLines).toBe(2);
-    writer.write("c\n");
+    writer.add("c\n");
     output.complete();
     expect(output.isBusy()).toBe(true);
     output.completeAll();
@@ -79,10 +79,10 @@ describe("log writer", () => {
 
   test("a line that an error cut is ended before the next", () => {
     const { output, writer } = setUp();
-    writer.write("first\nsecond\n");
+    writer.add("first\nsecond\n");
     output.complete(9);
     expect(writer.droppedLines).toBe(1);
-    writer.write("third\n");
+    writer.add("third\n");
     output.completeAll();
     expect(output.text.startsWith("first\nsec\nthird\n")).toBe(true);
   });
@@ -90,11 +90,11 @@ describe("log writer", () => {
   test("draining waits for what is queued, but not for ever", async () => {
     const { output, writer } = setUp();
     await writer.drain(1000);
-    writer.write("a\n");
+    writer.add("a\n");
     const drained = writer.drain(5000);
     output.completeAll();
     await drained;
-    writer.write("b\n");
+    writer.add("b\n");
     await writer.drain(30);
     expect(output.isBusy()).toBe(true);
   });

@@ -13,7 +13,7 @@ const line = `{"event":"x","filler":"${"y".repeat(1000)}"}\n`;
 let sent = 0;
 let turn = 0;
 const timer = setInterval(async () => {
-  for (let i = 0; i < 20; i++, sent += 10) writer.write(line.repeat(10));
+  for (let i = 0; i < 20; i++, sent += 10) writer.add(line.repeat(10));
   if (++turn < turns) return;
   clearInterval(timer);
   await writer.drain(drainMs);

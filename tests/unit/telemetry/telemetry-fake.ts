@@ -1,6 +1,6 @@
-import { FramingRejects, type FramingRejects as Rejects } from "../../../src/features/telemetry/framing-rejects.ts";
-import { LimitRejects } from "../../../src/features/telemetry/limit-rejects.ts";
+import { EventLog } from "../../../src/features/telemetry/events.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
+import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { TelemetryLabels } from "../../../src/features/telemetry/route-labels.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { CounterTotals } from "../../../src/shared/counter-totals.ts";
@@ -12,8 +12,8 @@ export interface FakeTelemetry {
   readonly batches: string[];
   readonly batch: LogBatch;
   readonly clock: { nowMs: number };
-  readonly rejects: Rejects;
-  readonly limits: LimitRejects;
+  readonly events: EventLog;
+  readonly refusals: Refusals;
 }
 
 /** Leaves requests without an id. */
@@ -28,6 +28,7 @@ export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonl
   const batches: string[] = [];
   const batch = new LogBatch({ write: (text) => batches.push(text) }, counters);
   const clock = { nowMs: Date.parse("2026-01-31T12:00:00.000Z") };
+  const events = new EventLog(batch, clock);
   return {
     labels,
     counters,
@@ -35,8 +36,8 @@ export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonl
     batches,
     batch,
     clock,
-    rejects: new FramingRejects(counters, batch, clock, NAMES),
-    limits: new LimitRejects(counters, batch, clock, NAMES),
+    events,
+    refusals: new Refusals(counters, events, NAMES),
   };
 }
 

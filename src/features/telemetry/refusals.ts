@@ -1,33 +1,43 @@
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault, faultRow, isTlsFault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
-import { BoundedLines } from "./bounded-lines.ts";
-import type { LogBatch } from "./log-batch.ts";
+import type { EventLog } from "./events.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
-/**
- * Counts every request that a limit ended (408, 413, 503) and logs it as `limit_reject` with the setting that did it, as
- * `key`, with a bound on the lines. docs/security.md#resources-of-one-client
- */
-export class LimitRejects {
+/** Counts and logs what is refused for its bytes or by a limit. docs/security.md#resources-of-one-client */
+export class Refusals {
   private readonly counters: WorkerCounters;
-  private readonly lines: BoundedLines;
+  private readonly log: EventLog;
   private readonly names: RequestNamer;
 
-  /** @param clock milliseconds since the epoch */
-  constructor(counters: WorkerCounters, log: LogBatch, clock: { readonly nowMs: number }, names: RequestNamer) {
-    this.names = names;
+  constructor(counters: WorkerCounters, log: EventLog, names: RequestNamer) {
     this.counters = counters;
-    this.lines = new BoundedLines(MAX_LINES_A_SECOND, log, clock, (lines) => counters.logDropped(lines));
+    this.log = log;
+    this.names = names;
   }
 
-  /** To be called once a request that ended with such a fault. */
-  refused(ex: Exchange): void {
+  /**
+   * A request was refused for its framing, or a TLS handshake failed: once each, by the counters for an exchange that ended
+   * so, and by an engine for a connection that it refuses without one.
+   * @param clientIp address of the TCP peer
+   * @param ex null where there is no request
+   */
+  framing(fault: Fault, clientIp: string, ex: Exchange | null = null): void {
+    this.counters.refused(fault);
+    const event = isTlsFault(fault) ? "tls_reject" : "framing_reject";
+    if (!this.log.takes(event)) return;
+    const row = faultRow(fault);
+    const fields = { client_ip: clientIp, reason: row.label, status: row.status };
+    this.log.write(event, ex === null ? fields : { request_id: this.names.idOf(ex), ...fields });
+  }
+
+  /** A limit ended a request (408, 413, 503); the line names the setting that did it as `key`. */
+  limit(ex: Exchange): void {
     this.counters.refused(ex.fault);
-    if (!this.lines.takes()) return;
+    if (!this.log.takes("limit_reject")) return;
     const row = faultRow(ex.fault);
-    this.lines.write("limit_reject", {
+    this.log.write("limit_reject", {
       request_id: this.names.idOf(ex),
       client_ip: ex.clientIp,
       route: ex.route === null ? UNMATCHED_LABEL : ex.route.label,
@@ -60,6 +70,3 @@ function keyOf(ex: Exchange): string | null {
       return null;
   }
 }
-
-/** Lines a second and worker. */
-const MAX_LINES_A_SECOND = 100;

@@ -5,10 +5,10 @@ import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 test("a flood is counted whole, logged at a hundred lines a second, and the gap is told", () => {
   const telemetry = fakeTelemetry();
-  for (let i = 0; i < 5000; i++) telemetry.rejects.refused(Fault.BadChunkSize, "192.0.2.1");
+  for (let i = 0; i < 5000; i++) telemetry.refusals.framing(Fault.BadChunkSize, "192.0.2.1");
   telemetry.clock.nowMs += 1000;
-  telemetry.rejects.refused(Fault.MissingHost, "192.0.2.2");
-  telemetry.rejects.refused(Fault.MissingHost, "192.0.2.2");
+  telemetry.refusals.framing(Fault.MissingHost, "192.0.2.2");
+  telemetry.refusals.framing(Fault.MissingHost, "192.0.2.2");
   const lines = loggedLines(telemetry);
   expect(lines.length).toBe(102);
   expect(lines[99]).toMatchObject({ reason: "bad_chunk_size", status: 400 });

@@ -1,0 +1,143 @@
+import { Fault } from "../core/fault.ts";
+import type { GateObserver } from "../edge/connection-gate.ts";
+import type { SpoolListener } from "../features/ingest/buffered-body.ts";
+import { spoolFolder } from "../features/ingest/spool-file.ts";
+import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
+import type { GuardListener } from "../features/route/prefix-guard-phase.ts";
+import type { EventLog } from "../features/telemetry/events.ts";
+import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { NowMs, RequestNamer } from "../message/ports.ts";
+import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
+import type { IncidentWriter } from "../shared/incident-ring.ts";
+
+/** Where a worker reports to. */
+export interface ReportPorts {
+  readonly counters: WorkerCounters;
+  readonly log: EventLog;
+  readonly names: RequestNamer;
+  readonly ring: IncidentWriter;
+  readonly connections: ConnectionCounts;
+  /** Milliseconds since the epoch. */
+  readonly clock: NowMs;
+}
+
+/** Counts and logs what features and connections report of a worker's traffic: one method for each thing that they report. */
+export class TrafficReports implements IncidentListener, GuardListener, RateLimitListener, SpoolListener, GateObserver {
+  private readonly to: ReportPorts;
+
+  constructor(to: ReportPorts) {
+    this.to = to;
+  }
+
+  // ── the firewall ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  onInspected(): void {
+    this.to.counters.wafInspected();
+  }
+
+  onBudgetExhausted(): void {
+    this.to.counters.wafBudgetExhausted();
+  }
+
+  onIncident(incident: WafIncident, ex: Exchange): void {
+    const { counters, log, names, ring } = this.to;
+    const isBlocked = incident.action === "blocked";
+    if (isBlocked) counters.wafBlocked(incident.category);
+    else counters.wafDetected(incident.category);
+    ring.record({ ...incident, payloadSnippet: incident.snippet });
+    log.event(isBlocked ? "waf_block" : "waf_detect", {
+      request_id: names.idOf(ex),
+      client_ip: incident.clientIp,
+      method: incident.method,
+      path: incident.path,
+      category: incident.category,
+      rule_id: incident.ruleId,
+      anomaly_score: incident.anomalyScore,
+      action: incident.action,
+      location: incident.location,
+    });
+  }
+
+  onOverLimit({ clientIp, method, path, maxBytes }: OverLimit, ex: Exchange): void {
+    const { counters, log, names } = this.to;
+    counters.wafBlocked("over_limit");
+    log.event("waf_over_limit", {
+      request_id: names.idOf(ex),
+      client_ip: clientIp,
+      method,
+      path,
+      key: "server.waf.over_limit",
+      max_inspect_body_size: maxBytes,
+    });
+  }
+
+  // ── routes and limits ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** `path` is the raw target up to its query, as in `waf_block`. */
+  onPathEscape(ex: Exchange): void {
+    const { log, names } = this.to;
+    if (!log.takes("prefix_guard_block")) return;
+    const { request } = ex;
+    log.write("prefix_guard_block", {
+      request_id: names.idOf(ex),
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.targetBeforeQuery(),
+      action: "blocked",
+      status: 403,
+    });
+  }
+
+  onLimited(ex: Exchange, status: number, retryAfterSeconds: number): void {
+    const { counters, log, names } = this.to;
+    const route = ex.route!.label;
+    counters.rateLimited(route);
+    // The access line names it too.
+    const requestId = names.idOf(ex);
+    if (!log.takes("rate_limited")) return;
+    const { request } = ex;
+    log.write("rate_limited", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.path(),
+      route,
+      status,
+      retry_after: retryAfterSeconds,
+    });
+  }
+
+  /** Why a large body could not be kept in a file: the client's 503 does not tell. */
+  onSpoolFailed(reason: string): void {
+    this.to.log.event("spool_failed", { folder: spoolFolder(), reason });
+  }
+
+  // ── connections ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  onPaused(isShortOfDescriptors: boolean): void {
+    this.to.counters.acceptPaused(isShortOfDescriptors);
+    if (isShortOfDescriptors) this.tooMany(LimitKind.Descriptors, { key: "RLIMIT_NOFILE" });
+    else this.tooMany(LimitKind.Connections, { key: "server.max_connections" });
+  }
+
+  onIdleClosed(): void {
+    this.to.counters.idleClosed();
+  }
+
+  onTooMany(address: string): void {
+    this.to.counters.refused(Fault.TooManyConnections);
+    this.tooMany(LimitKind.Address, { key: "server.max_connections_per_ip", client_ip: address });
+  }
+
+  /** A line a minute for each reason, all workers together. docs/security.md#resources-of-one-client */
+  private tooMany(kind: LimitKind, fields: Readonly<Record<string, string>>): void {
+    const { connections, log, clock } = this.to;
+    if (!connections.takesLine(kind, clock.nowMs)) return;
+    log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
+  }
+}
+
+/** By LimitKind. */
+const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];

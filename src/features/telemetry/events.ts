@@ -1,0 +1,195 @@
+import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../core/limits.ts";
+import { jsonText } from "./json-text.ts";
+
+/** One kind of event of the log. */
+export interface EventRow {
+  /** What it tells, for `edge help log`. */
+  readonly meaning: string;
+  /** Lines a second of one thread; the next one says how many were left out. Without it every event is a line. */
+  readonly perSecond?: number;
+  /** One line in so many milliseconds for each thing that it is about, likewise. */
+  readonly everyMs?: number;
+}
+
+/**
+ * All events but `access`, whose fields are in ACCESS_FIELDS: a new one is a row here, and the call of EventLog that writes it.
+ * A flood is seen in the counters and must not drown the log: what a client can cause without being heard has a bound.
+ */
+export const EVENTS = {
+  listening: { meaning: "The ports are open; `http3_port` is UDP." },
+  draining: { meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted." },
+  drain_cut: { meaning: "Connections still active after `shutdown_timeout` were closed; the exit code is 3." },
+  config_reload: {
+    meaning:
+      "SIGHUP, once every worker serves the new configuration. With `ok: false`, `faults` says why nothing changed. `removed` names listeners and protections that are gone, `needs_restart` what takes effect only after a restart.",
+  },
+  upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
+  log_reopen: { meaning: "SIGUSR1. Nothing changes: the log goes to standard output." },
+  start: { meaning: "A note or warning about how the gateway was started." },
+  upstream_failed: {
+    meaning:
+      "No connection to an upstream: `reason` is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED and so on. One line in 10 s for each upstream and reason.",
+    everyMs: CONNECT_FAILURE_LOG_MS,
+  },
+  connection_limit: {
+    meaning:
+      "Too many client connections, in total or from one address, or no file descriptors left: `reason`, the setting as `key`, and `open`. One line a minute for each reason.",
+  },
+  limit_reject: {
+    meaning:
+      "A limit ended a request (408, 413, 503): `reason`, the setting as `key`, `route`, `client_ip`, `body_bytes`.",
+    perSecond: 100,
+  },
+  spool_failed: {
+    meaning: "A large body could not be written to disk: `folder` and `reason`, such as ENOSPC. The client got 503.",
+    perSecond: 1,
+  },
+  upstream_unhealthy: { meaning: "A health check failed `unhealthy_threshold` times in a row." },
+  upstream_healthy: { meaning: "An unhealthy upstream passes its health check again." },
+  breaker_open: { meaning: "A circuit breaker opened: the upstream gets no requests." },
+  breaker_closed: { meaning: "A circuit breaker closed again." },
+  waf_block: {
+    meaning: "The firewall refused a request: `rule_id`, `category`, `location`. `path` is the target up to its query.",
+  },
+  waf_detect: { meaning: "The firewall matched a request in detection mode and let it pass." },
+  waf_over_limit: { meaning: "413: the body is larger than `max_inspect_body_size` and `over_limit` is `reject`." },
+  prefix_guard_block: { meaning: "403: the path leads out of its static prefix.", perSecond: 100 },
+  framing_reject: { meaning: "A malformed request was refused, by `reason`.", perSecond: 100 },
+  tls_reject: { meaning: "A TLS handshake failed, by `reason`.", perSecond: 100 },
+  rate_limited: { meaning: "A request exceeded its rate limit.", perSecond: 20 },
+  cert_obtained: { meaning: "ACME: the first certificate for these names." },
+  cert_renewed: { meaning: "ACME: a certificate was renewed." },
+  cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
+  cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
+  certificate_reload: { meaning: "A certificate file changed." },
+  sidecar_warning: {
+    meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
+    perSecond: 100,
+  },
+  worker_failed: { meaning: "A worker could not start." },
+  worker_stalled: { meaning: "A worker did not respond for `stalled_ms` and is replaced; its connections are lost." },
+  worker_died: { meaning: "A worker ended and was started again." },
+  exception: { meaning: "A defect in edge, which cost one connection at most. Please report it." },
+  log_dropped: { meaning: "Lines that could not be written in time." },
+} as const satisfies Readonly<Record<string, EventRow>>;
+
+/** The name of an event. */
+export type EventName = keyof typeof EVENTS;
+
+/** Where lines go: to a worker's batch, or to the control thread's writer. */
+export interface LineSink {
+  /** Takes a whole line with its line break. */
+  add(line: string): void;
+  /** So many lines were left out for their bound: they count as dropped. */
+  leftOut(lines: number): void;
+}
+
+/** What has been written of one kind of event. */
+interface Tally {
+  second: number;
+  lines: number;
+  leftOut: number;
+}
+
+/** The events of one thread, each with the bound of its row. */
+export class EventLog {
+  private readonly sink: LineSink;
+  private readonly clock: { readonly nowMs: number };
+  private readonly tallies: Map<EventName, Tally> = new Map();
+  /** By event and thing; the one that was written longest ago comes first. */
+  private readonly things: Map<string, { atMs: number; leftOut: number }> = new Map();
+
+  /** @param clock milliseconds since the epoch */
+  constructor(sink: LineSink, clock: { readonly nowMs: number }) {
+    this.sink = sink;
+    this.clock = clock;
+  }
+
+  /** Writes an event, where its bound lets it. */
+  event(name: EventName, fields: EventFields): void {
+    if (this.takes(name)) this.write(name, fields);
+  }
+
+  /**
+   * To be asked where the fields cost something to make; `write` follows where it is true.
+   * @returns whether the bound of this kind lets it be written; if not, it counts as left out
+   */
+  takes(name: EventName): boolean {
+    const { perSecond }: EventRow = EVENTS[name];
+    if (perSecond === undefined) return true;
+    let tally = this.tallies.get(name);
+    if (tally === undefined) {
+      tally = { second: -1, lines: 0, leftOut: 0 };
+      this.tallies.set(name, tally);
+    }
+    const second = Math.floor(this.clock.nowMs / 1000);
+    if (second !== tally.second) {
+      tally.second = second;
+      tally.lines = 0;
+    }
+    if (tally.lines++ < perSecond) return true;
+    tally.leftOut++;
+    this.sink.leftOut(1);
+    return false;
+  }
+
+  /** Writes an event that `takes` let pass. */
+  write(name: EventName, fields: EventFields): void {
+    const tally = this.tallies.get(name);
+    this.add(name, fields, tally?.leftOut ?? 0);
+    if (tally !== undefined) tally.leftOut = 0;
+  }
+
+  /** Writes an event about a thing, such as an origin, once in `everyMs` of its row. @param thing whatever tells things apart */
+  eventOf(thing: string, name: EventName, fields: EventFields): void {
+    const { nowMs } = this.clock;
+    const { everyMs = 0 }: EventRow = EVENTS[name];
+    const key = `${name} ${thing}`;
+    const last = this.things.get(key);
+    const sinceMs = last === undefined ? -1 : nowMs - last.atMs;
+    // A clock that was set back counts as long enough.
+    if (last !== undefined && sinceMs >= 0 && sinceMs < everyMs) {
+      last.leftOut++;
+      return;
+    }
+    this.things.delete(key);
+    // Clients of a sidecar name the origins: the one that was written longest ago makes way.
+    if (this.things.size >= MAX_LOGGED_ORIGINS) this.things.delete(this.things.keys().next().value!);
+    this.things.set(key, { atMs: nowMs, leftOut: 0 });
+    this.add(name, fields, last?.leftOut ?? 0);
+  }
+
+  private add(name: EventName, fields: EventFields, leftOut: number): void {
+    this.sink.add(eventLine(this.clock.nowMs, name, leftOut > 0 ? { ...fields, not_logged: leftOut } : fields));
+  }
+}
+
+/** A value of an event's field. */
+export type EventValue = string | number | boolean | null | readonly string[];
+/** Fields of an event, in the order in which they are written. */
+export type EventFields = Readonly<Record<string, EventValue>>;
+
+/**
+ * One line of the log for an event: `{"timestamp":…,"event":…,<fields>}` and a line break. Spec, "Events".
+ * @param timestampMs milliseconds since the epoch
+ * @param event its name, a key of EVENTS
+ * @param fields texts may hold anything that a client sent: they are escaped, and cut at 2048 characters
+ */
+export function eventLine(timestampMs: number, event: EventName, fields: EventFields): string {
+  let line = `{"timestamp":"${new Date(timestampMs).toISOString()}","event":${jsonText(event, MAX_TEXT)}`;
+  for (const name of Object.keys(fields)) line += `,${jsonText(name, MAX_TEXT)}:${valueText(fields[name]!)}`;
+  return `${line}}\n`;
+}
+
+function valueText(value: EventValue): string {
+  if (typeof value === "string") return jsonText(value, MAX_TEXT);
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
+  if (typeof value === "boolean" || value === null) return String(value);
+  return `[${value
+    .slice(0, MAX_ITEMS)
+    .map((item) => jsonText(item, MAX_TEXT))
+    .join(",")}]`;
+}
+
+const MAX_TEXT = 2048;
+const MAX_ITEMS = 100;
