@@ -69,7 +69,7 @@ export class AcmeService {
     this.answers.publish([]);
   }
 
-  /** Decisions, "Metrics, logs". */
+  /** docs/acme.md#failures */
   metrics(): readonly Metric[] {
     return [
       {

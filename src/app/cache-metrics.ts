@@ -1,7 +1,7 @@
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { CacheKeeper } from "./cache-keeper.ts";
 
-/** What the response cache holds. Decisions, "Metrics, logs". */
+/** What the response cache holds. docs/cache.md#memory */
 export function cacheMetrics(keeper: CacheKeeper): readonly Metric[] {
   return [
     single("gauge", "gateway_cache_entries", "Stored answers.", () => keeper.entries),

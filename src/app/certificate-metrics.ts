@@ -2,8 +2,8 @@ import type { Metric } from "../features/telemetry/metric.ts";
 import type { CertificateTerm } from "./certificate-keeper.ts";
 
 /**
- * When certificates expire. Where several are for one domain, the first counts, which is the one that is shown. Decisions,
- * "Metrics, logs".
+ * When certificates expire. Where several are for one domain, the first counts, which is the one that is shown.
+ * docs/acme.md#failures
  * @param terms asked at every scrape
  */
 export function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {

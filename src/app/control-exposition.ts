@@ -27,7 +27,7 @@ export interface MetricSources {
   droppedLogLines(): number;
 }
 
-/** All metrics of the gateway. Decisions, "Metrics, logs". */
+/** All metrics of the gateway. docs/operations.md#metrics */
 export function controlExposition(sources: MetricSources): Exposition {
   const { totals, nodes, labels, acme, certificates, cache } = sources;
   const { lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;

@@ -11,7 +11,7 @@ import { BreakerWatch } from "./breaker-watch.ts";
 import { type NodeInit, NodeList } from "./node-list.ts";
 import { SlowStart } from "./slow-start.ts";
 
-/** How a node stands, as the internal API says it. Spec, "Upstream node status". */
+/** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
 
 /** A node with its state, for metrics. */

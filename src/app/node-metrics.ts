@@ -4,7 +4,7 @@ import type { NodeStanding } from "./node-keeper.ts";
 
 /**
  * The gauges of upstream nodes. Where settings differ from route to route an origin has several breakers: the worst is
- * shown. Decisions, "Metrics, logs".
+ * shown. docs/operations.md#metrics
  * @param standings asked at every scrape
  * @param labelOf the label of an origin: its key, or the one that stands for all beyond the limit of labels
  */

@@ -39,8 +39,8 @@ export class OriginPools {
   }
 
   /**
-   * The pool of an origin that a sidecar speaks to, which none of the gateway's own listeners may be. Spec, "Sidecar mode":
-   * one instance an origin key.
+   * The pool of an origin that a sidecar speaks to, which none of the gateway's own listeners may be: one for
+   * each origin key. docs/sidecar.md#requests-without-a-split
    */
   poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners): Pool {
     return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname), own);

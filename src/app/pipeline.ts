@@ -40,7 +40,7 @@ export interface PipelineParts {
 }
 
 /**
- * THE order of a request's way down and of its reply's way up. Spec, "Request processing order".
+ * THE order of a request's way down and of its reply's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
  *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody → cacheLookup
@@ -93,8 +93,8 @@ function bodyRules({ server }: RuntimeConfig): BodyRules {
 }
 
 /**
- * Spec, "Built-in endpoints": challenges have an endpoint of their own. Where certificates are none of the gateway's
- * business, it leaves the path to a route that takes it: a server behind the gateway may obtain its own.
+ * Whether the gateway answers challenges itself. Where it obtains no certificates, it leaves the path to a route that takes
+ * it: an origin may obtain its own. docs/acme.md#http-01
  */
 function answersChallenges({ server }: RuntimeConfig, { routes }: Router): boolean {
   return server.acme.enabled || !routes.some(({ init }) => mayHoldChallenges(init));

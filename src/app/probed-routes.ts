@@ -1,7 +1,7 @@
 import type { Router } from "../features/route/router.ts";
 import type { RequestHead } from "../message/request-head.ts";
 
-/** Built-in endpoints that a probe may ask for. Spec, "Proxy-test" rule 4. */
+/** Built-in endpoints that a probe may ask for. docs/endpoints.md#proxy-test */
 const PROBED_BUILT_INS: readonly string[] = ["/health", "/api/status"];
 
 /** Whether a probe may be sent to this path: an active route takes it, or one of two built-in endpoints. */

@@ -5,7 +5,7 @@ import type { UpstreamTls } from "../upstream/origin-pool.ts";
 
 /**
  * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is
- * here now, so that certificates change without a restart. Spec, "Sidecar mode": egress TLS.
+ * here now, so that certificates change without a restart. docs/sidecar.md#rotation
  */
 export class SidecarIdentity {
   private chain: string | undefined = undefined;

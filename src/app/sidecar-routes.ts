@@ -36,7 +36,7 @@ export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
   return sidecarRoute(config, "/", []);
 }
 
-/** Chances stay what the weights say, so no breaker takes a backend out. Spec, "Sidecar mode": weighted traffic splitting. */
+/** Chances stay what the weights say, so no breaker takes a backend out. docs/sidecar.md#splits */
 function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly TargetConfig[]): UpstreamRouteConfig {
   const { sidecar, proxy, server } = config;
   const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;

@@ -2,8 +2,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 
 /**
- * Tells an operator what he should know of a sidecar's configuration, each time that it is taken up, so that nobody forgets.
- * Spec, "Sidecar mode": egress TLS; decisions, "Sidecar".
+ * Warns of what a sidecar's configuration leaves open, whenever a configuration is taken up. docs/sidecar.md#tls-outbound
  */
 export function warnOfSidecar(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void): void {
   for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });

@@ -13,7 +13,7 @@ import { CHUNKED_MODES } from "./chunked-modes.ts";
 import { GrpcOrigins } from "./grpc-origins.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
-/** Makes the transcoded routes of a configuration. Spec, "REST-to-gRPC transcoding". */
+/** Makes the transcoded routes of a configuration. docs/transcoder.md#routes */
 export function transcodedRoutes(
   config: RuntimeConfig,
   pools: OriginPools,

@@ -11,7 +11,7 @@ import type { Upstream } from "../message/upstream.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
-/** Makes the handler of an upstream route. Decisions, "Routing and upstreams". */
+/** Makes the handler of an upstream route. docs/upstreams.md */
 export function upstreamHandler(
   route: UpstreamRouteConfig,
   config: RuntimeConfig,

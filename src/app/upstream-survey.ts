@@ -11,7 +11,7 @@ import { nodeKeys } from "./node-list.ts";
 import { systemRoots } from "./sidecar-identity.ts";
 import { INGRESS_LABEL, listedSidecarRoutes } from "./sidecar-routes.ts";
 
-/** Longest wait for the answer to one probe. Decisions, "upstreams/health". */
+/** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
 const PROBE_LIMIT_MS = 2000;
 /** After this no further probe begins, so that the answer comes while somebody waits for it. */
 const SURVEY_LIMIT_MS = 5000;

@@ -21,7 +21,7 @@ export const certsCommand = {
   ],
 } as const;
 
-/** `edge certs`: looks at `cache_dir` without a running gateway and without the network. Decisions §1 "Commands". */
+/** `edge certs`: looks at `cache_dir` without a running gateway and without the network. docs/acme.md#the-store */
 export function runCerts(args: readonly string[], io: CommandIo, nowMs: number = Date.now()): number {
   const call = startCommand(certsCommand, args, io);
   if (typeof call === "number") return call;

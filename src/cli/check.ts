@@ -18,7 +18,7 @@ export interface CheckSurroundings {
 
 /**
  * `edge check` (alias `validate`): reads both files as a start would, resolves folders and certificates, and prints
- * every fault. Gives the exit code: 0 in order, 1 faulty, 2 wrong usage. Decisions §1 "Commands".
+ * every fault. Gives the exit code: 0 in order, 1 faulty, 2 wrong usage. docs/configuration.md#mistakes
  */
 export function runCheck(
   args: readonly string[],

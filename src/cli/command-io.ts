@@ -4,7 +4,7 @@ export interface CommandIo {
   err(text: string): void;
 }
 
-/** What commands say on leaving: done or PASS, failure or FAIL, wrong usage. Decisions §1 "Commands". */
+/** Exit codes of the commands: done or PASS, failure or FAIL, wrong usage. docs/tools.md */
 export const enum ExitCode {
   Done = 0,
   Failure = 1,

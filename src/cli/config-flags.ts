@@ -1,4 +1,4 @@
-/** The flag of every command that reads the configuration. Decisions §1. */
+/** The flag of every command that reads the configuration. docs/configuration.md#files */
 export const CONFIG_FLAG = {
   name: "config",
   alias: "c",

@@ -7,7 +7,7 @@ import { STARTER_PAGE, starterFiles } from "./starter-files.ts";
 
 /**
  * `edge init`: writes a commented `config.yaml` and `routes.yaml` and a first page to serve. Where one of the two files
- * is there already, nothing is written at all. Gives the exit code: 0 written, 1 not, 2 wrong usage. Decisions §1.
+ * is there already, nothing is written at all. Gives the exit code: 0 written, 1 not, 2 wrong usage.
  */
 export function runInit(args: readonly string[], io: CommandIo, cwd: string = process.cwd()): number {
   const call = startCommand(initCommand, args, io);

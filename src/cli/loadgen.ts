@@ -22,7 +22,7 @@ import { progressLine, tierSummary } from "../tools/loadgen/tier-summary.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, type FlagValues, startCommand } from "./flags.ts";
 
-/** The command as `edge help loadgen` shows it. Spec, "Command-line tools". */
+/** The command as `edge help loadgen` shows it. docs/tools.md#load-generator */
 export const loadgenCommand = {
   name: "edge loadgen",
   summary: "Loads a gateway with benign and hostile requests at a steady rate, and says whether it held.",

@@ -42,7 +42,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ["help", { run: runHelp, summary: "print this text, or with a command's name that command's help" }],
 ]);
 
-/** `edge`: finds the command, runs it, leaves with its exit code. Decisions, "Commands". */
+/** `edge`: finds the command, runs it, leaves with its exit code. docs/tools.md */
 export async function main(args: readonly string[], signals: HeldSignals): Promise<void> {
   const [name = "help", ...rest] = args;
   const command = commandNamed(name);

@@ -92,7 +92,7 @@ export const multihopCommand = {
 type Call = CommandCall<(typeof multihopCommand)["flags"]>;
 type Values = Call["values"];
 
-/** `edge multihop`: runs the scenarios, writes the reports, leaves with the verdict. Decisions, "Commands", "Tools". */
+/** `edge multihop`: runs the scenarios, writes the reports, leaves with the verdict. docs/tools.md#multihop */
 export async function runMultihop(args: readonly string[], io: CommandIo): Promise<number> {
   const call = startCommand(multihopCommand, args, io);
   if (typeof call === "number") return call;

@@ -43,7 +43,7 @@ export const wafTestCommand = {
 
 type WafCall = CommandCall<(typeof wafTestCommand)["flags"]>;
 
-/** `edge waf test`: explains a verdict without a running gateway. Decisions §1 "Commands". */
+/** `edge waf test`: explains a verdict without a running gateway. docs/waf.md */
 export function runWaf(args: readonly string[], io: CommandIo): number {
   const [word = "", ...rest] = args;
   const isHelp = ["", "help", "-h", "-help", "--help"].includes(word);

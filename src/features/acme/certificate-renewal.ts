@@ -47,7 +47,7 @@ export interface RenewalListener {
 
 /**
  * Sees to it that there is a certificate for a set of names, and another one in time. One step looks at what is stored,
- * takes what another process may have obtained, orders when it is due, and says when to look again. Decisions §9.
+ * takes what another process may have obtained, orders when it is due, and says when to look again. docs/acme.md#renewal
  */
 export class CertificateRenewal {
   private readonly parts: RenewalParts;

@@ -38,7 +38,7 @@ export class BrokenStore extends Error {}
 
 /**
  * `cache_dir`: for each directory an account and its key, for each set of names a certificate, its key and a record.
- * Decisions §9: mode 0600, written by atomic rename.
+ * Mode 0600, written by atomic rename. docs/acme.md#the-store
  *
  * Certificate and key are two files, so that other programs can use them, and are put in place one after the other. The
  * next key is still beside them if the process ends between the two, and `load` then finishes the work.

@@ -17,8 +17,8 @@ export interface ChallengeAnswers {
 }
 
 /**
- * Answers HTTP-01 challenges before anything else has a say: no rule, limit or redirect stands between a certificate
- * authority and its answer. Spec, "ACME HTTP-01 challenge responder"; RFC 8555 §8.3.
+ * Answers HTTP-01 challenges before any other phase: no rule, limit or redirect keeps a certificate authority from its
+ * response. docs/acme.md#http-01, RFC 8555 §8.3
  */
 export class Http01Phase implements Phase, Handler {
   readonly name = "http01";

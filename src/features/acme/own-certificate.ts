@@ -4,14 +4,14 @@ import { isIP } from "node:net";
 import { cryptoProvider, Extension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import type { IssuedCertificate } from "./certificate-authority.ts";
 
-/** A fresh P-256 key, PEM. Decisions §9. */
+/** A fresh P-256 key, PEM. */
 export function newPrivateKey(): string {
   return generateKeyPairSync("ec", { namedCurve: "P-256" })
     .privateKey.export({ type: "pkcs8", format: "pem" })
     .toString();
 }
 
-/** What is served until the first certificate is there: clients warn, and the handshake works. Decisions §9. */
+/** What is served until the first certificate is there: clients warn, and the handshake works. docs/acme.md */
 export function selfSigned(names: readonly string[]): Promise<IssuedCertificate> {
   return sign(names, SELF_SIGNED_MS, []);
 }
@@ -53,7 +53,7 @@ function imported(key: string, use: "sign" | "verify"): Promise<CryptoKey> {
 }
 
 const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-/** id-pe-acmeIdentifier. Spec, "ACME certificate management". */
+/** id-pe-acmeIdentifier. RFC 8737 §6.1 */
 const ACME_IDENTIFIER = "1.3.6.1.5.5.7.1.31";
 const CLOCK_SKEW_MS = 3_600_000;
 const SELF_SIGNED_MS = 90 * 86_400_000;

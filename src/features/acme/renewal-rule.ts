@@ -8,9 +8,8 @@ export interface CertificateLife {
 }
 
 /**
- * When a certificate is due for renewal, in milliseconds since the epoch. Spec, "ACME certificate management": 30 days
- * before expiry. Decisions §9: one of ours not before two thirds of its life, so that one of six days is not renewed
- * again and again.
+ * When a certificate is due for renewal, in milliseconds since the epoch: 30 days before expiry, but one that the gateway
+ * obtained not before two thirds of its life, so that one of six days is not renewed again and again. docs/acme.md#renewal
  * @param chosenMs a moment within the window that the authority suggests; null where it suggests none
  */
 export function dueAt({ notBeforeMs, notAfterMs, isOurs }: CertificateLife, chosenMs: number | null): number {
@@ -31,7 +30,7 @@ export function momentWithin(window: RenewalWindow, beforeMs: number | null, ran
 }
 
 /**
- * How long to wait after failures in a row. Decisions §9: 1 min up to 24 h, with jitter.
+ * How long to wait after failures in a row: 1 min up to 24 h, with jitter. docs/acme.md#failures
  * @param failures 1 and up
  * @param retryAfterMs what the authority asked for; 0 where it did not
  */

@@ -12,7 +12,7 @@ import { jsonReply } from "./built-in-reply.ts";
 import { isLocalName } from "./local-name.ts";
 
 /**
- * Who may see `/internal/*` and `/metrics`. Decisions, "Access": loopback peers and the networks of `internal_api.allow`,
+ * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
  * judged on the TCP peer; all others get 403. Whoever a PROXY header or a trusted proxy speaks for must be allowed as well.
  * With `internal_api.token` set, those who may come must also show it (401 otherwise). Without one, a request that another
  * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the

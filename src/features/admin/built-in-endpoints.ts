@@ -16,7 +16,7 @@ export interface BuiltInEndpoint {
   readonly handler: Handler;
 }
 
-/** The built-in endpoints of a worker. Spec, "Built-in endpoints". */
+/** The built-in endpoints of a worker. docs/endpoints.md */
 export function builtInEndpoints(
   health: HealthHandler,
   status: StatusHandler,

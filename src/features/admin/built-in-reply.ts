@@ -2,7 +2,7 @@ import { FixedReply } from "../../message/fixed-reply.ts";
 
 export const JSON_TYPE = "application/json";
 
-/** Decisions, "Built-in endpoints": no answer of theirs is ever stored. */
+/** Responses of the built-in endpoints are never stored. docs/endpoints.md */
 export const NO_STORE: readonly [string, string] = ["Cache-Control", "no-store"];
 
 /**

@@ -4,7 +4,7 @@ import { HeaderId } from "../../message/header-id.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { jsonReply } from "./built-in-reply.ts";
 
-/** Decisions, "Access": a page of another origin cannot make the gateway act. */
+/** Whether a request comes from a page of another origin, which cannot make the gateway act. docs/endpoints.md#access */
 export function isForeign(head: RequestHead): boolean {
   const index = head.headers.find(HeaderId.Origin);
   if (index < 0) return false;

@@ -5,7 +5,7 @@ import { jsonReply } from "./built-in-reply.ts";
 /** `/health`: 200 `{"status":"ok"}`, and 503 `{"status":"draining"}` once the process is going away. */
 export class HealthHandler implements Handler {
   readonly name = "health";
-  /** Set when the process stops accepting. Decisions, "Signals". */
+  /** Set when the process stops accepting. docs/operations.md#ending */
   draining = false;
 
   handle(ex: Exchange): Verdict {

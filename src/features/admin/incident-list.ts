@@ -3,8 +3,8 @@ import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../shared
 import { type ControlAnswer, jsonAnswer } from "./control-desk.ts";
 
 /**
- * Answers `/internal/api/security/incidents?limit=&since=`: the total and the newest incidents first. Spec, "Built-in
- * endpoints"; decisions, "Built-in endpoints".
+ * Answers `/internal/api/security/incidents?limit=&since=`: the total and the newest incidents first.
+ * docs/endpoints.md#incidents
  * @param query `limit` from 1 to 1000 (100 when absent), `since` as ISO 8601 or milliseconds since the epoch; what
  *   cannot be read gives 400
  */

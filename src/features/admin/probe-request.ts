@@ -20,7 +20,7 @@ export interface ProbeRefusal {
 }
 
 /**
- * Reads the body of a proxy-test call and makes the probe's head. Spec, "Proxy-test", rules 1 to 6.
+ * Reads the body of a proxy-test call and makes the probe's head. docs/endpoints.md#proxy-test
  * @param text the body, JSON
  * @param host the Host of the probe where it brings none of its own
  */

@@ -5,7 +5,7 @@ import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 
-/** What came of a probe. Spec, "Proxy-test": response body. */
+/** What came of a probe. docs/endpoints.md#proxy-test */
 export interface ProbeResult {
   readonly status_code: number;
   readonly status_text: string;
@@ -27,7 +27,7 @@ export class ProbeSink implements ReplySink {
   private over = false;
 
   /**
-   * @param maxBytes of the body that are kept; Spec, "Proxy-test" rule 8
+   * @param maxBytes of the body that are kept
    * @param done called once
    */
   constructor(maxBytes: number, done: (result: ProbeResult) => void) {
@@ -50,7 +50,7 @@ export class ProbeSink implements ReplySink {
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     this.keep(bytes.subarray(from, to));
-    // Rule 8: a little more is read so that the connection can be kept; then the answer is enough as it is.
+    // A little more is read so that the connection can be kept; then the response is enough as it is. docs/endpoints.md#proxy-test
     if (this.beyond <= PROBE_DRAIN_BYTES) return true;
     const { source } = ex;
     this.finish(ex);

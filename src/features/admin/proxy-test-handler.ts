@@ -24,7 +24,7 @@ export interface ProbePorts {
   pipeline(): Pipeline;
 }
 
-/** `POST /internal/api/proxy-test`: sends a probe through the gateway's own pipeline. Spec, "Proxy-test". */
+/** `POST /internal/api/proxy-test`: sends a probe through the gateway's own pipeline. docs/endpoints.md#proxy-test */
 export class ProxyTestHandler implements Handler {
   readonly name = "proxyTest";
   private readonly guard: AccessGuard;

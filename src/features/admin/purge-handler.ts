@@ -17,7 +17,7 @@ export type Purge = (call: PurgeCall) => number;
 
 /**
  * `POST /internal/api/cache/purge` with `{"url"}`, `{"prefix"}` or `{"all": true}`: an absolute URL, or a path for every host.
- * Decisions, "Cache".
+ * docs/cache.md#purge
  */
 export class PurgeHandler implements Handler {
   readonly name = "cachePurge";

@@ -16,12 +16,12 @@ export interface ListenerRoute {
   readonly route: UpstreamRouteConfig;
 }
 
-/** Says how a target of a route (null for a transcoded one) stands, such as `CLOSED`. Spec, "Upstream node status". */
+/** The state of a target of a route (null for a transcoded one), such as `CLOSED`. docs/upstreams.md#circuit-breaker */
 export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
 
 /**
  * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
- * Spec, "Built-in endpoints"; decisions, "Built-in endpoints". An empty `methods` or `host` is "any". Secret header values
+ * docs/endpoints.md#routes. An empty `methods` or `host` is "any". Secret header values
  * are masked. Routes of a sidecar have the type `sidecar`, and name their `listener`.
  */
 export function routeList(
@@ -132,5 +132,5 @@ function describeEdits(edits: HeaderEdits): object {
   return { set: shown(edits.set), add: shown(edits.add), remove: edits.remove };
 }
 
-/** Decisions, "Static mounts". */
+/** docs/files.md#paths */
 const STATIC_METHODS: readonly string[] = ["GET", "HEAD"];

@@ -23,7 +23,7 @@ export interface ProcessState {
   readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
 }
 
-/** The body of `/internal/api/status`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
+/** The body of `/internal/api/status`. docs/endpoints.md#status */
 export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traffic: TrafficSummary): object {
   const { server } = config;
   const uptimeSeconds = Math.floor(state.uptimeMs / 1000);

@@ -3,7 +3,7 @@ import { methodName } from "../../message/method.ts";
 import { Row } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount } from "../../shared/counter-totals.ts";
 
-/** The body of `/internal/api/metrics`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
+/** The body of `/internal/api/metrics`. docs/endpoints.md#traffic */
 export interface TrafficSummary {
   readonly total_requests: number;
   readonly active_quic_streams: number;

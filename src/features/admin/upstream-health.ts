@@ -1,4 +1,4 @@
-/** A target of a route as a probe found it. Decisions, "upstreams/health". */
+/** A target of a route as a probe found it. docs/endpoints.md#upstreams */
 export interface ProbedTarget {
   /** The route's prefix or path. */
   readonly route: string;
@@ -14,7 +14,7 @@ export interface ProbedTarget {
   readonly error: string;
 }
 
-/** The body of `/internal/api/upstreams/health`. Spec, "Built-in endpoints"; decisions, "Built-in endpoints". */
+/** The body of `/internal/api/upstreams/health`. docs/endpoints.md#upstreams */
 export function upstreamHealth(targets: readonly ProbedTarget[], checkedAtMs: number): object {
   const healthy = targets.filter((target) => target.healthy).length;
   return {

@@ -10,7 +10,7 @@ import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 import type { UpstreamNode } from "./upstream-node.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
-/** Makes the choice among a route's targets. Decisions, "Routing and upstreams": load_balancing. */
+/** Makes the choice among a route's targets. docs/upstreams.md#balancing */
 export function targetChoice(
   settings: LoadBalancingConfig,
   inits: readonly TargetInit[],

@@ -23,8 +23,8 @@ export interface Terms {
 }
 
 /**
- * Whether an answer may be stored. Spec, "Response cache": admission rules, every row of which must hold;
- * the method was judged before. docs/security.md#cache-and-identity
+ * Whether a response may be stored: every condition of docs/cache.md#what-is-stored must hold; the method was judged before.
+ * docs/security.md#cache-and-identity
  * @returns null when it may not
  */
 export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, times: CacheTimes): Terms | null {

@@ -107,7 +107,7 @@ export class CachePhase implements Phase {
     return Verdict.Next;
   }
 
-  /** Spec, "Client-forced refresh". RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
+  /** docs/cache.md#forced-refresh. RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
   private refresh(ex: Exchange, policy: CachePolicy, directives: RequestDirectives): Verdict {
     ex.cacheResult = CacheResult.Refresh;
     if (!directives.noStore) this.watch(ex, policy, -1, -1);

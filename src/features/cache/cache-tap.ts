@@ -14,7 +14,7 @@ export interface CacheCounter {
 }
 
 /**
- * Says on every answer that passed the cache what the cache did (Spec, "Response headers"; RFC 9211), lets methods that
+ * Says on every answer that passed the cache what the cache did (docs/cache.md#hits, RFC 9211), lets methods that
  * change a resource take its stored answers out, and gives back what the cache holds for an exchange when that is over.
  */
 export class CacheTap implements ReplyTap {
@@ -101,5 +101,5 @@ const STORED: readonly ExtraFields[] = [
   HIT_FIELDS,
   HIT_FIELDS,
 ];
-/** What the cache says itself; an upstream's Age is not ours to pass on. Spec, "Response headers". */
+/** What the cache says itself; an upstream's Age is not passed on. docs/cache.md#hits */
 const OWN_FIELDS = [HeaderId.Age, HeaderId.XCache] as const;

@@ -19,7 +19,7 @@ export interface ResponseDirectives {
 
 /** What a request asks of the cache. RFC 9111 §5.2.1. */
 export interface RequestDirectives {
-  /** Spec, "Client-forced refresh". */
+  /** docs/cache.md#forced-refresh */
   readonly refresh: boolean;
   readonly noStore: boolean;
   readonly onlyIfCached: boolean;

@@ -6,7 +6,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { CacheKey } from "../../shared/cache-key.ts";
 
 /**
- * Makes the keys of requests. Spec, "Response cache": `<METHOD>:<authority>:<uri>`, with `:ae=<Accept-Encoding>` behind it.
+ * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`. docs/cache.md#the-key
  * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
  * object: it holds until the next is asked for.
  *

@@ -31,7 +31,7 @@ export type PurgeOrder =
   /** All answers of one resource, or of all whose target begins so; "" as authority stands for any. */
   | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
 
-/** The response cache of one worker. Spec, "Response cache"; decisions, "Cache". */
+/** The response cache of one worker. docs/cache.md */
 export class ResponseCache {
   readonly phase: Phase;
   readonly tap: ReplyTap;

@@ -27,8 +27,9 @@ export class StoredHeads {
   }
 
   /**
-   * Makes the stored form of a head: without what belongs to one connection, one exchange or one user (Spec, "Response
-   * headers": Set-Cookie), with its length and a date. RFC 9110 §6.6.1: who stores an answer without a date dates it.
+   * Makes the stored form of a head: without what belongs to one connection, one exchange or one user
+   * (Set-Cookie), with its length and a date. RFC 9110 §6.6.1: a cache dates a response
+   * without a date. docs/cache.md#what-is-stored
    * @param date the 29 bytes of the current date
    */
   encode(reply: ReplyHead, date: Uint8Array): void {

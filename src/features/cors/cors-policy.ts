@@ -4,7 +4,7 @@ import { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 
-/** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2; decisions §8. */
+/** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {
   /** The answer to a preflight of an allowed origin; a head tap adds what every answer to that origin carries. */
   readonly preflight: FixedReply;

@@ -35,7 +35,7 @@ const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTT
 const OPEN_LINKS = "/proc/self/fd/";
 
 /**
- * A directory that files are opened in and never outside of. Spec, "Static filesystem containment (layer 3)".
+ * A directory that files are opened in and never outside of. docs/files.md#containment
  *
  * A file is opened first and judged then, by the real path of what was opened. So there is no moment between check and
  * use in which a path component could be replaced. Paths are relative to the root and hold one character a byte.

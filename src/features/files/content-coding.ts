@@ -2,7 +2,7 @@ import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 
-/** The codings in which a file may lie ready, in the order of preference where the client has none. Decisions §2. */
+/** The codings in which a file may lie ready, in the order of preference where the client has none. docs/files.md */
 export const enum Coding {
   Identity = 0,
   Brotli,

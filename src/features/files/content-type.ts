@@ -1,4 +1,4 @@
-/** Content types by file extension, lower case. Decisions §2: script types are exact, text types name their charset. */
+/** Content types by file extension, lower case: script types are exact, text types name their charset. docs/files.md */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ...rows("text/html; charset=utf-8", "html htm shtml"),
   ...rows("text/css; charset=utf-8", "css"),

@@ -21,7 +21,7 @@ import type { Resource } from "./file-variant.ts";
 import { encodedPath, encodedQuery } from "./percent-escape.ts";
 import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
 
-/** The settings of a mount. Spec, "Static route entry"; decisions §2. */
+/** The settings of a mount. docs/files.md */
 export interface FileMount {
   /** The folder that is served: an absolute path. */
   readonly dir: string;
@@ -140,7 +140,7 @@ export class FileHandler implements Handler {
     else if (found !== Found.File) refuse(ex, found);
   }
 
-  /** Decisions §2, `spa` and `fallback`. */
+  /** docs/files.md#fallbacks */
   private answerMissing(ex: Exchange, relative: RelativePath): void {
     const isPage = relative.verdict === PathVerdict.Ok && (!relative.hasExtension() || acceptsHtml(ex.request.headers));
     if (this.fallback === "" || (this.spa && !isPage)) {

@@ -1,7 +1,7 @@
 import { errorBody } from "../../core/status.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 
-/** Nothing to serve at this path. Decisions §2. */
+/** Nothing to serve at this path. docs/files.md#paths */
 export const NOT_FOUND: FixedReply = refusal(404, "no such file");
 
 /** A file that the system does not let the gateway read. */

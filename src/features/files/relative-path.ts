@@ -30,7 +30,7 @@ export function requestPath(request: RequestHead, canonicalPath: string): string
   return canonicalPath === "" ? raw : canonicalPath;
 }
 
-/** A path below a mount: cleaned of empty segments and dot segments. Spec, "Static filesystem containment (layer 3)". */
+/** A path below a mount: cleaned of empty segments and dot segments. docs/files.md#containment */
 export class RelativePath {
   /** Segments joined by `/`, without a slash at either end; "" is the mount itself. */
   readonly text: string;
@@ -70,7 +70,7 @@ export class RelativePath {
   }
 }
 
-/** Decisions §2: dotfiles are not served, but for `.well-known` (RFC 8615). */
+/** Dotfiles are not served, but for `.well-known` (RFC 8615). */
 function isHidden(segment: string): boolean {
   return segment[0] === "." && segment !== ".well-known";
 }

@@ -42,7 +42,7 @@ export interface ForwardServices {
   readonly bodies: BodyBudget;
 }
 
-/** Sends requests of one route upstream and their answers down. Spec, "Overview"; decisions §3. */
+/** Sends requests of one route upstream and their answers down. docs/upstreams.md */
 export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   readonly name = "forward";
   readonly times: UpstreamTimes;

@@ -38,7 +38,7 @@ export function forwardHeadBound(ex: Exchange, target: Target): number {
 
 /**
  * Writes the head that goes upstream: request line, Host, the client's end-to-end fields, then the gateway's own.
- * RFC 9110 §7.6; decisions, "Sent upstream on every route". The reply's own lines hold the X-Request-Id line already.
+ * RFC 9110 §7.6, docs/upstreams.md#fields-that-are-sent. The reply's own lines hold the X-Request-Id line already.
  * @returns the offset behind the head
  */
 export function encodeForwardHead(
@@ -71,7 +71,7 @@ export function encodeForwardHead(
   return copyBytes(out, at, via, 0, via.length);
 }
 
-/** Whether this request has come through this gateway too often. Decisions, "Failures": own Via ten times is 508. */
+/** Whether this request has come through this gateway too often. docs/upstreams.md#fields-that-are-sent */
 export function isLoop(headers: HeaderBlock): boolean {
   let hops = 0;
   for (let i = headers.find(HeaderId.Via); i >= 0; i = headers.find(HeaderId.Via, i + 1)) {
@@ -156,7 +156,7 @@ function protoOf(ex: Exchange): string {
   return ex.client.tls ? "https" : "http";
 }
 
-/** Whether `trailers` stands in TE, alone or among codings, which are for this hop. Decisions §3. */
+/** Whether TE holds `trailers`, alone or among codings, which are for this hop. RFC 9110 §10.1.4 */
 function acceptsTrailers(headers: HeaderBlock): boolean {
   const { bytes, spans } = headers;
   for (let i = headers.find(HeaderId.Te); i >= 0; i = headers.find(HeaderId.Te, i + 1)) {

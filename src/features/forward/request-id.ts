@@ -15,7 +15,7 @@ const POOL_BYTES = 4096;
 const RANDOM_PER_ID = 10;
 const ID_CHARACTER: Uint8Array = table((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? 1 : 0));
 
-/** Gives every forwarded request its X-Request-Id. Decisions, "Sent upstream on every route". */
+/** Gives every forwarded request its X-Request-Id. docs/upstreams.md#fields-that-are-sent */
 export class RequestIds implements RequestNamer {
   private readonly random: Uint8Array = new Uint8Array(POOL_BYTES);
   private used = POOL_BYTES;

@@ -5,7 +5,7 @@ import { type Phase, Verdict } from "../../message/pipeline.ts";
 import { Framing } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 
-/** Refuses what a route does not take before one byte of the body is read. Spec, "Limits" and "Inbound chunked …". */
+/** Refuses what a route does not take before one byte of the body is read. docs/bodies.md#limits */
 export class BodyLimitPhase implements Phase {
   readonly name = "bodyLimit";
   readonly concernsBody = true;

@@ -5,9 +5,9 @@ import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
- * Spec, "Sidecar mode", body bounding 2 and 3: the body of a mutating request is read whole, up to the limit, before the
- * upstream hears of the request; then it goes on with its exact Content-Length. What is declared beyond the limit has been
- * refused by the body limit before.
+ * The body of a request that may change something is read whole, up to the limit, before the upstream sees anything of the
+ * request; then it goes on with its exact Content-Length. A larger declared length has been refused by the body limit
+ * before. docs/sidecar.md#bodies
  */
 export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";

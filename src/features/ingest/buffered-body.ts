@@ -14,7 +14,7 @@ export interface SpoolListener {
 }
 
 /**
- * A request body that is gathered whole, then handed on. Spec, "Inbound chunked request handling": `normalize`.
+ * A request body that is gathered whole, then handed on. docs/bodies.md#normalize
  * A small body in one chunk, as most are, is handed on where it was received: that saves a buffer and a copy.
  */
 export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {

@@ -6,8 +6,8 @@ import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
- * Spec, "Inbound chunked request handling", mode `normalize`: the body is decoded whole before the origin sees a byte,
- * and goes on with its exact Content-Length.
+ * Mode `normalize`: the body is decoded whole before the origin sees a byte, and goes on with its exact Content-Length.
+ * docs/bodies.md#normalize
  */
 export class NormalizePhase implements Phase {
   readonly name = "ingest";

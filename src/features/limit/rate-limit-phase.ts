@@ -9,7 +9,7 @@ export interface RateLimitListener {
   onLimited(ex: Exchange, status: number, retryAfterSeconds: number): void;
 }
 
-/** `rate_limit`: refuses requests that come too often for the limit of their route. Decisions §8. */
+/** `rate_limit`: refuses requests that come too often for the limit of their route. docs/guards.md#rate-limits */
 export class RateLimitPhase implements Phase {
   readonly name = "rateLimit";
   private readonly limits: readonly (RateLimit | null)[];

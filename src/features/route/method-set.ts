@@ -9,8 +9,8 @@ export interface MethodSet {
 }
 
 /**
- * Makes the set that a route's `methods` name. Decisions §3: none named is all; HEAD is allowed wherever GET is;
- * CONNECT and TRACE never are.
+ * Makes the set that a route's `methods` name: none named is all; HEAD is allowed wherever GET is; CONNECT
+ * and TRACE never are. docs/routing.md#methods
  * @throws Error at start-up for a name that the gateway does not tell apart from other unknown ones
  */
 export function methodSet(names: readonly string[]): MethodSet {

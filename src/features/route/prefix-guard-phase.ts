@@ -9,7 +9,7 @@ export interface GuardListener {
 }
 
 /**
- * Spec, "Request processing order", step 3: refuses paths that lead out of the static prefix they aim at, unless an
+ * docs/guards.md#the-prefix-guard: refuses paths that lead out of the static prefix they aim at, unless an
  * exact route took them. A path that is its own canonical form cannot, so most requests pay one comparison.
  */
 export class PrefixGuardPhase implements Phase {

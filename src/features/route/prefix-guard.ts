@@ -12,8 +12,8 @@ import {
 import { prefixRoutePath } from "./route-path.ts";
 
 /**
- * Spec, "Static prefix escape guard (layer 2)": does a path aim at a static prefix and, under some reading, lead out of
- * it? A path is read raw and percent-decoded to the end, and each of these with repeated slashes as they stand and
+ * Does a path aim at a static prefix and, under some reading, lead out of it? docs/guards.md#the-prefix-guard
+ * A path is read raw and percent-decoded to the end, and each of these with repeated slashes as they stand and
  * merged. One look-up an end of segment, whatever the number of mounts.
  */
 export class PrefixGuard {

@@ -20,7 +20,7 @@ export interface ExactRouting {
 }
 
 /**
- * Spec, "Request processing order", step 2: the exact route, by whatever spelling of its path (`/public/../health`,
+ * Finds the exact route, by whatever spelling of its path (`/public/../health`,
  * `/%2e/health`, `//health`). For the phases that follow, it leaves `canonicalPath` (matched) and `forwardPath` (sanitised,
  * nothing stripped yet), both "" where the path is plain. docs/security.md#paths-and-hosts
  */
@@ -63,7 +63,7 @@ export class RouteExactPhase implements Phase {
     // One of the two is set wherever the path is not plain; canonical paths keep their backslashes.
     if (path.sanitised !== raw || raw.includes("\\")) ex.forwardPath = path.sanitised;
     if (path.canonical !== raw) ex.canonicalPath = path.canonical;
-    // The exception that the specification makes from the guard is for relative segments written in the open.
+    // The exception from the guard is for relative segments that are written in the open. docs/guards.md#the-prefix-guard
     if (path.hiddenDots && this.routing.guard?.refuses(raw, head) === true) {
       this.router.refused = null;
       return null;

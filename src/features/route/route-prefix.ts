@@ -11,7 +11,7 @@ import { type BodyRules, refuseUnrouted } from "./route-refusal.ts";
 import type { Router } from "./router.ts";
 
 /**
- * Spec, "Request processing order", steps 4 and 5: the longest prefix, else 404 or 405. It works out which part of the
+ * Finds the longest prefix, else answers 404 or 405 (docs/routing.md#no-route). It works out which part of the
  * path goes upstream: `prefixLength` bytes of the raw path are left out, or `forwardPath` is sent, prefix stripped.
  */
 export class RoutePrefixPhase implements Phase {
@@ -71,7 +71,7 @@ export class RoutePrefixPhase implements Phase {
   }
 
   /**
-   * 404 or 405. Decisions §3: CONNECT and TRACE are 405 everywhere. OPTIONS * asks about the server as a whole, and gets the
+   * 404 or 405: CONNECT and TRACE are 405 everywhere. OPTIONS * asks about the server as a whole, and gets the
    * methods that it knows (RFC 9110 §9.3.7).
    */
   private refuse(ex: Exchange): Verdict {

@@ -12,8 +12,8 @@ export interface BodyRules {
 }
 
 /**
- * Refuses a request that no route takes. Spec, "HTTP framing enforcement at the edge": a declared body over the gateway
- * limit gets 413, whether or not there is a route for it.
+ * Refuses a request that no route takes. A declared body over the server's limit gets 413 all the same, so that the
+ * response does not depend on the path. docs/routing.md#no-route
  */
 export function refuseUnrouted(ex: Exchange, fault: Fault, { maxBodyBytes, rejectsChunked }: BodyRules): Verdict {
   if (rejectsChunked && ex.request.framing === Framing.Chunked && ex.request.major === 1) {

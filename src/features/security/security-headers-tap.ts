@@ -8,7 +8,8 @@ import type { ReplyTap } from "../../message/pipeline.ts";
 
 /**
  * Adds `server.security_headers` to every answer that does not say the same things itself, and HSTS over TLS alone
- * (RFC 6797 §7.2). Decisions §8. What to add is prebuilt for each set of fields that an answer may have already.
+ * (RFC 6797 §7.2). What to add is prebuilt for each set of fields that an answer may have already.
+ * docs/guards.md#security-headers
  */
 export class SecurityHeadersTap implements ReplyTap {
   readonly name = "securityHeaders";

@@ -8,7 +8,7 @@ export interface WarningListener {
   onWarning(message: string, method: string, path: string, limitBytes: number): void;
 }
 
-/** Spec, "Sidecar mode", body bounding 4: each 413 leaves a warning that names method, path and limit. */
+/** Each 413 leaves a warning that names method, path and limit. docs/sidecar.md#bodies */
 export class BodyWarningTap implements ReplyTap {
   readonly name = "bodyWarning";
   private readonly listener: WarningListener;

@@ -14,7 +14,7 @@ export interface SplitFinder {
 
 /**
  * The way out of the outbound listener: the split with the longest prefix, else the server that the request itself names.
- * Paths pass through unchanged. Decisions, "Sidecar".
+ * Paths pass through unchanged. docs/sidecar.md#splits
  */
 export class EgressPhase implements Phase {
   readonly name = "sidecarEgress";

@@ -5,7 +5,7 @@ import { type Phase, Verdict } from "../../message/pipeline.ts";
 import type { Route } from "../../message/route.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 
-/** The one route of the inbound listener, for clients whose identity is allowed. Spec, "Sidecar listeners". */
+/** The one route of the inbound listener, for clients whose identity is allowed. docs/sidecar.md#who-may-come-in */
 export class IngressPhase implements Phase {
   readonly name = "sidecarIngress";
   private readonly route: Route;

@@ -3,7 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { Method } from "../../message/method.ts";
 
 /**
- * Refuses what no server behind a sidecar is asked: CONNECT and TRACE, which are 405 everywhere (decisions §3), and a target
+ * Refuses what no server behind a sidecar is asked: CONNECT and TRACE, which are 405 everywhere, and a target
  * that is no path, such as the `*` of OPTIONS.
  * @returns whether it did
  */

@@ -26,7 +26,7 @@ export interface AccessLogPorts {
 
 /**
  * One JSON line a request, event `access`. What is not known is null. `path` is the path as it came, without the query,
- * which may hold what does not belong into a log; `fault` is why it was refused or cut. Decisions, "Metrics, logs".
+ * which may hold what does not belong into a log; `fault` is why it was refused or cut. docs/operations.md#log
  */
 export class AccessLog implements ReplyTap {
   readonly name = "accessLog";

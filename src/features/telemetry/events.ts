@@ -170,7 +170,7 @@ export type EventValue = string | number | boolean | null | readonly string[];
 export type EventFields = Readonly<Record<string, EventValue>>;
 
 /**
- * One line of the log for an event: `{"timestamp":…,"event":…,<fields>}` and a line break. Spec, "Events".
+ * One line of the log for an event: `{"timestamp":…,"event":…,<fields>}` and a line break. docs/operations.md#log
  * @param timestampMs milliseconds since the epoch
  * @param event its name, a key of EVENTS
  * @param fields texts may hold anything that a client sent: they are escaped, and cut at 2048 characters

@@ -1,7 +1,7 @@
 import type { Metric as PromMetric, Registry } from "prom-client";
 import type { Metric } from "./metric.ts";
 
-/** The one content type of the text format. Spec, "Built-in endpoints": /metrics. */
+/** The one content type of the text format. docs/endpoints.md#metrics */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
 
 /**

@@ -5,7 +5,7 @@ import type { CounterTotals, LatencyTotals } from "../../shared/counter-totals.t
 import { labelled, type Metric, type Sample, single } from "./metric.ts";
 
 /**
- * The metrics that come from the workers' counters. Spec, "Events" (metrics counters); decisions, "Metrics, logs".
+ * The metrics that come from the workers' counters. docs/operations.md#metrics
  * @param totals read at every scrape
  */
 export function gatewayMetrics(totals: CounterTotals): readonly Metric[] {

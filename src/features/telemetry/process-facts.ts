@@ -11,7 +11,7 @@ export interface ProcessFacts {
   readonly droppedLogLines: () => number;
 }
 
-/** Metrics about the gateway's process. Decisions, "Metrics, logs". */
+/** Metrics about the gateway's process. docs/operations.md#metrics */
 export function processFactMetrics(facts: ProcessFacts): readonly Metric[] {
   return [
     {

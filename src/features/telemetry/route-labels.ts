@@ -2,7 +2,7 @@ import { MAX_ROUTE_LABELS, MAX_UPSTREAM_LABELS } from "../../shared/counter-rows
 import type { CounterLabels } from "../../shared/counter-table.ts";
 import { LabelRegistry } from "../../shared/label-registry.ts";
 
-/** The path label of requests that no route took. Decisions, "Metrics, logs". */
+/** The path label of requests that no route took. docs/endpoints.md#metrics */
 export const UNMATCHED_LABEL = "unmatched";
 
 /** The control thread's numbers for routes and upstreams, for the life of the process. */

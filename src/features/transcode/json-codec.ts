@@ -6,8 +6,8 @@ import { BadInput, type FieldText, type RequestInput } from "./request-input.ts"
 import { detailsOf } from "./status-details.ts";
 
 /**
- * Where nobody knows the schema: the fields go as a JSON object, and the answer comes as JSON. Decisions, "Transcoder":
- * `application/grpc+json`. All that path and query give are texts.
+ * Where there is no schema: the fields go as a JSON object, and the reply comes as JSON, as `application/grpc+json`.
+ * docs/transcoder.md#schema. All that path and query give are texts.
  */
 export class JsonCodec implements MethodCodec {
   readonly contentType = "application/grpc+json";

@@ -3,7 +3,7 @@ import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { Method } from "../../message/method.ts";
 import { Framing } from "../../message/request-head.ts";
 
-/** The body of an error. Decisions, "Transcoder". @param details JSON texts */
+/** The body of an error. docs/transcoder.md#errors @param details JSON texts */
 export function errorJson(status: GrpcStatus, details: readonly string[]): string {
   return `{"code":${status.code},"message":${JSON.stringify(status.message)},"details":[${details.join(",")}]}`;
 }

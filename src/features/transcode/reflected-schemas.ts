@@ -18,7 +18,7 @@ interface Entry {
 
 /**
  * What one upstream has told of its services by reflection. Whoever asks first waits for the answer, and others with him;
- * it is kept until a call is answered with UNIMPLEMENTED. Decisions, "Transcoder".
+ * it is kept until a call is answered with UNIMPLEMENTED. docs/transcoder.md#schema
  */
 export class ReflectedSchemas {
   private readonly upstream: GrpcUpstream;

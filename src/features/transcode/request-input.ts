@@ -25,7 +25,7 @@ export class BadInput extends Error {
 const MAX_REASON_CHARS = 300;
 
 /**
- * The parts of the path that the pattern names. Decisions, "Transcoder": one segment, percent-decoded once.
+ * The parts of the path that the pattern names: one segment, percent-decoded once. docs/transcoder.md#request-fields
  * @param fields the request field of each variable
  * @throws BadInput for what is no UTF-8 when it is decoded
  */

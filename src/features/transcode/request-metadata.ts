@@ -5,8 +5,8 @@ import { HeaderId } from "../../message/header-id.ts";
 import { viaOf } from "../../message/via.ts";
 
 /**
- * The client's header fields as metadata of a call, and the gateway's own. Spec, "REST-to-gRPC transcoding": hop-by-hop
- * fields and what Connection names are removed, everything else is preserved; TE is the gateway's.
+ * The client's header fields as metadata of a call, and the gateway's own: hop-by-hop fields and what Connection names
+ * are removed, everything else is preserved; TE is the gateway's. docs/transcoder.md#metadata
  */
 export function requestMetadata(ex: Exchange): GrpcMetadata {
   const { headers } = ex.request;
@@ -25,7 +25,7 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
   return metadata;
 }
 
-/** Decisions, "Sent upstream on every route". */
+/** docs/upstreams.md#fields-that-are-sent */
 function forwardedFields(ex: Exchange): [string, string][] {
   const { client, request, fromTrustedProxy } = ex;
   const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedFor) : [];

@@ -26,7 +26,7 @@ export interface BodyFields {
   readonly responseBody: string;
 }
 
-/** Proto3 JSON in front of one method whose schema is known. Path over JSON body over query. Decisions, "Transcoder". */
+/** Proto3 JSON in front of one method whose schema is known. Path over JSON body over query. docs/transcoder.md#request-fields */
 export class SchemaCodec implements MethodCodec {
   readonly contentType = "application/grpc";
   readonly isStreaming: boolean;

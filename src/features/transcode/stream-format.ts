@@ -1,7 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-id.ts";
 
-/** How a stream of messages is written. Decisions, "Transcoder". */
+/** How a stream of messages is written. docs/transcoder.md#responses */
 export interface StreamFormat {
   readonly contentType: string;
   readonly opening: string;

@@ -35,7 +35,7 @@ export interface TranscodeServices {
   readonly tally: { upstreamAnswered(label: string, status: number, durationMs: number): void };
 }
 
-/** Makes gRPC calls of REST requests. Spec, "REST-to-gRPC transcoding"; decisions, "Transcoder". */
+/** Makes gRPC calls of REST requests. docs/transcoder.md */
 export class TranscodeHandler implements Handler, WholeBodyTaker {
   readonly name = "transcode";
   readonly settings: TranscodeSettings;

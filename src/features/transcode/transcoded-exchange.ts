@@ -183,7 +183,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
       status.code === GrpcCode.Ok
         ? this.format.closing
         : this.format.error(errorJson(status, this.codec!.details(status)));
-    // Decisions, "Failures": never a clean end of a short body.
+    // Never a clean end of a short body. docs/wire.md#after-a-refusal
     if (last === null) return this.abort(Fault.UpstreamUnavailable);
     if (last !== "") this.write(last);
     this.endReply();

@@ -1,7 +1,7 @@
-// The hostile requests as bytes. Spec, "Load generator and status classification": adversarial catalogue.
+// The hostile requests as bytes. docs/tools.md#attacks
 import { LOAD_ATTACK_BODY_BYTES, LOAD_ATTACK_LINE_BYTES } from "../../core/limits.ts";
 
-/** One attack and the status that the contract wants for it. */
+/** One attack and the status that it should get. */
 export interface Attack {
   readonly id: string;
   readonly name: string;

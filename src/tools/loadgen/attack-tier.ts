@@ -14,7 +14,7 @@ export const enum Ending {
   NotSent = 6,
 }
 
-/** What an answer to an attack is worth. Spec, "Load generator and status classification". */
+/** What a response to an attack counts as. docs/tools.md#what-a-response-to-an-attack-counts-as */
 export const enum AttackTier {
   ActiveDefense = 0,
   RouteMiss,

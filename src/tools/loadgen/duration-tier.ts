@@ -5,7 +5,7 @@ export interface DurationTier {
   readonly durationMs: number;
 }
 
-/** The words that `-tier` takes. Spec, "Load generator and status classification". */
+/** The words that `-tier` takes. docs/tools.md#load-generator */
 export const TIER_WORDS = ["quick", "medium", "steady", "soak", "all"] as const;
 
 const QUICK: DurationTier = { name: "quick", durationMs: 5000 };

@@ -1,6 +1,6 @@
 import type { SaturationReport } from "./saturation-report.ts";
 
-/** Spec, "Report records of the test tools": CSV summary columns. */
+/** The columns of the CSV summary. docs/tools.md#reports-of-a-load */
 const COLUMNS: readonly (readonly [string, (report: SaturationReport) => number | boolean])[] = [
   ["Concurrency", (r) => r.concurrency],
   ["TargetRPS", (r) => r.target_rate_rps],

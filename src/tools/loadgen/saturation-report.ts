@@ -25,7 +25,7 @@ interface StreamReport {
   readonly latencies_ms: LatenciesMs;
 }
 
-/** The saturation report of one tier. Spec, "Report records of the test tools"; the last fields are our own. */
+/** The saturation report of one tier. docs/tools.md#reports-of-a-load */
 export interface SaturationReport {
   readonly timestamp: string;
   readonly target_url: string;

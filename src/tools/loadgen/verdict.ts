@@ -10,14 +10,14 @@ export interface Verdict {
   readonly reasons: readonly string[];
 }
 
-/** Spec, "Limits": benign health under load, heap growth under soak. */
+/** Benign health under load, heap growth under soak. docs/tools.md#verdict-of-a-load */
 const BENIGN_SUCCESS_PER_MILLE = 999;
 const BENIGN_P99_BELOW_MS = 10;
 const SOAK_SLOPE_MB_PER_MIN = 1.0;
 
 /**
- * Spec, "Load generator and status classification": PASS only when the benign stream was not starved and every attack
- * was actively refused; in the soak tier, also when the heap did not grow. A run that did not last its time is no proof.
+ * PASS only when the benign stream was not starved and every attack was actively refused; in the soak tier, also when the
+ * heap did not grow. A run that did not last its time is no proof. docs/tools.md#verdict-of-a-load
  */
 export function judge(result: LoadResult, gc: GcTelemetry): Verdict {
   const starvation = starvationReasons(result);

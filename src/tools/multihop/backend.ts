@@ -1,4 +1,4 @@
-/** One of the three origins of the reference deployment. Spec, "HTTP framing enforcement at the edge". */
+/** One of the three origins that a vector is sent to. docs/tools.md#multihop */
 export interface Backend {
   readonly name: BackendName;
   /** The route prefix that leads to it, and that the gateway strips. */

@@ -1,5 +1,5 @@
-// The HTTP/1.1 rows of the specification's table, as bytes. Where a row describes a class, its best-known members stand
-// here, each with what hides behind it: a second request that an origin must never see.
+// The HTTP/1.1 vectors of docs/tools.md#multihop, as bytes. Where one describes a class, its best-known members are here,
+// each with what it hides: a second request that an origin must never see.
 import { type Probe, type ProbeAddress, Requirement, SMUGGLED_FIELD, TOKEN_FIELD, type Vector } from "./vector.ts";
 
 const TEARDOWN = "400 and socket teardown";

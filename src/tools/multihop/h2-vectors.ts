@@ -1,4 +1,4 @@
-// The HTTP/2 rows of the specification's table, as fields and data. What a gateway that translates to HTTP/1.1 without
+// The HTTP/2 vectors of docs/tools.md#multihop, as fields and data. What a gateway that translates to HTTP/1.1 without
 // looking would write for its origin is in each of them.
 import { smuggled } from "./h1-vectors.ts";
 import { type H2Request, type Probe, type ProbeAddress, Requirement, TOKEN_FIELD, type Vector } from "./vector.ts";

@@ -37,7 +37,7 @@ export class Lane {
     return canary.fault;
   }
 
-  /** Both stages of one scenario. Spec, "Each scenario runs two stages". */
+  /** Both stages of one scenario. docs/tools.md#multihop */
   async runScenario(vector: Vector): Promise<ScenarioResult> {
     const startedMs = performance.now();
     if (this.opening !== null && this.opening.fault !== "") return this.notReached(vector, this.opening);

@@ -80,7 +80,7 @@ function judgeAttack({ outcome, token }: ProbeRound, requests: readonly SeenRequ
   return findings;
 }
 
-/** A forwarded head must be clean. Spec, VECTOR-08: no header whose name begins with `:`. */
+/** A forwarded head must be clean. VECTOR-08: no header whose name begins with `:`. docs/tools.md#multihop */
 function judgeHead({ head }: SeenRequest): Finding[] {
   const odd = head.split(/\r?\n/).find((line) => line.startsWith(":"));
   if (odd === undefined) return [];

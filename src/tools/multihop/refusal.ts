@@ -1,6 +1,6 @@
 import type { ProbeOutcome } from "./probe-run.ts";
 
-/** Whether a gateway has turned a probe down: 400, or an end without an answer. Spec, table of vectors. */
+/** Whether a gateway has refused a probe: 400, or an end without a response. docs/tools.md#verdict */
 export function isRefused(outcome: ProbeOutcome): boolean {
   return outcome.fault === "" && (outcome.status === 400 || (outcome.status === 0 && outcome.reset !== ""));
 }

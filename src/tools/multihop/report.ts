@@ -6,7 +6,7 @@ import { isRefused } from "./refusal.ts";
 import { hasDesync, hasPassed, hasPoisonedPool, type ProbeRound, type ScenarioResult } from "./scenario-result.ts";
 import type { OriginSight } from "./witness.ts";
 
-/** The multi-hop report. Spec, "Report records of the test tools"; decisions, "Tools". */
+/** The multi-hop report. docs/tools.md#reports-of-multihop */
 export interface MultihopReport {
   readonly timestamp: string;
   readonly target_edge: string;

@@ -1,4 +1,4 @@
-/** What a gateway does with a vector when all is well. Spec, table of vectors. */
+/** What a gateway does with a vector when all is well. docs/tools.md#multihop */
 export const enum Requirement {
   /** 400, a stream or connection error, and over HTTP/1.1 the end of the connection. */
   Refused,
@@ -37,14 +37,14 @@ export type Probe =
       request(address: ProbeAddress): H2Request;
     };
 
-/** A row of the specification's table. */
+/** An attack or a benign request. docs/tools.md#multihop */
 export interface Vector {
   /** Such as `VECTOR-04`. */
   readonly id: string;
   readonly name: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly requirement: Requirement;
-  /** The requirement in the specification's words. */
+  /** The requirement in words. */
   readonly expected: string;
   readonly probes: readonly Probe[];
   /** For forwarded vectors: the request that the origin must be given. */
