@@ -7,7 +7,7 @@ import { freePort, startGateway } from "../harness/gateway.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
-import { readHello } from "../unit/tls/read-hello.ts";
+import { readHello } from "../unit/proto/tls/read-hello.ts";
 import { FuzzFailure, LEAST_OF_A_KIND } from "./fuzz-report.ts";
 
 // The smoke run: the same seed each time, so that it fails for what has changed and for nothing else. FUZZ_SEED has another.

@@ -8,7 +8,7 @@ import { Rendezvous } from "../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../src/features/balance/weighted-random.ts";
 import type { Upstream } from "../../src/message/upstream.ts";
-import { anyExchange, fakeNodes } from "../unit/balance/balance-fake.ts";
+import { anyExchange, fakeNodes } from "../unit/features/balance/balance-fake.ts";
 
 interface Named {
   readonly name: string;

@@ -8,7 +8,7 @@ import { IDLE_PORTS as IDLE } from "../../src/message/idle-ports.ts";
 import { Pipeline } from "../../src/message/pipeline.ts";
 import { Framing } from "../../src/message/request-head.ts";
 import { BODY_BLOCK_BYTES } from "../../src/shared/body-budget.ts";
-import { bodyRoute, budgetOf, chunkedExchange, phase, SILENT, takenOf } from "../unit/ingest/body-route.ts";
+import { bodyRoute, budgetOf, chunkedExchange, phase, SILENT, takenOf } from "../unit/features/ingest/body-route.ts";
 
 const BLOCKS = 200;
 const FEW_BLOCKS = 6;

@@ -5,7 +5,7 @@ import { CacheKey } from "../../src/shared/cache-key.ts";
 import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/shared/cache-memory.ts";
 import { rebuildCache } from "../../src/shared/cache-repair.ts";
 import { CacheStore, Found } from "../../src/shared/cache-store.ts";
-import { factsOf, readBody, storeAnswer, usedBlocks } from "../unit/cache/store-fill.ts";
+import { factsOf, readBody, storeAnswer, usedBlocks } from "../unit/shared/store-fill.ts";
 
 const MAX_ENTRIES = 6;
 const MAX_BYTES = 64 * 1024;

@@ -9,8 +9,8 @@ import {
   signatureSchemes,
   supportedVersions,
   vector,
-} from "../unit/tls/hello-bytes.ts";
-import { readHello } from "../unit/tls/read-hello.ts";
+} from "../unit/proto/tls/hello-bytes.ts";
+import { readHello } from "../unit/proto/tls/read-hello.ts";
 
 const label = fc.stringMatching(/^[a-z0-9_-]{1,20}$/);
 const hostName = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join("."));

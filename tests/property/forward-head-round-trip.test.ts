@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { encodeForwardHead, forwardHeadBound } from "../../src/features/forward/forward-head.ts";
 import { HeaderId, headerIdFromName } from "../../src/message/header-id.ts";
 import { Framing, type RequestHead } from "../../src/message/request-head.ts";
-import { forwardExchange, parsedHead, targetAt } from "../unit/forward/forward-exchange.ts";
-import { requestVectors } from "../unit/proto/request-log.ts";
+import { forwardExchange, parsedHead, targetAt } from "../unit/features/forward/forward-exchange.ts";
+import { requestVectors } from "../unit/proto/h1/request-log.ts";
 import { bytesOf } from "../unit/proto/vector-file.ts";
 import { isLookAlike } from "./h1-reference-head.ts";
 

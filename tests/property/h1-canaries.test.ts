@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Carrier } from "../unit/proto/carriers.ts";
-import { chunkLog, chunkVectors } from "../unit/proto/chunk-log.ts";
-import { requestLog, requestVectors } from "../unit/proto/request-log.ts";
-import { responseLog, responseVectors } from "../unit/proto/response-log.ts";
+import { chunkLog, chunkVectors } from "../unit/proto/h1/chunk-log.ts";
+import { requestLog, requestVectors } from "../unit/proto/h1/request-log.ts";
+import { responseLog, responseVectors } from "../unit/proto/h1/response-log.ts";
 import { mutated, spicedText } from "./h1-arbitraries.ts";
 
 const MAX_BYTES = 1500;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { IN_PLACE } from "../unit/proto/carriers.ts";
-import { expectedLog, requestLog, requestVectors } from "../unit/proto/request-log.ts";
+import { expectedLog, requestLog, requestVectors } from "../unit/proto/h1/request-log.ts";
 import { textOf } from "../unit/proto/vector-file.ts";
 import { mutated, spicedText } from "./h1-arbitraries.ts";
 import { readReferenceHead } from "./h1-reference-head.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { sessionBytes, sessionLog, sessionVectors } from "../unit/h2/session-log.ts";
 import { piecesAt } from "../unit/proto/byte-pieces.ts";
+import { sessionBytes, sessionLog, sessionVectors } from "../unit/proto/h2/session-log.ts";
 
 const MAX_BYTES = 20_000;
 const vectors = sessionVectors()

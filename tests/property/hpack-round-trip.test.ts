@@ -4,7 +4,7 @@ import { headerIdFromName } from "../../src/message/header-id.ts";
 import { HpackDecoder } from "../../src/proto/hpack/decoder.ts";
 import { HpackEncoder } from "../../src/proto/hpack/encoder.ts";
 import { decodeHuffman, encodeHuffman, huffmanLength } from "../../src/proto/hpack/huffman.ts";
-import { decodeBlock } from "../unit/hpack/hpack-log.ts";
+import { decodeBlock } from "../unit/proto/hpack/hpack-log.ts";
 
 const name = fc.oneof(
   fc.constantFrom("content-type", "Date", "SERVER", "set-cookie", "x-a", "X-Trace-Id", "via", "etag", "cookie"),

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { encodeForwardHead, forwardHeadBound } from "../../src/features/forward/forward-head.ts";
 import { ChunkEvent, ChunkedDecoder } from "../../src/proto/h1/chunked-decoder.ts";
 import { isForbiddenTrailer } from "../../src/proto/h1/trailer-names.ts";
-import { forwardExchange, parsedHead, targetAt } from "../unit/forward/forward-exchange.ts";
+import { forwardExchange, parsedHead, targetAt } from "../unit/features/forward/forward-exchange.ts";
 
 // docs/security.md#identity-headers, docs/security.md#trailers: a defect is a class, not a spelling.
 const RUNS = 3000;

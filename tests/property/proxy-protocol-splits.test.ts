@@ -2,7 +2,15 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { formatAddress } from "../../src/core/ip-address.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../../src/proto/proxy-protocol/proxy-header-parser.ts";
-import { binaryHeader, LOCAL, PROXY, TCP4, TCP6, v4Block, v6Block } from "../unit/proxy-protocol/proxy-headers.ts";
+import {
+  binaryHeader,
+  LOCAL,
+  PROXY,
+  TCP4,
+  TCP6,
+  v4Block,
+  v6Block,
+} from "../unit/proto/proxy-protocol/proxy-headers.ts";
 
 const port = fc.integer({ min: 0, max: 65535 });
 const tlvs = fc.uint8Array({ maxLength: 40 });

@@ -11,9 +11,9 @@ import type { Route } from "../../src/message/route.ts";
 import { canonicalise, slashedPath } from "../../src/proto/target/canonical-path.ts";
 import { isWithin } from "../../src/proto/target/dot-segments.ts";
 import { isPlainPath } from "../../src/proto/target/plain-path.ts";
-import { recordedExchange } from "../unit/route/recorded-exchange.ts";
-import { type RouteVector, routeInit } from "../unit/route/route-inits.ts";
-import { headOfTarget } from "../unit/target/head-of-target.ts";
+import { recordedExchange } from "../unit/features/route/recorded-exchange.ts";
+import { type RouteVector, routeInit } from "../unit/features/route/route-inits.ts";
+import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 const SEGMENTS = ["a", "b", "ab", "c.d"];
 const plainPath = fc.array(fc.constantFrom(...SEGMENTS), { maxLength: 4 }).map((segments) => `/${segments.join("/")}`);

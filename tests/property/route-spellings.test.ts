@@ -8,9 +8,9 @@ import { Verdict } from "../../src/message/pipeline.ts";
 import { makeCase, makeTable, type PathCase } from "../harness/path-cases.ts";
 import { faultIn, type Outcome, plainLabel, type ReferenceRoute } from "../harness/path-reference.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
-import { recordedExchange } from "../unit/route/recorded-exchange.ts";
-import { routeInit } from "../unit/route/route-inits.ts";
-import { headOfTarget } from "../unit/target/head-of-target.ts";
+import { recordedExchange } from "../unit/features/route/recorded-exchange.ts";
+import { routeInit } from "../unit/features/route/route-inits.ts";
+import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 // ROUTE_SEED and ROUTE_TABLES have other tables; tests/wire/route-spellings.test.ts asks the binary the same.
 const seed = Number(process.env.ROUTE_SEED ?? 1);

@@ -11,7 +11,7 @@ import {
 } from "../../src/proto/target/dot-segments.ts";
 import { decodeAllButSlashes, decodeFully, decodeOnce } from "../../src/proto/target/percent-decoding.ts";
 import { isPlainPath } from "../../src/proto/target/plain-path.ts";
-import { headOfTarget } from "../unit/target/head-of-target.ts";
+import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 const PIECES = [
   "/",

@@ -5,7 +5,7 @@ import { maySpellDotDot, TraversalScan } from "../../src/features/waf/traversal-
 import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
 import { FoldedPath } from "../../src/proto/target/folded-path.ts";
 import { decodeOnce, MAX_DECODING_ROUNDS } from "../../src/proto/target/percent-decoding.ts";
-import { headOfTarget } from "../unit/target/head-of-target.ts";
+import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 const PIECES = [

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FakeConnect } from "../unit/forward/fake-connect.ts";
-import { ForwardSession } from "../unit/forward/forward-session.ts";
+import { FakeConnect } from "../unit/features/forward/fake-connect.ts";
+import { ForwardSession } from "../unit/features/forward/forward-session.ts";
 import { IN_PLACE } from "../unit/proto/carriers.ts";
-import { chunkLog } from "../unit/proto/chunk-log.ts";
+import { chunkLog } from "../unit/proto/h1/chunk-log.ts";
 import { type CutPoint, cutAt, cutPoints } from "./h1-arbitraries.ts";
 
 const text = fc.string({ maxLength: 30, unit: "binary-ascii" });

@@ -8,7 +8,7 @@ import { WAF_RULES } from "../../src/features/waf/rule-table.ts";
 import { ValueInspector } from "../../src/features/waf/value-inspector.ts";
 import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
 import { FRAGMENTS, HOSTILE_PLACES, type HostilePlace, MARK_FRAGMENTS, repeated } from "../harness/hostile-values.ts";
-import { NO_ROUTES } from "../unit/waf/vector-request.ts";
+import { NO_ROUTES } from "../unit/features/waf/vector-request.ts";
 
 const inspector = new WafInspector([], NO_ROUTES);
 

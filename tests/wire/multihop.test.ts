@@ -7,7 +7,7 @@ import { startSimulatedOrigins } from "../../src/tools/multihop/simulated-origin
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { openNameless, textOf } from "../harness/run-process.ts";
-import { FlawedGateway } from "../unit/multihop/flawed-gateway.ts";
+import { FlawedGateway } from "../unit/tools/multihop/flawed-gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "edge-multihop-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

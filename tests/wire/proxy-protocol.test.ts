@@ -6,7 +6,16 @@ import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { stopAll } from "../harness/teardown.ts";
-import { binaryHeader, LOCAL, PROXY, TCP4, TCP6, tlv, v4Block, v6Block } from "../unit/proxy-protocol/proxy-headers.ts";
+import {
+  binaryHeader,
+  LOCAL,
+  PROXY,
+  TCP4,
+  TCP6,
+  tlv,
+  v4Block,
+  v6Block,
+} from "../unit/proto/proxy-protocol/proxy-headers.ts";
 
 /** The load balancer; everything else here comes from 127.0.0.1 as always. */
 const BALANCER = "127.0.0.2";

@@ -9,7 +9,7 @@ import { RawClient, request } from "../harness/raw-client.ts";
 import { bytewise, Relay } from "../harness/relay.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { TlsClient } from "../harness/tls-client.ts";
-import { helloMessage, records } from "../unit/tls/hello-bytes.ts";
+import { helloMessage, records } from "../unit/proto/tls/hello-bytes.ts";
 
 const certificate = await makeCertificate();
 const files = { "cert.pem": certificate.cert, "cert.key": certificate.key };

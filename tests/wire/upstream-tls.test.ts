@@ -11,7 +11,7 @@ import { MeshAuthority } from "../harness/mesh-authority.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
-import { readHello } from "../unit/tls/read-hello.ts";
+import { readHello } from "../unit/proto/tls/read-hello.ts";
 
 const past = await TestAuthority.make("past").then(async (authority) => ({
   authority: authority.cert,

@@ -45,7 +45,7 @@ import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-con
 import { OriginPool } from "../../../src/upstream/origin-pool.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
 import { openGate } from "../../unit/edge/open-gate.ts";
-import { budgetOf, SILENT } from "../../unit/ingest/body-route.ts";
+import { budgetOf, SILENT } from "../../unit/features/ingest/body-route.ts";
 
 /** A socket that takes everything and only counts it. */
 export class SinkSocket implements ByteSocket {

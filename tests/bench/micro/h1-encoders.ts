@@ -8,7 +8,7 @@ import { Method } from "../../../src/message/method.ts";
 import { ReplyHead } from "../../../src/message/reply-head.ts";
 import { encodeFixedReply, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
 import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";
-import { forwardExchange, targetAt } from "../../unit/forward/forward-exchange.ts";
+import { forwardExchange, targetAt } from "../../unit/features/forward/forward-exchange.ts";
 import { bench } from "../micro.ts";
 import { ANSWER, BROWSER_HEAD, PROXIED_HEAD, parsed } from "./samples.ts";
 

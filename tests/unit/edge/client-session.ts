@@ -9,7 +9,7 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { WriterGroup } from "../../../src/net/socket-writer.ts";
 import { Turn } from "../../../src/net/turn.ts";
-import { budgetOf } from "../ingest/body-route.ts";
+import { budgetOf } from "../features/ingest/body-route.ts";
 import { CountedSlabs } from "../net/counted-slabs.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
 import { openGate } from "./open-gate.ts";

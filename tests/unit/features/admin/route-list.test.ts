@@ -1,0 +1,119 @@
+import { expect, test } from "bun:test";
+import { routeList } from "../../../../src/features/admin/route-list.ts";
+import { configOf } from "../../config/any-config.ts";
+
+interface Listed {
+  readonly total: number;
+  readonly routes: readonly Record<string, unknown>[];
+}
+
+function list(routes: string, config = ""): Listed {
+  const shown = routeList(configOf(config, routes), (key) => (key.endsWith(":1") ? "OPEN" : "CLOSED"));
+  return JSON.parse(JSON.stringify(shown)) as Listed;
+}
+
+test("no routes are an empty list", () => {
+  expect(list("[]\n")).toEqual({ total: 0, routes: [] });
+});
+
+test("an upstream route with its effective values", () => {
+  const { routes } = list(`
+- type: upstream
+  prefix: /node/*
+  methods: [GET, POST]
+  host: A.test
+  targets:
+    - {url: "http://10.0.0.1:1/api", weight: 3}
+    - {url: "http://10.0.0.1:2", backup: true}
+  load_balancing: {policy: least_conn}
+  max_body_bytes: 10
+`);
+  expect(routes).toEqual([
+    expect.objectContaining({
+      type: "upstream",
+      prefix: "/node",
+      methods: ["GET", "POST"],
+      host: ["a.test"],
+      targets: [
+        { url: "http://10.0.0.1:1/api", weight: 3, backup: false, status: "OPEN" },
+        { url: "http://10.0.0.1:2", weight: 1, backup: true, status: "CLOSED" },
+      ],
+      load_balancing: { policy: "least_conn", key: "" },
+      inbound_chunked_mode: "normalize",
+      max_body_bytes: 10,
+      strip_prefix: true,
+    }),
+  ]);
+});
+
+test("values of secret headers are masked, in requests and in responses", () => {
+  const { routes } = list(`
+- type: upstream
+  prefix: /
+  target: http://10.0.0.1:2
+  headers:
+    request:
+      set: {Authorization: Bearer abc, User-Agent: blue, X-Team: abc}
+      add: {X-Api-Key: k3y}
+      remove: [Cookie]
+    response:
+      set: {Set-Cookie: a=b, X-Frame-Options: DENY}
+`);
+  const text = JSON.stringify(routes[0]!.headers);
+  for (const secret of ["abc", "k3y", "a=b"]) expect(text).not.toContain(secret);
+  expect(routes[0]!.headers).toEqual({
+    request: {
+      set: [
+        { name: "Authorization", value: "***" },
+        { name: "User-Agent", value: "blue" },
+        { name: "X-Team", value: "***" },
+      ],
+      add: [{ name: "X-Api-Key", value: "***" }],
+      remove: ["cookie"],
+    },
+    response: {
+      set: [
+        { name: "Set-Cookie", value: "***" },
+        { name: "X-Frame-Options", value: "DENY" },
+      ],
+      add: [],
+      remove: [],
+    },
+  });
+});
+
+test("a static route says nothing of the file system", () => {
+  const { routes } = list("- {type: static, prefix: /site, dir: ./site, spa: true}\n");
+  expect(routes[0]).toMatchObject({
+    type: "static",
+    prefix: "/site",
+    methods: ["GET", "HEAD"],
+    targets: [],
+    spa: true,
+    fallback: "index.html",
+  });
+  expect(JSON.stringify(routes)).not.toContain("edge-admin-");
+});
+
+test("an exact route has a path and no prefix", () => {
+  const { routes } = list("- {type: upstream, path: /one, target: http://10.0.0.1:2}\n");
+  expect(routes[0]).toMatchObject({ path: "/one" });
+  expect(routes[0]).not.toHaveProperty("prefix");
+});
+
+test("transcoded routes are there when the transcoder is on", () => {
+  const config = (enabled: boolean) => `
+transcoder:
+  enabled: ${enabled}
+  routes:
+    - {http_method: GET, http_path: "/v1/users/:id", grpc_method: /a.B/Get, upstream_url: "http://10.0.0.1:1"}
+`;
+  expect(list("[]\n", config(false)).total).toBe(0);
+  expect(list("[]\n", config(true)).routes[0]).toMatchObject({
+    type: "transcoded",
+    path: "/v1/users/:id",
+    methods: ["GET"],
+    targets: [{ status: "OPEN", weight: 1 }],
+    grpc_method: "/a.B/Get",
+  });
+});

@@ -1,0 +1,17 @@
+import { parseCidr } from "../../../../src/config/cidr.ts";
+import type { Cidr } from "../../../../src/config/runtime-config.ts";
+import { NetworkSet } from "../../../../src/shared/cidr.ts";
+
+/** Networks as a configuration holds them. */
+export function networks(...texts: readonly string[]): Cidr[] {
+  return texts.map((text) => {
+    const parsed = parseCidr(text);
+    if (typeof parsed === "string") throw new Error(parsed);
+    return parsed;
+  });
+}
+
+/** A set of them. */
+export function networkSet(...texts: readonly string[]): NetworkSet {
+  return new NetworkSet(networks(...texts));
+}

@@ -1,0 +1,52 @@
+import { EventLog } from "../../../../src/features/telemetry/events.ts";
+import { LogBatch } from "../../../../src/features/telemetry/log-batch.ts";
+import { Refusals } from "../../../../src/features/telemetry/refusals.ts";
+import { TelemetryLabels } from "../../../../src/features/telemetry/route-labels.ts";
+import { createCounterBuffers, WorkerCounters } from "../../../../src/shared/counter-table.ts";
+import { CounterTotals } from "../../../../src/shared/counter-totals.ts";
+
+export interface FakeTelemetry {
+  readonly labels: TelemetryLabels;
+  readonly counters: WorkerCounters;
+  readonly totals: CounterTotals;
+  readonly batches: string[];
+  readonly batch: LogBatch;
+  readonly clock: { nowMs: number };
+  readonly events: EventLog;
+  readonly refusals: Refusals;
+}
+
+/** Leaves requests without an id. */
+export const NAMES = { idOf: () => "" };
+
+/** The telemetry of one worker, with a log that keeps its batches. */
+export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonly string[] = []): FakeTelemetry {
+  const labels = new TelemetryLabels();
+  const buffers = createCounterBuffers();
+  const counters = new WorkerCounters(buffers, labels.forConfiguration(routes, upstreams));
+  const totals = new CounterTotals([buffers], labels.routes, labels.upstreams);
+  const batches: string[] = [];
+  const batch = new LogBatch({ write: (text) => batches.push(text) }, counters);
+  const clock = { nowMs: Date.parse("2026-01-31T12:00:00.000Z") };
+  const events = new EventLog(batch, clock);
+  return {
+    labels,
+    counters,
+    totals,
+    batches,
+    batch,
+    clock,
+    events,
+    refusals: new Refusals(counters, events, NAMES),
+  };
+}
+
+/** The lines of the log so far, parsed. */
+export function loggedLines(telemetry: FakeTelemetry): Record<string, unknown>[] {
+  telemetry.batch.flush();
+  const text = telemetry.batches.join("");
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

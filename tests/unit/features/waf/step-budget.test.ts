@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+import { WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../../src/core/limits.ts";
+import { StepBudget } from "../../../../src/features/waf/match/step-budget.ts";
+import { WafInspector } from "../../../../src/features/waf/waf-inspector.ts";
+import { HOSTILE_PLACES, headOf, repeated } from "../../../harness/hostile-values.ts";
+import { NO_ROUTES } from "./vector-request.ts";
+
+describe("a budget of steps", () => {
+  test("grows with what is inspected, and a short request has that of a longer one", () => {
+    const steps = new StepBudget();
+    steps.begin(10);
+    expect(steps.take(WAF_STEPS_PER_BYTE * WAF_LEAST_BYTES)).toBe(true);
+    expect([steps.take(1), steps.isSpent]).toEqual([false, true]);
+    steps.begin(2 * WAF_LEAST_BYTES);
+    expect(steps.take(2 * WAF_STEPS_PER_BYTE * WAF_LEAST_BYTES)).toBe(true);
+  });
+
+  for (const { name, maxBytes, request } of HOSTILE_PLACES.filter((place) => place.name !== "pairs")) {
+    test(`that is spent in ${name} scores, is told once an inspection, and stops it`, () => {
+      let told = 0;
+      const steps = new StepBudget(1 / 64);
+      const inspector = new WafInspector([], NO_ROUTES, [], steps, () => told++);
+      const { head, body } = request(repeated("/*'*/;cat a;<a b=1>${a}{{select select.a from b(", maxBytes));
+      const score = inspector.inspect(head);
+      if (body.length > 0) inspector.inspectBody(head, score, body, 0, body.length);
+      expect(inspector.findings.rules().map(({ id }) => id)).toContain("PROTOCOL-007");
+      expect(inspector.findings.score).toBeGreaterThanOrEqual(5);
+      expect(told).toBe(1);
+      expect(steps.taken).toBeLessThan(40 * maxBytes);
+    });
+  }
+});
+
+describe("what costs more than its bytes", () => {
+  const inspect = (type: string, body: Buffer): { ids: readonly string[]; isSpent: boolean } => {
+    const steps = new StepBudget();
+    const inspector = new WafInspector([], NO_ROUTES, [], steps);
+    inspector.inspectBody(headOf("/x", [`Content-Type: ${type}`]), 0, body, 0, body.length);
+    return { ids: inspector.findings.rules().map(({ id }) => id), isSpent: steps.isSpent };
+  };
+
+  test("is counted: thousands of messages that say that they are compressed", () => {
+    const { ids, isSpent } = inspect("application/grpc", Buffer.alloc(65_536, Buffer.from([1, 0, 0, 0, 1, 0x61])));
+    expect([ids, isSpent]).toEqual([["PROTOCOL-007"], true]);
+  });
+
+  test("is not spent by some hundred of them, or by thousands of parts and runs of text", () => {
+    const message = Buffer.concat([Buffer.from([1, 0, 0, 1, 94]), Buffer.alloc(350, "x")]);
+    const parts = Buffer.alloc(65_536, "--B\r\n\r\n");
+    const runs = Buffer.alloc(65_536, "\0\x05' or \x01");
+    expect(inspect("application/grpc", Buffer.alloc(65_536, message)).isSpent).toBe(false);
+    expect(inspect("multipart/form-data; boundary=B", parts).isSpent).toBe(false);
+    expect(inspect("application/x-protobuf", runs).isSpent).toBe(false);
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { Fault } from "../../../../src/core/fault.ts";
+import type { RouteFacts } from "../../../../src/features/waf/dot-segment-judge.ts";
+import type { WafIncident } from "../../../../src/features/waf/incident.ts";
+import { Waf } from "../../../../src/features/waf/waf.ts";
+import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+import { WafPhase } from "../../../../src/features/waf/waf-phase.ts";
+import { ClientPeer } from "../../../../src/message/client.ts";
+import { Verdict } from "../../../../src/message/pipeline.ts";
+import { headOfTarget } from "../../proto/target/head-of-target.ts";
+import { recordedExchange } from "../route/recorded-exchange.ts";
+import { ENFORCE, NOBODY } from "./waf-settings.ts";
+
+const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
+
+function run(target: string, settings: WafSettings = ENFORCE, allowedIps: AddressSet = NOBODY) {
+  const incidents: WafIncident[] = [];
+  const listener = {
+    onInspected() {},
+    onIncident: (incident: WafIncident) => void incidents.push(incident),
+    onBudgetExhausted() {},
+    onOverLimit() {},
+  };
+  const phase = new WafPhase(new Waf(settings, allowedIps, NO_ROUTES, listener, { nowMs: 1234 }));
+  const { ex, faults } = recordedExchange(headOfTarget(target));
+  ex.client = new ClientPeer("192.0.2.7", false, 80);
+  return { verdict: phase.run(ex), ex, faults, incidents };
+}
+
+describe("WAF phase", () => {
+  test("lets a benign request pass without a word", () => {
+    const { verdict, ex, faults, incidents } = run("/static/app.js?x=../");
+    expect([verdict, ex.wafScore, ex.detail, faults, incidents]).toEqual([Verdict.Next, 0, "", [], []]);
+  });
+
+  test("blocks in enforce mode, with the body and the incident", () => {
+    const { verdict, ex, faults, incidents } = run("/static/..%2f%2e%2e/x?q=1#f");
+    expect([verdict, ex.wafScore, faults]).toEqual([Verdict.Done, 10, [Fault.WafBlocked]]);
+    expect(ex.detail).toBe(
+      '{"error":"403 Forbidden","message":"Request blocked by Web Application Firewall","threat_score":10,"triggered_rules":["TRAVERSAL-001","TRAVERSAL-002"]}',
+    );
+    expect(incidents).toEqual([
+      {
+        timestampMs: 1234,
+        clientIp: "192.0.2.7",
+        method: "GET",
+        path: "/static/..%2f%2e%2e/x",
+        category: "traversal",
+        ruleId: "TRAVERSAL-001",
+        anomalyScore: 10,
+        action: "blocked",
+        location: "url",
+        snippet: "/static/..%2f%2e%2e/x",
+      },
+    ]);
+  });
+
+  test("reports and goes on in detection mode", () => {
+    const { verdict, ex, faults, incidents } = run("/../x", { ...ENFORCE, mode: "detection" });
+    expect([verdict, ex.wafScore, ex.detail, faults]).toEqual([Verdict.Next, 5, "", []]);
+    expect(incidents.map((incident) => incident.action)).toEqual(["logged"]);
+  });
+
+  test("reports and goes on below the threshold", () => {
+    const settings = { ...ENFORCE, anomalyThreshold: 6 };
+    expect(run("/../x", settings).incidents.map((incident) => incident.action)).toEqual(["logged"]);
+    expect(run("/../x", settings).verdict).toBe(Verdict.Next);
+    expect(run("/../%2e%2e/x", settings).verdict).toBe(Verdict.Done);
+  });
+
+  test("a threshold of 0 does not block what no rule matches", () => {
+    expect(run("/a..b", { ...ENFORCE, anomalyThreshold: 0 }).verdict).toBe(Verdict.Next);
+  });
+
+  test("lets allowed clients pass unseen", () => {
+    const { verdict, ex, incidents } = run("/../x", ENFORCE, { has: (address) => address === "192.0.2.7" });
+    expect([verdict, ex.wafScore, incidents]).toEqual([Verdict.Next, 0, []]);
+  });
+
+  test("forgets the last request", () => {
+    const phase = new WafPhase(
+      new Waf(
+        ENFORCE,
+        NOBODY,
+        NO_ROUTES,
+        { onInspected() {}, onIncident() {}, onBudgetExhausted() {}, onOverLimit() {} },
+        { nowMs: 0 },
+      ),
+    );
+    const details = ["/%2e%2e/", "/a/../b"].map((target) => {
+      const { ex } = recordedExchange(headOfTarget(target));
+      phase.run(ex);
+      return JSON.parse(ex.detail).triggered_rules;
+    });
+    expect(details).toEqual([["TRAVERSAL-002"], ["TRAVERSAL-001"]]);
+  });
+
+  test("shows the find in a long target", () => {
+    const { incidents } = run(`/${"a".repeat(5000)}/%2e%2e/b`);
+    expect(incidents[0]!.snippet).toBe(`${"a".repeat(63)}/%2e%2e/b`);
+    expect(incidents[0]!.path).toHaveLength(5010);
+  });
+});

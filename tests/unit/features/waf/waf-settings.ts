@@ -1,0 +1,14 @@
+import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+
+/** The settings that a WAF has when its section says nothing but `enabled`. */
+export const ENFORCE: WafSettings = {
+  mode: "enforce",
+  anomalyThreshold: 5,
+  maxInspectBodyBytes: 65536,
+  overLimit: "inspect",
+  disabledRules: [],
+  exclusions: [],
+};
+
+/** No client at all. */
+export const NOBODY: AddressSet = { has: () => false };
