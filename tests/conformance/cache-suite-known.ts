@@ -1,20 +1,20 @@
-// What the public suite of HTTP cache tests expects and this gateway does not do, each with the sentence that forbids it;
+// What the public suite of HTTP cache tests expects and this gateway does not do, each with the rule that forbids it;
 // and what the suite's authors have changed since the copy that npm has. Data, no code.
 
-/** Tests that fail, by id, and the sentence of the specification (or of the project's decisions) that says so. */
+/** Tests that fail, by id, and the rule of this gateway that they are against. */
 export const FORBIDDEN: Readonly<Record<string, string>> = {
-  "freshness-max-age-age": "Miss or any bypass: any upstream `Age` is deleted",
-  "freshness-expires-age-slow-date": "Miss or any bypass: any upstream `Age` is deleted",
-  "freshness-expires-age-fast-date": "Miss or any bypass: any upstream `Age` is deleted",
-  "other-age-update-expires": "Cache hit, `Age`: seconds since storage",
-  "other-age-update-max-age": "Cache hit, `Age`: seconds since storage",
-  "conditional-etag-vary-headers": "`Vary: *` or any Vary other than `Accept-Encoding`: bypass",
-  "headers-store-Set-Cookie": "Stored copies never contain `Set-Cookie` or `Set-Cookie2`",
-  "headers-store-Set-Cookie2": "Stored copies never contain `Set-Cookie` or `Set-Cookie2`",
-  "304-etag-update-response-Set-Cookie": "Stored copies never contain `Set-Cookie` or `Set-Cookie2`",
-  "304-etag-update-response-Set-Cookie2": "Stored copies never contain `Set-Cookie` or `Set-Cookie2`",
+  "freshness-max-age-age": "docs/cache.md#hits: an origin's own `Age` is removed from misses",
+  "freshness-expires-age-slow-date": "docs/cache.md#hits: an origin's own `Age` is removed from misses",
+  "freshness-expires-age-fast-date": "docs/cache.md#hits: an origin's own `Age` is removed from misses",
+  "other-age-update-expires": "docs/cache.md#hits: `Age` counts from when the response was stored",
+  "other-age-update-max-age": "docs/cache.md#hits: `Age` counts from when the response was stored",
+  "conditional-etag-vary-headers": "docs/cache.md#what-is-stored: `Vary` names nothing but `Accept-Encoding`",
+  "headers-store-Set-Cookie": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
+  "headers-store-Set-Cookie2": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
+  "304-etag-update-response-Set-Cookie": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
+  "304-etag-update-response-Set-Cookie2": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
   "headers-store-Transfer-Encoding":
-    "The upstream's answer is parsed as strictly as a request: an ambiguous one is 502 (decisions, routing and upstreams)",
+    "docs/upstreams.md#responses: responses are read as strictly as requests, and an ambiguous one is 502",
 };
 
 /** Tests for browsers, which the suite does not run against a gateway. */

@@ -45,6 +45,6 @@ try {
 
 function show(name: string, { rounds, good, refused, open }: FuzzTally): void {
   console.log(
-    `${name}: ${rounds} rounds without a fault; ${good} good, ${refused} bad, ${open} that the contract leaves open`,
+    `${name}: ${rounds} rounds without a fault; ${good} good, ${refused} bad, ${open} that the documentation leaves open`,
   );
 }

@@ -7,7 +7,7 @@ export interface ReferenceAnswer {
   readonly kind: "good" | "cut" | "bad";
   readonly status: number;
   readonly body: string;
-  /** The contract leaves open whether it is an answer: 502 is right too. */
+  /** The documentation leaves open whether it is a response: 502 is right too. */
   readonly isDoubtful: boolean;
   readonly why: string;
   /** Bytes behind the answer that are nobody's. */

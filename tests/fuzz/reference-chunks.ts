@@ -8,15 +8,15 @@ export interface ReferenceChunks {
   readonly end: number;
 }
 
-/** Trailers with these names are refused in requests; in answers the contract is silent. */
+/** Trailers with these names are refused in requests; of responses the documentation says nothing. */
 const FORBIDDEN_TRAILERS = new Set(
   "transfer-encoding content-length connection host keep-alive te trailer trailers upgrade".split(" "),
 );
 const MAX_TRAILER_BYTES = 4096;
-/** The contract counts neither CRLF nor the semicolon for certain: within this distance both answers are right. */
+/** Whether CRLF and the semicolon count is not documented: within this distance both outcomes are right. */
 const SLACK_BYTES = 200;
 
-/** Reads a chunked body at `at`. Spec, "Wire decoding rules". */
+/** Reads a chunked body at `at`. docs/bodies.md#chunk-syntax */
 export function readReferenceChunks(text: string, at: number, maxBodyBytes: number, doubt: Doubt): ReferenceChunks {
   let body = "";
   for (;;) {

@@ -1,13 +1,13 @@
-/** Thrown where the contract refuses the bytes without doubt. */
+/** Thrown where the bytes must be refused. docs/wire.md */
 export class Refused extends Error {}
 
 /** Thrown where the bytes end before the message does. */
 export class Incomplete extends Error {}
 
-/** Collects whether anything in a message is left open by the contract: then both answers are right. */
+/** Collects whether anything in a message is left open by the documentation: then both outcomes are right. */
 export interface Doubt {
   isOpen: boolean;
-  /** Answers: the contract's rule on a tab before a transfer coding names requests only. */
+  /** Responses: the rule on a tab before a transfer coding holds for requests only. */
   readonly isAnswer?: boolean;
 }
 

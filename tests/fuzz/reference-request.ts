@@ -10,7 +10,7 @@ import {
   valuesOf,
 } from "./reference-fields.ts";
 
-/** One request of a byte stream, as the contract reads it. */
+/** One request of a byte stream, as docs/wire.md says. */
 export interface ReferenceRequest {
   readonly method: string;
   readonly target: string;
@@ -18,11 +18,11 @@ export interface ReferenceRequest {
   /** `origin`: must be forwarded, with `forwardedTarget`; `gateway`: must not be; `open`: both are right. */
   readonly goesTo: "origin" | "gateway" | "open";
   readonly forwardedTarget: string;
-  /** The contract leaves open whether it is served at all. */
+  /** The documentation leaves open whether it is served at all. */
   readonly isDoubtful: boolean;
 }
 
-/** A byte stream that its sender has ended, read as the contract says. */
+/** A byte stream that its sender has ended, read as docs/wire.md says. */
 export interface ReferenceStream {
   readonly requests: readonly ReferenceRequest[];
   /** How it ends behind the last request: in order, by a request that says close, refused, or cut short. */

@@ -1,4 +1,4 @@
-// Spec, "Response cache": admission rules, one test a row.
+// docs/cache.md#what-is-stored: one test a row.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 

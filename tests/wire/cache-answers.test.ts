@@ -1,4 +1,4 @@
-// Spec, "Response cache": response headers; and what a hit can answer.
+// docs/cache.md#hits: fields of the response; and what a hit can answer.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { sha256 } from "../harness/echo-origin.ts";

@@ -1,4 +1,4 @@
-// Decisions, "Cache": concurrent misses of one key are coalesced.
+// docs/cache.md#concurrent-misses: concurrent misses of one key are coalesced.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { RawClient, type Reply, request } from "../harness/raw-client.ts";

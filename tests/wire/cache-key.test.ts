@@ -1,4 +1,4 @@
-// Spec, "Response cache": the key and the authority; and what must not share an entry.
+// docs/cache.md#the-key: the key and the authority; and what must not share an entry.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 

@@ -1,4 +1,4 @@
-// Decisions, "Cache": POST /internal/api/cache/purge. And what reloads and dying workers do to the cache.
+// docs/cache.md#purge; and what reloads and dying workers do to the cache.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { eventually } from "../harness/eventually.ts";

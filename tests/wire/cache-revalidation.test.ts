@@ -1,4 +1,4 @@
-// Decisions, "Cache": stale answers, revalidation, invalidation, only-if-cached.
+// docs/cache.md#stale-responses: stale responses, revalidation, invalidation, only-if-cached.
 import { afterAll, describe, expect, test } from "bun:test";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { eventually } from "../harness/eventually.ts";

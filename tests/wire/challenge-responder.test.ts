@@ -4,7 +4,7 @@ import { startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
-// Spec, "Built-in endpoints" and "ACME HTTP-01 challenge responder", where the gateway obtains no certificates itself.
+// docs/acme.md#http-01, where the gateway obtains no certificates itself.
 
 const origin = EchoOrigin.start();
 const alone = await startGateway({

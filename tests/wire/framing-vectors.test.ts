@@ -6,7 +6,7 @@ import { stopAll } from "../harness/teardown.ts";
 
 // The reference deployment: three prefixes, three origins, prefixes stripped. Each scenario has two stages: the attack or
 // the baseline request, then a canary over a persistent connection, whose sequence grows by exactly one at its origin
-// and not at all at the others. Spec, "HTTP framing enforcement at the edge"; the HTTP/2 rows are tested elsewhere.
+// and not at all at the others. docs/tools.md#multihop; the HTTP/2 vectors are tested elsewhere.
 const origins = { node: EchoOrigin.start(), python: EchoOrigin.start(), go: EchoOrigin.start() };
 const prefixes = ["node", "python", "go"] as const;
 type Prefix = (typeof prefixes)[number];

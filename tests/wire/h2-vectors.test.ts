@@ -5,7 +5,7 @@ import { freePort, type Gateway, startGateway, upstream } from "../harness/gatew
 import { Code, type Field, H2Client, head, type StreamReply } from "../harness/h2-client.ts";
 import { json, request } from "../harness/raw-client.ts";
 
-// Spec, "HTTP framing enforcement at the edge": the vectors of HTTP/2, each with a canary behind it.
+// The vectors of HTTP/2, each followed by a canary. docs/tools.md#multihop
 
 let origin: EchoOrigin;
 let gateway: Gateway;

@@ -1,6 +1,6 @@
 import type { RefusedRow } from "../harness/refusal.ts";
 
-// Chunked bodies that break the specification's "Wire decoding rules", and those at the edge of them that do not.
+// Chunked bodies that break the rules of docs/bodies.md#chunk-syntax, and those at the edge of them that do not.
 
 const HEAD = "POST /node/echo HTTP/1.1\r\nHost: gw.test\r\nTransfer-Encoding: chunked\r\n\r\n";
 

@@ -1,7 +1,7 @@
 import type { RefusedRow } from "../harness/refusal.ts";
 
-// Requests whose head breaks the rules of the specification ("HTTP framing enforcement at the edge") or of the
-// framing decisions. Each is refused with the status, one answer, and a closed connection.
+// Requests whose head breaks the rules of docs/wire.md. Each is refused with the status, one response, and a closed
+// connection.
 
 type Row = readonly [name: string, bytes: string];
 

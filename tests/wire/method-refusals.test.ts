@@ -7,7 +7,7 @@ import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
-// Spec, "Request processing order", step 5, where some other route would take every method and every path.
+// docs/routing.md#no-route, where some other route would take every method and every path.
 
 const origin = EchoOrigin.start();
 const gateway = await startGateway({

@@ -11,7 +11,7 @@ import { startSidecar } from "../harness/sidecar.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // Origins may merge trailers into the head that they belong to, so trailers must not say what only the gateway says.
-// RFC 9110 §6.5.1 and §7.6.1; decisions, "Sent upstream on every route".
+// RFC 9110 §6.5.1, §7.6.1; docs/security.md#trailers
 const origin = EchoOrigin.start();
 const origin2 = await H2EchoOrigin.start();
 const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);

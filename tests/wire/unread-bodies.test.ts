@@ -6,7 +6,7 @@ import { expectCanary } from "../harness/refusal.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // A handler that is done without the body leaves it unread: up to 65536 bytes are drained within 100 ms so that the
-// connection can go on, else it is closed. Spec, "Wire decoding rules", Drainage.
+// connection can go on, else it is closed. docs/bodies.md#unread-bodies
 const origin = EchoOrigin.start();
 const gateway = await startGateway({ routes: [upstream("/node", origin)] });
 afterAll(() => stopAll(gateway, origin));

@@ -1,5 +1,5 @@
 /**
- * The Huffman code of RFC 7541, Appendix B. It is canonical: the codes of one length follow each other in the order of
+ * The Huffman code of RFC 7541 Appendix B. It is canonical: the codes of one length follow each other in the order of
  * their symbols, so that the lengths alone give the code.
  */
 

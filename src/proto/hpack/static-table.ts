@@ -1,6 +1,6 @@
 import { type FieldTag, tagOf } from "./field-kind.ts";
 
-/** RFC 7541, Appendix A: 61 entries, `name` or `name: value`; names with the same spelling stand together. */
+/** RFC 7541 Appendix A: 61 entries, `name` or `name: value`; names with the same spelling stand together. */
 const ENTRIES: readonly (readonly [name: string, value: string])[] = [
   [":authority", ""],
   [":method", "GET"],

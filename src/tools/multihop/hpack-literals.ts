@@ -70,7 +70,7 @@ function readString(reader: Reader): string {
   return isHuffman ? digitsOf(bytes) : bytes.toString("latin1");
 }
 
-/** Huffman codes of the digits, the only characters of a status. RFC 7541, Appendix B. */
+/** Huffman codes of the digits, the only characters of a status. RFC 7541 Appendix B. */
 function digitsOf(bytes: Buffer): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   let digits = "";
@@ -85,7 +85,7 @@ function digitsOf(bytes: Buffer): string {
 
 const DIGIT_CODES = ["00000", "00001", "00010", "011001", "011010", "011011", "011100", "011101", "011110", "011111"];
 
-/** Entries 8 to 14 of the static table. RFC 7541, Appendix A. */
+/** Entries 8 to 14 of the static table. RFC 7541 Appendix A. */
 const STATIC_STATUS: Readonly<Record<number, number>> = {
   8: 200,
   9: 204,

@@ -26,7 +26,7 @@ describe("the table of refusals", () => {
     expect(faultRow(Fault.UpstreamMalformed).message).toBe(faultRow(Fault.UpstreamUnavailable).message);
   });
 
-  // Spec, "Errors", "Wire decoding rules" and "Limits"; decisions on framing points.
+  // docs/wire.md and docs/bodies.md
   test.each<[Fault, number, boolean]>([
     [Fault.BadRequestLine, 400, true],
     [Fault.UnsupportedVersion, 505, true],

@@ -97,7 +97,7 @@ describe("a streamed answer to a request whose body is still coming", () => {
     expect(session.handled).toEqual(["/a"]);
   });
 
-  test("drains as much as the contract says, framing included, and no more", () => {
+  test("drains 64 KiB, framing included, and no more", () => {
     const session = new ClientSession(streamed);
     session.send(CHUNKED);
     const piece = chunk("x".repeat(1017));

@@ -6,7 +6,7 @@ import { anyExchange, fakeNodes, nameOf } from "../balance/balance-fake.ts";
 
 const CHOICES = 100_000;
 
-// Spec, "Sidecar mode": a backend is chosen in proportion to its weight. Chi-square at 0.1 % against the expectation.
+// docs/sidecar.md#splits: a backend is chosen in proportion to its weight. Chi-square at 0.1 % against the expectation.
 test.each([
   [[1, 1], 10.83],
   [[9, 1], 10.83],

@@ -87,7 +87,7 @@ describe("exposition", () => {
     expect(second.samples.length).toBe(first.samples.length + 1);
   });
 
-  test("has the content type that the specification names, to the letter", () => {
+  test("has the content type of the text format, to the letter", () => {
     expect(EXPOSITION_TYPE).toBe("text/plain; version=0.0.4");
   });
 });

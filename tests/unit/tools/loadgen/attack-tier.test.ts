@@ -20,7 +20,7 @@ describe("the catalogue", () => {
   const attacks = attacksOn("/health", "gw.test:80");
   const text = (id: string) => attacks.find((attack) => attack.id === id)!.bytes.latin1Slice();
 
-  test("has the contract's eight, with the statuses that it expects", () => {
+  test("has the eight documented attacks, with the statuses that are expected", () => {
     expect(attacks.map(({ id, expected }) => `${id} ${expected}`)).toEqual([
       ...[
         "ADV-01 400",
@@ -35,7 +35,7 @@ describe("the catalogue", () => {
     ]);
   });
 
-  test("sends what the contract names", () => {
+  test("sends what the documentation names", () => {
     expect(text("ADV-01")).toMatch(/\r\nContent-Length: \d+\r\nTransfer-Encoding: chunked\r\n/);
     expect(text("ADV-02")).toMatch(/\r\nTransfer-Encoding: chunked\r\nContent-Length: \d+\r\n/);
     expect(text("ADV-03")).toStartWith("GET /health\0 HTTP/1.1\r\n");

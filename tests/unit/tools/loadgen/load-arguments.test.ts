@@ -31,7 +31,7 @@ describe("a target", () => {
 describe("tiers", () => {
   const keys = (word: string) => tiersOf(word).map((tier) => `${tier.name} ${durationKey(tier.durationMs)}`);
 
-  test("have the contract's durations", () => {
+  test("have the documented durations", () => {
     expect(["quick", "medium", "steady", "soak"].map((word) => keys(word)[0])).toEqual([
       ...["quick 5s", "medium 60s", "medium 60s", "soak 300s"],
     ]);

@@ -97,7 +97,7 @@ describe("the verdict", () => {
 });
 
 describe("the report", () => {
-  test("has the contract's fields", () => {
+  test("has the documented fields", () => {
     const report = reportOf({ attacks: { 400: 70, [Ending.Reset]: 4, 404: 3, 200: 2, 502: 1 } });
     expect(Object.keys(report)).toEqual(
       expect.arrayContaining([
@@ -144,7 +144,7 @@ describe("the report", () => {
     expect(reportOf({ attacks: {} })).toMatchObject({ active_defense_rate_pct: 100, route_miss_rate_pct: 0 });
   });
 
-  test("as CSV has the contract's columns, one line a tier", () => {
+  test("as CSV has the documented columns, one line a tier", () => {
     const [head, ...rows] = reportCsv([reportOf(), reportOf({ attacks: { 404: 80 } })])
       .trimEnd()
       .split("\n");

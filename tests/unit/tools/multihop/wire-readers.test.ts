@@ -41,7 +41,7 @@ describe("the status of an HTTP/2 answer", () => {
     ["indexed 200", [0x88], 200],
     ["indexed 400", [0x8c], 400],
     ["a literal with an indexed name", [0x48, 0x03, 0x34, 0x30, 0x33], 403],
-    // RFC 7541, Appendix C.6.1: 302 with Huffman coding.
+    // RFC 7541 Appendix C.6.1: 302 with Huffman coding.
     ["Huffman digits", [0x48, 0x82, 0x64, 0x02], 302],
     ["behind a table size update", [0x20, 0x08, 0x03, 0x35, 0x30, 0x32], 502],
     ["behind a long table size update", [0x3f, 0xe1, 0x1f, 0x88], 200],
