@@ -1,6 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import {
-  H3_HANDOVER_MS,
   H3_HANDOVER_POLL_MS,
   H3_MAX_SESSIONS,
   H3_MAX_SESSIONS_PER_HOST,
@@ -12,7 +11,16 @@ import {
 import type { EdgeContext } from "../edge/edge-context.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
-import { listenQuic, type QuicEndpoint, type QuicIdentity, type QuicInit, useIdentities } from "../net/quic.ts";
+import {
+  BlockList,
+  ignoreAll,
+  listenQuic,
+  type QuicEndpoint,
+  type QuicIdentity,
+  type QuicInit,
+  useIdentities,
+} from "../net/quic.ts";
+import { QuicHandover } from "./quic-handover.ts";
 
 /**
  * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
@@ -20,7 +28,9 @@ import { listenQuic, type QuicEndpoint, type QuicIdentity, type QuicInit, useIde
  */
 export class QuicPort {
   private readonly connections: H3Endpoint;
+  private readonly ctx: EdgeContext;
   private readonly config: RuntimeConfig;
+  private readonly ignored: BlockList = new BlockList();
   private endpoint: QuicEndpoint | null = null;
   private certificates: CertificateSet;
   private isLeaving = false;
@@ -35,6 +45,7 @@ export class QuicPort {
       allowsConnectProtocol: false,
     };
     this.connections = new H3Endpoint(ctx, rules, observer);
+    this.ctx = ctx;
     this.config = config;
     this.certificates = certificates;
   }
@@ -52,7 +63,9 @@ export class QuicPort {
         else this.endpoint = endpoint;
         return;
       } catch (error) {
-        if (!waits || this.isLeaving || (error as { code?: string }).code !== "EADDRINUSE") throw error;
+        if (!waits || (error as { code?: string }).code !== "EADDRINUSE") throw error;
+        // Replaced in its turn before it had the port.
+        if (this.isLeaving) return;
         await Bun.sleep(H3_PORT_POLL_MS);
       }
     }
@@ -72,26 +85,17 @@ export class QuicPort {
   }
 
   /**
-   * Tells every connection to close once it has nothing more to answer. Without a successor no further connections are taken.
-   * A successor needs the port, which the runtime cannot share and a closed endpoint would keep until its last connection
-   * ends: connections are taken and answered until no request is under way, for H3_HANDOVER_MS at most; then the port is
-   * released. docs/operations.md#replacing-the-binary
+   * Tells every connection to close once it has nothing more to answer, and takes no further ones. Where a successor waits for
+   * the port, it is handed over first. docs/operations.md#replacing-the-binary
    */
   drain(hasSuccessor: boolean): void {
     this.isLeaving = true;
-    this.connections.drain();
-    const { endpoint } = this;
-    if (endpoint === null) return;
-    if (!hasSuccessor) {
-      endpoint.close().catch(() => {});
-      return;
+    this.ctx.turn.begin();
+    if (this.endpoint !== null && hasSuccessor) new QuicHandover(this.endpoint, this.connections, () => this.end());
+    else {
+      this.connections.drain();
+      this.endpoint?.close().catch(() => {});
     }
-    const until = performance.now() + H3_HANDOVER_MS;
-    const poll = setInterval(() => {
-      if (this.connections.streamCount > 0 && performance.now() < until) return;
-      clearInterval(poll);
-      this.end();
-    }, H3_HANDOVER_POLL_MS);
   }
 
   /** Ends all connections at once. */
@@ -99,8 +103,12 @@ export class QuicPort {
     this.end();
   }
 
-  /** What tells the clients leaves by the same port: an endpoint that is destroyed sends nothing. */
+  /**
+   * What tells the clients leaves by the same port: an endpoint that is destroyed sends nothing. A connection that it took
+   * meanwhile would be told nothing.
+   */
   private end(): void {
+    ignoreAll(this.ignored);
     this.connections.end();
     setTimeout(() => this.endpoint?.destroy(), H3_HANDOVER_POLL_MS);
   }
@@ -113,6 +121,7 @@ export class QuicPort {
       port: server.http3.port,
       identities: identitiesOf(this.certificates),
       clientAuthorities: tls.clientAuth === "require" ? [this.certificates.clientAuthorities] : null,
+      ignored: this.ignored,
       onSession: (session) => this.connections.accept(session),
       limits: {
         idleTimeoutMs: server.idleTimeoutMs,

@@ -300,10 +300,16 @@ export const H3_MAX_SESSIONS_PER_HOST = 4096;
 export const H3_STREAM_WINDOW_BYTES = 262_144;
 export const H3_SESSION_WINDOW_BYTES = 1_048_576;
 /** How often a new process asks for the UDP port that its predecessor still has. */
-export const H3_PORT_POLL_MS = 50;
-/** For how long a process that is being replaced finishes HTTP/3 requests before it lets the UDP port go. */
-export const H3_HANDOVER_MS = 1000;
-export const H3_HANDOVER_POLL_MS = 20;
+export const H3_PORT_POLL_MS = 20;
+/** For how long a process that is being replaced serves HTTP/3 as before, where requests are under way. */
+export const H3_SERVE_MS = 700;
+export const H3_HANDOVER_POLL_MS = 10;
+/** For how long requests are finished, then, on connections that have been told to close. */
+export const H3_LEAVE_MS = 150;
+/** For how long a moment is waited for, then, in which nothing begins; and for how long new ones are refused where none came. */
+export const H3_CALM_MS = 150;
+/** How long an HTTP/3 connection counts as beginning, whose first request may be on its way, and a request as having just begun. */
+export const H3_BEGINNING_MS = 150;
 /** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */
 export const UPGRADE_DEADLINE_MS = 30_000;
 

@@ -38,15 +38,21 @@ export class H3Endpoint {
     return this.sessions.size;
   }
 
-  /** Requests that are under way on all of them. */
-  get streamCount(): number {
-    let count = 0;
-    for (const session of this.sessions) count += session.streamCount;
-    return count;
+  /** Whether a connection is in use, or about to be: see `H3Session.isBusy`. */
+  isBusy(nowMs: number): boolean {
+    for (const session of this.sessions) if (session.isBusy(nowMs)) return true;
+    return false;
+  }
+
+  /** Whether a connection or a request begins: see `H3Session.isBeginning`. */
+  isBeginning(nowMs: number): boolean {
+    for (const session of this.sessions) if (session.isBeginning(nowMs)) return true;
+    return false;
   }
 
   /** Takes a connection. */
   accept(session: QuicSession): void {
+    this.ctx.turn.begin();
     if (!this.ctx.gate.enter()) {
       // There is no queue in which it could wait.
       session.onerror = IGNORE;

@@ -1,4 +1,5 @@
 import type { Fault } from "../core/fault.ts";
+import { H3_BEGINNING_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, type QuicSession, type QuicStream } from "../net/quic.ts";
@@ -17,32 +18,50 @@ export class H3Session {
   peer: ClientPeer = NO_CLIENT;
   private readonly session: QuicSession;
   private readonly streams: Set<H3Stream> = new Set();
+  /** When it, or its last request, began. */
+  private beganMs: number;
+  /** Whether the handshake is still under way. */
+  private isShaking = true;
+  private hasAsked = false;
 
   constructor(endpoint: H3Endpoint, session: QuicSession) {
     this.endpoint = endpoint;
     this.ctx = endpoint.ctx;
     this.session = session;
+    this.beganMs = this.ctx.turn.nowMs;
     session.onstream = (stream) => this.onStream(stream);
     // What becomes of it is told by `closed`; without a listener the runtime takes it for nobody's error.
     session.onerror = IGNORE;
-    session.opened.catch(IGNORE);
+    session.opened.then(() => {
+      this.isShaking = false;
+    }, IGNORE);
     session.closed.catch(IGNORE).then(() => this.onClosed());
   }
 
-  /** Takes no further request; those that are there are answered, then the connection closes. RFC 9114 §5.2. */
+  /**
+   * Takes no further request; those that are there are answered, then the connection closes. RFC 9114 §5.2. One that has just
+   * been made has time for its first request, which may be on its way.
+   */
   leave(): void {
-    this.session.close().catch(IGNORE);
+    if (!this.hasAsked && this.isBeginning(this.ctx.turn.nowMs)) setTimeout(() => this.close(), H3_BEGINNING_MS);
+    else this.close();
+  }
+
+  /** Whether the connection is in use: has a request, or is about to. */
+  isBusy(nowMs: number): boolean {
+    return this.streams.size > 0 || this.isBeginning(nowMs);
+  }
+
+  /** Whether its handshake is under way, the first request may be on its way, or a request has just begun. */
+  isBeginning(nowMs: number): boolean {
+    const isExpected = !this.hasAsked || this.streams.size > 0;
+    return this.isShaking || (isExpected && nowMs - this.beganMs < H3_BEGINNING_MS);
   }
 
   /** Ends it at once, and tells the client, who would otherwise wait for answers until its own time is over. */
   end(): void {
     this.cut();
     endSession(this.session);
-  }
-
-  /** Requests that are under way. */
-  get streamCount(): number {
-    return this.streams.size;
   }
 
   /** Ends its requests as if the client had gone. */
@@ -77,6 +96,10 @@ export class H3Session {
     writers.flushAll();
   }
 
+  private close(): void {
+    this.session.close().catch(IGNORE);
+  }
+
   private onStream(stream: QuicStream): void {
     stream.closed.catch(IGNORE);
     stream.onerror = IGNORE;
@@ -107,6 +130,8 @@ export class H3Session {
   private onRequest(stream: QuicStream, fields: FieldRecord): H3Stream {
     const request = new H3Stream(this, stream, this.endpoint.takeExchange());
     this.streams.add(request);
+    this.hasAsked = true;
+    this.beganMs = this.ctx.turn.nowMs;
     this.endpoint.observer.onStreamOpen();
     const lost = () => this.inTurn(request, () => request.onLost());
     stream.onreset = lost;

@@ -1,7 +1,9 @@
 import { createPrivateKey } from "node:crypto";
+import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 import { H3Error } from "./h3-error.ts";
 
+export { BlockList } from "node:net";
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 
 /** A certificate as the runtime's QUIC takes it. */
@@ -22,6 +24,8 @@ export interface QuicInit {
   /** PEM certificates of the authorities that client certificates must lead to; null asks for none. */
   readonly clientAuthorities: readonly string[] | null;
   readonly limits: QuicLimits;
+  /** Whom the endpoint ignores; it is asked for every packet. See `ignoreAll`. */
+  readonly ignored: BlockList;
   readonly onSession: (session: QuicSession) => void;
 }
 
@@ -64,6 +68,8 @@ export async function listenQuic(init: QuicInit): Promise<QuicEndpoint> {
       address: { address: init.host, port: init.port, family: init.host.includes(":") ? "ipv6" : "ipv4" } as never,
       maxConnectionsTotal: limits.maxSessions,
       maxConnectionsPerHost: limits.maxSessionsPerHost,
+      // Missing in the types.
+      ...{ blockList: init.ignored },
     },
     alpn: ["h3"],
     sni: sniOf(init.identities),
@@ -97,6 +103,15 @@ export async function listenQuic(init: QuicInit): Promise<QuicEndpoint> {
 /** Takes other certificates for the handshakes that begin from now on. @throws when one cannot be used */
 export function useIdentities(endpoint: QuicEndpoint, identities: ReadonlyMap<string, QuicIdentity>): void {
   endpoint.setSNIContexts(sniOf(identities), { replace: true });
+}
+
+/**
+ * Drops all that comes to the endpoints of this list, and says nothing to its senders. A client whose first packet is dropped
+ * sends it again (RFC 9002 §6.2), so that it reaches whoever has the port then; refused, it would give up.
+ */
+export function ignoreAll(ignored: BlockList): void {
+  ignored.addSubnet("0.0.0.0", 0, "ipv4");
+  ignored.addSubnet("::", 0, "ipv6");
 }
 
 /**

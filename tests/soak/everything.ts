@@ -24,11 +24,8 @@ import { Builds, Trouble, type Window } from "./everything-trouble.ts";
 
 const DISK_BYTES = 96 * 1024 * 1024;
 const WANTED_RATIO = 0.9999;
-/**
- * The runtime's client waits for ten seconds on a connection of whose end nothing has reached it, as now and then happens to
- * one in the moment in which the port changes hands; all others are answered within two. docs/operations.md#replacing-the-binary
- */
-const H3_GAP_MS = 12_000;
+/** What an upgrade may cost a client of HTTP/3 at most. docs/operations.md#replacing-the-binary */
+const H3_GAP_MS = 2000;
 const MOVING_NAME = "moving.test";
 const FILES = new Map([
   ["page.txt", patternOf("page", 5000)],

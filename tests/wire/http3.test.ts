@@ -226,8 +226,8 @@ describe("the listener", () => {
       const metrics = (await gateway.once(request("GET /metrics"))).text;
       expect(/^gateway_quic_active_streams (\d+)/m.exec(metrics)?.[1]).toBe("0");
       expect(/^gateway_requests_in_flight (\d+)/m.exec(metrics)?.[1]).toBe("1");
-    });
-  });
+    }, 15_000);
+  }, 20_000);
 });
 
 test("an answer in many chunks that come at once is complete", async () => {
