@@ -11,8 +11,10 @@ export const FORBIDDEN: Readonly<Record<string, string>> = {
   "conditional-etag-vary-headers": "docs/cache.md#what-is-stored: `Vary` names nothing but `Accept-Encoding`",
   "headers-store-Set-Cookie": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
   "headers-store-Set-Cookie2": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
-  "304-etag-update-response-Set-Cookie": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
-  "304-etag-update-response-Set-Cookie2": "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
+  "304-etag-update-response-Set-Cookie":
+    "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
+  "304-etag-update-response-Set-Cookie2":
+    "docs/cache.md#what-is-stored: stored copies have no `Set-Cookie` and no `Set-Cookie2`",
   "headers-store-Transfer-Encoding":
     "docs/upstreams.md#responses: responses are read as strictly as requests, and an ambiguous one is 502",
 };
