@@ -74,7 +74,7 @@ export class AcmeService {
     return [
       {
         name: "gateway_acme_renewals_total",
-        help: "Attempts to obtain or renew a certificate.",
+        help: "ACME orders that ended, by result.",
         type: "counter",
         read: () => [
           { value: this.obtained, labels: { result: "success" } },

@@ -67,7 +67,7 @@ export class CertificateDesk {
       labelled(
         "counter",
         "gateway_certificate_reloads_total",
-        "Certificate files that were found changed, by whether they could be used.",
+        "Certificate files found changed, by result.",
         "result",
         () => [
           { label: "ok", count: this.reloads },

@@ -9,7 +9,7 @@ import type { CertificateTerm } from "./certificate-keeper.ts";
 export function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {
   return {
     name: "gateway_certificate_not_after_seconds",
-    help: "When the certificate that is shown for a domain expires, in seconds since the epoch.",
+    help: "When the certificate of a domain expires, in seconds since the epoch.",
     type: "gauge",
     read: () => {
       const values = new Map<string, number>();

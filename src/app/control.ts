@@ -11,7 +11,7 @@ import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
-import { Row } from "../shared/counter-rows.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
@@ -360,7 +360,7 @@ export class Control implements PoolListener {
   /** The time is over: what is left is ended, and the log says so. */
   private cut(): void {
     this.wasCut = true;
-    this.event("drain_cut", { connections: this.totals.sum(Row.ActiveConnections) });
+    this.event("drain_cut", { connections: this.totals.sum(COUNTERS.activeConnections) });
     this.pool.broadcast({ kind: "cut" });
     setTimeout(() => this.finish(ExitCode.Cut), CUT_MS);
   }

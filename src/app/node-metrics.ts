@@ -24,13 +24,13 @@ export function nodeMetrics(
   return [
     {
       name: "gateway_circuit_breaker_state",
-      help: "State of the circuit breaker: 0 closed, 1 half-open, 2 open.",
+      help: "State of the circuit breaker, by upstream: 0 closed, 1 half-open, 2 open.",
       type: "gauge",
       read: worst(({ breaker }) => STATE_VALUES[breaker], Math.max),
     },
     {
       name: "gateway_upstream_healthy",
-      help: "1 while requests may be sent to the upstream: its breaker is closed and its health check passes.",
+      help: "1 while the breaker of the upstream is closed and its health check passes, else 0.",
       type: "gauge",
       read: worst(({ breaker, healthy }) => (healthy && breaker === BreakerState.Closed ? 1 : 0), Math.min),
     },

@@ -9,6 +9,7 @@ import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/i
 import type { Exchange } from "../message/exchange.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
 import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
@@ -34,11 +35,11 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
   // ── the firewall ──────────────────────────────────────────────────────────────────────────────────────────────
 
   onInspected(): void {
-    this.to.counters.wafInspected();
+    this.to.counters.add(COUNTERS.wafInspected);
   }
 
   onBudgetExhausted(): void {
-    this.to.counters.wafBudgetExhausted();
+    this.to.counters.add(COUNTERS.wafBudgetExhausted);
   }
 
   onIncident(incident: WafIncident, ex: Exchange): void {
@@ -117,13 +118,14 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
   // ── connections ───────────────────────────────────────────────────────────────────────────────────────────────
 
   onPaused(isShortOfDescriptors: boolean): void {
-    this.to.counters.acceptPaused(isShortOfDescriptors);
+    const { counters } = this.to;
+    counters.add(isShortOfDescriptors ? COUNTERS.acceptPausedDescriptors : COUNTERS.acceptPausedFull);
     if (isShortOfDescriptors) this.tooMany(LimitKind.Descriptors, { key: "RLIMIT_NOFILE" });
     else this.tooMany(LimitKind.Connections, { key: "server.max_connections" });
   }
 
   onIdleClosed(): void {
-    this.to.counters.idleClosed();
+    this.to.counters.add(COUNTERS.idleClosed);
   }
 
   onTooMany(address: string): void {

@@ -72,7 +72,7 @@ export class WorkerWatch {
       single(
         "counter",
         "gateway_worker_stalls_total",
-        "Workers that stood still and were replaced.",
+        "Workers that stopped responding and were replaced.",
         () => this.stalls,
       ),
     ];

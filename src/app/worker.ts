@@ -22,6 +22,7 @@ import { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
 import { ConnectionCounts } from "../shared/connection-counts.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { bodyLimitsOf, dependsOnDisk } from "./body-limits.ts";
@@ -111,7 +112,7 @@ export class Worker {
     this.sharedClock = new SharedClock(this.services.turn, start.clock);
     const { clock } = this.services;
     this.counters = new WorkerCounters(start.counters, start.labels);
-    this.services.writers.unsent.onAbandoned = () => this.counters.connectionAbandoned();
+    this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.events = new EventLog(this.log, clock);
@@ -169,7 +170,7 @@ export class Worker {
         this.bodies.tick();
         this.gates.tick(this.services.turn.nowMs);
       });
-      this.counters.noteUnsent(this.services.writers.unsent.total);
+      this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);
     }, TICK_MS);
     setInterval(() => {
       this.log.flush();
@@ -210,8 +211,8 @@ export class Worker {
     const { counters } = this;
     this.listeners.opening = "http3";
     const observer = {
-      onStreamOpen: () => counters.quicStreamOpened(),
-      onStreamClose: () => counters.quicStreamClosed(),
+      onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
+      onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
     };
     this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
     const opened = this.quic.open(waitsForQuic);
@@ -399,12 +400,15 @@ export class Worker {
       settings: pipeline === this.graph.pipeline ? this.graph.settings : unproxied(this.graph.settings),
       pipeline,
       observer: {
-        onOpen: () => counters.connectionOpened(),
+        onOpen: () => {
+          counters.add(COUNTERS.acceptedConnections);
+          counters.add(COUNTERS.activeConnections);
+        },
         onClose: () => {
-          counters.connectionClosed();
+          counters.add(COUNTERS.activeConnections, -1);
           gate.leave();
         },
-        onSecured: (isResumed) => counters.handshakeDone(isResumed),
+        onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
         onRefused: (fault, address) => this.refusals.framing(fault, address),
         onException: (error) => this.post({ kind: "exception", message: textOf(error) }),
       },

@@ -1,46 +1,57 @@
 import { FAULTS } from "../core/fault.ts";
 
-/**
- * Where each number stands in a worker's row of counters: one Float64 a place, in this order
- *
- *     Row members | a count a Fault of framing or TLS | blocked a WAF category | detected a WAF category | a count a cache
- *     result | latency | a block an upstream
- */
-export const enum Row {
-  // Gauges: they fall back to 0 when their worker dies.
-  RequestsInFlight = 0,
-  ActiveConnections,
-  ActiveQuicStreams,
-  /** Memory that waits for peers that do not read, in bytes. */
-  UnsentBytes,
-  // Counters: they never fall.
-  AcceptedConnections,
-  /** TLS handshakes that were completed in full. */
-  FullHandshakes,
-  /** TLS handshakes that resumed an earlier session. */
-  ResumedHandshakes,
-  /** Connections cut because too much waited for their peers. */
-  ConnectionsAbandoned,
-  /** Times that no more connections were accepted: too many, or no descriptors. */
-  AcceptPausedFull,
-  AcceptPausedDescriptors,
-  /** Idle connections closed for others that waited. */
-  IdleClosed,
-  WafInspected,
-  /** Inspections that were given up because they took more steps than any honest request does. */
-  WafBudgetExhausted,
-  BodyBytesIn,
-  BodyBytesOut,
-  LogLinesDropped,
-  /** Characters of log batches that the worker sent to the control thread. */
-  LogCharsSent,
-  /** Characters that the control thread took from it: the one place that the control thread writes. */
-  LogCharsTaken,
-  Count,
+const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";
+const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
+
+/** One number that each worker counts, and how `/metrics` shows it. */
+export interface CounterRow {
+  /** Its place in a worker's row of counters. */
+  readonly at: number;
+  /** Whether it falls back to 0 when its worker ends; a counter never falls. */
+  readonly isGauge: boolean;
+  /** "" where it is not shown. Rows of one name are one metric, told apart by their labels. */
+  readonly metric: string;
+  readonly help: string;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Rows from 0 to this one are gauges. */
-export const LAST_GAUGE = Row.UnsentBytes;
+type NewRow = Omit<CounterRow, "at">;
+
+/**
+ * The plain numbers of a worker: a new metric is a row here, and `counters.add(COUNTERS.name)` where it happens. Numbers that
+ * are counted by fault, category, route or upstream follow below; their metrics are rows of gateway-metrics.ts.
+ */
+export const COUNTERS = placed({
+  requestsInFlight: gauge("gateway_requests_in_flight", "Requests in progress."),
+  activeConnections: gauge("gateway_active_tcp_connections", "Open client connections."),
+  activeQuicStreams: gauge("gateway_quic_active_streams", "Open HTTP/3 request streams."),
+  unsentBytes: gauge("gateway_unsent_bytes", "Bytes buffered for peers that do not read."),
+  acceptedConnections: counter("gateway_accepted_tcp_connections_total", "Client connections accepted."),
+  fullHandshakes: counter("gateway_tls_handshakes_total", TLS_HANDSHAKES, { resumed: "false" }),
+  resumedHandshakes: counter("gateway_tls_handshakes_total", TLS_HANDSHAKES, { resumed: "true" }),
+  connectionsAbandoned: counter(
+    "gateway_abandoned_connections_total",
+    "Connections closed because too much was buffered for peers that do not read.",
+  ),
+  acceptPausedFull: counter("gateway_accept_pauses_total", ACCEPT_PAUSES, { reason: "max_connections" }),
+  acceptPausedDescriptors: counter("gateway_accept_pauses_total", ACCEPT_PAUSES, { reason: "descriptors" }),
+  idleClosed: counter(
+    "gateway_idle_connections_closed_total",
+    "Idle client connections closed to make room for new ones.",
+  ),
+  wafInspected: counter("gateway_waf_inspected_requests_total", "Requests inspected by the firewall."),
+  wafBudgetExhausted: counter(
+    "gateway_waf_budget_exhausted_total",
+    "Inspections that the firewall ended because they took too many steps.",
+  ),
+  bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
+  bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
+  logLinesDropped: hidden(),
+  /** Characters of log batches that the worker sent to the control thread. */
+  logCharsSent: hidden(),
+  /** Characters that the control thread took from it: the one place that the control thread writes. */
+  logCharsTaken: hidden(),
+});
 
 /** Labels of the WAF's categories; any other name is counted as the last. docs/waf.md#rules */
 export const WAF_CATEGORIES: readonly string[] = [
@@ -73,7 +84,13 @@ export const MAX_UPSTREAM_LABELS = 256;
 /** Route labels with counters of their own, the overflow included. */
 export const MAX_ROUTE_LABELS = 8192;
 
-export const FRAMING_AT: number = Row.Count;
+/*
+ * A worker's row of counters, one Float64 a place, in this order:
+ *
+ *     COUNTERS | a count a Fault | blocked a WAF category | detected a WAF category | a count a cache result | latency
+ *     | a block an upstream
+ */
+export const FRAMING_AT: number = Object.keys(COUNTERS).length;
 export const WAF_BLOCKED_AT: number = FRAMING_AT + FAULTS.length;
 export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_CATEGORIES.length;
 /** A count for each thing that the cache may do for a request. */
@@ -90,4 +107,23 @@ export const ROW_PLACES: number = UPSTREAMS_AT + MAX_UPSTREAM_LABELS * UPSTREAM_
 export function wafCategoryIndex(category: string): number {
   const index = WAF_CATEGORIES.indexOf(category);
   return index < 0 ? WAF_CATEGORIES.length - 1 : index;
+}
+
+function counter(metric: string, help: string, labels: CounterRow["labels"] = {}): NewRow {
+  return { isGauge: false, metric, help, labels };
+}
+
+function gauge(metric: string, help: string): NewRow {
+  return { isGauge: true, metric, help, labels: {} };
+}
+
+function hidden(): NewRow {
+  return counter("", "");
+}
+
+/** Gives each row its place. */
+function placed<Name extends string>(rows: Record<Name, NewRow>): Readonly<Record<Name, CounterRow>> {
+  const names = Object.keys(rows) as Name[];
+  const entries = names.map((name, at): [Name, CounterRow] => [name, { at, ...rows[name] }]);
+  return Object.fromEntries(entries) as Record<Name, CounterRow>;
 }

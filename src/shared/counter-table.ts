@@ -1,14 +1,14 @@
 import type { Fault } from "../core/fault.ts";
 import {
   CACHE_AT,
+  COUNTERS,
+  type CounterRow,
   FRAMING_AT,
-  LAST_GAUGE,
   LATENCY_AT,
   LATENCY_BOUNDS_MS,
   LATENCY_SUM,
   MAX_ROUTE_LABELS,
   ROW_PLACES,
-  Row,
   UPSTREAM_PLACES,
   UPSTREAM_TRIPS,
   UPSTREAMS_AT,
@@ -46,7 +46,8 @@ export function createCounterBuffers(): CounterBuffers {
 
 /** Sets the gauges of a worker that is gone to 0; its counters stay. */
 export function resetGauges(buffers: CounterBuffers): void {
-  new Float64Array(buffers.rows).fill(0, 0, LAST_GAUGE + 1);
+  const rows = new Float64Array(buffers.rows);
+  for (const { at, isGauge } of Object.values(COUNTERS)) if (isGauge) rows[at] = 0;
 }
 
 /**
@@ -65,7 +66,7 @@ export class WorkerCounters {
   constructor(buffers: CounterBuffers, labels: CounterLabels) {
     resetGauges(buffers);
     this.rows = new Float64Array(buffers.rows);
-    this.rows[Row.LogCharsSent] = this.rows[Row.LogCharsTaken]!;
+    this.rows[COUNTERS.logCharsSent.at] = this.rows[COUNTERS.logCharsTaken.at]!;
     this.requests = new SeriesWriter(buffers.requests);
     this.upstreamRequests = new SeriesWriter(buffers.upstreamRequests);
     this.rateLimits = new SeriesWriter(buffers.rateLimited);
@@ -75,6 +76,16 @@ export class WorkerCounters {
   /** Takes the labels of a new configuration; to be called before its first request. */
   useLabels(labels: CounterLabels): void {
     this.labels = labels;
+  }
+
+  /** Adds to a plain number. */
+  add(row: CounterRow, by = 1): void {
+    this.rows[row.at]! += by;
+  }
+
+  /** Sets a gauge. */
+  set(row: CounterRow, value: number): void {
+    this.rows[row.at] = value;
   }
 
   /**
@@ -90,8 +101,8 @@ export class WorkerCounters {
   /** Counts a request that is over; `slot` is from `requestSlot`. */
   requestEnded(slot: number, bodyBytesIn: number, bodyBytesOut: number): void {
     this.requests.increment(slot);
-    this.rows[Row.BodyBytesIn]! += bodyBytesIn;
-    this.rows[Row.BodyBytesOut]! += bodyBytesOut;
+    this.rows[COUNTERS.bodyBytesIn.at]! += bodyBytesIn;
+    this.rows[COUNTERS.bodyBytesOut.at]! += bodyBytesOut;
   }
 
   /** Counts the time that a request took, in milliseconds. */
@@ -100,53 +111,11 @@ export class WorkerCounters {
   }
 
   requestEntered(): void {
-    this.rows[Row.RequestsInFlight]!++;
+    this.rows[COUNTERS.requestsInFlight.at]!++;
   }
 
   requestLeft(): void {
-    this.rows[Row.RequestsInFlight]!--;
-  }
-
-  connectionOpened(): void {
-    this.rows[Row.AcceptedConnections]!++;
-    this.rows[Row.ActiveConnections]!++;
-  }
-
-  connectionClosed(): void {
-    this.rows[Row.ActiveConnections]!--;
-  }
-
-  /** A connection was cut because too much waited for its peer. */
-  connectionAbandoned(): void {
-    this.rows[Row.ConnectionsAbandoned]!++;
-  }
-
-  /** Accepting stopped for a while. */
-  acceptPaused(isShortOfDescriptors: boolean): void {
-    this.rows[isShortOfDescriptors ? Row.AcceptPausedDescriptors : Row.AcceptPausedFull]!++;
-  }
-
-  /** An idle connection was closed for another that waited. */
-  idleClosed(): void {
-    this.rows[Row.IdleClosed]!++;
-  }
-
-  /** Notes the memory that waits for peers that do not read, in bytes. */
-  noteUnsent(bytes: number): void {
-    this.rows[Row.UnsentBytes] = bytes;
-  }
-
-  /** Counts a TLS handshake that is done. */
-  handshakeDone(isResumed: boolean): void {
-    this.rows[isResumed ? Row.ResumedHandshakes : Row.FullHandshakes]!++;
-  }
-
-  quicStreamOpened(): void {
-    this.rows[Row.ActiveQuicStreams]!++;
-  }
-
-  quicStreamClosed(): void {
-    this.rows[Row.ActiveQuicStreams]!--;
+    this.rows[COUNTERS.requestsInFlight.at]!--;
   }
 
   /** Counts a refusal of a request's framing, of a TLS handshake, or by a limit. */
@@ -163,15 +132,6 @@ export class WorkerCounters {
   /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */
   cachePassed(result: number): void {
     this.rows[CACHE_AT + result]!++;
-  }
-
-  wafInspected(): void {
-    this.rows[Row.WafInspected]!++;
-  }
-
-  /** Counts an inspection that the WAF gave up for its cost. */
-  wafBudgetExhausted(): void {
-    this.rows[Row.WafBudgetExhausted]!++;
   }
 
   /** Counts a request that the WAF refused. */
@@ -207,17 +167,17 @@ export class WorkerCounters {
 
   /** Counts log lines that will never be written. */
   logDropped(lines: number): void {
-    this.rows[Row.LogLinesDropped]! += lines;
+    this.rows[COUNTERS.logLinesDropped.at]! += lines;
   }
 
   /** Notes that a log batch of this many characters went to the control thread. */
   logSent(chars: number): void {
-    this.rows[Row.LogCharsSent]! += chars;
+    this.rows[COUNTERS.logCharsSent.at]! += chars;
   }
 
   /** Characters of log batches that the control thread has not taken yet. */
   logBacklogChars(): number {
-    return this.rows[Row.LogCharsSent]! - this.rows[Row.LogCharsTaken]!;
+    return this.rows[COUNTERS.logCharsSent.at]! - this.rows[COUNTERS.logCharsTaken.at]!;
   }
 
   private observe(at: number, durationMs: number): void {

@@ -1,11 +1,12 @@
 import { FAULTS, isLimitFault, isTlsFault } from "../core/fault.ts";
 import {
   CACHE_AT,
+  COUNTERS,
+  type CounterRow,
   FRAMING_AT,
   LATENCY_AT,
   LATENCY_BOUNDS_MS,
   LATENCY_SUM,
-  Row,
   UPSTREAM_PLACES,
   UPSTREAM_TRIPS,
   UPSTREAMS_AT,
@@ -64,12 +65,12 @@ export class CounterTotals {
 
   /** Notes that a log batch of this many characters came from the worker, so that it may send more. */
   logTaken(worker: number, chars: number): void {
-    this.rows[worker]![Row.LogCharsTaken]! += chars;
+    this.rows[worker]![COUNTERS.logCharsTaken.at]! += chars;
   }
 
   /** The sum of one row over all workers. */
-  sum(row: Row): number {
-    return this.at(row);
+  sum(row: CounterRow): number {
+    return this.at(row.at);
   }
 
   requests(): readonly RequestSeries[] {

@@ -1,6 +1,6 @@
 import type { WafConfig } from "../../config/runtime-config.ts";
 import { methodName } from "../../message/method.ts";
-import { Row } from "../../shared/counter-rows.ts";
+import { COUNTERS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount } from "../../shared/counter-totals.ts";
 
 /** The body of `/internal/api/metrics`. docs/endpoints.md#traffic */
@@ -29,13 +29,13 @@ export function trafficSummary(totals: CounterTotals, waf: WafConfig): TrafficSu
   const detected = totals.wafDetected();
   return {
     total_requests: requests.reduce((sum, one) => sum + one.count, 0),
-    active_quic_streams: totals.sum(Row.ActiveQuicStreams),
-    active_tcp_connections: totals.sum(Row.ActiveConnections),
+    active_quic_streams: totals.sum(COUNTERS.activeQuicStreams),
+    active_tcp_connections: totals.sum(COUNTERS.activeConnections),
     circuit_breaker_trips: total(totals.breakerTrips()),
     waf: {
       enabled: waf.enabled,
       mode: waf.mode,
-      inspected: totals.sum(Row.WafInspected),
+      inspected: totals.sum(COUNTERS.wafInspected),
       blocked: total(blocked),
       detected: total(detected),
       by_category: breakdown([...blocked, ...detected].filter(({ count }) => count > 0)),

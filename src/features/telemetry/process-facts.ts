@@ -16,17 +16,20 @@ export function processFactMetrics(facts: ProcessFacts): readonly Metric[] {
   return [
     {
       name: "gateway_build_info",
-      help: "Always 1; the label says which version runs.",
+      help: "Always 1, with the version as label.",
       type: "gauge",
       read: () => [{ value: 1, labels: { version: facts.version } }],
     },
-    single("gauge", "gateway_config_last_reload_successful", "Whether the last reload succeeded.", () =>
-      facts.lastReloadSuccessful() ? 1 : 0,
+    single(
+      "gauge",
+      "gateway_config_last_reload_successful",
+      "1 after a successful reload or start, 0 after a failed reload.",
+      () => (facts.lastReloadSuccessful() ? 1 : 0),
     ),
     single(
       "gauge",
       "gateway_config_last_reload_success_timestamp_seconds",
-      "When the configuration in use was loaded.",
+      "When the current configuration was loaded, in seconds since the epoch.",
       facts.lastReloadSeconds,
     ),
     single("counter", "gateway_log_lines_dropped_total", "Log lines that could not be written.", facts.droppedLogLines),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { LATENCY_BOUNDS_MS, MAX_UPSTREAM_LABELS, ROW_PLACES, Row } from "../../../src/shared/counter-rows.ts";
+import { COUNTERS, LATENCY_BOUNDS_MS, MAX_UPSTREAM_LABELS, ROW_PLACES } from "../../../src/shared/counter-rows.ts";
 import { type CounterLabels, createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { CounterTotals } from "../../../src/shared/counter-totals.ts";
 import { LabelRegistry } from "../../../src/shared/label-registry.ts";
@@ -27,8 +27,8 @@ describe("counters", () => {
       { label: "/a", method: GET, status: 200, count: 2 },
       { label: "/b", method: GET, status: 404, count: 1 },
     ]);
-    expect(totals.sum(Row.BodyBytesIn)).toBe(20);
-    expect(totals.sum(Row.BodyBytesOut)).toBe(207);
+    expect(totals.sum(COUNTERS.bodyBytesIn)).toBe(20);
+    expect(totals.sum(COUNTERS.bodyBytesOut)).toBe(207);
   });
 
   test("a reload keeps the counts of a label and takes new ones", () => {
@@ -77,21 +77,23 @@ describe("counters", () => {
   test("a worker that died keeps its counts and loses its gauges", () => {
     const { labels, buffers, counters, totals } = setUp(2);
     for (const one of counters) {
-      one.connectionOpened();
+      one.add(COUNTERS.acceptedConnections);
+      one.add(COUNTERS.activeConnections);
       one.requestEntered();
-      one.quicStreamOpened();
+      one.add(COUNTERS.activeQuicStreams);
       one.requestEnded(one.requestSlot("/a", GET, 200), 0, 0);
     }
     totals.workerDied(0);
-    expect(totals.sum(Row.ActiveConnections)).toBe(1);
+    expect(totals.sum(COUNTERS.activeConnections)).toBe(1);
     const successor = new WorkerCounters(buffers[0]!, labels);
     successor.requestEnded(successor.requestSlot("/a", GET, 200), 0, 0);
-    successor.connectionOpened();
+    successor.add(COUNTERS.acceptedConnections);
+    successor.add(COUNTERS.activeConnections);
     expect(totals.requests()).toEqual([{ label: "/a", method: GET, status: 200, count: 3 }]);
-    expect(totals.sum(Row.AcceptedConnections)).toBe(3);
-    expect(totals.sum(Row.ActiveConnections)).toBe(2);
-    expect(totals.sum(Row.RequestsInFlight)).toBe(1);
-    expect(totals.sum(Row.ActiveQuicStreams)).toBe(1);
+    expect(totals.sum(COUNTERS.acceptedConnections)).toBe(3);
+    expect(totals.sum(COUNTERS.activeConnections)).toBe(2);
+    expect(totals.sum(COUNTERS.requestsInFlight)).toBe(1);
+    expect(totals.sum(COUNTERS.activeQuicStreams)).toBe(1);
   });
 
   test("durations fall into the bucket whose bound they do not exceed", () => {
@@ -109,7 +111,7 @@ describe("counters", () => {
     const { counters, totals } = setUp(1);
     const worker = counters[0]!;
     worker.refused(Fault.LengthAndEncoding);
-    worker.wafInspected();
+    worker.add(COUNTERS.wafInspected);
     worker.wafBlocked("traversal");
     worker.wafBlocked("something else");
     worker.wafDetected("sqli");

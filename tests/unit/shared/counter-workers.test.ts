@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Row } from "../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../src/shared/counter-rows.ts";
 import { type CounterBuffers, type CounterLabels, createCounterBuffers } from "../../../src/shared/counter-table.ts";
 import { CounterTotals } from "../../../src/shared/counter-totals.ts";
 import { LabelRegistry } from "../../../src/shared/label-registry.ts";
@@ -34,7 +34,7 @@ test("threads count side by side, a successor counts on, and nothing is lost", a
   await running;
   clearInterval(watch);
   totals.workerDied(0);
-  expect(totals.sum(Row.ActiveConnections)).toBe(2);
+  expect(totals.sum(COUNTERS.activeConnections)).toBe(2);
   await countInThread(buffers[0]!, labels);
 
   const expected = REQUESTS * 4;
@@ -42,7 +42,7 @@ test("threads count side by side, a successor counts on, and nothing is lost", a
   expect(requests.length).toBe(100);
   expect(requests.reduce((sum, { count }) => sum + count, 0)).toBe(expected);
   expect(totals.requestLatency().count).toBe(expected);
-  expect(totals.sum(Row.BodyBytesOut)).toBe(expected * 2);
-  expect(totals.sum(Row.AcceptedConnections)).toBe(4);
-  expect(totals.sum(Row.RequestsInFlight)).toBe(3);
+  expect(totals.sum(COUNTERS.bodyBytesOut)).toBe(expected * 2);
+  expect(totals.sum(COUNTERS.acceptedConnections)).toBe(4);
+  expect(totals.sum(COUNTERS.requestsInFlight)).toBe(3);
 });

@@ -1,3 +1,4 @@
+import { COUNTERS } from "../../../src/shared/counter-rows.ts";
 import { type CounterBuffers, type CounterLabels, WorkerCounters } from "../../../src/shared/counter-table.ts";
 
 /** A worker thread that counts requests as told, then reports; it leaves one connection open, as if it had died. */
@@ -11,7 +12,8 @@ interface Order {
 
 self.onmessage = ({ data }: MessageEvent<Order>) => {
   const counters = new WorkerCounters(data.buffers, data.labels);
-  counters.connectionOpened();
+  counters.add(COUNTERS.acceptedConnections);
+  counters.add(COUNTERS.activeConnections);
   counters.requestEntered();
   for (let i = 0; i < data.requests; i++) {
     counters.requestEnded(counters.requestSlot(i % 2 === 0 ? "/even" : "/odd", 1, 200 + (i % 100)), 1, 2);

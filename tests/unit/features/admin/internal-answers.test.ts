@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { internalAnswers } from "../../../../src/features/admin/internal-answers.ts";
 import { Method } from "../../../../src/message/method.ts";
+import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/shared/incident-ring.ts";
 import { ENGINE, VERSION } from "../../../../src/shared/version.ts";
 import { configOf } from "../../config/any-config.ts";
@@ -68,9 +69,10 @@ describe("/internal/api/metrics", () => {
     count(Method.Get, 200);
     count(Method.Get, 404);
     count(Method.Post, 200);
-    counters.connectionOpened();
-    counters.quicStreamOpened();
-    counters.wafInspected();
+    counters.add(COUNTERS.acceptedConnections);
+    counters.add(COUNTERS.activeConnections);
+    counters.add(COUNTERS.activeQuicStreams);
+    counters.add(COUNTERS.wafInspected);
     counters.wafBlocked("traversal");
     counters.wafDetected("traversal");
     counters.wafDetected("sqli");

@@ -5,7 +5,7 @@ import { CountersTap } from "../../../../src/features/telemetry/counters-tap.ts"
 import { METHOD_COUNT, Method, methodOf } from "../../../../src/message/method.ts";
 import { Verdict } from "../../../../src/message/pipeline.ts";
 import { COUNTED_STATUSES } from "../../../../src/message/route.ts";
-import { Row } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
@@ -20,9 +20,9 @@ describe("counters tap", () => {
     const { tap, totals } = setUp();
     const { ex } = fakeExchange({ status: 200 });
     expect(tap.run(ex)).toBe(Verdict.Next);
-    expect(totals.sum(Row.RequestsInFlight)).toBe(1);
+    expect(totals.sum(COUNTERS.requestsInFlight)).toBe(1);
     tap.onEnd(ex);
-    expect(totals.sum(Row.RequestsInFlight)).toBe(0);
+    expect(totals.sum(COUNTERS.requestsInFlight)).toBe(0);
   });
 
   test("it is counted by route, method and status, with bytes and time", () => {
@@ -32,7 +32,7 @@ describe("counters tap", () => {
     ex.sentBytes = 34;
     tap.onEnd(ex);
     expect(totals.requests()).toEqual([{ label: "/node", method: Method.Post, status: 201, count: 1 }]);
-    expect([totals.sum(Row.BodyBytesIn), totals.sum(Row.BodyBytesOut)]).toEqual([12, 34]);
+    expect([totals.sum(COUNTERS.bodyBytesIn), totals.sum(COUNTERS.bodyBytesOut)]).toEqual([12, 34]);
     expect(totals.requestLatency().count).toBe(1);
     expect(totals.requestLatency().sumMs).toBe(2.5);
   });
@@ -101,7 +101,7 @@ describe("counters tap", () => {
     expect(totals.framingRejections().filter(({ count }) => count > 0)).toEqual([
       { label: "space_before_colon", count: 1 },
     ]);
-    expect(totals.sum(Row.RequestsInFlight)).toBe(0);
+    expect(totals.sum(COUNTERS.requestsInFlight)).toBe(0);
     expect(totals.requestLatency().count).toBe(0);
     expect(loggedLines(telemetry)).toEqual([
       {

@@ -3,6 +3,7 @@ import { Fault } from "../../../../src/core/fault.ts";
 import { EXPOSITION_TYPE, Exposition } from "../../../../src/features/telemetry/exposition.ts";
 import { gatewayMetrics } from "../../../../src/features/telemetry/gateway-metrics.ts";
 import { processFactMetrics } from "../../../../src/features/telemetry/process-facts.ts";
+import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { VERSION } from "../../../../src/shared/version.ts";
 import { lintExposition } from "./exposition-lint.ts";
 import { fakeTelemetry } from "./telemetry-fake.ts";
@@ -40,7 +41,8 @@ describe("exposition", () => {
       counters.requestEnded(counters.requestSlot(label, GET, 200), 1, 2);
     }
     for (const ms of [0.05, 3, 20_000]) counters.requestTook(ms);
-    counters.connectionOpened();
+    counters.add(COUNTERS.acceptedConnections);
+    counters.add(COUNTERS.activeConnections);
     counters.refused(Fault.LengthAndEncoding);
     counters.wafBlocked("traversal");
     const id = counters.upstreamId(UPSTREAM);

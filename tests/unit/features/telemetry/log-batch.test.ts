@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Row } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { fakeTelemetry } from "./telemetry-fake.ts";
 
 const LINE = `${"x".repeat(1023)}\n`;
@@ -25,7 +25,7 @@ describe("log batch", () => {
     batch.flush();
     const sent = batches.join("").length / LINE.length;
     expect(sent).toBeLessThan(9000);
-    expect(totals.sum(Row.LogLinesDropped)).toBe(lines - sent);
+    expect(totals.sum(COUNTERS.logLinesDropped)).toBe(lines - sent);
     totals.logTaken(0, batches.join("").length);
     batches.length = 0;
     batch.add(LINE);

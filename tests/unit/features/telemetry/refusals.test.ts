@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
-import { Row } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 test("a flood is counted whole, logged at a hundred lines a second, and the gap is told", () => {
@@ -19,5 +19,5 @@ test("a flood is counted whole, logged at a hundred lines a second, and the gap 
     { label: "missing_host", count: 2 },
     { label: "bad_chunk_size", count: 5000 },
   ]);
-  expect(telemetry.totals.sum(Row.LogLinesDropped)).toBe(4900);
+  expect(telemetry.totals.sum(COUNTERS.logLinesDropped)).toBe(4900);
 });
