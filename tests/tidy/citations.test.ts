@@ -3,6 +3,19 @@ import { dirname, join } from "node:path/posix";
 import { PROJECT_FILES, projectText } from "./project-files.ts";
 
 const CITATION = /\bdocs\/[a-z0-9-]+\.md(#[a-z0-9-]+)?/g;
+/** A file of the project that a page names as code. */
+const NAMED_FILE = /`((?:bin|src|tests|scripts|docs)\/[\w./-]*\w)`/g;
+/** RFCs are cited as `RFC 9112 §7.1`, `RFC 7541 Appendix B`, or as a whole. */
+const RFC_IN_OTHER_FORM = /\bRFC \d+,? (?:[Ss]ection|[Cc]hapter|appendix)\b|\bRFC-?\d|\bRFC \d+, (?:§|Appendix)/;
+/** A section of something that the line does not name. */
+const NAMELESS_SECTION = /^(?:(?!(?:RFC \d+|Standard|Fetch|YAML [\d.]+|XML [\d.]+|XInclude) §).)*§\d/;
+/** A document that the repository does not hold. */
+const FOREIGN =
+  /\b[Ss]pec(?:[,:.] ?"|: |, (?:table|VECTOR))|\b[Dd]ecisions(?: §|,? "| on the| on framing)|\bthe (?:contract|specification)\b/;
+/** Comments of the configuration and of the firewall are still to be turned to docs/. */
+const CITING = /^(?:bin|src\/(?!config\/|features\/waf\/)|tests|scripts|docs)/;
+/** Values that are sent, recorded results, and the rules themselves. */
+const DATA = /^tests\/(?:tidy|vectors\/(?!files\/)|conformance\/.*\.(?:md|json)$|bench\/.*\.(?:md|json)$)/;
 /** A link of Markdown to a file, not to an address of the web. */
 const LINK = /\]\(([^)\s:]*)\)/g;
 
@@ -43,6 +56,24 @@ function linkFaults(path: string, text: string): string[] {
   );
 }
 
+function namedFileFaults(path: string, text: string): string[] {
+  return linesOf(text).flatMap(([line, number]) =>
+    [...line.matchAll(NAMED_FILE)].flatMap(([, file]) =>
+      isFound(file!, undefined) ? [] : [`${path}:${number}: ${file} is not there`],
+    ),
+  );
+}
+
+/** What a line cites in another form than the one, or that a reader of the repository does not have. */
+function formFaults(path: string, text: string): string[] {
+  return linesOf(text).flatMap(([line, number]) => {
+    const at = `${path}:${number}: ${line.trim()}`;
+    if (FOREIGN.test(line)) return [`${at} (cite a heading of docs/)`];
+    if (RFC_IN_OTHER_FORM.test(line)) return [`${at} (write RFC 9112 §7.1)`];
+    return NAMELESS_SECTION.test(line) ? [`${at} (a section of what?)`] : [];
+  });
+}
+
 function isFound(path: string, anchor: string | undefined): boolean {
   if (anchor === undefined) return PROJECT_FILES.some((file) => file === path || file.startsWith(`${path}/`));
   return pages.get(path)?.has(anchor) === true;
@@ -67,10 +98,32 @@ describe("citations", () => {
     expect([...pages.keys()].flatMap((path) => linkFaults(path, projectText(path)!))).toEqual([]);
   });
 
+  test("every file that a page names is there", () => {
+    const current = [...pages.keys()].filter((path) => path !== "CHANGELOG.md");
+    expect(current.flatMap((path) => namedFileFaults(path, projectText(path)!))).toEqual([]);
+  });
+
+  test("RFCs are cited in one form, and nothing that the repository does not hold", () => {
+    const files = PROJECT_FILES.filter((path) => CITING.test(path) && !DATA.test(path));
+    expect(files.flatMap((path) => formFaults(path, projectText(path) ?? ""))).toEqual([]);
+  });
+
   test("the index of the documentation names every page", () => {
     const index = projectText("docs/README.md")!;
     const names = [...pages.keys()].filter((path) => /^docs\/[^/]+\.md$/.test(path)).map((path) => path.slice(5));
     expect(names.filter((name) => name !== "README.md" && !index.includes(`](${name})`))).toEqual([]);
+  });
+
+  test("other forms are found", () => {
+    const foreign = ['/** Spec, "Limits". */', "/** Decisions §9. */", "// as the contract says"];
+    const forms = ["// RFC 9110 section 5.6", "// RFC9110 §5.6", "// RFC 7541, Appendix B", "// see §4.2"];
+    for (const line of [...foreign, ...forms]) expect(formFaults("src/a.ts", line)).toHaveLength(1);
+    const good = [
+      "// RFC 9110 §5.6.1, §5.6.2 and §6",
+      "// RFC 7541 Appendix B. RFC 9113.",
+      "// Fetch Standard §3.2, docs/wire.md",
+    ];
+    for (const line of good) expect(formFaults("src/a.ts", line)).toEqual([]);
   });
 
   test("one that leads nowhere is found", () => {

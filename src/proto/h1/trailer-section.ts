@@ -4,7 +4,7 @@ import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { TrailerRule } from "./trailer-names.ts";
 
-/** Reads the trailer section of a chunked body. RFC 9112 §7.1.2; spec, "Wire decoding rules": trailers. */
+/** Reads the trailer section of a chunked body. RFC 9112 §7.1.2, docs/bodies.md#trailers */
 export class TrailerSection {
   /** Whether the empty line that ends the section has been read. */
   done = false;

@@ -6,7 +6,7 @@ import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
 import { FieldKind, kindOf } from "../hpack/field-kind.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
-/** Reads trailers out of a header block. RFC 9113 §8.1; spec, "Wire decoding rules": trailers. */
+/** Reads trailers out of a header block. RFC 9113 §8.1, docs/bodies.md#trailers */
 export class TrailerReader {
   /** Whether the block could not be decoded, and the connection with it. */
   isBroken = false;
