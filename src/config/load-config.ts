@@ -1,21 +1,18 @@
 import { dirname } from "node:path";
 import { type ConfigFault, sortFaults } from "./config-fault.ts";
 import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
-import { type ConfigValues, configSchema } from "./config-schema.ts";
+import { configFile as configBlock } from "./config-settings.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import { FaultLog } from "./fault-log.ts";
 import { checkLimits } from "./limit-check.ts";
 import { checkClientAuth, checkListeners } from "./listener-check.ts";
-import { resolveSidecar } from "./mesh-resolution.ts";
 import { unknownKey } from "./piece.ts";
-import { resolveInternalApi, resolveProxy } from "./proxy-resolution.ts";
+import { checkWafRules } from "./policy-settings.ts";
 import type { RouteConfig } from "./route-config.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import { routeKeys } from "./route-schema.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
-import { resolveServer } from "./server-resolution.ts";
-import { resolveTranscoder } from "./transcoder-section.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -67,9 +64,8 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routes = routesFile === null ? null : read(routesFile, request, ended);
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
-  const values = readConfig(config, configLog);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
-  const main = resolveMain(values, configLog, new ConfiguredFiles(configLog, baseDir), request.knownWafRules);
+  const main = readConfig(config, configLog, baseDir, request.knownWafRules);
   const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, configFile, configLog);
@@ -110,27 +106,18 @@ function unreadable(fault: ConfigFault): YamlSource {
   return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
 }
 
-function readConfig(source: YamlSource, log: FaultLog): ConfigValues {
-  return log.read(configSchema, withoutExtensions(source.value), [], 3);
-}
-
-function resolveMain(
-  values: ConfigValues,
+function readConfig(
+  source: YamlSource,
   log: FaultLog,
-  files: ConfiguredFiles,
+  baseDir: string,
   knownWafRules: readonly string[],
 ): Omit<RuntimeConfig, "routes"> {
-  const server = resolveServer(values.server, log, files, knownWafRules);
-  const main = {
-    server,
-    proxy: resolveProxy(values.proxy, server.inboundChunkedMode),
-    sidecar: resolveSidecar(values.sidecar, log, files),
-    transcoder: resolveTranscoder(values.transcoder, log, files),
-    internalApi: resolveInternalApi(values.internal_api, log),
-  };
-  checkListeners(main, log);
-  checkLimits(main, log);
-  return main;
+  const values = log.read(configBlock, withoutExtensions(source.value), [], 3);
+  const config = configBlock.resolve(values, { path: [], log, files: new ConfiguredFiles(log, baseDir) });
+  checkWafRules(config.server.waf, knownWafRules, log);
+  checkListeners(config, log);
+  checkLimits(config, log);
+  return config;
 }
 
 /** routes.yaml is a list, or a section with `routes:`. Spec, "Static route entry"; decisions §1. */

@@ -1,57 +1,18 @@
 import type { PathPattern } from "../core/path-pattern.ts";
-import type { OriginConfig, TargetConfig, UpstreamTlsConfig } from "./route-config.ts";
-import type { CertificateFiles, ConfigPosition } from "./runtime-config.ts";
+import type { OriginConfig } from "./route-config.ts";
+import type { ConfigOf } from "./row.ts";
+import type { ConfigPosition } from "./runtime-config.ts";
+import type { sidecar } from "./sidecar-settings.ts";
+import type { transcoder } from "./transcoder-settings.ts";
 
-/** `sidecar:`. Spec, "`sidecar`" and "Sidecar mode"; decisions §10. */
-export interface SidecarConfig {
-  readonly enabled: boolean;
-  readonly mode: "ingress" | "egress" | "dual";
-  /** Address of the inbound listener. */
-  readonly ingressHost: string;
-  readonly ingressPort: number;
-  /** Address of the outbound listener: loopback unless the configuration widens it. */
-  readonly egressHost: string;
-  readonly egressPort: number;
-  /** The application's port on the local interface. */
-  readonly appPort: number;
-  /** Always above 0. */
-  readonly maxBodyBytes: number;
-  readonly strictMtls: boolean;
-  /** Own certificate, for the inbound listener and towards upstreams; both paths "" when there is none. */
-  readonly certificate: CertificateFiles;
-  /** "" trusts the system's roots. */
-  readonly caFile: string;
-  readonly insecureSkipVerify: boolean;
-  /** SPIFFE ids that may call in, `*` at the end allowed; empty lets every verified peer in. */
-  readonly allowedIds: readonly string[];
-  /** Longest prefix first. */
-  readonly trafficSplits: readonly TrafficSplit[];
-}
+/** `sidecar:`. docs/sidecar.md */
+export interface SidecarConfig extends ConfigOf<typeof sidecar> {}
 
-/** All weights may be 0: such a split answers 503. */
-export interface TrafficSplit {
-  /** Normalised like a route's prefix. */
-  readonly prefix: string;
-  /** `weight` is the share; `backup` is always false. */
-  readonly backends: readonly TargetConfig[];
-}
+/** `weight` of a backend is its share; all may be 0: such a split answers 503. */
+export type TrafficSplit = SidecarConfig["trafficSplits"][number];
 
-/** `transcoder:`. Spec, "`transcoder`"; decisions §11. */
-export interface TranscoderConfig {
-  readonly enabled: boolean;
-  /** Always above 0. */
-  readonly maxBodyBytes: number;
-  /** Whether routes are taken from the `google.api.http` options of the descriptor set; they stand in `routes`. */
-  readonly auto: boolean;
-  /** As they stand in the section, for listings: the shared descriptor set, and where routes of `auto` go. */
-  readonly descriptorSet: string;
-  readonly upstreamUrl: string;
-  /** How `https` and `h2` upstreams are spoken to. */
-  readonly tls: UpstreamTlsConfig;
-  readonly routes: readonly TranscodedRouteConfig[];
-  /** The contents of the descriptor sets that routes name. */
-  readonly descriptorSets: readonly DescriptorSetConfig[];
-}
+/** `transcoder:`. docs/transcoder.md */
+export interface TranscoderConfig extends ConfigOf<typeof transcoder> {}
 
 /** A file with descriptors, and what is in it. */
 export interface DescriptorSetConfig {

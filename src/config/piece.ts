@@ -54,24 +54,25 @@ function asKind<T>(schema: Piece<T>): Kind<T> {
   return Object.assign(schema, { unit: "" as const, write: (value: T) => value });
 }
 
-/** The same kind with a unit, and written in another way than as it is. */
-export function written<T, R, const U extends string = "">(
-  kind: Kind<T, R>,
-  write: (resolved: R) => unknown,
-  unit: U = "" as U,
-): Kind<T, R, U> {
-  return { ...kind, unit, write };
+/** The same kind, but written in another way than as it is. */
+export function written<T, R, U extends string>(kind: Kind<T, R, U>, write: (resolved: R) => unknown): Kind<T, R, U> {
+  return { ...kind, write };
 }
 
-/** The same kind with a further step of its resolution; `write` takes what that gives. */
+/** The same kind with another unit. */
+export function measured<T, R, const U extends string>(kind: Kind<T, R, string>, unit: U): Kind<T, R, U> {
+  return { ...kind, unit };
+}
+
+/** The same kind with a further step of its resolution. */
 export function resolved<T, A, R, U extends string>(
   kind: Kind<T, A, U>,
   step: (value: A, spot: Spot) => R,
-  write: (resolved: R) => unknown = (value) => value,
 ): Kind<T, R, U> {
   const first = (value: T, spot: Spot) =>
     kind.resolve === undefined ? (value as unknown as A) : kind.resolve(value, spot);
-  return { ...kind, resolve: (value, spot) => step(first(value, spot), spot), write };
+  const write = kind.write as (resolved: unknown) => unknown;
+  return { ...kind, write, resolve: (value, spot) => step(first(value, spot), spot) };
 }
 
 /** The same piece, with a value for a key that is absent or empty. The default is written as in the file. */

@@ -1,4 +1,6 @@
-import type { CertificateFiles, ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
+import type { ConfigOf } from "./row.ts";
+import type { ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
+import type { upstreamTls } from "./upstream-tls.ts";
 
 /** One entry of `routes.yaml`, with every inherited setting already worked out. Spec, "Static route entry"; decisions §3. */
 export type RouteConfig = StaticRouteConfig | UpstreamRouteConfig;
@@ -165,15 +167,7 @@ export interface HeaderValue {
 }
 
 /** How the gateway speaks TLS to `https` and `h2` targets. */
-export interface UpstreamTlsConfig {
-  /** Only this bundle is trusted; "" trusts the system's roots. */
-  readonly caFile: string;
-  /** Client certificate; both paths "" when there is none. */
-  readonly clientCertificate: CertificateFiles;
-  /** Name for SNI and for the certificate check; "" takes the target's host name. */
-  readonly serverName: string;
-  readonly insecureSkipVerify: boolean;
-}
+export type UpstreamTlsConfig = ConfigOf<typeof upstreamTls>;
 
 /** A route's share in `server.cache`. */
 export interface RouteCacheConfig {

@@ -1,9 +1,9 @@
 import { isSecretName, MASK, withoutCredentials } from "../core/secret-name.ts";
 import { formatDuration } from "./duration.ts";
-import type { HeaderEdits, RouteConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "./route-config.ts";
-import type { Cidr } from "./runtime-config.ts";
-import { rateLimit } from "./server-schema.ts";
+import { ipRules, rateLimit } from "./policy-settings.ts";
+import type { HeaderEdits, RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
 import { formatSize } from "./size.ts";
+import { upstreamTls } from "./upstream-tls.ts";
 
 /** One route as routes.yaml would state it, every inherited value written out. */
 export function listRoute(route: RouteConfig): object {
@@ -19,14 +19,9 @@ export function listRoute(route: RouteConfig): object {
     cache: { enabled: route.cache.enabled, default_ttl: formatDuration(route.cache.defaultTtlMs) },
     // The server's own limit is stated once, there: here it would become a second one.
     ...(route.rateLimit.scope === "route" ? { rate_limit: rateLimit.write(route.rateLimit) } : {}),
-    ip_rules: { allow: listNetworks(route.ipRules.allow), deny: listNetworks(route.ipRules.deny) },
+    ip_rules: ipRules.write(route.ipRules),
     headers: { request: listEdits(route.headers.request), response: listEdits(route.headers.response) },
   };
-}
-
-/** Networks as an operator writes them. */
-export function listNetworks(list: readonly Cidr[]): string[] {
-  return list.map((network) => network.text);
 }
 
 function listUpstream(route: UpstreamRouteConfig): object {
@@ -64,18 +59,7 @@ function listUpstream(route: UpstreamRouteConfig): object {
     },
     preserve_host: route.preserveHost,
     strip_prefix: route.stripPrefix,
-    tls: listUpstreamTls(tls),
-  };
-}
-
-/** A `tls:` section towards upstreams. */
-export function listUpstreamTls(tls: UpstreamTlsConfig): object {
-  return {
-    ca_file: tls.caFile,
-    cert_file: tls.clientCertificate.certFile,
-    key_file: tls.clientCertificate.keyFile,
-    server_name: tls.serverName,
-    insecure_skip_verify: tls.insecureSkipVerify,
+    tls: upstreamTls.write(tls),
   };
 }
 

@@ -4,10 +4,11 @@ import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_TYPES } from "./foreign-names.ts";
 import { resolveHeaders } from "./header-resolution.ts";
-import { resolveHostPattern } from "./host-pattern.ts";
+import { resolveHostPattern } from "./host-kinds.ts";
 import { warnOfSpool } from "./limit-check.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe } from "./piece.ts";
+import { rateLimit } from "./policy-settings.ts";
 import type { RouteBase, RouteConfig, StaticRouteConfig } from "./route-config.ts";
 import { noteNeighbours } from "./route-neighbours.ts";
 import {
@@ -18,7 +19,6 @@ import {
   upstreamRouteSchema,
 } from "./route-schema.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
-import { resolveRateLimit } from "./server-resolution.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { resolveUpstream } from "./upstream-resolution.ts";
 
@@ -110,7 +110,7 @@ function resolveBase<T extends RouteBase["type"]>(
       defaultTtlMs: values.cache.default_ttl ?? server.cache.defaultTtlMs,
     },
     rateLimit: hasLimit
-      ? resolveRateLimit(values.rate_limit, "route", { path: [...path, "rate_limit"], log, files })
+      ? { ...rateLimit.resolve(values.rate_limit, { path: [...path, "rate_limit"], log, files }), scope: "route" }
       : server.rateLimit,
     ipRules: values.ip_rules,
     headers: resolveHeaders(values.headers, [...path, "headers"], log),

@@ -14,8 +14,9 @@ import {
   switchOr,
   Wrong,
 } from "./piece.ts";
-import { duration, flag, integer, size, text, textLike, word } from "./scalars.ts";
-import { chunkedMode, ipRules, rateLimit } from "./server-schema.ts";
+import { ipRules, rateLimit } from "./policy-settings.ts";
+import { chunkedMode, duration, flag, integer, size, text, textLike, word } from "./scalars.ts";
+import { upstreamTls } from "./upstream-tls.ts";
 
 /** What one entry of routes.yaml gives, by its type. */
 export type StaticEntry = Section<typeof staticEntries>;
@@ -32,7 +33,7 @@ const shared = {
   prefix: orElse(pathPrefix(), ""),
   path: orElse(exactPath(), ""),
   host: list(text("a host name"), "host names", true),
-  inbound_chunked_mode: chunkedMode,
+  inbound_chunked_mode: or(chunkedMode(), ""),
   max_body_bytes: or(size(0), 0),
   // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
   cache: switchOr(
@@ -57,15 +58,6 @@ const target = {
   weight: or(integer(0, 1_000_000_000), 1),
   backup: or(flag(), false),
 } satisfies Entries;
-
-/** How an upstream is spoken to over TLS. */
-export const upstreamTls = section({
-  ca_file: or(text("a file name"), ""),
-  cert_file: or(text("a file name"), ""),
-  key_file: or(text("a file name"), ""),
-  server_name: or(text("a host name"), ""),
-  insecure_skip_verify: or(flag(), false),
-});
 
 const upstreamEntries = {
   ...shared,

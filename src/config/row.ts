@@ -39,11 +39,11 @@ export interface BlockOptions<R extends Rows, X extends object> {
   /** Further lines of the settings reference, below the keys. */
   readonly notes?: readonly string[];
   /** What contradicts itself: notes faults and warnings. */
-  readonly check?: (values: Values<R>, spot: Spot) => void;
+  check?(values: Values<R>, spot: Spot): void;
   /** Fields that come of several keys, or of more than their own. `plain` has the fields of the rows. */
-  readonly finish?: (plain: Fields<R>, values: Values<R>, spot: Spot) => X;
+  finish?(plain: Fields<R>, values: Values<R>, spot: Spot): X;
   /** The section as a file would say it, where that is not what the rows say: `lines` is what they do. */
-  readonly list?: (config: Resolved<R, X>, lines: Readonly<Record<string, unknown>>) => object;
+  list?(config: Resolved<R, X>, lines: Readonly<Record<string, unknown>>): object;
 }
 
 /** A section of a configuration file: as a schema it gives the values as written, `resolve` makes its configuration. */
@@ -76,7 +76,7 @@ export function block<const R extends Rows, X extends object = object>(
       const config: Record<string, unknown> = {};
       for (const { key, field, row } of fields) config[field] = resolveRow(row, key, values, spot);
       const more = options.finish?.(config as Fields<R>, values, spot);
-      return Object.assign(config, more) as Resolved<R, X>;
+      return Object.assign(config, more) as unknown as Resolved<R, X>;
     },
     write(config) {
       const lines: Record<string, unknown> = {};
@@ -84,7 +84,7 @@ export function block<const R extends Rows, X extends object = object>(
         const value = (config as Record<string, unknown>)[field];
         if (!("absent" in row) || value !== row.absent) lines[key] = row.type.write(value);
       }
-      return options.list?.(config, lines) ?? lines;
+      return options.list === undefined ? lines : inOrder(options.list(config, lines), Object.keys(rows));
     },
   };
 }
@@ -109,6 +109,10 @@ function resolveRow(row: Row, key: string, values: Readonly<Record<string, unkno
   const value = values[key];
   const isAbsent = "absent" in row && value === row.absent;
   return row.type.resolve === undefined || isAbsent ? value : row.type.resolve(value, below(spot, key));
+}
+
+function inOrder(lines: object, keys: readonly string[]): object {
+  return Object.fromEntries(Object.entries(lines).sort(([a], [b]) => keys.indexOf(a) - keys.indexOf(b)));
 }
 
 function camelCase(key: string): string {
@@ -140,7 +144,9 @@ type FieldName<K extends string, Q extends Row> = Q extends { readonly field: in
   : `${CamelCase<K>}${Q["type"]["unit"]}`;
 
 /** The configuration that a block with these rows resolves to. */
-export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X> & Readonly<X>;
+export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X> & Readonly<X> extends infer C
+  ? { [K in keyof C]: C[K] }
+  : never;
 
 /** The configuration that a block resolves to, for naming it: `interface CacheConfig extends ConfigOf<typeof cache> {}`. */
 export type ConfigOf<B> =

@@ -2,7 +2,7 @@ import { MASK } from "../core/secret-name.ts";
 import { parseCidr } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { describe, type Kind, oneOf, piece, Wrong, written } from "./piece.ts";
+import { describe, type Kind, measured, oneOf, piece, resolved, Wrong, written } from "./piece.ts";
 import type { Cidr } from "./runtime-config.ts";
 import { formatSize, meantSize, parseSize } from "./size.ts";
 
@@ -30,6 +30,16 @@ export function textOrNumber(what: string): Kind<string> {
     const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
     return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
   });
+}
+
+/** The name of a file. What finds and checks it is with the section, which knows whether it is needed. */
+export function fileName(): Kind<string> {
+  return text("a file name");
+}
+
+/** The name of a folder, which may not be there yet; resolved, its absolute path. */
+export function folderName(): Kind<string> {
+  return resolved(text("a folder name"), (name, { files }) => files.absolute(name));
 }
 
 /** A text that must look a certain way; `what` says how, with an example. */
@@ -124,6 +134,11 @@ export function wordOrEmpty<const W extends string>(...choices: W[]): Kind<W | "
   });
 }
 
+/** The mode of inbound chunked bodies; "" is unset, which the next level decides. docs/bodies.md#chunked-bodies */
+export function chunkedMode(): Kind<"normalize" | "passthrough" | "reject" | ""> {
+  return wordOrEmpty("normalize", "passthrough", "reject");
+}
+
 /** A duration in milliseconds, from `minMs` to `maxMs` (by default what one system timer can hold, some 24 days). */
 export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<number, number, "Ms"> {
   const kind = piece<number>((value) => {
@@ -134,7 +149,7 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<
     if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
     return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
   });
-  return written(kind, formatDuration, "Ms");
+  return measured(written(kind, formatDuration), "Ms");
 }
 
 /** A duration in milliseconds, or the word that stands for none, which is -1. */
@@ -145,7 +160,10 @@ export function durationOr(word: string): Kind<number, number, "Ms"> {
     const result = length["~run"]({ value }, {});
     return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or ${word}`);
   });
-  return written(kind, (ms) => (ms < 0 ? word : formatDuration(ms)), "Ms");
+  return measured(
+    written(kind, (ms) => (ms < 0 ? word : formatDuration(ms))),
+    "Ms",
+  );
 }
 
 /** A size in bytes, at least `min`. */
@@ -161,12 +179,13 @@ export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<n
 }
 
 /** A size where 0 and negative numbers also stand for the default. Spec, "`sidecar`" `max_body_bytes`. */
-export function sizeOrDefault(whenNotPositive: number): Kind<number> {
+export function sizeOrDefault(whenNotPositive: string): Kind<number> {
+  const standard = parseSize(whenNotPositive);
   const kind = piece<number>((value) => {
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : Number.NaN;
-    if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return whenNotPositive;
-    if (typeof value === "string" && /^-\d+$/.test(value)) return whenNotPositive;
-    if (bytes >= 0) return bytes === 0 ? whenNotPositive : bytes;
+    if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return standard;
+    if (typeof value === "string" && /^-\d+$/.test(value)) return standard;
+    if (bytes >= 0) return bytes === 0 ? standard : bytes;
     return noSize(value);
   });
   return written(kind, writtenSize);

@@ -5,22 +5,26 @@ import { type HttpRule, httpRules, REST_METHODS } from "../proto/grpc/http-rules
 import { colonPattern } from "../proto/grpc/path-template.ts";
 import { methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
-import type { TranscoderValues } from "./config-schema.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { DescriptorSetConfig, FieldMapping, TranscodedRouteConfig, TranscoderConfig } from "./mesh-config.ts";
-import { meshOrigin } from "./mesh-resolution.ts";
+import type { DescriptorSetConfig, FieldMapping, TranscodedRouteConfig } from "./mesh-config.ts";
 import { didYouMean } from "./nearest-name.ts";
-import type { UpstreamTlsConfig } from "./route-config.ts";
+import { meshOrigin } from "./sidecar-settings.ts";
+import type { TranscoderValues } from "./transcoder-settings.ts";
 
-/** The section with its routes. Everything that a descriptor set can tell is checked here. */
-export function resolveRoutes(
-  values: TranscoderValues,
-  tls: UpstreamTlsConfig,
-  log: FaultLog,
-  files: ConfiguredFiles,
-): TranscoderConfig {
-  return new TranscoderResolution(values, log, files).resolve(tls);
+/** The routes of the section. Everything that a descriptor set can tell is checked here. */
+export function resolveRoutes(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles): TranscodedRoutes {
+  return new TranscoderResolution(values, log, files).resolve();
+}
+
+/** What becomes of the routes of the section. */
+interface TranscodedRoutes {
+  /** The shared one as an absolute path, or "". */
+  readonly descriptorSet: string;
+  /** Those that `google.api.http` options ask for are the last. */
+  readonly routes: readonly TranscodedRouteConfig[];
+  /** The contents of the descriptor sets that routes name. */
+  readonly descriptorSets: readonly DescriptorSetConfig[];
 }
 
 const ROOT = ["transcoder"];
@@ -41,7 +45,7 @@ class TranscoderResolution {
     this.files = files;
   }
 
-  resolve(tls: UpstreamTlsConfig): TranscoderConfig {
+  resolve(): TranscodedRoutes {
     const { values, log } = this;
     if (!values.enabled && values.routes.length > 0) {
       log.warn(ROOT, "the section is there, but enabled is not true: it has no effect");
@@ -49,16 +53,7 @@ class TranscoderResolution {
     const shared = this.schemaFile([...ROOT, "descriptor_set"], values.descriptor_set);
     const routes = values.routes.map((_, i) => this.route(i, shared));
     if (values.auto && values.enabled) routes.push(...this.autoRoutes(shared));
-    return {
-      enabled: values.enabled,
-      maxBodyBytes: values.max_body_bytes,
-      auto: values.auto,
-      descriptorSet: shared,
-      upstreamUrl: values.upstream_url,
-      tls,
-      routes,
-      descriptorSets: [...this.sets.values()],
-    };
+    return { descriptorSet: shared, routes, descriptorSets: [...this.sets.values()] };
   }
 
   private route(i: number, shared: string): TranscodedRouteConfig {

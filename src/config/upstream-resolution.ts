@@ -1,8 +1,5 @@
-import { checkBothOrNeither } from "./certificate-resolution.ts";
-import { type KeyPath, quote } from "./config-fault.ts";
-import type { ConfiguredFiles } from "./configured-file.ts";
-import type { FaultLog } from "./fault-log.ts";
-import { isHostName, originOf, parseOrigin, usesTls } from "./origin.ts";
+import type { KeyPath } from "./config-fault.ts";
+import { originOf, parseOrigin, usesTls } from "./origin.ts";
 import type {
   HealthCheckConfig,
   LoadBalancingConfig,
@@ -13,6 +10,7 @@ import type {
 } from "./route-config.ts";
 import type { RouteSurroundings } from "./route-resolution.ts";
 import type { UpstreamEntry } from "./route-schema.ts";
+import { upstreamTls } from "./upstream-tls.ts";
 
 /** The part of a route that only `type: upstream` has. Decisions §3. */
 export function resolveUpstream(
@@ -129,27 +127,5 @@ function resolveTls(
   if (isUsed && targets.length > 0 && !targets.some((target) => usesTls(target.scheme))) {
     log.warn(at, "has no effect: no target speaks TLS (https:// or h2://)");
   }
-  return resolveUpstreamTls(tls, at, "this route", log, files);
-}
-
-/** A `tls:` section towards upstreams. @param user what it is for, in a warning */
-export function resolveUpstreamTls(
-  tls: UpstreamEntry["tls"],
-  at: KeyPath,
-  user: string,
-  log: FaultLog,
-  files: ConfiguredFiles,
-): UpstreamTlsConfig {
-  checkBothOrNeither(tls.cert_file, tls.key_file, at, log);
-  if (tls.insecure_skip_verify)
-    log.warn([...at, "insecure_skip_verify"], `certificate verification is disabled for ${user}`);
-  if (tls.server_name !== "" && !isHostName(tls.server_name)) {
-    log.fault([...at, "server_name"], `expected a host name, found ${quote(tls.server_name)}`);
-  }
-  return {
-    caFile: files.bundle([...at, "ca_file"], tls.ca_file),
-    clientCertificate: files.pair([...at, "cert_file"], tls.cert_file, [...at, "key_file"], tls.key_file),
-    serverName: tls.server_name.toLowerCase(),
-    insecureSkipVerify: tls.insecure_skip_verify,
-  };
+  return upstreamTls.resolve(tls, { path: at, log, files });
 }

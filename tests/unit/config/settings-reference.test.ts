@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "../../../src/cli/settings-reference.ts";
-import { configSchema } from "../../../src/config/config-schema.ts";
+import { configFile as configSchema } from "../../../src/config/config-settings.ts";
 import { staticRouteSchema, upstreamRouteSchema } from "../../../src/config/route-schema.ts";
 import { inFolder, load } from "./config-case.ts";
 

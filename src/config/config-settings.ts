@@ -1,0 +1,30 @@
+import { internalApi, proxy } from "./proxy-settings.ts";
+import { block, type ConfigOf, type Row } from "./row.ts";
+import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
+import { sidecar } from "./sidecar-settings.ts";
+import { transcoder } from "./transcoder-settings.ts";
+
+const sections = {
+  server: { type: server },
+  proxy: { type: proxy, doc: "how the gateway speaks to the servers behind it" },
+  sidecar: { type: sidecar, doc: "beside an application, in a service mesh" },
+  transcoder: { type: transcoder, doc: "REST in front of gRPC" },
+  internal_api: { type: internalApi, doc: "/internal/* and /metrics answer this machine only" },
+} as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
+
+/** config.yaml as a whole: its sections, with their keys. docs/configuration.md */
+export const configFile = block(sections, {
+  misplaced: new Map([
+    ...SERVER_KEYS.map((key) => [key, `belongs one level down: write server.${key}`] as const),
+    ["routes", "belong in a file of their own, routes.yaml"],
+  ]),
+  finish: ({ server, proxy }) => ({ proxy: { ...proxy, transport: finishTransport(proxy.transport, server) } }),
+});
+
+/** A mode that is not said is the server's. */
+function finishTransport(
+  transport: ConfigOf<typeof proxy>["transport"],
+  { inboundChunkedMode }: Pick<ConfigOf<typeof server>, "inboundChunkedMode">,
+) {
+  return { ...transport, inboundChunkedMode: transport.inboundChunkedMode || inboundChunkedMode };
+}

@@ -1,0 +1,250 @@
+import { quote } from "./config-fault.ts";
+import { formatDuration } from "./duration.ts";
+import type { FaultLog } from "./fault-log.ts";
+import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
+import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
+import { didYouMean } from "./nearest-name.ts";
+import { describe, type Kind, list, measured, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
+import { block, isFaultyAt, type Rows, type Values } from "./row.ts";
+import type { WafConfig } from "./runtime-config.ts";
+import { cidr, decimal, duration, flag, integer, size, text, textLike, word, wordOrEmpty } from "./scalars.ts";
+
+// Sections of `server:` that say what is done with requests and responses: guards, firewall, cache, added fields.
+
+/** How a section that is on when it is there is read where it is not. */
+export const OFF = { enabled: false };
+const TEN_YEARS_MS = 10 * 365 * 86_400_000;
+
+/** Address rules, of the server or of a route: `deny` is looked at first. docs/guards.md#address-rules */
+export const ipRules = block({
+  allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"] },
+  deny: { type: list(cidr(), "networks"), example: ["192.0.2.7"] },
+});
+
+export const accessLog = block({
+  enabled: { type: flag(), default: true },
+  sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
+});
+
+/** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
+export const rateLimit = block(
+  {
+    enabled: { type: flag(), default: true },
+    requests: { type: integer(1), absent: 0, example: 100, doc: "so many in each window" },
+    window: { type: duration(1), default: "1s" },
+    burst: { type: integer(1), absent: 0, example: 200, doc: 'so many at once; as many as "requests" by default' },
+    key: {
+      type: textLike(/^(client_ip|route|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/, "client_ip, route or header:NAME"),
+      default: "client_ip",
+      doc: "or route, or header:NAME",
+    },
+    status: { type: integer(400, 599), default: 429 },
+  },
+  {
+    absent: OFF,
+    check(values, spot) {
+      if (!values.enabled || values.requests > 0 || isFaultyAt(spot, "requests")) return;
+      const message = "a rate limit needs requests, the number allowed in each window, such as requests: 100";
+      spot.log.fault(spot.path, message, true);
+    },
+    finish({ requests, burst }, values) {
+      const [key = "", header = ""] = values.key.split(":");
+      return {
+        // The size of the bucket, at least 1.
+        burst: burst > 0 ? burst : Math.max(1, requests),
+        key: key as "client_ip" | "header" | "route",
+        // In lower case where `key` is `header`, else "".
+        keyHeader: header.toLowerCase(),
+      };
+    },
+    list(config, lines) {
+      if (!config.enabled) return { enabled: false };
+      const { enabled: _, ...others } = lines;
+      return { ...others, key: config.key === "header" ? `header:${config.keyHeader}` : config.key };
+    },
+  },
+);
+
+/** docs/waf.md */
+export const waf = block(
+  {
+    enabled: { type: flag(), default: true },
+    mode: { type: word("enforce", "detection"), default: "enforce", doc: "detection only writes to the log" },
+    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "blocked from this score on" },
+    max_inspect_body_size: {
+      type: size(0, 16_777_216),
+      default: "64KiB",
+      field: "maxInspectBodyBytes",
+      doc: "so much of a body is inspected, after it is inflated; 0 leaves bodies alone",
+    },
+    over_limit: {
+      type: word("inspect", "reject"),
+      default: "inspect",
+      doc: "a larger body: its beginning is inspected. reject answers 413",
+    },
+    disabled_rules: {
+      type: list(text("a rule name"), "rule names"),
+      example: ["SCANNER-001"],
+      doc: 'the names that waf_block lines and "edge waf test" show',
+    },
+    allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
+    exclusions: {
+      type: list(
+        block({
+          rule: {
+            type: text("a rule name"),
+            required: "the name of the rule to switch off here, such as SQLI-001",
+            example: "SQLI-001",
+            doc: "off for this path and parameter; either may be left out",
+          },
+          path: { type: pathPrefix(), absent: "", example: "/search" },
+          param: { type: text("a parameter name"), absent: "", example: "q" },
+        }),
+        "exclusions",
+      ),
+    },
+  },
+  { absent: OFF },
+);
+
+/** Notes rules that do not exist. An empty list of known ones leaves the check out. */
+export function checkWafRules(config: WafConfig, knownRules: readonly string[], log: FaultLog): void {
+  const check = (rule: string, ...at: (string | number)[]): void => {
+    if (knownRules.length === 0 || knownRules.includes(rule)) return;
+    const message = `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, knownRules)}`;
+    log.fault(["server", "waf", ...at], message);
+  };
+  for (const [i, rule] of config.disabledRules.entries()) check(rule, "disabled_rules", i);
+  for (const [i, { rule }] of config.exclusions.entries()) check(rule, "exclusions", i, "rule");
+}
+
+/** Off unless `enabled` is true. docs/cache.md */
+export const cache = block(
+  {
+    enabled: { type: flag(), default: false },
+    default_ttl: {
+      type: duration(0, TEN_YEARS_MS),
+      default: "60s",
+      doc: "for answers that do not say how long they are fresh",
+    },
+    max_entries: { type: integer(1, 100_000_000), default: 1000 },
+    max_payload_size: {
+      type: size(1, 1_073_741_824),
+      default: "1MiB",
+      field: "maxPayloadBytes",
+      doc: "larger answers are not stored",
+    },
+    max_bytes: { type: size(1, 4_293_918_720), default: "256MiB" },
+    cookies: {
+      type: word("share", "bypass"),
+      default: "share",
+      doc: "bypass: what has to do with cookies is stored only with public or s-maxage",
+    },
+  },
+  {
+    misplaced: new Map(FOREIGN_CACHE_KEYS),
+    notes: ["Stale answers: as the origin's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
+    check(values, { log, path }) {
+      if (values.enabled && values.max_payload_size > values.max_bytes)
+        log.warn([...path, "max_payload_size"], "is above max_bytes: answers of that size are never stored");
+    },
+  },
+);
+
+const corsRows = {
+  enabled: { type: flag(), default: true },
+  allowed_origins: {
+    type: resolved(
+      list(
+        textLike(
+          /^(\*|https?:\/\/[^\s/?#@*]+)$/i,
+          'an origin such as https://app.example.com (no path, no slash at the end), or "*"',
+        ),
+        "origins",
+      ),
+      (origins) => starOr(origins.map((origin) => origin.toLowerCase())),
+    ),
+    example: ["https://app.example.com"],
+    doc: 'or ["*"]',
+  },
+  allowed_methods: { type: list(method(), "methods"), default: ["GET", "HEAD", "POST"] },
+  allowed_headers: {
+    type: resolved(list(headerName(), "header names"), starOr),
+    example: ["Content-Type", "Authorization"],
+  },
+  exposed_headers: { type: resolved(list(headerName(), "header names"), starOr), example: ["X-Request-Id"] },
+  allow_credentials: { type: flag(), default: false },
+  max_age: { type: inSeconds(), default: "10m" },
+} as const satisfies Rows;
+
+/** docs/guards.md#cors */
+export const cors = block(corsRows, { absent: OFF, check: checkCors });
+
+function checkCors(values: Values<typeof corsRows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (!values.enabled) return;
+  if (values.allowed_origins.length === 0 && !isFaultyAt(spot, "allowed_origins"))
+    log.fault(path, "needs allowed_origins, such as [https://app.example.com]", true);
+  if (!values.allow_credentials) return;
+  // Fetch §3.2.5: with credentials "*" is no wildcard, so browsers would refuse what the operator meant to allow.
+  for (const key of ["allowed_origins", "allowed_headers", "exposed_headers"] as const) {
+    if (values[key].includes("*"))
+      log.fault([...path, key], 'expected every name written out: "*" cannot go together with allow_credentials: true');
+  }
+}
+
+/** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */
+export const securityHeaders = block(
+  {
+    enabled: { type: flag(), default: true },
+    frame_options: {
+      type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
+      default: "SAMEORIGIN",
+      doc: 'or DENY, or ""',
+    },
+    referrer_policy: {
+      type: wordOrEmpty(
+        "no-referrer",
+        "no-referrer-when-downgrade",
+        "origin",
+        "origin-when-cross-origin",
+        "same-origin",
+        "strict-origin",
+        "strict-origin-when-cross-origin",
+        "unsafe-url",
+      ) as Kind<string>,
+      default: "strict-origin-when-cross-origin",
+    },
+    hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
+  },
+  { absent: OFF },
+);
+
+function starOr(names: readonly string[]): readonly string[] {
+  return names.includes("*") ? ["*"] : names;
+}
+
+/** A duration of which whole seconds count. */
+function inSeconds(): Kind<number, number, "Seconds"> {
+  const seconds = resolved(duration(0, TEN_YEARS_MS), (ms) => Math.floor(ms / 1000));
+  return measured(
+    written(seconds, (count) => formatDuration(count * 1000)),
+    "Seconds",
+  );
+}
+
+/** `true`, `false`, or the whole value of the header; resolved to that, "" for `false`. */
+function hsts(): Kind<string> {
+  const value = headerValue();
+  return piece<string>((found) => {
+    if (found === true || found === "true") return "max-age=31536000";
+    if (found === false || found === "false" || found === "") return "";
+    const result = value["~run"]({ value: found }, {});
+    const text = result.issues === undefined ? String(result.value) : "";
+    return /^max-age=\d+/i.test(text)
+      ? text
+      : new Wrong(
+          `expected true, false or a value such as "max-age=31536000; includeSubDomains", found ${describe(found)}`,
+        );
+  });
+}

@@ -1,0 +1,203 @@
+import type { KeyPath } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
+import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
+import { listenHost } from "./host-kinds.ts";
+import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
+import { accessLog, cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
+import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { chunkedMode, cidr, duration, durationOr, flag, integer, port, portOrOff, size, word } from "./scalars.ts";
+import { acme, tls } from "./tls-settings.ts";
+
+/** docs/wire.md#http2 */
+const http2 = block({
+  enabled: { type: flag(), default: true },
+  max_concurrent_streams: { type: integer(1, 65_535), default: 128 },
+  max_header_list_bytes: { type: size(1024), default: "64KiB" },
+  unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", doc: "or reject" },
+  extended_connect: { type: flag(), default: false, doc: "true: WebSockets over HTTP/2" },
+});
+
+const http3 = block(
+  {
+    enabled: { type: flag(), default: true },
+    port: { type: port(0), absent: -1, example: 8443, doc: "UDP; the port of tls by default" },
+  },
+  { absent: OFF },
+);
+
+const proxyProtocol = block(
+  {
+    enabled: { type: flag(), default: true },
+    trusted: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
+  },
+  { absent: OFF },
+);
+
+const serverRows = {
+  host: {
+    type: listenHost("0.0.0.0 or 127.0.0.1"),
+    default: "0.0.0.0",
+    doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
+  },
+  // Resolved, 0 lets the system choose one, and -1 is none.
+  port: { type: portOrOff(), default: 8080, doc: "off: nothing is served in clear text, only over TLS" },
+  // Resolved, 0 is `auto`; so is that of `max_connections`.
+  workers: { type: countOrAuto("workers", 1024), default: "auto", doc: "one a CPU, or a number" },
+  header_timeout: { type: duration(1), default: "10s", doc: "a request's head must be complete within this: 408" },
+  read_timeout: { type: duration(1), default: "30s", doc: "longest pause within a request's body: 408" },
+  write_timeout: { type: duration(1), default: "30s", doc: "longest time a client may take nothing of its answer" },
+  idle_timeout: { type: duration(1), default: "120s", doc: "how long an unused connection stays open" },
+  // Resolved, -1 is `serve`.
+  half_close_grace: {
+    type: durationOr("serve"),
+    default: "1s",
+    doc: "what the answer to a client that has ended its direction may take; serve: no limit",
+  },
+  shutdown_timeout: { type: duration(0), default: "30s", doc: "what is in flight may take this long after SIGTERM" },
+  drain_delay: {
+    type: duration(0),
+    default: "0s",
+    doc: "before that: /health is 503, and new connections are still served",
+  },
+  max_header_bytes: {
+    type: size(1024, 16_777_216),
+    default: "64KiB",
+    doc: "all header lines together, 8 KiB a line: 431",
+  },
+  max_header_fields: {
+    type: integer(1, 10_000),
+    default: 100,
+    doc: "431 beyond; the cookies of a request over HTTP/2 or 3 count as one",
+  },
+  max_body_bytes: { type: size(0), default: "4MiB", doc: "413 beyond; 0 is no limit" },
+  min_body_rate: {
+    type: size(0),
+    default: 240,
+    doc: "bytes a second that a body must bring on the average after 10 s: 408; 0 is off",
+  },
+  max_connections: {
+    type: countOrAuto("connections", 10_000_000),
+    default: "auto",
+    doc: "client connections: what the limit of open files leaves, or a number; more wait",
+  },
+  max_connections_per_ip: {
+    type: integer(0, 10_000_000),
+    default: 0,
+    doc: "of one address (IPv6: one /64): 503 beyond; 0 is no limit",
+  },
+  max_unsent_bytes: {
+    type: size(1_048_576),
+    default: "128MiB",
+    doc: "memory for peers that read slowly; beyond it the slowest are cut",
+  },
+  inbound_chunked_mode: {
+    type: resolved(chunkedMode(), (mode) => mode || "normalize"),
+    default: "normalize",
+    doc: "passthrough: checked as it streams; reject: 501",
+  },
+  request_trailers: {
+    type: word("expose", "drop"),
+    default: "expose",
+    doc: "valid ones become headers; drop: they stay behind",
+  },
+  trusted_proxies: {
+    type: list(cidr(), "networks"),
+    example: ["10.0.0.0/8"],
+    doc: "load balancers whose X-Forwarded-For is believed",
+  },
+  ip_rules: { type: ipRules, doc: "deny goes first; with an allow list everybody else gets 403" },
+  access_log: { type: accessLog },
+  rate_limit: { type: rateLimit, doc: "a token bucket: 429 with Retry-After. Off without this section" },
+  tls: { type: tls, doc: "off without this section" },
+  http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge without" },
+  http3: { type: http3, doc: "off without this section" },
+  proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
+  waf: { type: waf, doc: "off without this section" },
+  cache: { type: cache, doc: "in memory, shared by all workers" },
+  cors: { type: cors, doc: "off without this section" },
+  security_headers: { type: securityHeaders, doc: "never over what the upstream set. Off without this section" },
+  acme: { type: acme },
+} as const satisfies Rows;
+
+type ServerValues = Values<typeof serverRows>;
+type ServerFields = Fields<typeof serverRows>;
+
+/** The keys of `server:`. */
+export const SERVER_KEYS: readonly string[] = Object.keys(serverRows);
+
+/** The sections of config.yaml. */
+export const SECTIONS = ["server", "proxy", "sidecar", "transcoder", "internal_api"] as const;
+
+/** docs/configuration.md#sections */
+export const server = block(serverRows, {
+  misplaced: new Map([
+    ...FOREIGN_SERVER_KEYS,
+    ...SECTIONS.map((name) => [name, "belongs at the top of the file, beside server"] as const),
+  ]),
+  check: checkServer,
+  finish: (plain, values, spot) => ({
+    http3: finishHttp3(plain, below(spot, "http3")),
+    proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
+    // The buckets are the server's, shared by all routes without a limit of their own.
+    rateLimit: { ...plain.rateLimit, scope: "server" as const },
+  }),
+});
+
+function checkServer(values: ServerValues, { path, log }: Spot): void {
+  if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))
+    log.warn([...path, "trusted_proxies"], "trusts everybody: any client may say whom its requests come from");
+  checkCertificateSource(values, path, log);
+  if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
+}
+
+/** TLS has its certificates from files or by ACME. */
+function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {
+  const at = [...path, "tls"];
+  const isBare = own.cert_file === "" && own.key_file === "" && own.certificates.length === 0;
+  const isMeant = ["cert_file", "key_file", "certificates"].some((key) => log.isFaulty([...at, key]));
+  if (own.enabled && isBare && !isMeant && !enabled && !log.isFaulty([...path, "acme"]))
+    log.fault(at, "needs cert_file and key_file (or switch server.acme on, which obtains a certificate)", true);
+}
+
+/** ACME without TLS. */
+function checkAcmeUse(values: ServerValues, path: KeyPath, log: FaultLog): void {
+  const at = [...path, "acme"];
+  if (values.acme.challenge_type === "tls-alpn-01") {
+    const message = "tls-alpn-01 is answered on the TLS port: switch server.tls on, or use http-01";
+    log.fault([...at, "challenge_type"], message);
+  } else log.warn(at, "certificates are obtained, but server.tls is off, so nothing uses them");
+}
+
+function finishHttp3({ http3: own, tls }: ServerFields, { path, log }: Spot) {
+  if (own.enabled && !tls.enabled && !log.isFaulty(["server", "tls"]))
+    log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
+  // The runtime's QUIC can require certificates; it cannot merely ask for them, and clients would be anonymous over HTTP/3.
+  if (own.enabled && tls.enabled && tls.clientAuth === "request") {
+    const message = "with tls.client_auth: request clients could not show certificates: say require, or remove http3";
+    log.fault(path, message, true);
+  }
+  return { enabled: own.enabled, port: own.port <= 0 ? tls.port : own.port };
+}
+
+function finishProxyProtocol({ proxy_protocol: own, trusted_proxies }: ServerValues, spot: Spot) {
+  const trusted = own.trusted.length > 0 ? own.trusted : trusted_proxies;
+  const isKnown = !isFaultyAt(spot, "trusted") && !spot.log.isFaulty(["server", "trusted_proxies"]);
+  if (own.enabled && trusted.length === 0 && isKnown) {
+    const message = "needs trusted: the networks of the load balancers that send PROXY headers";
+    spot.log.fault(spot.path, message, true);
+  }
+  return { enabled: own.enabled, trusted };
+}
+
+/** `auto` or a number; resolved, 0 is `auto`. */
+function countOrAuto(what: string, max: number): Kind<number> {
+  const count = integer(0, max);
+  const kind = piece<number>((value) => {
+    if (value === "auto") return 0;
+    const result = count["~run"]({ value }, {});
+    return result.issues === undefined
+      ? (result.value as number)
+      : new Wrong(`expected a number of ${what} from 1 to ${max}, or "auto", found ${describe(value)}`);
+  });
+  return written(kind, (number) => (number === 0 ? "auto" : number));
+}

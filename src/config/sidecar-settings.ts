@@ -1,0 +1,141 @@
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
+import { listenHost } from "./host-kinds.ts";
+import { pathPrefix } from "./http-syntax.ts";
+import { originOf, parseOrigin } from "./origin.ts";
+import { list, resolved, type Spot } from "./piece.ts";
+import type { OriginConfig } from "./route-config.ts";
+import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { fileName, flag, integer, port, sizeOrDefault, text, textLike, word } from "./scalars.ts";
+import { checkBothOrNeither } from "./tls-settings.ts";
+
+/** One server of a split, resolved as a target of an upstream route; `weight` is its share. */
+const backend = block(
+  {
+    target: {
+      type: text("a server address"),
+      required: "the address of a server, such as http://10.0.0.5:8080",
+      field: "",
+      example: "http://10.0.0.5:8000",
+    },
+    weight: { type: integer(0, 1_000_000_000), default: 1 },
+  },
+  {
+    finish(_, { target }, spot) {
+      const { path, log } = below(spot, "target");
+      const origin = backendOrigin(target, path, log);
+      return { ...origin, url: origin.originKey, backup: false };
+    },
+    list: ({ url }, lines) => ({ target: url, ...lines }),
+  },
+);
+
+/** All weights may be 0: such a split answers 503. docs/sidecar.md#splits */
+const split = block(
+  {
+    prefix: { type: pathPrefix(), required: "the path prefix that is split, such as /api", example: "/checkout" },
+    backends: {
+      type: list(backend, "backends"),
+      required: 'a list of backends, such as [{target: "http://10.0.0.5:8080", weight: 9}]',
+    },
+  },
+  {
+    check({ backends }, { log, path }) {
+      const at = [...path, "backends"];
+      if (backends.length === 0) log.fault(at, "expected at least one backend, found an empty list");
+      else if (backends.every(({ weight }) => weight === 0))
+        log.warn(at, "every weight is 0: requests below this prefix get 503");
+    },
+  },
+);
+
+const BODY_LIMIT = "10MiB";
+const sidecarRows = {
+  enabled: { type: flag(), default: false },
+  mode: {
+    type: word("ingress", "egress", "dual"),
+    default: "dual",
+    doc: "ingress: what comes in; egress: what goes out",
+  },
+  ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0" },
+  ingress_port: { type: port(0), default: 15_006 },
+  egress_host: { type: listenHost("127.0.0.1"), default: "127.0.0.1" },
+  egress_port: { type: port(0), default: 15_001 },
+  app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
+  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
+  strict_mtls: { type: flag(), default: false, doc: "true: who comes in must show a certificate" },
+  // Resolved, these two are `certificate`, whose files are "" where there is none.
+  cert_file: {
+    type: fileName(),
+    default: "",
+    field: "",
+    example: "./sidecar.pem",
+    doc: "its own, for both directions",
+  },
+  key_file: { type: fileName(), default: "", field: "", example: "./sidecar-key.pem" },
+  ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
+  insecure_skip_verify: { type: flag(), default: false },
+  allowed_ids: {
+    type: list(textLike(/^spiffe:\/\/[^\s*]+\*?$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids"),
+    example: ["spiffe://mesh/ns/shop/*"],
+    doc: "else 403",
+  },
+  // Resolved, the longest prefix is first.
+  traffic_splits: { type: resolved(list(split, "splits"), sortSplits) },
+} as const satisfies Rows;
+
+/** Beside an application, in a service mesh. docs/sidecar.md */
+export const sidecar = block(sidecarRows, {
+  check: checkSidecar,
+  finish: ({ enabled }, values, { path, files }) => ({
+    certificate: enabled
+      ? files.pair([...path, "cert_file"], values.cert_file, [...path, "key_file"], values.key_file)
+      : { certFile: files.absolute(values.cert_file), keyFile: files.absolute(values.key_file) },
+    caFile: enabled ? files.bundle([...path, "ca_file"], values.ca_file) : files.absolute(values.ca_file),
+  }),
+  list: ({ certificate }, lines) => ({ ...lines, cert_file: certificate.certFile, key_file: certificate.keyFile }),
+});
+
+function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (!values.enabled) {
+    if (values.traffic_splits.length > 0)
+      log.warn(path, "the section is there, but enabled is not true: it has no effect");
+    return;
+  }
+  checkBothOrNeither(values.cert_file, values.key_file, spot);
+  const isMeant = isFaultyAt(spot, "cert_file") || isFaultyAt(spot, "key_file");
+  if (values.strict_mtls && values.cert_file === "" && values.key_file === "" && !isMeant)
+    log.fault([...path, "strict_mtls"], "needs cert_file and key_file, the sidecar's own certificate");
+  if (!values.strict_mtls && values.mode !== "egress" && values.cert_file === "" && !isMeant)
+    log.warn(path, "no cert_file: the inbound listener speaks cleartext");
+  if (values.insecure_skip_verify)
+    log.warn([...path, "insecure_skip_verify"], "certificate verification is disabled for outbound connections");
+}
+
+function sortSplits(splits: readonly ConfigOf<typeof split>[], { path, log }: Spot): readonly ConfigOf<typeof split>[] {
+  const seen = new Set<string>();
+  for (const [i, { prefix }] of splits.entries()) {
+    if (seen.has(prefix))
+      log.fault([...path, i, "prefix"], `a second split for ${prefix}: put its backends into the first`);
+    seen.add(prefix);
+  }
+  return splits.toSorted((a, b) => b.prefix.length - a.prefix.length);
+}
+
+/** Of the URL of a backend, scheme, host and port count; path, query and fragment are dropped. */
+function backendOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
+  const kept = /^([a-z][a-z0-9+.-]*:\/\/)?[^/?#]*/i.exec(url)![0];
+  const dropped = url.slice(kept.length);
+  if (dropped !== "" && dropped !== "/")
+    log.warn(path, `${quote(dropped)} is dropped: paths pass through a sidecar unchanged`);
+  return meshOrigin(kept, path, log);
+}
+
+/** The parts of an origin, or of nothing where a fault has been noted. */
+export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
+  const parsed = parseOrigin(url);
+  if (typeof parsed !== "string") return parsed;
+  log.fault(path, parsed);
+  return originOf("http", "", 0, "");
+}

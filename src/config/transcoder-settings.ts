@@ -1,0 +1,79 @@
+import { exactPath, method } from "./http-syntax.ts";
+import type { TranscodedRouteConfig } from "./mesh-config.ts";
+import { list, pairs, type Spot } from "./piece.ts";
+import { block, type Fields, type Rows, type Values } from "./row.ts";
+import { duration, fileName, flag, sizeOrDefault, text, textLike } from "./scalars.ts";
+import { upstreamTls } from "./upstream-tls.ts";
+
+/** What a route says; `TranscodedRouteConfig` is what becomes of it. */
+const transcodedRoute = block({
+  http_method: { type: method(), required: "the HTTP method, such as GET", example: "GET" },
+  http_path: { type: exactPath(), required: "the HTTP path, such as /v1/users/:id", example: "/v1/users/:id" },
+  grpc_method: {
+    type: textLike(/^\/[A-Za-z_][\w.]*\/[A-Za-z_]\w*$/, "a gRPC method such as /shop.Users/GetUser"),
+    required: "the gRPC method, such as /shop.Users/GetUser",
+    example: "/shop.Users/GetUser",
+  },
+  upstream_url: {
+    type: text("a server address"),
+    required: "the address of the gRPC server, such as http://127.0.0.1:50051",
+    example: "http://127.0.0.1:50051",
+  },
+  field_mappings: {
+    type: pairs(textLike(/^[A-Za-z_][\w.]*$/, "the name of a request field"), "parameter: field"),
+    example: { id: "user_id" },
+    doc: "parameter: request field",
+  },
+  descriptor_set: { type: fileName(), default: "", example: "./users.binpb" },
+  timeout: { type: duration(1), absent: null, example: "5s" },
+});
+
+const BODY_LIMIT = "4MiB";
+const transcoderRows = {
+  enabled: { type: flag(), default: false },
+  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
+  descriptor_set: {
+    type: fileName(),
+    default: "",
+    example: "./shop.binpb",
+    doc: 'by "protoc --include_imports --descriptor_set_out"; else reflection',
+  },
+  upstream_url: {
+    type: text("a server address"),
+    default: "",
+    example: "http://127.0.0.1:50051",
+    doc: 'where the routes of "auto" go',
+  },
+  auto: { type: flag(), default: false, doc: "true takes the routes from google.api.http options" },
+  timeout: { type: duration(1), default: "30s" },
+  tls: { type: upstreamTls, doc: 'for https upstreams; the keys of "tls" at a route' },
+  routes: { type: list(transcodedRoute, "routes"), field: "" },
+} as const satisfies Rows;
+
+export type TranscoderValues = Values<typeof transcoderRows>;
+
+/** REST in front of gRPC. docs/transcoder.md */
+export const transcoder = block(transcoderRows, {
+  finish: finishTranscoder,
+  // The file is written as it would be read: routes that the descriptor set asks for come of themselves.
+  list: ({ routes }, lines) => ({ ...lines, routes: routes.filter(({ isAuto }) => !isAuto).map(listRoute) }),
+});
+
+/**
+ * What reads descriptors is loaded only where there are routes: the library for it takes 30 ms and 6 MB in each thread,
+ * which a gateway without gRPC shall not pay.
+ */
+function finishTranscoder(_: Fields<typeof transcoderRows>, values: TranscoderValues, { log, files }: Spot) {
+  if (values.routes.length === 0 && !values.auto && values.descriptor_set === "")
+    return { descriptorSet: "", routes: [], descriptorSets: [] };
+  const { resolveRoutes } = require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");
+  return resolveRoutes(values, log, files);
+}
+
+function listRoute(route: TranscodedRouteConfig): object {
+  return transcodedRoute.write({
+    ...route,
+    upstreamUrl: route.upstream.originKey + route.upstream.basePath,
+    fieldMappings: route.fieldMappings.map(({ param, field }) => [param, field]),
+  });
+}

@@ -1,0 +1,38 @@
+import { quote } from "./config-fault.ts";
+import { isHostName } from "./origin.ts";
+import type { Spot } from "./piece.ts";
+import { block, type Rows, type Values } from "./row.ts";
+import { fileName, flag, text } from "./scalars.ts";
+import { checkBothOrNeither } from "./tls-settings.ts";
+
+const rows = {
+  ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "the system's roots by default" },
+  // Resolved, these two are `clientCertificate`, whose files are "" where there is none.
+  cert_file: { type: fileName(), default: "", field: "", example: "./client.pem" },
+  key_file: { type: fileName(), default: "", field: "", example: "./client-key.pem" },
+  server_name: { type: text("a host name"), default: "", example: "api.internal", doc: "the target's name by default" },
+  insecure_skip_verify: { type: flag(), default: false },
+} as const satisfies Rows;
+
+/** How upstreams are spoken to over TLS: `tls` of an upstream route, and of the transcoder. docs/upstreams.md#tls-to-origins */
+export const upstreamTls = block(rows, {
+  check: checkUpstreamTls,
+  finish: (_, values, { path, files }) => ({
+    caFile: files.bundle([...path, "ca_file"], values.ca_file),
+    clientCertificate: files.pair([...path, "cert_file"], values.cert_file, [...path, "key_file"], values.key_file),
+    // For SNI and the check of the certificate.
+    serverName: values.server_name.toLowerCase(),
+  }),
+  list: ({ clientCertificate: { certFile, keyFile } }, lines) => ({ ...lines, cert_file: certFile, key_file: keyFile }),
+});
+
+function checkUpstreamTls(values: Values<typeof rows>, spot: Spot): void {
+  const { log, path } = spot;
+  checkBothOrNeither(values.cert_file, values.key_file, spot);
+  if (values.insecure_skip_verify) {
+    const user = path[0] === "transcoder" ? "gRPC upstreams" : "this route";
+    log.warn([...path, "insecure_skip_verify"], `certificate verification is disabled for ${user}`);
+  }
+  if (values.server_name !== "" && !isHostName(values.server_name))
+    log.fault([...path, "server_name"], `expected a host name, found ${quote(values.server_name)}`);
+}
