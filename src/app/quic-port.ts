@@ -8,6 +8,7 @@ import {
   H3_SESSION_WINDOW_BYTES,
   H3_STREAM_WINDOW_BYTES,
 } from "../core/limits.ts";
+import type { PausableListener } from "../edge/connection-gate.ts";
 import type { EdgeContext } from "../edge/edge-context.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
@@ -26,7 +27,7 @@ import { QuicHandover } from "./quic-handover.ts";
  * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
  * worker's pipeline, like all others of its own.
  */
-export class QuicPort {
+export class QuicPort implements PausableListener {
   private readonly connections: H3Endpoint;
   private readonly ctx: EdgeContext;
   private readonly config: RuntimeConfig;
@@ -34,6 +35,9 @@ export class QuicPort {
   private endpoint: QuicEndpoint | null = null;
   private certificates: CertificateSet;
   private isLeaving = false;
+  private isPaused = false;
+  /** Connections that the runtime has refused while it was paused. */
+  private refused = 0;
 
   constructor(ctx: EdgeContext, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
     const { http2, maxHeaderBytes, maxHeaderFields } = config.server;
@@ -60,7 +64,10 @@ export class QuicPort {
       try {
         const endpoint = await listenQuic(this.init());
         if (this.isLeaving) endpoint.destroy();
-        else this.endpoint = endpoint;
+        else {
+          this.endpoint = endpoint;
+          this.ctx.gate.add(this);
+        }
         return;
       } catch (error) {
         if (!waits || (error as { code?: string }).code !== "EADDRINUSE") throw error;
@@ -79,6 +86,27 @@ export class QuicPort {
     }
   }
 
+  /** Refuses new connections for a while: there is no queue in which they could wait. */
+  pause(): boolean {
+    return this.setPaused(true);
+  }
+
+  resume(): boolean {
+    return this.setPaused(false);
+  }
+
+  waiting(): number {
+    return 0;
+  }
+
+  /** To be called every TICK_MS: counts what was refused. */
+  tick(): void {
+    if (!this.isPaused) return;
+    const refused = Number(this.endpoint?.stats.serverBusyCount ?? 0);
+    if (refused > this.refused) this.ctx.gate.refused(refused - this.refused);
+    this.refused = refused;
+  }
+
   /** Connections that are open. */
   get size(): number {
     return this.connections.size;
@@ -90,6 +118,7 @@ export class QuicPort {
    */
   drain(hasSuccessor: boolean): void {
     this.isLeaving = true;
+    this.ctx.gate.delete(this);
     this.ctx.turn.begin();
     if (this.endpoint !== null && hasSuccessor) new QuicHandover(this.endpoint, this.connections, () => this.end());
     else {
@@ -111,6 +140,13 @@ export class QuicPort {
     ignoreAll(this.ignored);
     this.connections.end();
     setTimeout(() => this.endpoint?.destroy(), H3_HANDOVER_POLL_MS);
+  }
+
+  private setPaused(isPaused: boolean): boolean {
+    this.tick();
+    this.isPaused = isPaused;
+    if (this.endpoint !== null && !this.endpoint.destroyed) this.endpoint.busy = isPaused;
+    return true;
   }
 
   private init(): QuicInit {

@@ -133,6 +133,11 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
     this.tooMany(LimitKind.Address, { key: "server.max_connections_per_ip", client_ip: address });
   }
 
+  onBeyond(count: number): void {
+    for (let i = 0; i < count; i++) this.to.counters.refused(Fault.TooManyConnections);
+    this.tooMany(LimitKind.Connections, { key: "server.max_connections" });
+  }
+
   /** A line a minute for each reason, all workers together. docs/security.md#resources-of-one-client */
   private tooMany(kind: LimitKind, fields: Readonly<Record<string, string>>): void {
     const { connections, log, clock } = this.to;

@@ -168,6 +168,7 @@ export class Worker {
       this.services.tick();
       this.services.inTurn(() => {
         this.bodies.tick();
+        this.quic?.tick();
         this.gates.tick(this.services.turn.nowMs);
       });
       this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);

@@ -32,6 +32,8 @@ export interface GateObserver {
   onIdleClosed(): void;
   /** An address has as many connections as it may. */
   onTooMany(address: string): void;
+  /** So many were refused since there is no queue in which they could wait. */
+  onBeyond(count: number): void;
 }
 
 /** What the gate lets in. */
@@ -63,7 +65,8 @@ export class ConnectionGate {
   private readonly listeners: Set<PausableListener> = new Set();
   /** Accepted by one worker while another took the last place: they wait as if they had not been accepted. */
   private readonly held: Set<HeldConnection> = new Set();
-  private readonly addressOf: Map<ClientSocket, number> = new Map();
+  /** By socket, or session of HTTP/3. */
+  private readonly addressOf: Map<object, number> = new Map();
   private isPaused = false;
 
   constructor(
@@ -130,8 +133,16 @@ export class ConnectionGate {
     this.counts.add(-1);
   }
 
-  /** Whether its address may have one connection more; it is counted until `closed`. */
-  takesAddress(socket: ClientSocket, address: string): boolean {
+  /** Connections beyond the limit were refused that cannot wait. */
+  refused(count: number): void {
+    this.observer.onBeyond(count);
+  }
+
+  /**
+   * Whether its address may have one connection more; it is counted until `closed`.
+   * @param socket or whatever else the connection is
+   */
+  takesAddress(socket: object, address: string): boolean {
     const { maxPerAddress, exempt } = this.limits;
     if (maxPerAddress === 0 || exempt.has(address)) return true;
     const { addresses } = this.counts;
@@ -154,7 +165,7 @@ export class ConnectionGate {
   }
 
   /** A socket is closed. */
-  closed(socket: ClientSocket): void {
+  closed(socket: object): void {
     if (this.addressOf.size === 0) return;
     const id = this.addressOf.get(socket);
     if (id === undefined) return;

@@ -2,7 +2,7 @@ import { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
 import { ClientPeer } from "../message/client.ts";
 import { Exchange } from "../message/exchange.ts";
-import type { QuicSession } from "../net/quic.ts";
+import { type QuicSession, refuseSession } from "../net/quic.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
@@ -53,15 +53,16 @@ export class H3Endpoint {
   /** Takes a connection. */
   accept(session: QuicSession): void {
     this.ctx.turn.begin();
-    if (!this.ctx.gate.enter()) {
-      // There is no queue in which it could wait.
-      session.onerror = IGNORE;
-      session.opened.catch(IGNORE);
-      session.closed.catch(IGNORE);
-      session.destroy();
+    const { gate } = this.ctx;
+    if (gate.enter()) {
+      this.sessions.add(new H3Session(this, session));
       return;
     }
-    this.sessions.add(new H3Session(this, session));
+    // There is no queue in which it could wait. Any earlier, the client would be told of an internal error.
+    gate.refused(1);
+    session.onerror = IGNORE;
+    session.opened.then(() => refuseSession(session), IGNORE);
+    session.closed.catch(IGNORE);
   }
 
   forget(session: H3Session): void {

@@ -2,7 +2,7 @@ import type { Fault } from "../core/fault.ts";
 import { H3_BEGINNING_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { endSession, type QuicSession, type QuicStream } from "../net/quic.ts";
+import { endSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { EdgeContext } from "./edge-context.ts";
@@ -32,9 +32,7 @@ export class H3Session {
     session.onstream = (stream) => this.onStream(stream);
     // What becomes of it is told by `closed`; without a listener the runtime takes it for nobody's error.
     session.onerror = IGNORE;
-    session.opened.then(() => {
-      this.isShaking = false;
-    }, IGNORE);
+    session.opened.then(() => this.onOpened(), IGNORE);
     session.closed.catch(IGNORE).then(() => this.onClosed());
   }
 
@@ -96,6 +94,13 @@ export class H3Session {
     writers.flushAll();
   }
 
+  /** Before the handshake is done, the runtime does not tell the address. */
+  private onOpened(): void {
+    this.isShaking = false;
+    const address = this.session.path?.remote.address ?? "";
+    if (!this.ctx.gate.takesAddress(this.session, address)) refuseSession(this.session);
+  }
+
   private close(): void {
     this.session.close().catch(IGNORE);
   }
@@ -142,6 +147,7 @@ export class H3Session {
 
   private onClosed(): void {
     this.cut();
+    this.ctx.gate.closed(this.session);
     this.endpoint.forget(this);
   }
 }

@@ -50,6 +50,7 @@ const LONGEST_FIELD_BYTES = 2 * 65_536;
 /** What a Cookie field without a value counts in a field section: name and 32 bytes (RFC 9114 §4.2.2). They count as one field. */
 const CRUMB_BYTES = 38;
 const TRAILER_POLL_MS = 2;
+const CONNECTION_REFUSED = 2;
 /** What a stream is destroyed with; nobody reads it. */
 const CUT = new Error("the stream is cut");
 /** The way to know when a writer takes bytes again. */
@@ -134,6 +135,11 @@ export function resetStream(stream: QuicStream, code: H3Error): void {
 /** Closes a connection at once and tells the client. Without a code the runtime would tell it nothing. RFC 9114 §5.3. */
 export function endSession(session: QuicSession): void {
   session.destroy(undefined, { code: H3Error.NoError, type: "application" });
+}
+
+/** Closes a connection whose handshake is done as one that the server does not take: CONNECTION_REFUSED. RFC 9000 §20.1. */
+export function refuseSession(session: QuicSession): void {
+  session.destroy(undefined, { code: CONNECTION_REFUSED, type: "transport" });
 }
 
 /** Resolves when the stream takes bytes again, with false when it never will. */

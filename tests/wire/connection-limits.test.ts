@@ -128,6 +128,17 @@ describe("at `max_connections`", () => {
         () => "closed",
       ),
     ).toBe("closed");
+    // CONNECTION_REFUSED.
+    expect(await refusalOf(quicPort)).toBe("QUIC transport error 2");
+    await eventually(async () =>
+      expect(await edge.metric("gateway_limit_refusals_total", { reason: "too_many_connections" })).toBe(2),
+    );
+    sessions[0]!.leave();
+    await eventually(async () => {
+      const session = await H3Client.connect(quicPort);
+      expect((await session.ask("GET", "/health")).status).toBe(200);
+      session.leave();
+    });
     for (const session of sessions) session.close();
     for (const one of busy) one.close();
   }, 30_000);
@@ -185,6 +196,43 @@ describe("above `max_connections_per_ip`", () => {
     }
   }, 30_000);
 });
+
+test("sessions of HTTP/3 above `max_connections_per_ip` are refused, whatever the others are spoken over", async () => {
+  const { cert, key } = await makeCertificate();
+  const port = freePort();
+  const edge = await limited(
+    { max_connections_per_ip: 3, tls: { port, cert_file: "a.pem", key_file: "a.key" }, http3: { enabled: true } },
+    { files: { "a.pem": cert, "a.key": key } },
+  );
+  const [tcp] = await crowdFrom("127.0.0.1", edge.port, 1, GET);
+  expect(await tcp!.status()).toBe(200);
+  const sessions = [await H3Client.connect(port), await H3Client.connect(port)];
+  for (const session of sessions) expect((await session.ask("GET", "/health")).status).toBe(200);
+  expect(await refusalOf(port)).toBe("QUIC transport error 2");
+  const line = await edge.gateway.log("the limit", ({ event }) => event === "connection_limit");
+  expect(line).toMatchObject({ key: "server.max_connections_per_ip", client_ip: "127.0.0.1" });
+  expect(await edge.metric("gateway_limit_refusals_total", { reason: "too_many_connections" })).toBe(1);
+  const [beyond] = await crowdFrom("127.0.0.1", edge.port, 1, GET);
+  expect(await beyond!.status()).toBe(503);
+  for (const session of sessions) session.leave();
+  await eventually(async () => {
+    const session = await H3Client.connect(port);
+    expect((await session.ask("GET", "/health")).status).toBe(200);
+    session.leave();
+  });
+  for (const one of [tcp!, beyond!]) one.close();
+});
+
+/** Why a connection over HTTP/3 ends that is not taken. */
+async function refusalOf(port: number): Promise<string> {
+  try {
+    const session = await H3Client.connect(port);
+    await session.closed;
+    return "closed in order";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 describe("with few descriptors", () => {
   test(

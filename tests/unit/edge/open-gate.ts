@@ -8,7 +8,7 @@ const COUNTS = {
   askForRoom: () => {},
   isAskedForRoom: () => false,
 };
-const OBSERVER = { onPaused: () => {}, onIdleClosed: () => {}, onTooMany: () => {} };
+const OBSERVER = { onPaused: () => {}, onIdleClosed: () => {}, onTooMany: () => {}, onBeyond: () => {} };
 const LIMITS = { maxConnections: Number.POSITIVE_INFINITY, maxPerAddress: 0, exempt: { has: () => false } };
 
 /** A gate that lets everybody in. */
