@@ -1,6 +1,6 @@
 import { withoutCredentials } from "../core/secret-name.ts";
 
-/** One thing wrong in the configuration (or, as a warning, one thing that is hardly meant). Decisions §1 "Files". */
+/** One thing wrong in the configuration (or, as a warning, one thing that is hardly meant). docs/configuration.md#mistakes */
 export interface ConfigFault {
   /** As the operator would name it, relative where it was given so. */
   readonly file: string;

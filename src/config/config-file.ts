@@ -8,7 +8,7 @@ export interface FoundFile {
   readonly path: string;
 }
 
-/** Looked at after `./config.yaml` when no file is named. Decisions §1 "Files". */
+/** Looked at after `./config.yaml` when no file is named. docs/configuration.md#files */
 export const SYSTEM_CONFIG = "/etc/edge/config.yaml";
 
 /** The configuration file: the named one, else `./config.yaml`, else the system's, else null. */

@@ -11,7 +11,7 @@ interface EditValues {
   readonly remove: readonly string[];
 }
 
-/** A route's `headers:`: checks the names and brings the values into one list each. Decisions §3. */
+/** A route's `headers:`: checks the names and brings the values into one list each. docs/upstreams.md#header-edits */
 export function resolveHeaders(
   values: { readonly request: EditValues; readonly response: EditValues },
   path: KeyPath,
@@ -49,7 +49,7 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
     log.fault(path, "belongs to one connection: the gateway sets it itself; remove it", onKey);
   else if (lower === "content-length")
     log.fault(path, "follows from the body: the gateway sets it itself; remove it", onKey);
-  // Decisions, "Sent upstream on every route": echoed on the answer, from which it may be left out.
+  // The response echoes it, and may leave it out. docs/upstreams.md#fields-that-are-sent
   else if (lower === "x-request-id" && !isRequest && onKey)
     log.fault(path, "echoes the id that the access log has: remove it here, or list it under response.remove", onKey);
   else if (lower === "host" && isRequest)
@@ -59,7 +59,7 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
 /** `$remote_addr` of nginx, `{http.request.host}` of Caddy, `%[src]` of HAProxy. */
 const VARIABLE = /(?<!\w)\$[a-z]\w+|\{[a-z_]+(\.[\w-]+)*\}|%\[/i;
 
-/** RFC 9110 §7.6.1, and what decisions §3 adds. */
+/** RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
 const HOP_BY_HOP = new Set([
   "connection",
   "keep-alive",

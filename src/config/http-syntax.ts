@@ -35,7 +35,7 @@ export function routeMethod(): Kind<string> {
   });
 }
 
-/** A request method, made upper-case. CONNECT and TRACE are never served. Decisions §3. */
+/** A request method, made upper-case. CONNECT and TRACE are never served. docs/routing.md#methods */
 export function method(faultOf: (name: string) => string = () => ""): Kind<string> {
   return piece((value) => {
     const name = typeof value === "string" ? value.trim().toUpperCase() : "";
@@ -47,7 +47,7 @@ export function method(faultOf: (name: string) => string = () => ""): Kind<strin
 }
 
 /**
- * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. Decisions §3.
+ * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. docs/routing.md#prefixes
  */
 export function pathPrefix(): Kind<string> {
   return piece((value) => {

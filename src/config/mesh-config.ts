@@ -22,7 +22,7 @@ export interface DescriptorSetConfig {
   readonly base64: string;
 }
 
-/** A REST path that is answered by a gRPC method. Spec, "`transcoder`". */
+/** A REST path that is answered by a gRPC method. docs/transcoder.md#routes */
 export interface TranscodedRouteConfig {
   readonly position: ConfigPosition;
   /** Upper-case. */

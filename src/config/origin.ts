@@ -6,7 +6,7 @@ import type { OriginConfig, OriginScheme } from "./route-config.ts";
 /**
  * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
  * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS).
- * Spec, "Sidecar mode" (origin key); decisions §3.
+ * docs/upstreams.md#targets
  */
 export function parseOrigin(url: string): OriginConfig | string {
   const example = "such as http://127.0.0.1:9001";

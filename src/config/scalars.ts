@@ -178,7 +178,7 @@ export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<n
   return written(kind, writtenSize);
 }
 
-/** A size where 0 and negative numbers also stand for the default. Spec, "`sidecar`" `max_body_bytes`. */
+/** A size where 0 and negative numbers also stand for the default. docs/sidecar.md#bodies */
 export function sizeOrDefault(whenNotPositive: string): Kind<number> {
   const standard = parseSize(whenNotPositive);
   const kind = piece<number>((value) => {

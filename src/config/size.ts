@@ -1,7 +1,7 @@
 /**
  * Reads a size: a whole number (or its digits) of bytes, `512KiB`, `4MiB`, `1GiB` (powers of 1024), or `4MB`
  * (powers of 1000), in any letter case. Gives bytes, or -1 when the value is none of these or too large to count
- * exactly. A negative number is handed back as it is, for the caller to judge. Decisions §1 "Scalars".
+ * exactly. A negative number is handed back as it is, for the caller to judge. docs/configuration.md#values
  */
 export function parseSize(value: string | number): number {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : -1;

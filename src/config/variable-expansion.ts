@@ -11,7 +11,7 @@ export type Expansion =
 /**
  * Puts environment variables into a text: `${NAME}` must be set, `${NAME:-default}` falls back when it is unset or
  * empty, `$${` stands for a plain `${`. Gives the new text or a fault text. Defaults are taken as they are: nothing
- * inside them expands again. Decisions §1 "Scalars".
+ * inside them expands again. docs/configuration.md#values
  */
 export function expandVariables(text: string, environment: Environment): Expansion {
   const used: [string, string][] = [];

@@ -32,7 +32,7 @@ export interface YamlSource {
 /**
  * Reads YAML text into plain values: expands `${NAME}` in values, resolves anchors and `<<` merges, and collects every
  * fault with its place. Duplicate keys, several documents, keys that are no plain words and alias bombs are faults.
- * `file` is only a name for messages. Decisions §1 "Files", "Scalars".
+ * `file` is only a name for messages. docs/configuration.md#values
  */
 export function readYaml(file: string, text: string, environment: Environment): YamlSource {
   const plain = text.length < PLAIN_FROM ? null : readPlainYaml(text);
