@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { Route } from "../message/route.ts";
-import { settingsByIndex } from "./route-settings.ts";
+import { settingsByIndex } from "./routing.ts";
 
 /** What each route says of its answers in the cache, by number; the gateway's own endpoints are never in it. */
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {

@@ -17,7 +17,7 @@ import type { NowMs } from "../message/ports.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
-import { settingsByIndex } from "./route-settings.ts";
+import { settingsByIndex } from "./routing.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyInputs {

@@ -8,6 +8,8 @@ import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
+import { routeList } from "../routes/route-list.ts";
+import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
@@ -480,14 +482,16 @@ export class Control implements PoolListener {
           workers: this.pool.size,
           generation: this.generation,
         }),
-      targetStatus: (originKey, route) => (route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey))),
-      sidecarRoutes: () => listedSidecarRoutes(this.config),
+      routes: () => routeList(this.config, this.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
       exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
     });
   }
+
+  private readonly targetStatus: TargetStatus = (originKey, route) =>
+    route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey));
 
   private event(event: EventName, fields: EventFields): void {
     this.events.event(event, fields);

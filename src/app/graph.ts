@@ -1,8 +1,5 @@
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { speaksHttp2 } from "../config/origin.ts";
-import { pathOf, type RouteConfig, type StaticRouteConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
+import { pathOf, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
-import { FILE_RECHECK_MS, MANY_ROUTES } from "../core/limits.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
@@ -14,12 +11,8 @@ import type { Purge, PurgeCall } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { FileCache } from "../features/files/file-cache.ts";
-import { FileHandler } from "../features/files/file-handler.ts";
-import { EditedHandler } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-end.ts";
-import { namesChanged, responseEdits } from "../features/forward/header-edits.ts";
 import type { RequestIds } from "../features/forward/request-id.ts";
-import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -27,26 +20,32 @@ import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
-import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
-import type { Handler, Pipeline } from "../message/pipeline.ts";
-import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
+import type { Pipeline } from "../message/pipeline.ts";
+import type { Route, RouteInit } from "../message/route.ts";
+import type { RouteSite } from "../routes/route-type.ts";
+import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { cachePolicies } from "./cache-policies.ts";
-import { CHUNKED_MODES } from "./chunked-modes.ts";
 import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
-import { LateHandler } from "./late-handler.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import { isProbed } from "./probed-routes.ts";
+import {
+  BUILT_IN_LABELS,
+  hasInternalListener,
+  internalRouter,
+  publicRouter,
+  type RouteHandlers,
+  transcodedRoutes,
+} from "./routing.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 import { type SidecarPipelines, sidecarPipelines } from "./sidecar-pipelines.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
-import { upstreamHandler } from "./upstream-route.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What a graph is wired from, beside the configuration. */
@@ -92,20 +91,21 @@ export interface Graph {
 export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   const { server } = config;
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
-  const files = new FileCache();
   const { budget } = inputs;
-  const routes = config.routes.map((route) => routeInit(route, config, inputs, pools, files, budget));
-  const transcoded = config.transcoder.routes.length > 0 ? transcodedInits(config, inputs, pools, budget) : [];
+  const site = routeSite(config, inputs, pools);
   const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => cache!.purge(call);
-  const endpoints = builtIns(
+  const endpoints = endpointsOf(
     config,
     inputs,
     { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => pipeline },
     purge,
   );
-  const hasOwnListener = config.internalApi.listenPort >= 0;
-  const inPublic = endpoints.filter(({ isInternal }) => !isInternal || !hasOwnListener).map(({ init }) => init);
-  const router: Router = buildRouter([...inPublic, ...inputs.extraRoutes, ...transcoded, ...routes]);
+  const router: Router = publicRouter(config, {
+    endpoints,
+    transcoded: transcoding(config, inputs, pools),
+    configured: (route) => routeTypeOf(route).build(route, site),
+    extra: inputs.extraRoutes,
+  });
   const cache = responseCache(config, router.routes, inputs);
   const accessLog = server.accessLog.enabled
     ? new AccessLog(inputs.log, server.accessLog.sample, {
@@ -118,13 +118,8 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);
   const pipeline: Pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
-  const internalPipeline = hasOwnListener
-    ? buildInternalPipeline(config, buildRouter(endpoints.map(({ init }) => init)), {
-        inputs,
-        accessLog,
-        budget,
-        client,
-      })
+  const internalPipeline = hasInternalListener(config)
+    ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
     : pipeline;
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
   return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
@@ -155,7 +150,7 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
   return [
     ...BUILT_IN_LABELS,
     ...config.routes.map(pathOf),
-    ...transcoded(config).map((route) => route.httpPath),
+    ...transcodedRoutes(config).map((route) => route.httpPath),
     ...sidecar,
     ...sidecarRoutes(config).map(pathOf),
   ];
@@ -163,121 +158,47 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
 
 /** The labels that the counters know upstreams by. */
 export function upstreamLabels(config: RuntimeConfig): readonly string[] {
-  const targets = [...config.routes, ...sidecarRoutes(config)].flatMap((route) =>
-    route.type === "upstream" ? route.targets : [],
-  );
-  return [...targets, ...transcoded(config).map((route) => route.upstream)].map((origin) => origin.originKey);
-}
-
-function transcoded({ transcoder }: RuntimeConfig): readonly TranscodedRouteConfig[] {
-  return transcoder.enabled ? transcoder.routes : [];
+  const targets = [...upstreamRoutes(config.routes), ...sidecarRoutes(config)].flatMap((route) => route.targets);
+  return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
-function transcodedInits(
-  config: RuntimeConfig,
-  inputs: GraphInputs,
-  pools: OriginPools,
-  bodies: BodyBudget,
-): RouteInit[] {
-  if (!config.transcoder.enabled) return [];
-  const { transcodedRoutes } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
+function transcoding(config: RuntimeConfig, inputs: GraphInputs, pools: OriginPools): RouteHandlers["transcoded"] {
+  if (transcodedRoutes(config).length === 0) return () => fail("no transcoded route");
+  const { transcodeHandlers } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
   const { wheel, turn, upstream } = inputs.services;
-  const services: TranscodeServices = { wheel, turn, bodies, requestIds: inputs.requestIds, tally: inputs.tally };
-  return transcodedRoutes(config, pools, upstream, services);
+  const { budget: bodies, requestIds, tally } = inputs;
+  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally });
 }
 
-function builtIns(
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+function endpointsOf(
   config: RuntimeConfig,
   inputs: GraphInputs,
   probed: Pick<ProbePorts, "isProbed" | "pipeline">,
   purge: Purge | null,
-): BuiltIn[] {
+): readonly BuiltInEndpoint[] {
   const status = new StatusHandler(inputs.client.sharedClock);
   const guard = new AccessGuard(config.internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
-  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes, purge).map((endpoint) => ({
-    isInternal: endpoint.internal,
-    init: builtInRoute(endpoint, config),
-  }));
+  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes, purge);
 }
 
-/** A built-in endpoint as a route. */
-interface BuiltIn {
-  readonly isInternal: boolean;
-  readonly init: RouteInit;
-}
-
-function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: RuntimeConfig): RouteInit {
-  return {
-    kind: RouteKind.BuiltIn,
-    label: path,
-    path,
-    exact: true,
-    methods,
-    hosts: [],
-    stripPrefix: false,
-    chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
-    // Those that take a body have a limit of their own.
-    maxBodyBytes: methods.includes("POST") ? 0 : config.server.maxBodyBytes,
-    handler,
-  };
-}
-
-function routeInit(
-  route: RouteConfig,
-  config: RuntimeConfig,
-  inputs: GraphInputs,
-  pools: OriginPools,
-  files: FileCache,
-  budget: BodyBudget,
-): RouteInit {
-  const isStatic = route.type === "static";
-  const handler = isStatic
-    ? fileHandler(route, inputs.services, files)
-    : handlerNowOrLate(route, config, () =>
-        upstreamHandler(route, config, pools, inputs.nodes, {
-          requestIds: inputs.requestIds,
-          wheel: inputs.services.wheel,
-          turn: inputs.services.turn,
-          bodies: budget,
-        }),
-      );
-  return {
-    kind: isStatic ? RouteKind.Static : RouteKind.Upstream,
-    label: pathOf(route),
-    path: pathOf(route),
-    exact: route.path !== "",
-    methods: isStatic ? ["GET"] : route.methods,
-    hosts: route.hosts,
-    stripPrefix: isStatic || route.stripPrefix,
-    chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
-    maxBodyBytes: route.maxBodyBytes,
-    ...(route.maxBodyBytes === config.server.maxBodyBytes ? {} : { bodyLimitKey: "max_body_bytes" }),
-    handler,
-    streamsHttp2: !isStatic && route.targets.every(({ scheme }) => speaksHttp2(scheme)),
-    ownFields: isStatic ? [] : namesChanged(route.headers.request),
-    dropsTrailers: config.server.requestTrailers === "drop",
-  };
-}
-
-/** Where there are thousands of routes, the objects of each wait for its first request; files are read at once. */
-function handlerNowOrLate({ tls }: UpstreamRouteConfig, { routes }: RuntimeConfig, make: () => Handler): Handler {
-  const readsFiles = tls.caFile !== "" || tls.clientCertificate.certFile !== "";
-  return routes.length < MANY_ROUTES || readsFiles ? make() : new LateHandler(make);
-}
-
-function fileHandler(route: StaticRouteConfig, services: WorkerServices, cache: FileCache): Handler {
-  const { clock } = services;
+/** What the handlers of routes are made with. */
+function routeSite(config: RuntimeConfig, inputs: GraphInputs, pools: OriginPools): RouteSite {
+  const { requestIds, budget: bodies, nodes, services } = inputs;
+  const { clock, wheel, turn } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
-  const handler = new FileHandler({ ...route, recheckMs: recheckMsOf(route) }, { cache, clock, defer });
-  const edits = responseEdits(route.headers.response);
-  return edits === null ? handler : new EditedHandler(handler, edits);
-}
-
-/** Where answers go into the response cache, none of them is older than the file: the disk is asked for each. */
-function recheckMsOf({ cache }: StaticRouteConfig): number {
-  return cache.enabled ? 0 : FILE_RECHECK_MS;
+  return {
+    config,
+    files: { cache: new FileCache(), clock, defer },
+    forward: { requestIds, wheel, turn, bodies },
+    poolOf: (target, tls) => pools.poolOf(target, tls),
+    nodesOf: (route) => nodes.nodesOf(route),
+  };
 }
 
 function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
@@ -306,18 +227,3 @@ function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings 
     allowsConnectProtocol: http2.extendedConnect,
   };
 }
-
-/** The paths of the built-in endpoints, and the prefix of challenges: the labels of the gateway's own routes. */
-export const BUILT_IN_LABELS: readonly string[] = [
-  "/health",
-  "/api/status",
-  "/metrics",
-  "/internal/api/status",
-  "/internal/api/metrics",
-  "/internal/api/routes",
-  "/internal/api/security/incidents",
-  "/internal/api/upstreams/health",
-  "/internal/api/proxy-test",
-  "/internal/api/cache/purge",
-  CHALLENGE_PREFIX,
-];

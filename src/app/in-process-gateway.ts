@@ -5,6 +5,7 @@ import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { ROUTE_TYPES } from "../routes/route-types.ts";
 import { createBodyBudget } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { createConnectionCounts } from "../shared/connection-counts.ts";
@@ -90,7 +91,14 @@ function read(texts: ConfigTexts): RuntimeConfig {
     writeFileSync(join(cwd, "config.yaml"), texts.config);
     writeFileSync(join(cwd, "routes.yaml"), texts.routes);
     const configPath = join(cwd, "config.yaml");
-    const loaded = loadConfig({ configPath, routesPath: null, cwd, env: {}, knownWafRules: [] });
+    const loaded = loadConfig({
+      configPath,
+      routesPath: null,
+      cwd,
+      env: {},
+      knownWafRules: [],
+      routeTypes: ROUTE_TYPES,
+    });
     if (!loaded.ok) throw new Error(loaded.faults.map(formatFault).join("; "));
     return loaded.config;
   } finally {

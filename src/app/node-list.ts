@@ -1,4 +1,4 @@
-import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import { type TargetConfig, type UpstreamRouteConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerRules } from "../features/balance/upstream-node.ts";
 import { sidecarRoutes } from "./sidecar-routes.ts";
@@ -21,8 +21,8 @@ export class NodeList {
 
   constructor(config: RuntimeConfig) {
     const nodes: NodeInit[] = [];
-    for (const route of [...(config.proxy.enabled ? config.routes : []), ...sidecarRoutes(config)]) {
-      if (route.type !== "upstream") continue;
+    const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
+    for (const route of [...ofFile, ...sidecarRoutes(config)]) {
       nodeKeys(route).forEach((key, i) => {
         if (this.slots.has(key)) return;
         this.slots.set(key, nodes.length);

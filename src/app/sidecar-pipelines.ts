@@ -18,6 +18,7 @@ import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import { canonicalise } from "../proto/target/canonical-path.ts";
 import { isPlainPath } from "../proto/target/plain-path.ts";
+import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { DispatchPhase } from "./dispatch.ts";
 import { EgressOrigins } from "./egress-origins.ts";
@@ -25,7 +26,6 @@ import type { GraphInputs } from "./graph.ts";
 import type { OriginPools } from "./origin-pools.ts";
 import { OwnListeners } from "./own-listeners.ts";
 import { appRoute, directRoute, EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
-import { forwardHandler, targetsOf } from "./upstream-route.ts";
 
 /** What the pipelines of a sidecar are made of. */
 export interface SidecarParts {

@@ -1,7 +1,7 @@
 import { originOf } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { ListenerRoute } from "../features/admin/route-list.ts";
+import type { ListenerRoute } from "../routes/route-list.ts";
 
 /** The label of requests that come in, and of those that go out to where they say themselves. */
 export const INGRESS_LABEL = "sidecar-ingress";

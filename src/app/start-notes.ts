@@ -1,3 +1,4 @@
+import { upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
@@ -20,9 +21,7 @@ export function startNotes(
     notes.push({ note: `server.max_connections is ${maxConnections}, but ${limit}: fewer connections are served` });
   }
   const { enabled: isSidecar } = config.sidecar;
-  const normalizes = config.routes.some(
-    (route) => route.type === "upstream" && route.inboundChunkedMode === "normalize",
-  );
+  const normalizes = upstreamRoutes(config.routes).some((route) => route.inboundChunkedMode === "normalize");
   if ((normalizes || isSidecar) && !canSpool()) {
     const bodies = isSidecar ? "request bodies" : "chunked request bodies";
     notes.push({ note: `no temporary folder (TMPDIR, /tmp) can be written: ${bodies} over 1 MiB get 503` });

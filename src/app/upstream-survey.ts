@@ -1,6 +1,6 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { usesTls } from "../config/origin.ts";
-import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig } from "../config/route-config.ts";
+import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
@@ -90,7 +90,7 @@ interface Entry {
 function entriesOf(config: RuntimeConfig): Entry[] {
   const { transcoder } = config;
   return [
-    ...config.routes.flatMap((route) => (route.type === "upstream" ? routeEntries(route, pathOf(route)) : [])),
+    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, pathOf(route))),
     ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
       const isInbound = listener === INGRESS_LABEL;
       return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, systemRoots);

@@ -4,6 +4,7 @@ import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
+import { ROUTE_TYPES } from "../routes/route-types.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -29,10 +30,15 @@ export function runCheck(
   if (typeof call === "number") return call;
   const { config, routes, print } = call.values;
   for (const { note } of runtimeVariables(around.env)) io.err(`${note} (warning)\n`);
-  const result = loadConfig({ configPath: config || null, routesPath: routes || null, ...around });
+  const result = loadConfig({
+    configPath: config || null,
+    routesPath: routes || null,
+    routeTypes: ROUTE_TYPES,
+    ...around,
+  });
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!result.ok) return reportFaults(result.faults, io);
-  io.out(print ? listConfig(result.config) : summary(result));
+  io.out(print ? listConfig(result.config, ROUTE_TYPES) : summary(result));
   return ExitCode.Done;
 }
 

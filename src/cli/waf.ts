@@ -1,16 +1,12 @@
-import { BUILT_IN_LABELS } from "../app/graph.ts";
+import { pathRouter } from "../app/routing.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { pathOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault, faultRow } from "../core/fault.ts";
-import { buildRouter } from "../features/route/build-router.ts";
-import type { Router } from "../features/route/router.ts";
 import { placeText } from "../features/waf/incident.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation.ts";
-import { type Handler, Verdict } from "../message/pipeline.ts";
-import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { ROUTE_TYPES } from "../routes/route-types.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
@@ -60,6 +56,7 @@ export function runWaf(args: readonly string[], io: CommandIo): number {
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
+    routeTypes: ROUTE_TYPES,
   });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
@@ -80,7 +77,7 @@ function explain(call: WafCall, headers: readonly string[], config: RuntimeConfi
   const hasType = headers.some((line) => line.toLowerCase().startsWith("content-type:"));
   const lines = body.length === 0 || hasType ? headers : [...headers, `Content-Type: ${call.values["content-type"]}`];
   const { waf } = config.server;
-  const found = explainWaf({ method, target, headers: lines, body }, waf, routesOf(config));
+  const found = explainWaf({ method, target, headers: lines, body }, waf, pathRouter(config));
   if (found.fault !== Fault.None) {
     io.err(`edge waf test: that request does not get as far as the firewall: ${faultRow(found.fault).label}\n`);
     return ExitCode.Usage;
@@ -119,31 +116,6 @@ function takeHeaders(args: readonly string[]): { headers: string[]; others: stri
   return { headers, others };
 }
 
-/** The routes that decide on relative paths, without anything that serves them. */
-function routesOf(config: RuntimeConfig): Router {
-  const routes = config.routes.map((route) => ({
-    ...SHAPE,
-    kind: route.type === "static" ? RouteKind.Static : RouteKind.Upstream,
-    path: pathOf(route),
-    exact: route.path !== "",
-    hosts: route.hosts,
-  }));
-  return buildRouter([...BUILT_IN_LABELS.map((path) => ({ ...SHAPE, path, exact: true })), ...routes]);
-}
-
-const NOBODY: Handler = { name: "nobody", handle: () => Verdict.Done };
-const SHAPE: RouteInit = {
-  kind: RouteKind.BuiltIn,
-  label: "",
-  path: "",
-  exact: false,
-  methods: [],
-  hosts: [],
-  stripPrefix: false,
-  chunkedMode: ChunkedMode.Normalize,
-  maxBodyBytes: 0,
-  handler: NOBODY,
-};
 const VERDICTS: Readonly<Record<WafExplanation["verdict"], string>> = {
   refuse: "refused",
   block: "blocked with 403",

@@ -67,9 +67,3 @@ export const FOREIGN_CACHE_KEYS: readonly (readonly [string, string])[] = [
   (name) =>
     [name, "unknown key: the server behind says so in Cache-Control, such as stale-while-revalidate=30"] as const,
 );
-
-/** Words at `type` of a route. */
-export const FOREIGN_TYPES: ReadonlyMap<string, "static" | "upstream"> = new Map([
-  ...["proxy", "reverse_proxy", "http", "grpc", "backend"].map((word) => [word, "upstream"] as const),
-  ...["file", "files", "file_server", "directory", "spa"].map((word) => [word, "static"] as const),
-]);

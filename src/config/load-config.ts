@@ -9,9 +9,10 @@ import { checkLimits } from "./limit-check.ts";
 import { checkClientAuth, checkListeners } from "./listener-check.ts";
 import { unknownKey } from "./piece.ts";
 import { checkWafRules } from "./policy-settings.ts";
-import type { RouteConfig } from "./route-config.ts";
+import { hasTargets, type RouteConfig } from "./route-config.ts";
 import { resolveRoutes } from "./route-resolution.ts";
-import { routeKeys } from "./route-schema.ts";
+import { RouteSchemas } from "./route-schema.ts";
+import type { RouteSyntaxes } from "./route-syntax.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
@@ -27,6 +28,8 @@ export interface ConfigRequest {
   readonly env: Environment;
   /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
+  /** The types that routes may have. */
+  readonly routeTypes: RouteSyntaxes;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
 }
@@ -66,9 +69,9 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
-  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main);
+  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main, request.routeTypes);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
-  notePublished(list, configFile, configLog);
+  notePublished(list, request.routeTypes, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
@@ -125,10 +128,11 @@ function readRoutes(
   source: YamlSource,
   log: FaultLog,
   file: FoundFile,
-  main: Pick<RuntimeConfig, "server" | "proxy">,
+  { server, proxy }: Pick<RuntimeConfig, "server" | "proxy">,
+  types: RouteSyntaxes,
 ): RouteConfig[] {
   if (!source.readable) return [];
-  const around = { server: main.server, proxy: main.proxy, log, files: new ConfiguredFiles(log, dirname(file.path)) };
+  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), types };
   const root = withoutExtensions(source.value);
   if (root === null) return [];
   if (Array.isArray(root)) return resolveRoutes(root, [], around);
@@ -138,7 +142,8 @@ function readRoutes(
   }
   const { routes = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
-  const isRoute = odd.some((key) => routeKeys.includes(key));
+  const { keys } = new RouteSchemas(types);
+  const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
   else for (const key of odd) log.fault([key], unknownKey(key, ["routes"]), true);
@@ -167,7 +172,7 @@ function noteUnserved(
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints answer");
   }
   checkClientAuth(main, routes.length, log);
-  if (!main.proxy.enabled && routes.some((route) => route.type === "upstream")) {
+  if (!main.proxy.enabled && routes.some(hasTargets)) {
     log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
   }
 }
@@ -183,11 +188,17 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
 }
 
 /** Warns where the configuration itself can be fetched. */
-function notePublished(routes: readonly RouteConfig[], configFile: FoundFile | null, log: FaultLog): void {
+function notePublished(
+  routes: readonly RouteConfig[],
+  types: RouteSyntaxes,
+  configFile: FoundFile | null,
+  log: FaultLog,
+): void {
   if (configFile === null) return;
-  const mount = routes.find(
-    (route) => route.type === "static" && route.dir !== "" && isBelow(route.dir, configFile.path),
-  );
+  const mount = routes.find((route) => {
+    const folder = types[route.type]!.folderOf?.(route) ?? "";
+    return folder !== "" && isBelow(folder, configFile.path);
+  });
   if (mount !== undefined)
     log.warn([], `this file lies in the folder behind ${mount.prefix}, where everybody can read it`);
 }

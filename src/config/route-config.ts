@@ -1,13 +1,18 @@
+import type { AnyRouteConfig } from "../routes/route-types.ts";
 import type { ConfigOf } from "./row.ts";
 import type { ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
 import type { upstreamTls } from "./upstream-tls.ts";
 
-/** One entry of `routes.yaml`, with every inherited setting already worked out. Spec, "Static route entry"; decisions §3. */
-export type RouteConfig = StaticRouteConfig | UpstreamRouteConfig;
+/**
+ * One entry of `routes.yaml`, with every inherited setting already worked out: what some type of route has made of it. Who wants to
+ * know more than what all routes have asks the row of its type (src/routes/route-types.ts).
+ */
+export type RouteConfig = AnyRouteConfig;
 
-/** What both kinds of route have. */
+/** What routes of all types have. */
 export interface RouteBase {
-  readonly type: "static" | "upstream";
+  /** The word that stands at `type`. */
+  readonly type: string;
   readonly position: ConfigPosition;
   /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */
   readonly prefix: string;
@@ -34,18 +39,6 @@ export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
   return route.path === "" ? route.prefix : route.path;
 }
 
-/** `type: static`: files from a folder. Decisions §2. */
-export interface StaticRouteConfig extends RouteBase {
-  readonly type: "static";
-  /** Absolute, and a folder when the configuration was read. */
-  readonly dir: string;
-  readonly spa: boolean;
-  /** Relative to `dir`: `index.html` for `spa`, else "" when none is set. */
-  readonly fallback: string;
-  /** Value of `Cache-Control` on files, or "". */
-  readonly cacheControl: string;
-}
-
 /** `type: upstream`: requests go to other servers. Decisions §3. */
 export interface UpstreamRouteConfig extends RouteBase {
   readonly type: "upstream";
@@ -62,6 +55,16 @@ export interface UpstreamRouteConfig extends RouteBase {
   /** Remove `prefix` before forwarding; without effect on exact routes and on `/`. */
   readonly stripPrefix: boolean;
   readonly tls: UpstreamTlsConfig;
+}
+
+/** The routes that send requests to targets, of whatever type they are. */
+export function upstreamRoutes(routes: readonly RouteConfig[]): readonly UpstreamRouteConfig[] {
+  return routes.filter(hasTargets);
+}
+
+/** Whether a route sends requests to targets. */
+export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
+  return "targets" in route;
 }
 
 /** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */

@@ -1,6 +1,6 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { pathOf, type RouteConfig } from "./route-config.ts";
+import { hasTargets, pathOf, type RouteConfig } from "./route-config.ts";
 
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs
@@ -47,7 +47,7 @@ function waysRound(route: RouteConfig, prefixes: ReadonlyMap<string, readonly Ro
     ways.push({ neighbour: above, spellings: slashed === above ? [`${path}/`, ...others] : others });
   }
   // The files of a mount are named exactly as they are; only origins are lenient.
-  return ways.filter(({ neighbour }) => neighbour.type === "upstream");
+  return ways.filter(({ neighbour }) => hasTargets(neighbour));
 }
 
 /** The route with the longest prefix of `path` that some host has in common with `route`. */

@@ -1,38 +1,20 @@
 import type { KeyPath } from "./config-fault.ts";
-import { quote } from "./config-fault.ts";
-import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { FOREIGN_TYPES } from "./foreign-names.ts";
 import { resolveHeaders } from "./header-resolution.ts";
 import { resolveHostPattern } from "./host-kinds.ts";
-import { warnOfSpool } from "./limit-check.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { describe } from "./piece.ts";
+import { describe, oneOf } from "./piece.ts";
 import { rateLimit } from "./policy-settings.ts";
-import type { RouteBase, RouteConfig, StaticRouteConfig } from "./route-config.ts";
+import type { RouteBase, RouteConfig } from "./route-config.ts";
 import { noteNeighbours } from "./route-neighbours.ts";
-import {
-  routeKeys,
-  type StaticEntry,
-  staticRouteSchema,
-  type UpstreamEntry,
-  upstreamRouteSchema,
-} from "./route-schema.ts";
-import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
+import { RouteSchemas, type SharedValues } from "./route-schema.ts";
+import type { RouteSurroundings, RouteSyntax, RouteSyntaxes } from "./route-syntax.ts";
 import { SharedParts } from "./shared-parts.ts";
-import { resolveUpstream } from "./upstream-resolution.ts";
-
-/** What a route inherits, and how its files are found. */
-export interface RouteSurroundings {
-  readonly server: ServerConfig;
-  readonly proxy: ProxyConfig;
-  readonly log: FaultLog;
-  readonly files: ConfiguredFiles;
-}
 
 /** Resolves the list of routes.yaml, and notes routes that no request could reach. `base` is the list's own path. */
 export function resolveRoutes(entries: readonly unknown[], base: KeyPath, around: RouteSurroundings): RouteConfig[] {
-  const routes = entries.map((entry, i) => resolveRoute(entry, [...base, i], around));
+  const schemas = new RouteSchemas(around.types);
+  const routes = entries.map((entry, i) => resolveRoute(entry, [...base, i], schemas, around));
   const parts = new SharedParts();
   const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
   noteDuplicates(routes, base, around.log);
@@ -43,57 +25,67 @@ export function resolveRoutes(entries: readonly unknown[], base: KeyPath, around
 /** Each route has its own. */
 const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets"]);
 
-function resolveRoute(raw: unknown, path: KeyPath, around: RouteSurroundings): RouteConfig | null {
-  const { log } = around;
+function resolveRoute(
+  raw: unknown,
+  path: KeyPath,
+  schemas: RouteSchemas,
+  around: RouteSurroundings,
+): RouteConfig | null {
+  const { log, types } = around;
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
     return null;
   }
-  const type = routeType(raw as Record<string, unknown>, path, log);
-  if (type === "") return null;
-  if (type === "static") {
-    const values = log.read(staticRouteSchema, raw, path, 2);
-    return resolveStatic(values, resolveBase(values, "static", [], raw, path, around), path, around);
-  }
-  const values = log.read(upstreamRouteSchema, raw, path, 2);
-  return resolveUpstream(values, resolveBase(values, "upstream", values.methods, raw, path, around), path, around);
+  const name = typeOf(raw as Record<string, unknown>, path, schemas, around);
+  if (name === "") return null;
+  const values = log.read(schemas.of(name), raw, path, 2);
+  checkPlace(values, types[name]!, path, log);
+  // What a row of the table makes of a route is what its type says.
+  return types[name]!.resolve(values, resolveBase(values, name, raw, path, around), path, around) as RouteConfig;
 }
 
-function routeType(raw: Record<string, unknown>, path: KeyPath, log: FaultLog): "static" | "upstream" | "" {
+/** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
+function typeOf(
+  raw: Record<string, unknown>,
+  path: KeyPath,
+  { names, keys }: RouteSchemas,
+  around: RouteSurroundings,
+): string {
+  const { log, types } = around;
   const { type } = raw;
-  if (type === "static" || type === "upstream") return type;
+  if (typeof type === "string" && names.includes(type)) return type;
   if (type !== undefined && type !== null) {
-    const own = typeof type === "string" ? FOREIGN_TYPES.get(type.toLowerCase()) : undefined;
-    const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), ["static", "upstream"]);
+    const own = typeof type === "string" ? namedElsewhere(type.toLowerCase(), types) : undefined;
+    const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), names);
     if (typeof type !== "symbol")
-      log.fault([...path, "type"], `expected static or upstream, found ${describe(type)}${meant}`);
+      log.fault([...path, "type"], `expected ${oneOf(names)}, found ${describe(type)}${meant}`);
     return "";
   }
-  const slip = Object.keys(raw).find((key) => !routeKeys.includes(key) && nearestName(key, routeKeys) === "type");
-  const guess = "dir" in raw ? "static" : "target" in raw || "targets" in raw ? "upstream" : "";
+  const slip = Object.keys(raw).find((key) => !keys.includes(key) && nearestName(key, keys) === "type");
+  const guess = names.find((name) => types[name]!.marks.some((key) => key in raw));
   const cure =
-    guess === "" ? "type: static (files from a folder) or type: upstream (another server)" : `type: ${guess}`;
+    guess === undefined ? oneOf(names.map((name) => `type: ${name} (${types[name]!.what})`)) : `type: ${guess}`;
   if (slip === undefined) log.fault(path, `a route needs its type: add ${cure}`);
   else log.fault([...path, slip], `unknown key (did you mean "type"?)`, true);
   return "";
 }
 
-function resolveBase<T extends RouteBase["type"]>(
-  values: StaticEntry | UpstreamEntry,
-  type: T,
-  methods: readonly string[],
+/** The type that another gateway calls by this word. */
+function namedElsewhere(word: string, types: RouteSyntaxes): string | undefined {
+  return Object.keys(types).find((name) => types[name]!.foreignWords.includes(word));
+}
+
+/** What the keys of every route give. */
+function resolveBase(
+  values: SharedValues,
+  type: string,
   raw: object,
   path: KeyPath,
   around: RouteSurroundings,
-): RouteBase & { type: T } {
+): RouteBase {
   const { server, proxy, log, files } = around;
-  checkPlace(values, type, path, log);
   if ("cache" in raw && values.cache.enabled && !server.cache.enabled) {
     log.warn([...path, "cache"], "has no effect while server.cache is off");
-  }
-  const mode = values.inbound_chunked_mode || proxy.transport.inboundChunkedMode;
-  if (type === "upstream" && mode === "normalize" && values.max_body_bytes > 0) {
-    warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
   }
   const hasLimit = "rate_limit" in raw && !log.isFaulty([...path, "rate_limit"]);
   return {
@@ -101,9 +93,9 @@ function resolveBase<T extends RouteBase["type"]>(
     position: log.position(path),
     prefix: values.prefix,
     path: values.path,
-    methods,
+    methods: [],
     hosts: values.host.map((host, i) => resolveHostPattern(host, [...path, "host", i], log)),
-    inboundChunkedMode: mode,
+    inboundChunkedMode: values.inbound_chunked_mode || proxy.transport.inboundChunkedMode,
     maxBodyBytes: values.max_body_bytes || server.maxBodyBytes,
     cache: {
       enabled: server.cache.enabled && values.cache.enabled,
@@ -118,10 +110,10 @@ function resolveBase<T extends RouteBase["type"]>(
 }
 
 /** Exactly one of `prefix` and `path` says where a route is. */
-function checkPlace(values: StaticEntry | UpstreamEntry, type: string, path: KeyPath, log: FaultLog): void {
+function checkPlace(values: SharedValues, { onlyPrefix }: RouteSyntax, path: KeyPath, log: FaultLog): void {
   if (log.isFaulty([...path, "prefix"]) || log.isFaulty([...path, "path"])) return;
-  if (type === "static" && values.path !== "") {
-    log.fault([...path, "path"], "a static route serves a whole folder: use prefix instead of path", true);
+  if (onlyPrefix !== undefined && values.path !== "") {
+    log.fault([...path, "path"], onlyPrefix.refusal, true);
   } else if (values.path !== "" && values.prefix !== "") {
     log.fault(
       [...path, "path"],
@@ -129,36 +121,8 @@ function checkPlace(values: StaticEntry | UpstreamEntry, type: string, path: Key
       true,
     );
   } else if (values.path === "" && values.prefix === "") {
-    log.fault(
-      path,
-      type === "static"
-        ? "a static route needs prefix, such as prefix: /static"
-        : "a route needs prefix or path, such as prefix: /api",
-    );
+    log.fault(path, onlyPrefix?.missing ?? "a route needs prefix or path, such as prefix: /api");
   }
-}
-
-function resolveStatic(
-  values: StaticEntry,
-  base: RouteBase & { type: "static" },
-  path: KeyPath,
-  { log, files }: RouteSurroundings,
-): StaticRouteConfig {
-  const at = (key: string): KeyPath => [...path, key];
-  if (values.dir === "" && !log.isFaulty(at("dir")))
-    log.fault(path, "a static route needs dir, the folder to serve, such as dir: ./public");
-  const { fallback } = values;
-  if (/^\/|(^|\/)\.\.(\/|$)/.test(fallback)) {
-    log.fault(at("fallback"), `expected a file inside dir, such as index.html, found ${quote(fallback)}`);
-  }
-  const dir = values.dir === "" ? "" : files.folder(at("dir"), values.dir);
-  return {
-    ...base,
-    dir,
-    spa: values.spa,
-    fallback: fallback === "" && values.spa ? "index.html" : fallback,
-    cacheControl: values.cache_control,
-  };
 }
 
 /** Two routes for the same place, host and method: the second could never answer. */

@@ -1,26 +1,9 @@
 import { FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
-import { exactPath, headerName, headerValue, pathPrefix, routeMethod } from "./http-syntax.ts";
-import {
-  type Entries,
-  list,
-  must,
-  or,
-  orElse,
-  type Piece,
-  pairs,
-  piece,
-  type Section,
-  section,
-  switchOr,
-  Wrong,
-} from "./piece.ts";
+import { exactPath, headerName, headerValue, pathPrefix } from "./http-syntax.ts";
+import { type Entries, list, oneOf, or, orElse, type Piece, pairs, type Section, section, switchOr } from "./piece.ts";
 import { ipRules, rateLimit } from "./policy-settings.ts";
-import { chunkedMode, duration, flag, integer, size, text, textLike, word } from "./scalars.ts";
-import { upstreamTls } from "./upstream-tls.ts";
-
-/** What one entry of routes.yaml gives, by its type. */
-export type StaticEntry = Section<typeof staticEntries>;
-export type UpstreamEntry = Section<typeof upstreamEntries>;
+import type { RouteSyntaxes } from "./route-syntax.ts";
+import { chunkedMode, duration, flag, size, text } from "./scalars.ts";
 
 const headerEdits = section({
   set: pairs(headerValues(), "Name: value"),
@@ -28,8 +11,9 @@ const headerEdits = section({
   remove: list(headerName(), "header names", true),
 });
 
+/** The keys of routes of every type. */
 const shared = {
-  type: orElse(word("static", "upstream"), ""),
+  type: orElse(text("a type of route"), ""),
   prefix: orElse(pathPrefix(), ""),
   path: orElse(exactPath(), ""),
   host: list(text("a host name"), "host names", true),
@@ -45,109 +29,46 @@ const shared = {
   headers: section({ request: headerEdits, response: headerEdits }),
 } satisfies Entries;
 
-const staticEntries = {
-  ...shared,
-  dir: orElse(text("a folder name"), ""),
-  spa: or(flag(), false),
-  fallback: or(textLike(/^[^\0\\]*$/, "a file name"), ""),
-  cache_control: or(headerValue(), ""),
-} satisfies Entries;
+/** What an entry of routes.yaml gives at the keys of every route. */
+export type SharedValues = Section<typeof shared>;
 
-const target = {
-  url: must(text("a server address"), "the address of a server, such as http://127.0.0.1:9001"),
-  weight: or(integer(0, 1_000_000_000), 1),
-  backup: or(flag(), false),
-} satisfies Entries;
+/** The schemas of the types of routes, each made when a route first has the type. */
+export class RouteSchemas {
+  /** The words at `type`. */
+  readonly names: readonly string[];
+  /** All keys that a route of any type may have, for telling a slip from a misplaced key. */
+  readonly keys: readonly string[];
+  private readonly types: RouteSyntaxes;
+  private readonly made: Map<string, Piece<SharedValues>> = new Map();
 
-const upstreamEntries = {
-  ...shared,
-  methods: list(routeMethod(), "methods", true),
-  target: orElse(text("a server address"), ""),
-  targets: list(section(target, {}, new Map(), { shorthand: "url" }), "targets"),
-  load_balancing: section({
-    policy: or(
-      word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie"),
-      "round_robin",
-    ),
-    header: orElse(headerName(), ""),
-    cookie: orElse(headerName(), ""),
-  }),
-  health_check: section(
-    {
-      enabled: or(flag(), true),
-      path: orElse(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), ""),
-      interval: or(duration(1), "10s"),
-      timeout: or(duration(1), "2s"),
-      healthy_threshold: or(integer(1, 1000), 2),
-      unhealthy_threshold: or(integer(1, 1000), 3),
-      expect_status: or(statusRange(), "200-399"),
-    },
-    { enabled: false },
-    new Map(),
-    { shorthand: "path" },
-  ),
-  circuit_breaker: section({
-    enabled: or(flag(), true),
-    failure_threshold: or(integer(1, 1_000_000), 5),
-    open_duration: or(duration(1), "30s"),
-    failure_statuses: list(integer(400, 599), "statuses, such as 503", true),
-    slow_start: or(duration(0), 0),
-  }),
-  retries: section({ attempts: or(integer(0, 10), 1) }),
-  timeouts: section({
-    connect: orElse(duration(1), null),
-    response_header: orElse(duration(1), null),
-    idle: or(duration(0), "5m"),
-    total: or(duration(0), 0),
-  }),
-  preserve_host: or(flag(), true),
-  strip_prefix: or(flag(), true),
-  tls: upstreamTls,
-} satisfies Entries;
+  constructor(types: RouteSyntaxes) {
+    this.types = types;
+    this.names = Object.keys(types);
+    this.keys = [...new Set([shared, ...Object.values(types).map(({ keys }) => keys)].flatMap(Object.keys))];
+  }
 
-const ROUTE_MANUAL = { manual: "edge help routes" };
-const staticOnly = Object.keys(staticEntries).filter((key) => !(key in upstreamEntries));
-const upstreamOnly = Object.keys(upstreamEntries).filter((key) => !(key in staticEntries));
+  /** What an entry of this type may say. */
+  of(name: string): Piece<SharedValues> {
+    const schema = this.made.get(name) ?? this.make(name);
+    this.made.set(name, schema);
+    return schema;
+  }
 
-/** `type: static`. Spec, "Static route entry". */
-export const staticRouteSchema = section(
-  staticEntries,
-  {},
-  new Map([
-    ...FOREIGN_ROUTE_KEYS,
-    ...upstreamOnly.map((key) => [key, 'is for type: upstream; a static route serves files from "dir"'] as const),
-  ]),
-  ROUTE_MANUAL,
-);
+  private make(name: string): Piece<SharedValues> {
+    const { keys, sentence } = this.types[name]!;
+    const misplaced = this.keys.filter((key) => !(key in shared) && !(key in keys));
+    const cures = misplaced.map((key) => [key, `is for type: ${this.ownersOf(key)}; ${sentence}`] as const);
+    return section({ ...shared, ...keys }, {}, new Map([...FOREIGN_ROUTE_KEYS, ...cures]), ROUTE_MANUAL);
+  }
 
-/** `type: upstream`. Decisions §3. */
-export const upstreamRouteSchema = section(
-  upstreamEntries,
-  {},
-  new Map([
-    ...FOREIGN_ROUTE_KEYS,
-    ...staticOnly.map((key) => [key, 'is for type: static; an upstream route sends requests to "target"'] as const),
-  ]),
-  ROUTE_MANUAL,
-);
-
-/** All keys that a route of any type may have, for telling a slip from a misplaced key. */
-export const routeKeys = [...new Set([...Object.keys(staticEntries), ...Object.keys(upstreamEntries)])];
+  private ownersOf(key: string): string {
+    return oneOf(this.names.filter((name) => key in this.types[name]!.keys));
+  }
+}
 
 /** One value, or a list of them for a header that is sent several times. */
 function headerValues(): Piece<string[]> {
   return list(headerValue(), "values", true);
 }
 
-/** `200`, or `200-399`. */
-function statusRange(): Piece<readonly [number, number]> {
-  return piece((value) => {
-    const parts = /^(\d{3})(?:-(\d{3}))?$/.exec(
-      typeof value === "number" ? String(value) : typeof value === "string" ? value : "",
-    );
-    const from = Number(parts?.[1] ?? 0);
-    const to = Number(parts?.[2] ?? from);
-    if (from >= 100 && to >= from && to <= 599) return [from, to] as const;
-    return new Wrong(`expected a status such as 200, or a range such as 200-399, found ${JSON.stringify(value)}`);
-  });
-}
+const ROUTE_MANUAL = { manual: "edge help routes" };

@@ -6,13 +6,17 @@ import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
 import { type Purge, PurgeHandler } from "./purge-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
-/** A built-in endpoint: an exact path. */
-export interface BuiltInEndpoint {
+/** Where a built-in endpoint is: an exact path. */
+export interface BuiltInPlace {
   readonly path: string;
   /** HEAD goes with GET. */
   readonly methods: readonly string[];
   /** Whether it is guarded, and moves to the listener of `internal_api.listen` where there is one. */
   readonly internal: boolean;
+}
+
+/** A built-in endpoint with what answers there. */
+export interface BuiltInEndpoint extends BuiltInPlace {
   readonly handler: Handler;
 }
 
@@ -21,38 +25,64 @@ export function builtInEndpoints(
   health: HealthHandler,
   status: StatusHandler,
   guard: AccessGuard,
-  port: ControlPort,
+  control: ControlPort,
   probes: ProbePorts,
   purge: Purge | null,
 ): readonly BuiltInEndpoint[] {
-  const internal = (path: string, what: string): BuiltInEndpoint => ({
+  const parts = { health, status, guard, control, probes, purge };
+  return ENDPOINTS.map(({ make, ...place }) => ({ ...place, handler: make(parts) }));
+}
+
+/** What the endpoints are made of. */
+interface EndpointParts {
+  readonly health: HealthHandler;
+  readonly status: StatusHandler;
+  readonly guard: AccessGuard;
+  readonly control: ControlPort;
+  readonly probes: ProbePorts;
+  readonly purge: Purge | null;
+}
+
+interface EndpointRow extends BuiltInPlace {
+  readonly make: (parts: EndpointParts) => Handler;
+}
+
+/** The control thread answers the question. */
+function asked(path: string, question: string): EndpointRow {
+  return {
     path,
     methods: READ,
     internal: true,
-    handler: new ControlHandler(what, guard, port),
-  });
-  return [
-    { path: "/health", methods: READ, internal: false, handler: health },
-    { path: "/api/status", methods: READ, internal: false, handler: status },
-    internal("/metrics", "exposition"),
-    internal("/internal/api/status", "status"),
-    internal("/internal/api/metrics", "metrics"),
-    internal("/internal/api/routes", "routes"),
-    internal("/internal/api/security/incidents", "incidents"),
-    internal("/internal/api/upstreams/health", "upstreams"),
-    {
-      path: "/internal/api/proxy-test",
-      methods: ["POST"],
-      internal: true,
-      handler: new ProxyTestHandler(guard, probes),
-    },
-    {
-      path: "/internal/api/cache/purge",
-      methods: ["POST"],
-      internal: true,
-      handler: new PurgeHandler(guard, purge),
-    },
-  ];
+    make: ({ guard, control }) => new ControlHandler(question, guard, control),
+  };
 }
 
 const READ: readonly string[] = ["GET"];
+const WRITE: readonly string[] = ["POST"];
+
+/** docs/endpoints.md#built-in-endpoints */
+const ENDPOINTS: readonly EndpointRow[] = [
+  { path: "/health", methods: READ, internal: false, make: ({ health }) => health },
+  { path: "/api/status", methods: READ, internal: false, make: ({ status }) => status },
+  asked("/metrics", "exposition"),
+  asked("/internal/api/status", "status"),
+  asked("/internal/api/metrics", "metrics"),
+  asked("/internal/api/routes", "routes"),
+  asked("/internal/api/security/incidents", "incidents"),
+  asked("/internal/api/upstreams/health", "upstreams"),
+  {
+    path: "/internal/api/proxy-test",
+    methods: WRITE,
+    internal: true,
+    make: ({ guard, probes }) => new ProxyTestHandler(guard, probes),
+  },
+  {
+    path: "/internal/api/cache/purge",
+    methods: WRITE,
+    internal: true,
+    make: ({ guard, purge }) => new PurgeHandler(guard, purge),
+  },
+];
+
+/** Where the built-in endpoints are. */
+export const BUILT_IN_PLACES: readonly BuiltInPlace[] = ENDPOINTS;

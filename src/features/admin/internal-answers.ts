@@ -3,7 +3,6 @@ import type { CounterTotals } from "../../shared/counter-totals.ts";
 import type { IncidentReader } from "../../shared/incident-ring.ts";
 import { type Answerer, jsonAnswer } from "./control-desk.ts";
 import { incidentAnswer } from "./incident-list.ts";
-import { type ListenerRoute, routeList, type TargetStatus } from "./route-list.ts";
 import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
@@ -13,9 +12,8 @@ export interface InternalSources {
   /** The configuration in use. */
   readonly config: () => RuntimeConfig;
   readonly state: () => ProcessState;
-  readonly targetStatus: TargetStatus;
-  /** What a sidecar's listeners lead to; empty where there is none. */
-  readonly sidecarRoutes: () => readonly ListenerRoute[];
+  /** Every active route, as `/internal/api/routes` lists them. */
+  readonly routes: () => object;
   /** Probes every target now. */
   readonly probeTargets: () => Promise<readonly ProbedTarget[]>;
   readonly totals: CounterTotals;
@@ -31,7 +29,7 @@ export function internalAnswers(sources: InternalSources): ReadonlyMap<string, A
   return new Map<string, Answerer>([
     ["status", () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic()))],
     ["metrics", () => jsonAnswer(200, traffic())],
-    ["routes", () => jsonAnswer(200, routeList(sources.config(), sources.targetStatus, sources.sidecarRoutes()))],
+    ["routes", () => jsonAnswer(200, sources.routes())],
     ["upstreams", async () => jsonAnswer(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs))],
     ["incidents", (query) => incidentAnswer(incidents, query)],
     [

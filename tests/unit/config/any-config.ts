@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
+import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
 
 /**
  * The configuration that these texts of config.yaml and routes.yaml make, in a folder that has a folder `site`. Throws
@@ -16,7 +17,14 @@ export function configOf(config: string, routes = "[]\n"): RuntimeConfig {
     writeFileSync(join(folder, "config.yaml"), config || "{}\n");
     writeFileSync(join(folder, "routes.yaml"), routes);
     const knownWafRules = ["TRAVERSAL-001"];
-    const result = loadConfig({ configPath: null, routesPath: null, cwd: folder, env: {}, knownWafRules });
+    const result = loadConfig({
+      configPath: null,
+      routesPath: null,
+      cwd: folder,
+      env: {},
+      knownWafRules,
+      routeTypes: ROUTE_TYPES,
+    });
     if (!result.ok) throw new Error(result.faults.map(formatFault).join("\n"));
     return result.config;
   } finally {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../../../src/config/load-config.ts";
+import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
 
 /** One case of the files in tests/vectors/config: what both files say, and what must come of it. */
 export interface ConfigCase {
@@ -48,7 +49,14 @@ export function loadCase(one: ConfigCase): ConfigResult {
 
 /** Loads what stands in a folder, as a start in that folder would. */
 export function load(dir: string, env: Readonly<Record<string, string>>): ConfigResult {
-  return loadConfig({ configPath: null, routesPath: null, cwd: dir, env, knownWafRules: KNOWN_RULES });
+  return loadConfig({
+    configPath: null,
+    routesPath: null,
+    cwd: dir,
+    env,
+    knownWafRules: KNOWN_RULES,
+    routeTypes: ROUTE_TYPES,
+  });
 }
 
 /** The lines that an operator would see, the folder's own path as `DIR`. */

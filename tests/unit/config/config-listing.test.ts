@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { listConfig } from "../../../src/config/config-listing.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { isSecretName } from "../../../src/core/secret-name.ts";
+import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
 import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
@@ -16,7 +17,7 @@ describe("the listed configuration", () => {
         writeFileSync(join(dir, "config.yaml"), one.config ?? "{}");
         writeFileSync(join(dir, "routes.yaml"), one.routes ?? "[]");
         const first = loaded(dir, one.env ?? {});
-        const [config, routes] = unmasked(listConfig(first), first).split("---\n");
+        const [config, routes] = unmasked(listConfig(first, ROUTE_TYPES), first).split("---\n");
         writeFileSync(join(dir, "config.yaml"), config!);
         writeFileSync(join(dir, "routes.yaml"), routes!);
         const second = loaded(dir, {});
@@ -41,7 +42,7 @@ internal_api: {token: hush-hush}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config);
+    const text = listConfig(result.config, ROUTE_TYPES);
     expect(text).not.toContain("hush");
     for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
     expect(text.match(/\*\*\*/g)).toHaveLength(8);
@@ -55,7 +56,7 @@ internal_api: {token: hush-hush}
 `;
     const result = loadCase({ name: "members", config: "{}", routes });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config);
+    const text = listConfig(result.config, ROUTE_TYPES);
     expect(text).toMatch(/toString:\s+- "\*\*\*"/);
     expect(text).toMatch(/valueOf:\s+- "\*\*\*"/);
   });

@@ -2,11 +2,19 @@ import { expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RepeatedLoad } from "../../../src/config/repeated-load.ts";
+import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
 import { inFolder, lines } from "./config-case.ts";
 
 /** Writes both files, loads, and gives the faults. */
 function loader(dir: string) {
-  const files = new RepeatedLoad({ configPath: null, routesPath: null, cwd: dir, env: {}, knownWafRules: [] });
+  const files = new RepeatedLoad({
+    configPath: null,
+    routesPath: null,
+    cwd: dir,
+    env: {},
+    knownWafRules: [],
+    routeTypes: ROUTE_TYPES,
+  });
   return (config: string | null, routes: string | null): string[] => {
     put(join(dir, "config.yaml"), config);
     put(join(dir, "routes.yaml"), routes);

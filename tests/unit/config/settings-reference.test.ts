@@ -5,7 +5,8 @@ import * as v from "valibot";
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "../../../src/cli/settings-reference.ts";
 import { configFile as configSchema } from "../../../src/config/config-settings.ts";
-import { staticRouteSchema, upstreamRouteSchema } from "../../../src/config/route-schema.ts";
+import { RouteSchemas } from "../../../src/config/route-schema.ts";
+import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
 import { inFolder, load } from "./config-case.ts";
 
 type Path = readonly (string | number)[];
@@ -68,6 +69,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Left empty by the schema, as the next level may say otherwise. */
 const FILLED_IN_LATER = "server.inbound_chunked_mode";
+const schemas = new RouteSchemas(ROUTE_TYPES);
+const staticRouteSchema = schemas.of("static");
+const upstreamRouteSchema = schemas.of("upstream");
 const config = read(CONFIG_REFERENCE);
 const routes = read(ROUTES_REFERENCE);
 const [staticRoute, upstreamRoute] = (routes.root as { routes: unknown[] }).routes;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { internalAnswers } from "../../../../src/features/admin/internal-answers.ts";
 import { Method } from "../../../../src/message/method.ts";
+import { routeList } from "../../../../src/routes/route-list.ts";
 import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/shared/incident-ring.ts";
 import { ENGINE, VERSION } from "../../../../src/shared/version.ts";
@@ -32,8 +33,7 @@ function setUp(configText = CONFIG) {
       cpus: 4,
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
     }),
-    targetStatus: () => "CLOSED",
-    sidecarRoutes: () => [],
+    routes: () => routeList(config, () => "CLOSED"),
     probeTargets: async () => [],
     totals: telemetry.totals,
     incidents: new IncidentReader(ring),

@@ -1,5 +1,6 @@
-import type { KeyPath } from "./config-fault.ts";
-import { originOf, parseOrigin, usesTls } from "./origin.ts";
+import type { KeyPath } from "../../config/config-fault.ts";
+import { warnOfSpool } from "../../config/limit-check.ts";
+import { originOf, parseOrigin, usesTls } from "../../config/origin.ts";
 import type {
   HealthCheckConfig,
   LoadBalancingConfig,
@@ -7,22 +8,27 @@ import type {
   TargetConfig,
   UpstreamRouteConfig,
   UpstreamTlsConfig,
-} from "./route-config.ts";
-import type { RouteSurroundings } from "./route-resolution.ts";
-import type { UpstreamEntry } from "./route-schema.ts";
-import { upstreamTls } from "./upstream-tls.ts";
+} from "../../config/route-config.ts";
+import type { RouteSurroundings } from "../../config/route-syntax.ts";
+import { upstreamTls } from "../../config/upstream-tls.ts";
+import type { UpstreamEntry } from "./upstream-keys.ts";
 
-/** The part of a route that only `type: upstream` has. Decisions §3. */
+/** What the keys of `type: upstream` give. */
 export function resolveUpstream(
   values: UpstreamEntry,
-  base: RouteBase & { type: "upstream" },
+  base: RouteBase,
   path: KeyPath,
   around: RouteSurroundings,
 ): UpstreamRouteConfig {
   const { proxy } = around;
+  if (base.inboundChunkedMode === "normalize" && values.max_body_bytes > 0) {
+    warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], around.log);
+  }
   const targets = resolveTargets(values, path, around);
   return {
     ...base,
+    type: "upstream",
+    methods: values.methods,
     targets,
     loadBalancing: resolveBalancing(values, path, around),
     healthCheck: resolveHealthCheck(values, path, around),

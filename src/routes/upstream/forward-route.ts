@@ -1,29 +1,14 @@
-import { speaksHttp2 } from "../config/origin.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { TargetInit } from "../features/balance/balanced-target.ts";
-import { targetChoice } from "../features/balance/balancer.ts";
-import { ForwardHandler, type ForwardServices } from "../features/forward/forward-handler.ts";
-import { requestEdits, responseEdits } from "../features/forward/header-edits.ts";
-import type { Handler } from "../message/pipeline.ts";
-import type { TargetChoice } from "../message/target.ts";
-import type { Upstream } from "../message/upstream.ts";
-import type { ConfiguredNodes } from "./node-set.ts";
-import type { OriginPools } from "./origin-pools.ts";
+import { speaksHttp2 } from "../../config/origin.ts";
+import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
+import type { TargetInit } from "../../features/balance/balanced-target.ts";
+import { ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
+import { requestEdits, responseEdits } from "../../features/forward/header-edits.ts";
+import type { Handler } from "../../message/pipeline.ts";
+import type { TargetChoice } from "../../message/target.ts";
+import type { Upstream } from "../../message/upstream.ts";
+import type { RouteSite } from "../route-type.ts";
 
-/** Makes the handler of an upstream route. docs/upstreams.md */
-export function upstreamHandler(
-  route: UpstreamRouteConfig,
-  config: RuntimeConfig,
-  pools: OriginPools,
-  nodes: ConfiguredNodes,
-  services: ForwardServices,
-): Handler {
-  const targets = config.proxy.enabled ? targetsOf(route, (target) => pools.poolOf(target, route.tls), nodes) : [];
-  return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
-}
-
-/** The same with a choice of targets that is made already. */
+/** Makes the handler that sends a route's requests to the targets of a choice. */
 export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {
   const { enabled, failureStatuses } = route.circuitBreaker;
   const { connectMs, responseHeaderMs, idleMs, totalMs } = route.timeouts;
@@ -47,7 +32,7 @@ export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice,
 export function targetsOf(
   route: UpstreamRouteConfig,
   poolOf: (target: TargetConfig) => Upstream,
-  nodes: ConfiguredNodes,
+  nodes: Pick<RouteSite, "nodesOf">,
 ): TargetInit[] {
   const routeNodes = nodes.nodesOf(route);
   return route.targets.flatMap((target, i) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { routeList } from "../../../../src/features/admin/route-list.ts";
-import { configOf } from "../../config/any-config.ts";
+import { routeList } from "../../../src/routes/route-list.ts";
+import { configOf } from "../config/any-config.ts";
 
 interface Listed {
   readonly total: number;

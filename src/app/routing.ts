@@ -1,0 +1,118 @@
+import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { pathOf, type RouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { isFixedPattern } from "../core/path-pattern.ts";
+import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import type { Router } from "../features/route/router.ts";
+import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
+import { type Handler, Verdict } from "../message/pipeline.ts";
+import type { Route, RouteInit } from "../message/route.ts";
+import { RouteKind } from "../message/route.ts";
+import { routeTypeOf } from "../routes/route-types.ts";
+import { CHUNKED_MODES } from "./chunked-modes.ts";
+
+/** What answers on the routes of a configuration. */
+export interface RouteHandlers {
+  readonly endpoints: readonly BuiltInEndpoint[];
+  readonly transcoded: (route: TranscodedRouteConfig) => Handler;
+  readonly configured: (route: RouteConfig) => Handler;
+  /** Endpoints beyond the built-in ones: those that only tests use. */
+  readonly extra: readonly RouteInit[];
+}
+
+/**
+ * THE routes of a gateway's public listeners: built-in endpoints, then transcoded routes, then those of routes.yaml. Of two with the
+ * same path, host and method the earlier is found.
+ */
+export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Router {
+  const endpoints = handlers.endpoints.filter(({ internal }) => !internal || !hasInternalListener(config));
+  return buildRouter([
+    ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
+    ...handlers.extra,
+    ...transcodedRoutes(config).map((route) => transcodedRoute(route, config, handlers.transcoded(route))),
+    ...config.routes.map((route) => configuredRoute(route, config, handlers.configured(route))),
+  ]);
+}
+
+/** The routes of the listener of `internal_api.listen`: the built-in endpoints and nothing else. */
+export function internalRouter(config: RuntimeConfig, endpoints: readonly BuiltInEndpoint[]): Router {
+  return buildRouter(endpoints.map((endpoint) => builtInRoute(endpoint, config)));
+}
+
+/** The router of the public listeners, for questions about paths: nothing answers on its routes. */
+export function pathRouter(config: RuntimeConfig): Router {
+  const endpoints = BUILT_IN_PLACES.map((place) => ({ ...place, handler: NO_HANDLER }));
+  const none = () => NO_HANDLER;
+  return publicRouter(config, { endpoints, transcoded: none, configured: none, extra: [] });
+}
+
+/** What the configuration says of each route, by number; of the gateway's own and transcoded ones, which come first, nothing. */
+export function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
+  const own = routes.length - config.routes.length;
+  return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
+}
+
+/** Whether `internal_api.listen` names a listener of its own. */
+export function hasInternalListener({ internalApi }: RuntimeConfig): boolean {
+  return internalApi.listenPort >= 0;
+}
+
+/** The transcoded routes that are in force. */
+export function transcodedRoutes({ transcoder }: RuntimeConfig): readonly TranscodedRouteConfig[] {
+  return transcoder.enabled ? transcoder.routes : [];
+}
+
+/** The paths of the built-in endpoints, and the prefix of challenges: the labels of the gateway's own routes. */
+export const BUILT_IN_LABELS: readonly string[] = [...BUILT_IN_PLACES.map(({ path }) => path), CHALLENGE_PREFIX];
+
+function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: RuntimeConfig): RouteInit {
+  return {
+    kind: RouteKind.BuiltIn,
+    label: path,
+    path,
+    exact: true,
+    methods,
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
+    // Those that take a body have a limit of their own.
+    maxBodyBytes: methods.includes("POST") ? 0 : config.server.maxBodyBytes,
+    handler,
+  };
+}
+
+function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, handler: Handler): RouteInit {
+  return {
+    kind: RouteKind.Transcoded,
+    label: route.httpPath,
+    path: route.httpPath,
+    exact: true,
+    ...(isFixedPattern(route.pattern) ? {} : { pattern: route.pattern }),
+    methods: [route.httpMethod],
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
+    maxBodyBytes: config.transcoder.maxBodyBytes,
+    bodyLimitKey: "transcoder.max_body_bytes",
+    handler,
+    dropsTrailers: config.server.requestTrailers === "drop",
+  };
+}
+
+function configuredRoute(route: RouteConfig, { server }: RuntimeConfig, handler: Handler): RouteInit {
+  return {
+    label: pathOf(route),
+    path: pathOf(route),
+    exact: route.path !== "",
+    hosts: route.hosts,
+    chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
+    maxBodyBytes: route.maxBodyBytes,
+    ...(route.maxBodyBytes === server.maxBodyBytes ? {} : { bodyLimitKey: "max_body_bytes" }),
+    handler,
+    dropsTrailers: server.requestTrailers === "drop",
+    ...routeTypeOf(route).shape(route),
+  };
+}
+
+const NO_HANDLER: Handler = { name: "none", handle: () => Verdict.Done };

@@ -1,0 +1,40 @@
+import type { RouteBase, TargetConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "../config/route-config.ts";
+import type { RouteSyntax } from "../config/route-syntax.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { UpstreamNode } from "../features/balance/upstream-node.ts";
+import type { FilePorts } from "../features/files/file-handler.ts";
+import type { ForwardServices } from "../features/forward/forward-handler.ts";
+import type { Handler } from "../message/pipeline.ts";
+import type { RouteInit } from "../message/route.ts";
+import type { Upstream } from "../message/upstream.ts";
+
+/**
+ * A type of route: everything that the gateway knows of it, one row of the table in route-types.ts. Nothing else asks which type a
+ * route has. `RouteSyntax` has the part for the files.
+ */
+export interface RouteType<C extends RouteBase = RouteBase, E extends RouteSyntax["keys"] = RouteSyntax["keys"]>
+  extends RouteSyntax<C, E> {
+  /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] where there are none. */
+  explain(route: C, statusOf: TargetStatus): object;
+  /** What phases ask of the route for each request. */
+  shape(route: C): RouteShape;
+  /** Makes what answers, once a configuration and worker. */
+  build(route: C, site: RouteSite): Handler;
+}
+
+/** The part of a routing table's row that depends on the type. */
+export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "streamsHttp2" | "ownFields">;
+
+/** Says the state of a route's target (null for a transcoded one), such as `CLOSED`. docs/endpoints.md#upstreams */
+export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
+
+/** What handlers are made with: the parts of a worker that routes share. */
+export interface RouteSite {
+  readonly config: RuntimeConfig;
+  readonly files: FilePorts;
+  readonly forward: ForwardServices;
+  /** The connections to a target. */
+  poolOf(target: TargetConfig, tls: UpstreamTlsConfig): Upstream;
+  /** The nodes of a route's targets, in their order. */
+  nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
+}
