@@ -57,7 +57,7 @@ export type ConfigResult =
 
 /**
  * Finds, reads and checks `config.yaml` and `routes.yaml`. Gives the resolved, frozen configuration, or every fault of
- * both files at once, in reading order. Paths inside a file count from that file's folder. Decisions §1 "Files".
+ * both files at once, in reading order. Paths inside a file count from that file's folder. docs/configuration.md#files
  */
 export function loadConfig(request: ConfigRequest): ConfigResult {
   const configFile = findConfig(request.configPath, request.cwd);
@@ -123,7 +123,7 @@ function readConfig(
   return config;
 }
 
-/** routes.yaml is a list, or a section with `routes:`. Spec, "Static route entry"; decisions §1. */
+/** routes.yaml is a list, or a section with `routes:`. docs/configuration.md#files */
 function readRoutes(
   source: YamlSource,
   log: FaultLog,
@@ -207,7 +207,7 @@ function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
-/** Safe on any machine: loopback only, the WAF on. Decisions §1 "Files". */
+/** Safe on any machine: loopback only, the WAF on. docs/configuration.md#files */
 const EMBEDDED_DEFAULTS: YamlSource = {
   file: "embedded defaults",
   value: { server: { host: "127.0.0.1", waf: { enabled: true } } },

@@ -39,7 +39,7 @@ export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
   return route.path === "" ? route.prefix : route.path;
 }
 
-/** `type: upstream`: requests go to other servers. Decisions §3. */
+/** `type: upstream`: requests go to other servers. docs/upstreams.md */
 export interface UpstreamRouteConfig extends RouteBase {
   readonly type: "upstream";
   /** At least one; the weights of the non-backup ones do not add up to 0. */
@@ -70,7 +70,7 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
 /** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */
 export type OriginScheme = "http" | "https" | "h2c" | "h2";
 
-/** A server that the gateway connects to. Spec, "Sidecar mode": the origin key drops path, query and fragment. */
+/** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {
   /** `scheme://host[:port]`, lower-case, the scheme's own port left out: the key of the connection pool. */
   readonly originKey: string;
@@ -104,7 +104,7 @@ export type LoadBalancingPolicy =
   | "header"
   | "cookie";
 
-/** How one of several targets is chosen. Decisions §3 `load_balancing`. */
+/** How one of several targets is chosen. docs/upstreams.md#balancing */
 export interface LoadBalancingConfig {
   readonly policy: LoadBalancingPolicy;
   /** The header (lower-case) or cookie (as written) that the policy hashes; "" for the other policies. */
@@ -148,7 +148,7 @@ export interface UpstreamTimeouts {
   readonly totalMs: number;
 }
 
-/** Applied in the order remove, set, add. Decisions §3 `headers`. */
+/** Applied in the order remove, set, add. docs/upstreams.md#header-edits */
 export interface HeaderOperations {
   readonly request: HeaderEdits;
   readonly response: HeaderEdits;
