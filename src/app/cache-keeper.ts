@@ -1,7 +1,11 @@
-import type { CacheConfig } from "../config/runtime-config.ts";
+import type { CacheConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { CachePolicy } from "../features/cache/policy.ts";
+import type { Route } from "../message/route.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
 import { type CacheBuffers, CacheMemory, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
+import { CacheStore } from "../shared/cache-store.ts";
+import { settingsByIndex } from "./routing.ts";
 
 /** How long until the lock is tried again, where a worker holds it. */
 const RETRY_MS = 5;
@@ -77,4 +81,42 @@ export class CacheKeeper {
 
 function kindOf(config: CacheConfig): string {
   return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
+}
+
+/**
+ * A worker's hand on the cache's memory: one for each memory, however often the configuration changes, since it counts the
+ * worker's own pins.
+ */
+export class CacheHolder {
+  store: CacheStore | null = null;
+  private version = 0;
+
+  /** The store in this memory: the one in use where the memory stays. `use` takes it up. */
+  storeIn(buffers: CacheBuffers | null, worker: number): CacheStore | null {
+    if (buffers === null) return null;
+    return buffers.version === this.version && this.store !== null ? this.store : new CacheStore(buffers, worker);
+  }
+
+  /** Takes up a store from `storeIn` of the same memory. */
+  use(store: CacheStore | null, buffers: CacheBuffers | null): void {
+    this.store = store;
+    this.version = buffers === null ? 0 : buffers.version;
+  }
+}
+
+/** What each route says of its answers in the cache, by number; the gateway's own endpoints are never in it. */
+export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
+  const { cache, tls } = config.server;
+  return settingsByIndex(config, routes).map((settings, index) => {
+    if (settings === null || !settings.cache.enabled) return null;
+    const { kind } = routes[index]!;
+    return {
+      defaultTtlMs: settings.cache.defaultTtlMs,
+      maxPayloadBytes: cache.maxPayloadBytes,
+      namesRequests: kind.namesRequests,
+      bypassesCookies: cache.cookies === "bypass",
+      demandsCertificates: tls.enabled && tls.clientAuth === "require",
+      isConfirmed: kind.confirmsStored,
+    };
+  });
 }

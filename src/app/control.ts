@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { messageOf } from "../core/error-text.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
@@ -19,12 +20,11 @@ import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { VERSION } from "../shared/version.ts";
-import { ListenerDesk } from "./acme-desk.ts";
-import { AcmeService } from "./acme-service.ts";
+import { AcmeService, ListenerDesk } from "./acme-service.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { CacheKeeper } from "./cache-keeper.ts";
-import { CertificateDesk } from "./certificate-desk.ts";
-import { controlExposition } from "./control-exposition.ts";
+import { CertificateDesk } from "./certificates.ts";
+import { controlExposition } from "./control-metrics.ts";
 import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -496,10 +496,6 @@ export class Control implements PoolListener {
   private event(event: EventName, fields: EventFields): void {
     this.events.event(event, fields);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 const WALL_CLOCK = {

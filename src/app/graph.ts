@@ -28,7 +28,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
-import { cachePolicies } from "./cache-policies.ts";
+import { cachePolicies } from "./cache-keeper.ts";
 import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";

@@ -4,7 +4,6 @@ import type { Environment } from "../config/variable-expansion.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { descriptorLimit } from "./descriptor-watch.ts";
-import { runtimeVariables } from "./runtime-variables.ts";
 
 /** What whoever reads the log should know of a start: each becomes a `start` event. */
 export function startNotes(
@@ -45,3 +44,50 @@ export function quicNotes({ server }: RuntimeConfig, set: CertificateSet | undef
     ];
   });
 }
+
+/** A variable of the environment that changes the runtime beneath the gateway. */
+export interface RuntimeVariable {
+  readonly name: string;
+  /** What it does, and the cure. */
+  readonly note: string;
+}
+
+/**
+ * The variables of an environment that the JavaScript runtime reads before the gateway's first line: what no setting of the
+ * gateway can undo, so that it can only be told. Sorted by name. docs/security.md#environment
+ */
+export function runtimeVariables(env: Environment): RuntimeVariable[] {
+  return Object.keys(env)
+    .filter((name) => env[name] !== undefined && env[name] !== "" && PRINTABLE.test(name))
+    .sort()
+    .flatMap((name) => {
+      const effect = effectOf(name);
+      return effect === "" ? [] : [{ name, note: `${name} is set in the environment: ${effect}` }];
+    });
+}
+
+/** "" for what is no concern. */
+function effectOf(name: string): string {
+  if (HARMLESS.has(name)) return "";
+  return KNOWN.get(name) ?? (name.startsWith("BUN_") ? OTHERS : "");
+}
+
+const UNSET = "unset it for the gateway (UnsetEnvironment= in a unit file)";
+const DEBUGGER = `it opens a debugger in the gateway, which can run any code; ${UNSET}`;
+const OTHERS = `the runtime reads it before the gateway does; ${UNSET}`;
+
+const KNOWN: ReadonlyMap<string, string> = new Map([
+  ["BUN_BE_BUN", `it makes the binary the runtime's command line, which runs any script; ${UNSET}`],
+  ["BUN_OPTIONS", `the runtime takes it for flags, and can be told to run other code first; ${UNSET}`],
+  ["BUN_INSPECT", DEBUGGER],
+  ["BUN_INSPECT_CONNECT_TO", DEBUGGER],
+  ["BUN_INSPECT_NOTIFY", DEBUGGER],
+  ["BUN_INSPECT_PRELOAD", `it makes the runtime run other code first; ${UNSET}`],
+  ["BUN_CONFIG_VERBOSE_FETCH", `the runtime may print requests with their credentials; ${UNSET}`],
+  ["NODE_TLS_REJECT_UNAUTHORIZED", `the gateway verifies certificates all the same; ${UNSET}`],
+]);
+
+/** Common in shells, and without an effect on a compiled binary; the log of collections is what `edge loadgen` reads. */
+const HARMLESS: ReadonlySet<string> = new Set(["BUN_INSTALL", "BUN_JSC_logGC"]);
+
+const PRINTABLE = /^\w+$/;

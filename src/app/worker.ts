@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { messageOf, stackOf } from "../core/error-text.ts";
 import { TICK_MS } from "../core/limits.ts";
 import { CertificateStore } from "../edge/certificate-store.ts";
 import { ConnectionSet } from "../edge/connection-events.ts";
@@ -26,7 +27,7 @@ import { COUNTERS } from "../shared/counter-rows.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { bodyLimitsOf, dependsOnDisk } from "./body-limits.ts";
-import { CacheHolder } from "./cache-holder.ts";
+import { CacheHolder } from "./cache-keeper.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
@@ -105,7 +106,7 @@ export class Worker {
     this.start = others;
     this.post = post;
     this.services = new WorkerServices(
-      (error) => post({ kind: "exception", message: textOf(error) }),
+      (error) => post({ kind: "exception", message: stackOf(error) }),
       (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
     );
     // Soon: the time since the message was sent may count.
@@ -218,7 +219,7 @@ export class Worker {
     this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
     const opened = this.quic.open(waitsForQuic);
     if (!waitsForQuic) await opened;
-    else opened.catch((error) => this.post({ kind: "exception", message: textOf(error) }));
+    else opened.catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
   }
 
   /** Handshakes that begin from now on take these certificates, and the policy of this configuration. */
@@ -411,7 +412,7 @@ export class Worker {
         },
         onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
         onRefused: (fault, address) => this.refusals.framing(fault, address),
-        onException: (error) => this.post({ kind: "exception", message: textOf(error) }),
+        onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
       },
     });
   }
@@ -420,12 +421,4 @@ export class Worker {
 /** No load balancer stands before a sidecar. */
 function unproxied(settings: ConnectionSettings): ConnectionSettings {
   return { ...settings, proxies: null };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-import { runtimeVariables } from "../app/runtime-variables.ts";
+import { runtimeVariables } from "../app/start-notes.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runtimeVariables } from "../../src/app/runtime-variables.ts";
+import { runtimeVariables } from "../../src/app/start-notes.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";

@@ -20,6 +20,7 @@ import {
   file_google_protobuf_timestamp,
   file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
+import { messageOf } from "../../core/error-text.ts";
 
 import { takesText } from "./field-text.ts";
 import { needsRepair, repairedFiles } from "./repaired-files.ts";
@@ -98,7 +99,7 @@ export function schemaOf(found: readonly FileDescriptorProto[]): Schema | string
       createFileRegistry(create(FileDescriptorSetSchema, { file: importsFirst([...known, ...files]) })),
     );
   } catch (error) {
-    return `cannot be linked: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot be linked: ${messageOf(error)}`;
   }
 }
 

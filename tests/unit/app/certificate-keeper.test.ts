@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { CertificateKeeper } from "../../../src/app/certificate-keeper.ts";
+import { CertificateKeeper } from "../../../src/app/certificates.ts";
 import { makeCertificate } from "../../harness/certificate.ts";
 import { Scratch } from "../../harness/openssl.ts";
 

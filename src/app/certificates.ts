@@ -1,0 +1,291 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
+import { alternativeNames } from "../core/alternative-names.ts";
+import { messageOf } from "../core/error-text.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { labelled, type Metric } from "../features/telemetry/metric.ts";
+import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
+import { createTlsContext } from "../net/tls-context.ts";
+import { FileWatch } from "./file-watch.ts";
+import type { ListenerCertificates } from "./messages.ts";
+
+/** The certificates of all TLS listeners, in the control thread: a keeper each, with its log lines and metrics. */
+export class CertificateDesk {
+  private readonly https: CertificateKeeper;
+  private readonly sidecar: CertificateKeeper;
+  private reloads = 0;
+  private failures = 0;
+
+  /**
+   * @param send takes what has changed to every worker
+   * @param event writes to the log
+   */
+  constructor(
+    send: (certificates: ListenerCertificates) => void,
+    event: (event: EventName, fields: EventFields) => void,
+  ) {
+    const changes = {
+      onReloaded: (file: string) => {
+        this.reloads++;
+        event("certificate_reload", { ok: true, file });
+      },
+      onFailed: (file: string, error: string) => {
+        this.failures++;
+        event("certificate_reload", { ok: false, file, error });
+      },
+    };
+    this.https = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ https: set }) });
+    this.sidecar = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
+  }
+
+  /** Takes the files that a configuration names. */
+  use({ server, sidecar }: RuntimeConfig): void {
+    this.https.useFiles(server.tls.enabled ? server.tls : NO_FILES);
+    const { certificate, caFile } = sidecar;
+    const certificates = certificate.certFile === "" ? [] : [certificate];
+    this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
+  }
+
+  stop(): void {
+    this.sidecar.stop();
+    this.https.stop();
+  }
+
+  /** Where certificates for the gateway's own names are put in at run time. */
+  get sink(): CertificateSink {
+    return this.https;
+  }
+
+  /** What all listeners show now. */
+  get sets(): ListenerCertificates {
+    return { https: this.https.set, sidecar: this.sidecar.set };
+  }
+
+  terms(): CertificateTerm[] {
+    return [...this.https.terms(), ...this.sidecar.terms()];
+  }
+
+  /** How often files have changed. */
+  metrics(): readonly Metric[] {
+    return [
+      labelled(
+        "counter",
+        "gateway_certificate_reloads_total",
+        "Certificate files found changed, by result.",
+        "result",
+        () => [
+          { label: "ok", count: this.reloads },
+          { label: "failed", count: this.failures },
+        ],
+      ),
+    ];
+  }
+}
+
+/** Who hears of a listener's certificates. */
+export interface CertificateListener {
+  /** What is shown from now on. */
+  onCertificates(set: CertificateSet): void;
+  /** A file is another than before. */
+  onReloaded(file: string): void;
+  /** A file cannot be read, or does not fit; what was read from it before stays. Told once, until that changes. */
+  onFailed(file: string, error: string): void;
+}
+
+/** Where the certificates of a listener come from. */
+export interface TlsFiles {
+  readonly certificates: readonly CertificateFiles[];
+  /** "" where there is none. */
+  readonly clientCaFile: string;
+}
+
+/** Until when a certificate is good. */
+export interface CertificateTerm {
+  /** One of its names. */
+  readonly domain: string;
+  /** Seconds since the epoch. */
+  readonly notAfter: number;
+}
+
+/**
+ * The certificates of one TLS listener, in the control thread. They come from files and, at run time, from whoever has the
+ * sink; each change goes to all workers as a whole set.
+ */
+export class CertificateKeeper implements CertificateSink {
+  private readonly listener: CertificateListener;
+  private files: TlsFiles = NO_FILES;
+  private fromFiles: readonly ServerCertificate[] = [];
+  private clientAuthorities = "";
+  /** What has been told of files that cannot be used. */
+  private readonly failures: Map<string, string> = new Map();
+  private readonly watch: FileWatch = new FileWatch(() => this.refresh());
+  private readonly added: Map<string, ServerCertificate> = new Map();
+  private readonly challenges: Map<string, ServerCertificate> = new Map();
+
+  constructor(listener: CertificateListener) {
+    this.listener = listener;
+  }
+
+  /** What is shown now. */
+  get set(): CertificateSet {
+    return {
+      certificates: [...this.fromFiles, ...this.added.values()],
+      challenges: [...this.challenges.values()],
+      clientAuthorities: this.clientAuthorities,
+    };
+  }
+
+  /** The terms of the certificates that are shown, challenges left out. */
+  terms(): CertificateTerm[] {
+    return [...this.fromFiles, ...this.added.values()].flatMap(({ chain, names, id }) => {
+      const notAfter = Date.parse(new X509Certificate(chain).validTo) / 1000;
+      return (names.length === 0 ? [id] : names).map((domain) => ({ domain, notAfter }));
+    });
+  }
+
+  /** Takes other files in place of those so far, reads them, and watches them from now on. */
+  useFiles(files: TlsFiles): void {
+    this.files = files;
+    this.failures.clear();
+    this.refresh();
+    this.watch.use([...files.certificates.flatMap((pair) => [pair.certFile, pair.keyFile]), files.clientCaFile]);
+  }
+
+  /** Watches no more. */
+  stop(): void {
+    this.watch.stop();
+  }
+
+  /** Reads the files again. Nothing happens where they are as they were. */
+  refresh(): void {
+    const { certificates, clientCaFile } = this.files;
+    const old = new Map(this.fromFiles.map((one) => [one.id, one]));
+    const now = certificates.flatMap((pair) => this.read(pair, old.get(pair.certFile)) ?? []);
+    const authorities = this.readAuthorities(clientCaFile);
+    const isSame = now.length === this.fromFiles.length && now.every((one, i) => one === this.fromFiles[i]);
+    if (isSame && authorities === this.clientAuthorities) return;
+    this.fromFiles = now;
+    this.clientAuthorities = authorities;
+    this.changed();
+  }
+
+  put(certificate: ServerCertificate): void {
+    this.added.set(certificate.id, certificate);
+    this.changed();
+  }
+
+  remove(id: string): void {
+    if (this.added.delete(id)) this.changed();
+  }
+
+  putChallenge(certificate: ServerCertificate): void {
+    this.challenges.set(certificate.id, certificate);
+    this.changed();
+  }
+
+  removeChallenge(id: string): void {
+    if (this.challenges.delete(id)) this.changed();
+  }
+
+  private changed(): void {
+    this.listener.onCertificates(this.set);
+  }
+
+  private read(pair: CertificateFiles, old: ServerCertificate | undefined): ServerCertificate | undefined {
+    try {
+      const now = readServerCertificate(pair);
+      this.failures.delete(pair.certFile);
+      if (now.chain === old?.chain && now.key === old.key) return old;
+      if (old !== undefined) this.listener.onReloaded(pair.certFile);
+      return now;
+    } catch (error) {
+      this.failed(pair.certFile, error);
+      return old;
+    }
+  }
+
+  private readAuthorities(file: string): string {
+    if (file === "") return "";
+    try {
+      const now = readFileSync(file, "utf8");
+      new X509Certificate(now);
+      this.failures.delete(file);
+      if (now === this.clientAuthorities) return now;
+      if (this.clientAuthorities !== "") this.listener.onReloaded(file);
+      return now;
+    } catch (error) {
+      this.failed(file, error);
+      return this.clientAuthorities;
+    }
+  }
+
+  private failed(file: string, error: unknown): void {
+    const text = messageOf(error);
+    if (this.failures.get(file) === text) return;
+    this.failures.set(file, text);
+    this.listener.onFailed(file, text);
+  }
+}
+
+const NO_FILES: TlsFiles = { certificates: [], clientCaFile: "" };
+
+/**
+ * Reads a certificate and its key.
+ * @throws Error that says what is wrong with them
+ */
+export function readServerCertificate({ certFile, keyFile }: CertificateFiles): ServerCertificate {
+  const certificate = serverCertificate(certFile, readFileSync(certFile, "utf8"), readFileSync(keyFile, "utf8"));
+  const leaf = new X509Certificate(certificate.chain);
+  const signatures = signaturesOf(leaf.publicKey);
+  if (signatures.length === 0) return certificate;
+  const issuedWith = leaf.subject === leaf.issuer ? undefined : ISSUER_SCHEMES.get(leaf.signatureAlgorithm ?? "");
+  return { ...certificate, signatures, ...(issuedWith === undefined ? {} : { issuedWith }) };
+}
+
+/**
+ * Makes a certificate of PEM texts: it is shown for the DNS names that stand in it.
+ * @param id see ServerCertificate
+ * @throws Error where they are no certificate and key, or do not belong together
+ */
+export function serverCertificate(id: string, chain: string, key: string): ServerCertificate {
+  const leaf = new X509Certificate(chain);
+  if (!leaf.checkPrivateKey(createPrivateKey(key))) {
+    throw new Error("the private key does not belong to the certificate");
+  }
+  // What the TLS library does not take must be known before a client is there.
+  createTlsContext({ chain, key, minVersion: "1.2", clientAuthorities: null });
+  return { id, names: namesOf(leaf), chain, key };
+}
+
+/** RFC 8446 §4.2.3: with TLS 1.3 a scheme of ECDSA means one curve alone. */
+function signaturesOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): readonly number[] {
+  if (asymmetricKeyType === "rsa") return RSA_SCHEMES;
+  const scheme = ECDSA_SCHEMES.get(asymmetricKeyDetails?.namedCurve ?? "");
+  return asymmetricKeyType === "ec" && scheme !== undefined ? [scheme] : [];
+}
+
+/** rsa_pss_rsae_sha256 and larger, rsa_pkcs1_sha256 and larger. */
+const RSA_SCHEMES: readonly number[] = [0x0804, 0x0805, 0x0806, 0x0401, 0x0501, 0x0601];
+const ECDSA_SCHEMES: ReadonlyMap<string, number> = new Map([
+  ["prime256v1", 0x0403],
+  ["secp384r1", 0x0503],
+  ["secp521r1", 0x0603],
+]);
+
+/** What a certificate's signature is called in a ClientHello; one of ECDSA says its hash and not its curve. */
+const ISSUER_SCHEMES: ReadonlyMap<string, readonly number[]> = new Map([
+  ["sha256WithRSAEncryption", [0x0401]],
+  ["sha384WithRSAEncryption", [0x0501]],
+  ["sha512WithRSAEncryption", [0x0601]],
+  ["ecdsa-with-SHA256", [0x0403]],
+  ["ecdsa-with-SHA384", [0x0503]],
+  ["ecdsa-with-SHA512", [0x0603]],
+]);
+
+/** RFC 6125 §6.4.4: the common name counts where there are no alternative names. */
+function namesOf(leaf: X509Certificate): string[] {
+  const names = alternativeNames(leaf.subjectAltName ?? "", "DNS");
+  if (names.length === 0) names.push(...(/^CN=([\w.*-]+)$/m.exec(leaf.subject)?.slice(1) ?? []));
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}

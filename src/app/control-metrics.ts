@@ -1,0 +1,120 @@
+import { Exposition } from "../features/telemetry/exposition.ts";
+import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
+import { type Metric, single } from "../features/telemetry/metric.ts";
+import { processFactMetrics } from "../features/telemetry/process-facts.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import type { CounterTotals } from "../shared/counter-totals.ts";
+import { BreakerState } from "../shared/node-table.ts";
+import { VERSION } from "../shared/version.ts";
+import type { AcmeService } from "./acme-service.ts";
+import type { CacheKeeper } from "./cache-keeper.ts";
+import type { CertificateDesk, CertificateTerm } from "./certificates.ts";
+import type { NodeKeeper, NodeStanding } from "./node-keeper.ts";
+import type { WorkerWatch } from "./worker-watch.ts";
+
+/** What the control thread has to tell in metrics. */
+export interface MetricSources {
+  readonly totals: CounterTotals;
+  readonly nodes: NodeKeeper;
+  readonly labels: TelemetryLabels;
+  readonly acme: AcmeService;
+  readonly certificates: CertificateDesk;
+  readonly cache: CacheKeeper;
+  readonly watch: WorkerWatch;
+  lastReloadSuccessful(): boolean;
+  lastReloadSeconds(): number;
+  droppedLogLines(): number;
+}
+
+/** All metrics of the gateway. docs/operations.md#metrics */
+export function controlExposition(sources: MetricSources): Exposition {
+  const { totals, nodes, labels, acme, certificates, cache } = sources;
+  const { lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;
+  return new Exposition([
+    ...gatewayMetrics(totals),
+    ...nodeMetrics(
+      () => nodes.standings(),
+      (originKey) => labels.upstreams.labelOf(labels.upstreams.idOf(originKey)),
+    ),
+    ...acme.metrics(),
+    certificateMetrics(() => certificates.terms()),
+    ...certificates.metrics(),
+    ...cacheMetrics(cache),
+    ...sources.watch.metrics(),
+    ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
+  ]);
+}
+
+/**
+ * The gauges of upstream nodes. Where settings differ from route to route an origin has several breakers: the worst is
+ * shown. docs/operations.md#metrics
+ * @param standings asked at every scrape
+ * @param labelOf the label of an origin: its key, or the one that stands for all beyond the limit of labels
+ */
+export function nodeMetrics(
+  standings: () => readonly NodeStanding[],
+  labelOf: (originKey: string) => string,
+): readonly Metric[] {
+  const worst = (standingOf: (node: NodeStanding) => number, worse: (a: number, b: number) => number) => () => {
+    const values = new Map<string, number>();
+    for (const node of standings()) {
+      const label = labelOf(node.originKey);
+      const value = standingOf(node);
+      values.set(label, worse(values.get(label) ?? value, value));
+    }
+    return [...values].map(([upstream, value]) => ({ value, labels: { upstream } }));
+  };
+  return [
+    {
+      name: "gateway_circuit_breaker_state",
+      help: "State of the circuit breaker, by upstream: 0 closed, 1 half-open, 2 open.",
+      type: "gauge",
+      read: worst(({ breaker }) => STATE_VALUES[breaker], Math.max),
+    },
+    {
+      name: "gateway_upstream_healthy",
+      help: "1 while the breaker of the upstream is closed and its health check passes, else 0.",
+      type: "gauge",
+      read: worst(({ breaker, healthy }) => (healthy && breaker === BreakerState.Closed ? 1 : 0), Math.min),
+    },
+  ];
+}
+
+const STATE_VALUES: Readonly<Record<BreakerState, number>> = {
+  [BreakerState.Closed]: 0,
+  [BreakerState.HalfOpen]: 1,
+  [BreakerState.Trial]: 1,
+  [BreakerState.Open]: 2,
+};
+
+/** What the response cache holds. docs/cache.md#memory */
+export function cacheMetrics(keeper: CacheKeeper): readonly Metric[] {
+  return [
+    single("gauge", "gateway_cache_entries", "Stored responses.", () => keeper.entries),
+    single("gauge", "gateway_cache_bytes", "Bytes of memory that stored responses use.", () => keeper.bytes),
+    single(
+      "counter",
+      "gateway_cache_evictions_total",
+      "Stored responses evicted to make room for others.",
+      () => keeper.evictions,
+    ),
+  ];
+}
+
+/**
+ * When certificates expire. Where several are for one domain, the first counts, which is the one that is shown.
+ * docs/acme.md#failures
+ * @param terms asked at every scrape
+ */
+export function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {
+  return {
+    name: "gateway_certificate_not_after_seconds",
+    help: "When the certificate of a domain expires, in seconds since the epoch.",
+    type: "gauge",
+    read: () => {
+      const values = new Map<string, number>();
+      for (const { domain, notAfter } of terms()) if (!values.has(domain)) values.set(domain, notAfter);
+      return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
+    },
+  };
+}
