@@ -8,7 +8,7 @@ import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { sharedKeywords } from "../features/waf/rules/keyword-tables.ts";
+import { sharedKeywords } from "../features/waf/rule-table.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";

@@ -15,7 +15,7 @@ import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
-import { adoptKeywords } from "../features/waf/rules/keyword-tables.ts";
+import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/pipeline.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";

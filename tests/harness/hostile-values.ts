@@ -1,7 +1,7 @@
 // Requests that try to make the firewall's analysers read the same bytes again and again: fragments of its own keywords and
 // marks, repeated until a value is as long as it may be, in every place where a value can stand.
 
-import { KEYWORD_GROUPS } from "../../src/features/waf/rules/keywords.ts";
+import { keywordGroups } from "../../src/features/waf/rule-table.ts";
 import { RequestHead } from "../../src/message/request-head.ts";
 import { RequestParser } from "../../src/proto/h1/request-parser.ts";
 
@@ -61,11 +61,13 @@ const MARKS: readonly string[] = [
   ],
 ];
 
-/** All that hostile values are made of: the marks, and every keyword that makes an analyser look. */
+/** All that hostile values are made of: the marks, and every keyword that calls a detector. */
 export const FRAGMENTS: readonly string[] = [
   ...new Set([
     ...MARKS,
-    ...KEYWORD_GROUPS.flatMap(({ keywords }) => keywords.map((one) => (one.length > 1 ? one.replace(/^\^/, "") : one))),
+    ...keywordGroups().flatMap(({ keywords }) =>
+      keywords.map((one) => (one.length > 1 ? one.replace(/^\^/, "") : one)),
+    ),
   ]),
 ];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { SqlRuns } from "../../src/features/waf/detectors/sql-tokens.ts";
 import { StepBudget } from "../../src/features/waf/match/step-budget.ts";
-import { SqlRuns } from "../../src/features/waf/signs/sql-runs.ts";
 
 const PIECES = [
   "/*",

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { RouteFacts } from "../../src/features/waf/dot-segment-judge.ts";
-import { maySpellDotDot, TraversalScan } from "../../src/features/waf/traversal-scan.ts";
+import { maySpellDotDot, type RouteFacts, TraversalScan } from "../../src/features/waf/detectors/path-traversal.ts";
 import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
 import { FoldedPath } from "../../src/proto/target/folded-path.ts";
 import { decodeOnce, MAX_DECODING_ROUNDS } from "../../src/proto/target/percent-decoding.ts";

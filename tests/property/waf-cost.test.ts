@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Findings } from "../../src/features/waf/findings.ts";
 import { StepBudget } from "../../src/features/waf/match/step-budget.ts";
-import { Place, ValueReading } from "../../src/features/waf/match/value-reading.ts";
+import { InputLocation, ValueReading } from "../../src/features/waf/match/value-reading.ts";
 import { RuleSwitches } from "../../src/features/waf/rule-switches.ts";
 import { WAF_RULES } from "../../src/features/waf/rule-table.ts";
 import { ValueInspector } from "../../src/features/waf/value-inspector.ts";
@@ -110,7 +110,13 @@ describe("the cost of inspection", () => {
         return true;
       },
     });
-    const where = fc.constantFrom(Place.Query, Place.Header, Place.Extension, Place.Body, Place.Path);
+    const where = fc.constantFrom(
+      InputLocation.Query,
+      InputLocation.Header,
+      InputLocation.Extension,
+      InputLocation.Body,
+      InputLocation.Path,
+    );
     const cost = (text: string): void => {
       const bytes = Buffer.from(text, "latin1");
       value.loadEscaped(bytes, 0, bytes.length, true);
@@ -121,7 +127,7 @@ describe("the cost of inspection", () => {
     };
     fc.assert(
       fc.property(where, unit, (at, one) => {
-        value.place = at;
+        value.location = at;
         cost(repeated(one, 2048));
       }),
       { numRuns: RUNS / 4, seed: 7 },

@@ -1,13 +1,12 @@
 import { EMPTY_BYTES } from "../../core/ascii.ts";
 import { sliceText } from "../../core/bytes.ts";
 import { RequestHead } from "../../message/request-head.ts";
+import { BUDGET_EXHAUSTED } from "./detectors/protocol-abuse.ts";
 import { type IncidentLocation, MAX_SNIPPET_CHARS, snippetOf } from "./incident.ts";
-import { Place, type ValueReading } from "./match/value-reading.ts";
+import { InputLocation, type ValueReading } from "./match/value-reading.ts";
+import type { DetectionListener, WafRule } from "./rule.ts";
 import type { RuleSwitches } from "./rule-switches.ts";
-import { SPENT_RULE, VALUE_RULES, WAF_RULES } from "./rule-table.ts";
-import type { Sign } from "./rules/sign.ts";
-import type { SignListener } from "./signs/sign-listener.ts";
-import type { WafRule } from "./waf-rule.ts";
+import { WAF_RULES } from "./rule-table.ts";
 
 /** A rule that matched. */
 export interface Finding {
@@ -20,7 +19,7 @@ export interface Finding {
 }
 
 /** What the rules found in one request. A rule counts once, whatever it matched and however often. */
-export class Findings implements SignListener {
+export class Findings implements DetectionListener {
   /** In the order in which they were found. */
   readonly list: Finding[] = [];
   score = 0;
@@ -31,7 +30,7 @@ export class Findings implements SignListener {
   private sourceFrom = 0;
   private sourceTo = 0;
 
-  /** @param value the reading in which signs are found */
+  /** @param value the reading that detectors look at */
   constructor(switches: RuleSwitches, value: ValueReading) {
     this.switches = switches;
     this.value = value;
@@ -57,13 +56,12 @@ export class Findings implements SignListener {
     this.sourceTo = to;
   }
 
-  found(sign: Sign, at: number): void {
-    const rule = VALUE_RULES[sign]!;
+  found(rule: WafRule, at: number): void {
     this.value.steps.take(this.list.length + 1);
     if (this.has(rule) || this.switches.isOff(rule, this.head, this.value)) return;
     const { value } = this;
     const param = sliceText(value.name, 0, value.nameLength);
-    this.add({ rule, location: LOCATIONS[value.place]!, param, snippet: this.snippet(at) });
+    this.add({ rule, location: LOCATIONS[value.location]!, param, snippet: this.snippet(at) });
   }
 
   /** A rule on the path has matched. @param at offset in the target. What is shown ends where the query begins. */
@@ -75,9 +73,9 @@ export class Findings implements SignListener {
   /** The request's steps are spent: what is left of it is not inspected. */
   foundSpent(): void {
     const { value } = this;
-    if (this.has(SPENT_RULE) || this.switches.isOff(SPENT_RULE, this.head, value)) return;
+    if (this.has(BUDGET_EXHAUSTED) || this.switches.isOff(BUDGET_EXHAUSTED, this.head, value)) return;
     const param = sliceText(value.name, 0, value.nameLength);
-    this.add({ rule: SPENT_RULE, location: LOCATIONS[value.place]!, param, snippet: this.snippet(0) });
+    this.add({ rule: BUDGET_EXHAUSTED, location: LOCATIONS[value.location]!, param, snippet: this.snippet(0) });
   }
 
   /** The rules in the order of the table. */
@@ -111,14 +109,14 @@ export class Findings implements SignListener {
   }
 }
 
-const LOCATIONS: Readonly<Record<Place, IncidentLocation>> = {
-  [Place.Query]: "query",
-  [Place.Agent]: "header",
-  [Place.Header]: "header",
-  [Place.Extension]: "header",
-  [Place.Body]: "body",
-  [Place.Path]: "url",
-  [Place.Segment]: "url",
-  [Place.PathRest]: "url",
+const LOCATIONS: Readonly<Record<InputLocation, IncidentLocation>> = {
+  [InputLocation.Query]: "query",
+  [InputLocation.Agent]: "header",
+  [InputLocation.Header]: "header",
+  [InputLocation.Extension]: "header",
+  [InputLocation.Body]: "body",
+  [InputLocation.Path]: "url",
+  [InputLocation.Segment]: "url",
+  [InputLocation.PathRest]: "url",
 };
 const NO_HEAD: RequestHead = new RequestHead();

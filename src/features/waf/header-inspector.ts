@@ -2,13 +2,12 @@ import { Byte, LOWER, latin1 } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
-import { COOKIE_BYTES, findFamilies, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
+import { COOKIE_BYTES, findGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import type { SeenValues } from "./match/seen-values.ts";
-import { Place } from "./match/value-reading.ts";
-import { inspectPairs } from "./pair-inspector.ts";
-import { AGENT_FAMILIES, EXTENSION_FAMILIES } from "./rules/family.ts";
-import type { ValueInspector } from "./value-inspector.ts";
+import { InputLocation } from "./match/value-reading.ts";
+import { AGENT_GROUPS, EXTENSION_GROUPS } from "./rule-table.ts";
+import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
 
 /** How a header's value is read. */
 const enum Reading {
@@ -37,8 +36,8 @@ export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBloc
     const from = spans[i * 4 + 2]!;
     const to = spans[i * 4 + 3]!;
     if (seen.has(reading - 1, bytes, from, to)) continue;
-    const families = reading === Reading.Agent ? AGENT_FAMILIES : EXTENSION_FAMILIES;
-    if ((findFamilies(automaton, KINDS[reading]!, bytes, from, to) & families) !== 0) return true;
+    const groups = reading === Reading.Agent ? AGENT_GROUPS : EXTENSION_GROUPS;
+    if ((findGroups(automaton, KINDS[reading]!, bytes, from, to) & groups) !== 0) return true;
     seen.note(bytes, from, to);
   }
   return count > 0 && hasLookup(headers);
@@ -52,13 +51,13 @@ export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock):
     const to = spans[i * 4 + 3]!;
     const reading = readingOf(headers, i);
     if (reading === Reading.Cookie) {
-      inspectPairs(inspector, Place.Header, Byte.Semicolon, bytes, from, to);
+      inspectPairs(inspector, InputLocation.Header, Byte.Semicolon, bytes, from, to);
       continue;
     }
     inspector.setName(bytes, spans[i * 4]!, spans[i * 4 + 1]!);
     if (reading === Reading.Url) inspectUrl(inspector, headers, i);
     else if (reading !== Reading.None || isLookup(bytes, from, to)) {
-      inspector.value.place = reading === Reading.Agent ? Place.Agent : Place.Extension;
+      inspector.value.location = reading === Reading.Agent ? InputLocation.Agent : InputLocation.Extension;
       inspector.value.loadEscaped(bytes, from, to, false);
       inspector.inspect(bytes, from, to);
       if (reading === Reading.Value) inspectJoined(inspector, headers, i);
@@ -87,7 +86,7 @@ function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: numb
   const { bytes, spans } = headers;
   const { value } = inspector;
   const to = spans[index * 4 + 3]!;
-  value.place = Place.Header;
+  value.location = InputLocation.Header;
   for (let from = spans[index * 4 + 2]!; from < to; ) {
     let end = from;
     let valueFrom = from;

@@ -1,9 +1,8 @@
 import { Byte, HEX_VALUE, LOWER, table } from "../../core/ascii.ts";
 import { indexOfByte } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
-import { Place } from "./match/value-reading.ts";
-import { inspectPairs } from "./pair-inspector.ts";
-import type { ValueInspector } from "./value-inspector.ts";
+import { InputLocation } from "./match/value-reading.ts";
+import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
 
 /**
  * Whether the path holds, plain or escaped, a mark that attacks in paths cannot do without: a blank, a quote, a bracket, a
@@ -23,38 +22,44 @@ export function mayPathMatch(head: RequestHead): boolean {
 export function inspectPath(inspector: ValueInspector, head: RequestHead): void {
   const { bytes, pathFrom, pathTo } = head;
   inspector.nameNothing();
-  inspectAs(inspector, Place.Path, bytes, pathFrom, pathTo, false);
+  inspectAs(inspector, InputLocation.Path, bytes, pathFrom, pathTo, false);
   for (let from = pathFrom; from < pathTo; ) {
     const to = indexOfByte(bytes, Byte.Slash, from, pathTo);
     const isMarked = hasMark(bytes, from, to);
-    if (isMarked) inspectValue(inspector, Place.Segment, bytes, from, to);
+    if (isMarked) inspectValue(inspector, InputLocation.Segment, bytes, from, to);
     // A comment of SQL in place of a blank, or a file's whole name behind an empty segment.
     const goesOn = bytes[to + 1] === Byte.Star || (from === to && to > pathFrom);
     if (to < pathTo && (goesOn || isMarked)) {
-      inspectValue(inspector, Place.PathRest, bytes, from, Math.min(pathTo, to + MAX_BEHIND));
+      inspectValue(inspector, InputLocation.PathRest, bytes, from, Math.min(pathTo, to + MAX_BEHIND));
     }
     from = to + 1;
   }
 }
 
 /** A part of the path as one value, once more with its plus signs as spaces, and its parameters: a;b=1;c=2. */
-function inspectValue(inspector: ValueInspector, place: Place, bytes: Uint8Array, from: number, to: number): void {
-  inspectAs(inspector, place, bytes, from, to, false);
-  if (indexOfByte(bytes, Byte.Plus, from, to) < to) inspectAs(inspector, place, bytes, from, to, true);
+function inspectValue(
+  inspector: ValueInspector,
+  location: InputLocation,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  inspectAs(inspector, location, bytes, from, to, false);
+  if (indexOfByte(bytes, Byte.Plus, from, to) < to) inspectAs(inspector, location, bytes, from, to, true);
   if (indexOfByte(bytes, Byte.Equals, from, to) === to) return;
-  inspectPairs(inspector, place, Byte.Semicolon, bytes, from, to);
+  inspectPairs(inspector, location, Byte.Semicolon, bytes, from, to);
   inspector.nameNothing();
 }
 
 function inspectAs(
   inspector: ValueInspector,
-  place: Place,
+  location: InputLocation,
   bytes: Uint8Array,
   from: number,
   to: number,
   plusIsSpace: boolean,
 ): void {
-  inspector.value.place = place;
+  inspector.value.location = location;
   inspector.value.loadEscaped(bytes, from, to, plusIsSpace);
   inspector.inspect(bytes, from, to);
 }

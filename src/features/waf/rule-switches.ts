@@ -3,7 +3,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
-import type { WafRule } from "./waf-rule.ts";
+import type { WafRule } from "./rule.ts";
 
 /** Switches one rule off for a path and all below it, and where `param` is named for one parameter; "" means any. */
 export interface RuleExclusion {

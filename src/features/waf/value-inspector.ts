@@ -1,51 +1,30 @@
 import { Byte, LOWER } from "../../core/ascii.ts";
 import { indexOfByte } from "../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
+import { OVER_ENCODING } from "./detectors/protocol-abuse.ts";
 import type { Findings } from "./findings.ts";
+import { isPlainName } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
-import { MAX_NAME_BYTES, Place, type ValueReading } from "./match/value-reading.ts";
+import { InputLocation, MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
+import type { Detector } from "./rule.ts";
 import {
-  AGENT_FAMILIES,
-  BODY_FAMILIES,
-  EXTENSION_FAMILIES,
-  Family,
-  HEADER_FAMILIES,
-  PATH_FAMILIES,
-  PATH_REST_FAMILIES,
-  QUERY_FAMILIES,
-  SEGMENT_FAMILIES,
-} from "./rules/family.ts";
-import { keywordAutomaton } from "./rules/keyword-tables.ts";
-import { Sign } from "./rules/sign.ts";
-import { FileNames } from "./signs/file-names.ts";
-import { LookupExpressions } from "./signs/lookup-expressions.ts";
-import { MarkupScan } from "./signs/markup-scan.ts";
-import { findMongoOperators } from "./signs/mongo-operators.ts";
-import { findProtocolAbuse } from "./signs/protocol-abuse.ts";
-import { findScannerName } from "./signs/scanner-names.ts";
-import { ScriptContext } from "./signs/script-context.ts";
-import { ServerCode } from "./signs/server-code.ts";
-import { ShellCommands } from "./signs/shell-commands.ts";
-import { findShellIdioms } from "./signs/shell-idioms.ts";
-import { SqlBreakout } from "./signs/sql-breakout.ts";
-import { SqlPhrases } from "./signs/sql-phrases.ts";
-import { UrlTargets } from "./signs/url-targets.ts";
+  DETECTOR_GROUPS,
+  ESCAPE_BIT,
+  groupsAt,
+  keywordAutomaton,
+  NUL_BIT,
+  REFERENCE_BIT,
+  SCRIPT_BIT,
+} from "./rule-table.ts";
 
-/** Shows one value after the other to the analysers that its keywords call. */
+/** Shows one value after the other to the detectors that its keywords call. */
 export class ValueInspector {
   /** The caller loads it; see `inspect`. */
   readonly value: ValueReading;
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton = keywordAutomaton();
-  private readonly sqlBreakout: SqlBreakout = new SqlBreakout();
-  private readonly sqlPhrases: SqlPhrases = new SqlPhrases();
-  private readonly markup: MarkupScan = new MarkupScan();
-  private readonly scripts: ScriptContext = new ScriptContext();
-  private readonly shell: ShellCommands = new ShellCommands();
-  private readonly code: ServerCode = new ServerCode();
-  private readonly files: FileNames = new FileNames();
-  private readonly urls: UrlTargets = new UrlTargets();
-  private readonly lookups: LookupExpressions = new LookupExpressions();
+  /** By group; several of them look at a value in the order of the table. */
+  private readonly detectors: readonly (readonly Detector[])[] = DETECTOR_GROUPS.map((group) => group.detectors());
 
   constructor(value: ValueReading, findings: Findings) {
     this.value = value;
@@ -73,7 +52,7 @@ export class ValueInspector {
    */
   inspect(bytes: Uint8Array, from: number, to: number): void {
     const { value } = this;
-    const allowed = FAMILIES[value.place]!;
+    const allowed = GROUPS_AT[value.location]!;
     this.findings.setSource(bytes, from, to);
     if (value.steps.take(2 * value.length)) this.inspectReading(allowed);
     if (value.steps.isSpent) this.findings.foundSpent();
@@ -81,59 +60,91 @@ export class ValueInspector {
 
   private inspectReading(allowed: number): void {
     const { value } = this;
-    const families = this.automaton.find(value.bytes, 0, value.length) & allowed;
-    if (families === 0) return;
-    this.analyse(families);
-    if ((families & Family.Reference) !== 0) {
+    const groups = this.automaton.find(value.bytes, 0, value.length) & allowed;
+    if (groups === 0) return;
+    this.analyse(groups);
+    if ((groups & REFERENCE_BIT) !== 0) {
       value.dereference();
-      this.analyse(this.automaton.find(value.bytes, 0, value.length) & Family.Script);
+      this.analyse(this.automaton.find(value.bytes, 0, value.length) & SCRIPT_BIT);
     }
-    if ((families & Family.Escape) === 0) return;
+    if ((groups & ESCAPE_BIT) === 0) return;
     const hasBlank = indexOfByte(value.bytes, Byte.Space, 0, value.length) < value.length;
     const rounds = value.unescape();
     value.steps.take(rounds * value.length);
-    if (rounds > MAX_DECODING_ROUNDS) this.findings.found(Sign.OverEncoding, 0);
-    // In prose "%00" is what somebody writes about.
-    const again = hasBlank && value.place === Place.Body ? allowed & ~Family.Nul : allowed;
+    if (rounds > MAX_DECODING_ROUNDS) this.findings.found(OVER_ENCODING, 0);
+    // In prose "%00" is a thing that is written about.
+    const again = hasBlank && value.location === InputLocation.Body ? allowed & ~NUL_BIT : allowed;
     if (rounds > 0) this.analyse(this.automaton.find(value.bytes, 0, value.length) & again);
   }
 
-  /** Shows the value to the analysers of these families. */
-  analyse(families: number): void {
+  /** Shows the value to the detectors of these groups. */
+  analyse(groups: number): void {
     const { value, findings } = this;
     if (!value.steps.take(ANALYSIS_STEPS * value.length)) return;
-    if ((families & Family.Sql) !== 0) {
-      this.sqlBreakout.analyse(value, findings);
-      this.sqlPhrases.analyse(value, findings);
+    for (let left = groups; left !== 0; left &= left - 1) {
+      for (const detector of this.detectors[31 - Math.clz32(left & -left)]!) detector.analyse(value, findings);
     }
-    if ((families & Family.Mongo) !== 0) findMongoOperators(value, findings);
-    if ((families & Family.Script) !== 0) {
-      this.markup.analyse(value, findings);
-      this.scripts.analyse(value, findings);
-    }
-    if ((families & Family.Shell) !== 0) {
-      this.shell.analyse(value, findings);
-      findShellIdioms(value, findings);
-    }
-    if ((families & Family.Code) !== 0) this.code.analyse(value, findings);
-    if ((families & Family.File) !== 0) this.files.analyse(value, findings);
-    if ((families & Family.Url) !== 0) this.urls.analyse(value, findings);
-    if ((families & Family.Lookup) !== 0) this.lookups.analyse(value, findings);
-    if ((families & Family.Scanner) !== 0) findScannerName(value, findings);
-    if ((families & (Family.Break | Family.Nul)) !== 0) findProtocolAbuse(value, findings);
   }
 }
 
-/** Looks at each byte of a value by all analysers together, but for what they look at around a find. */
+/**
+ * Inspects names and values of `a=1&b=2`, as in queries, forms and cookies.
+ * @param separator the byte between two pairs
+ */
+export function inspectPairs(
+  inspector: ValueInspector,
+  location: InputLocation,
+  separator: number,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  inspector.value.location = location;
+  for (let at = from; at < to; ) {
+    while (at < to && (bytes[at] === separator || bytes[at] === Byte.Space)) at++;
+    let equals = -1;
+    let end = at;
+    for (; end < to && bytes[end] !== separator; end++) if (equals < 0 && bytes[end] === Byte.Equals) equals = end;
+    if (end > at) inspectPair(inspector, bytes, at, equals, end);
+    at = end + 1;
+  }
+}
+
+/** Inspects one pair; what has no equals sign is a name. */
+function inspectPair(inspector: ValueInspector, bytes: Uint8Array, from: number, equals: number, to: number): void {
+  const { value } = inspector;
+  const nameTo = equals < 0 ? to : equals;
+  load(inspector, bytes, from, nameTo);
+  inspector.setName(value.bytes, 0, value.length);
+  if (!isPlainName(bytes, from, nameTo)) {
+    value.isName = true;
+    inspector.inspect(bytes, from, to);
+    value.isName = false;
+  }
+  if (equals < 0 || equals + 1 === to) return;
+  load(inspector, bytes, equals + 1, to);
+  inspector.inspect(bytes, from, to);
+  if (value.location !== InputLocation.Header || indexOfByte(bytes, Byte.Backslash, equals + 1, to) === to) return;
+  load(inspector, bytes, equals + 1, to);
+  value.unquote();
+  inspector.inspect(bytes, from, to);
+}
+
+/** In cookies a plus is a plus. */
+function load(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
+  inspector.value.loadEscaped(bytes, from, to, inspector.value.location !== InputLocation.Header);
+}
+
+/** Looks at each byte of a value by all detectors together, but for what they look at around a find. */
 const ANALYSIS_STEPS = 8;
-/** The families that look at each place. */
-const FAMILIES: Readonly<Record<Place, number>> = {
-  [Place.Query]: QUERY_FAMILIES,
-  [Place.Agent]: AGENT_FAMILIES,
-  [Place.Header]: HEADER_FAMILIES,
-  [Place.Extension]: EXTENSION_FAMILIES,
-  [Place.Body]: BODY_FAMILIES,
-  [Place.Path]: PATH_FAMILIES,
-  [Place.Segment]: SEGMENT_FAMILIES,
-  [Place.PathRest]: PATH_REST_FAMILIES,
-};
+/** The groups that look at each location. */
+const GROUPS_AT: readonly number[] = [
+  InputLocation.Query,
+  InputLocation.Agent,
+  InputLocation.Header,
+  InputLocation.Extension,
+  InputLocation.Body,
+  InputLocation.Path,
+  InputLocation.Segment,
+  InputLocation.PathRest,
+].map(groupsAt);

@@ -3,11 +3,11 @@ import { RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
-import type { RouteFacts } from "./dot-segment-judge.ts";
+import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { Finding } from "./findings.ts";
+import type { WafRule } from "./rule.ts";
 import { WafInspector } from "./waf-inspector.ts";
-import { isBlocked, type WafSettings } from "./waf-judge.ts";
-import type { WafRule } from "./waf-rule.ts";
+import { isBlocked, type WafSettings } from "./waf-scorer.ts";
 
 /** A request to be explained. */
 export interface WafQuestion {

@@ -2,22 +2,25 @@ import { Byte } from "../../core/ascii.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
-import { isHarmless, type RouteFacts } from "./dot-segment-judge.ts";
+import {
+  DotDot,
+  isHarmless,
+  maySpellDotDot,
+  type RouteFacts,
+  TRAVERSAL_RULES,
+  TraversalScan,
+} from "./detectors/path-traversal.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
-import { findFamilies, PAIR_BYTES } from "./match/escaped-scan.ts";
+import { findGroups, PAIR_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
-import { Place, ValueReading } from "./match/value-reading.ts";
-import { inspectPairs } from "./pair-inspector.ts";
+import { InputLocation, ValueReading } from "./match/value-reading.ts";
 import { inspectPath, mayPathMatch } from "./path-inspector.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
-import { QUERY_FAMILIES } from "./rules/family.ts";
-import { keywordAutomaton } from "./rules/keyword-tables.ts";
-import { TRAVERSAL_RULES, TraversalSign } from "./traversal-rules.ts";
-import { maySpellDotDot, TraversalScan } from "./traversal-scan.ts";
-import { ValueInspector } from "./value-inspector.ts";
+import { keywordAutomaton, QUERY_GROUPS } from "./rule-table.ts";
+import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 
 /** Applies the rules to requests. What it found of the last one stands in `findings`. */
 export class WafInspector {
@@ -40,7 +43,7 @@ export class WafInspector {
    * @param routes decides on relative paths
    * @param exclusions rules that stay silent in places
    * @param steps what the inspection of a request may cost
-   * @param onSpent hears of each inspection that was given up for its cost
+   * @param onSpent is called after each inspection that was given up for its cost
    */
   constructor(
     disabledRules: readonly string[],
@@ -73,7 +76,8 @@ export class WafInspector {
     this.steps.begin(0);
     if (mayClimb) this.inspectClimbs(head);
     if (mayPath) inspectPath(this.values, head);
-    if (mayQuery) inspectPairs(this.values, Place.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.targetTo);
+    if (mayQuery)
+      inspectPairs(this.values, InputLocation.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.targetTo);
     if (mayHeaders) inspectHeaders(this.values, head.headers);
     return this.end();
   }
@@ -123,19 +127,19 @@ export class WafInspector {
     const { bytes, targetTo } = head;
     const from = head.pathTo + 1;
     if (this.seenQueries.has(0, bytes, from, targetTo)) return false;
-    if ((findFamilies(this.automaton, PAIR_BYTES, bytes, from, targetTo) & QUERY_FAMILIES) !== 0) return true;
+    if ((findGroups(this.automaton, PAIR_BYTES, bytes, from, targetTo) & QUERY_GROUPS) !== 0) return true;
     this.seenQueries.note(bytes, from, targetTo);
     return false;
   }
 
   private inspectClimbs(head: RequestHead): void {
-    let signs = this.traversal.scan(head.bytes, head.pathFrom, head.pathTo);
-    if ((signs & TraversalSign.Plain) !== 0 && !isHarmless(head.path(), head, this.routes)) {
-      signs |= TraversalSign.Literal;
+    let spellings = this.traversal.scan(head.bytes, head.pathFrom, head.pathTo);
+    if ((spellings & DotDot.Plain) !== 0 && !isHarmless(head.path(), head, this.routes)) {
+      spellings |= DotDot.Literal;
     }
     const at = head.pathFrom - head.targetFrom + this.traversal.firstAt;
     for (const rule of TRAVERSAL_RULES) {
-      if ((signs & rule.sign) !== 0) this.findings.foundInPath(rule, at);
+      if ((spellings & rule.spelling) !== 0) this.findings.foundInPath(rule, at);
     }
   }
 }

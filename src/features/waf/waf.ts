@@ -1,9 +1,21 @@
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-id.ts";
+import { type Phase, type TrailerGate, Verdict } from "../../message/pipeline.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { RouteFacts } from "./dot-segment-judge.ts";
+import { Framing } from "../../message/request-head.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
+import type { BodyProgress } from "./body/body-inspector.ts";
+import { extraBytes } from "./body/content-codings.ts";
+import { declaredTypes } from "./body/declared-types.ts";
+import { type BodyJudge, HeldBody } from "./body/held-body.ts";
+import { InspectedMessages } from "./body/inspected-messages.ts";
+import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { WafInspector } from "./waf-inspector.ts";
-import { type AddressSet, WafJudge, type WafSettings } from "./waf-judge.ts";
+import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 
 /**
  * What the phases of the firewall share, made once a configuration and worker. One inspector serves them all: what it
@@ -12,7 +24,7 @@ import { type AddressSet, WafJudge, type WafSettings } from "./waf-judge.ts";
 export class Waf {
   readonly settings: WafSettings;
   readonly inspector: WafInspector;
-  readonly judge: WafJudge;
+  readonly scorer: WafScorer;
   readonly allowedIps: AddressSet;
   readonly listener: IncidentListener;
 
@@ -31,8 +43,120 @@ export class Waf {
     const steps = new StepBudget();
     const onSpent = (): void => listener.onBudgetExhausted();
     this.inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions, steps, onSpent);
-    this.judge = new WafJudge(settings, listener, clock);
+    this.scorer = new WafScorer(settings, listener, clock);
     this.allowedIps = allowedIps;
     this.listener = listener;
+  }
+}
+
+/**
+ * Spec, "Request processing order", step 1: scores path, query and headers; from the threshold on the request is
+ * refused in enforce mode. Every request that scores is reported.
+ */
+export class WafPhase implements Phase {
+  readonly name = "waf";
+  private readonly waf: Waf;
+
+  constructor(waf: Waf) {
+    this.waf = waf;
+  }
+
+  run(ex: Exchange): Verdict {
+    const { inspector, scorer, allowedIps, listener } = this.waf;
+    listener.onInspected();
+    if (inspector.inspect(ex.request) === 0) return Verdict.Next;
+    // Few requests score, so the client's address is looked up here and not before the inspection.
+    if (allowedIps.has(ex.clientIp)) return Verdict.Next;
+    return scorer.passes(ex, inspector.findings) ? Verdict.Next : Verdict.Done;
+  }
+}
+
+/**
+ * Scores the beginning of a body before any other part sees a byte of it. It runs behind the limits and guards, so that no body is
+ * asked for (Expect: 100-continue) that is refused anyway. `docs/security.md#bodies-and-the-firewall`
+ */
+export class WafBodyPhase implements Phase, BodyJudge {
+  readonly name = "wafBody";
+  readonly concernsBody = true;
+  private readonly waf: Waf;
+  private readonly budget: BodyBudget;
+  /** Whether a body is refused of which more came than is inspected. */
+  private readonly rejects: boolean;
+
+  /** @param budget memory for bodies that come in pieces */
+  constructor(waf: Waf, budget: BodyBudget) {
+    const { overLimit, mode } = waf.settings;
+    this.waf = waf;
+    this.budget = budget;
+    this.rejects = overLimit === "reject" && mode === "enforce";
+  }
+
+  run(ex: Exchange): Verdict {
+    // Only upstreams take a body; all others answer without, or check their few fields themselves.
+    const { request } = ex;
+    if (!request.hasBody() || !ex.route!.kind.takesBody) return Verdict.Next;
+    if (this.waf.allowedIps.has(ex.clientIp)) return Verdict.Next;
+    const { maxInspectBodyBytes } = this.waf.settings;
+    if (this.rejects && request.framing === Framing.Length && request.contentLength > maxInspectBodyBytes) {
+      ex.sink.abort(ex, this.waf.scorer.judgeOverLimit(ex));
+      return Verdict.Done;
+    }
+    // One byte more tells whether there is more.
+    const heldBytes = maxInspectBodyBytes + (this.rejects ? 1 : extraBytes(request.headers));
+    const body = goesOnInMessages(ex)
+      ? new InspectedMessages(ex, heldBytes, this.budget, this)
+      : new HeldBody(ex, heldBytes, this.budget, this);
+    ex.held = body;
+    ex.body = body;
+    ex.sink.wantBody(ex);
+    return Verdict.Wait;
+  }
+
+  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
+    const { inspector, scorer, settings } = this.waf;
+    const isJson = ex.route!.kind.readsJson;
+    const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
+    const before = ex.wafScore;
+    const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
+    const fault = score <= before ? Fault.None : scorer.judge(ex, inspector.findings, score);
+    return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.judgeOverLimit(ex) : fault;
+  }
+}
+
+/** Whether an origin sees each message as it comes, and may answer before the next. */
+function goesOnInMessages({ request, route }: Exchange): boolean {
+  if (request.major === 1 || !route!.streamsHttp2) return false;
+  return declaredTypes(request.headers).isStream && request.headers.find(HeaderId.ContentEncoding) < 0;
+}
+
+/**
+ * Looks at trailers by the rules for headers, since nothing may get past these by coming late: as a phase where a gathered body's
+ * trailers have become headers, and as a gate where they follow a body that goes on as it comes. Spec, "Wire decoding rules".
+ */
+export class WafTrailerPhase implements Phase, TrailerGate {
+  readonly name = "wafTrailers";
+  readonly concernsBody = true;
+  private readonly waf: Waf;
+
+  constructor(waf: Waf) {
+    this.waf = waf;
+  }
+
+  run(ex: Exchange): Verdict {
+    const { framing, headers, major } = ex.request;
+    // In HTTP/2 a body was gathered where its length was not declared.
+    const wasGathered = headers.find(major > 1 ? HeaderId.ContentLength : HeaderId.TransferEncoding) >= 0;
+    if (framing === Framing.Chunked || wasGathered !== (major === 1)) return Verdict.Next;
+    const { inspector, scorer, allowedIps } = this.waf;
+    // What the head scored before has been reported.
+    if (inspector.inspect(ex.request) <= ex.wafScore || allowedIps.has(ex.clientIp)) return Verdict.Next;
+    return scorer.passes(ex, inspector.findings) ? Verdict.Next : Verdict.Done;
+  }
+
+  judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault {
+    const { inspector, scorer, allowedIps } = this.waf;
+    const score = inspector.inspectTrailers(ex.request, trailers);
+    if (score === 0 || allowedIps.has(ex.clientIp)) return Fault.None;
+    return scorer.judge(ex, inspector.findings, ex.wafScore + score);
   }
 }

@@ -1,24 +1,22 @@
 import { Byte, HEX_VALUE } from "../../../core/ascii.ts";
 import { indexOfByte } from "../../../core/bytes.ts";
+import { isWhitespace } from "../../../core/scan.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
+import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
-import { findFamilies, PAIR_BYTES } from "../match/escaped-scan.ts";
+import { findGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
-import { SeenTexts } from "../match/seen-texts.ts";
-import { Place } from "../match/value-reading.ts";
-import { inspectPairs } from "../pair-inspector.ts";
-import { BODY_FAMILIES } from "../rules/family.ts";
-import { Sign } from "../rules/sign.ts";
-import type { ValueInspector } from "../value-inspector.ts";
+import { SeenTexts } from "../match/seen-values.ts";
+import { InputLocation } from "../match/value-reading.ts";
+import { BODY_GROUPS } from "../rule-table.ts";
+import { inspectPairs, type ValueInspector } from "../value-inspector.ts";
 import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
 import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts";
 import { base64Content, messagesOf } from "./grpc-messages.ts";
-import { findJsonFamilies, inspectJson } from "./json-strings.ts";
+import { findJsonGroups, inspectJson } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
-import { eachRun, isBinary, type RunTaker } from "./text-runs.ts";
-import { narrowed } from "./wide-text.ts";
-import { isEbcdic } from "./xml-encoding.ts";
-import { inspectUpload, inspectXml } from "./xml-values.ts";
+import { eachRun, isBinary, narrowed, type RunTaker } from "./text-runs.ts";
+import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
 /** How a body is looked at. */
 export interface BodyQuestion {
@@ -64,9 +62,9 @@ export class BodyInspector {
   inspect(headers: HeaderBlock, question: BodyQuestion, bytes: Uint8Array, from: number, to: number): boolean {
     const { findings, inspector } = this;
     const types = declaredTypes(headers);
-    inspector.value.place = Place.Body;
+    inspector.value.location = InputLocation.Body;
     inspector.nameNothing();
-    if (types.hidesText) findings.found(Sign.HiddenCharset, 0);
+    if (types.hidesText) findings.found(HIDDEN_CHARSET, 0);
     const codings = codingsOf(headers);
     if (codings.length === 0) {
       const { progress } = question;
@@ -162,12 +160,12 @@ export class BodyInspector {
     inspector.nameNothing();
     const isJson = (kinds & BodyKind.Json) !== 0;
     if (mayBeJson || isJson) {
-      const families = findJsonFamilies(automaton, bytes, from, to);
+      const groups = findJsonGroups(automaton, bytes, from, to);
       // In a clean text of JSON, all that can mean something stands in its strings.
-      if ((families & BODY_FAMILIES) === 0) return;
+      if ((groups & BODY_GROUPS) === 0) return;
       inspectJson(inspector, bytes, from, to, isJson);
       inspector.nameNothing();
-      if (families !== NOT_JSON) return;
+      if (groups !== NOT_JSON) return;
     }
     const isNamed = (kinds & (BodyKind.Form | BodyKind.Xml)) !== 0;
     if (isNamed && (first === Byte.Less || !isXml)) return;
@@ -184,9 +182,9 @@ export class BodyInspector {
   /** Whether there is a keyword in the text as it stands, or in the pairs that it may consist of. */
   private mayTextMatch(bytes: Uint8Array, from: number, to: number): boolean {
     const { automaton } = this;
-    if ((automaton.find(bytes, from, to) & BODY_FAMILIES) !== 0) return true;
+    if ((automaton.find(bytes, from, to) & BODY_GROUPS) !== 0) return true;
     const hasPairs = hasByte(bytes, Byte.Equals, from, to);
-    return hasPairs && (findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) !== 0;
+    return hasPairs && (findGroups(automaton, PAIR_BYTES, bytes, from, to) & BODY_GROUPS) !== 0;
   }
 
   /** Text of no known kind: as one value, and as the form that it may be. */
@@ -212,11 +210,11 @@ export class BodyInspector {
 
   private inspectForm(bytes: Uint8Array, from: number, to: number): void {
     const { inspector, automaton } = this;
-    if ((findFamilies(automaton, PAIR_BYTES, bytes, from, to) & BODY_FAMILIES) === 0) return;
-    inspectPairs(inspector, Place.Body, Byte.Ampersand, bytes, from, to);
+    if ((findGroups(automaton, PAIR_BYTES, bytes, from, to) & BODY_GROUPS) === 0) return;
+    inspectPairs(inspector, InputLocation.Body, Byte.Ampersand, bytes, from, to);
     // Some split pairs there, too.
     if (indexOfByte(bytes, Byte.Semicolon, from, to) < to)
-      inspectPairs(inspector, Place.Body, Byte.Semicolon, bytes, from, to);
+      inspectPairs(inspector, InputLocation.Body, Byte.Semicolon, bytes, from, to);
   }
 
   private inspectRuns(bytes: Uint8Array, from: number, to: number): void {
@@ -249,8 +247,8 @@ export class BodyInspector {
     const first = firstByte(bytes, from, to);
     if (first === Byte.Less) inspectUpload(inspector, findings, bytes, from, to);
     else if (first === Byte.OpenBrace || first === Byte.LeftBracket) {
-      const families = findJsonFamilies(automaton, bytes, from, to);
-      if ((families & BODY_FAMILIES) !== 0) inspectJson(inspector, bytes, from, to, false);
+      const groups = findJsonGroups(automaton, bytes, from, to);
+      if ((groups & BODY_GROUPS) !== 0) inspectJson(inspector, bytes, from, to, false);
     }
   }
 
@@ -262,14 +260,14 @@ export class BodyInspector {
   }
 
   private foundUnreadable(): void {
-    this.findings.found(Sign.UnreadableBody, 0);
+    this.findings.found(UNREADABLE_BODY, 0);
   }
 }
 
 /** The first byte that is no white space, behind a byte order mark; 0 where there is none. */
 function firstByte(bytes: Uint8Array, from: number, to: number): number {
   let at = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf ? from + 3 : from;
-  while (at < to && isBlank(bytes[at]!)) at++;
+  while (at < to && isWhitespace(bytes[at]!)) at++;
   return at < to ? bytes[at]! : 0;
 }
 
@@ -279,9 +277,10 @@ function isLikelyPair(bytes: Uint8Array, from: number, to: number): boolean {
   let hasEscape = false;
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!;
-    if (isBlank(byte)) hasBlank = true;
+    if (isWhitespace(byte)) hasBlank = true;
     else if (byte === Byte.Percent && (HEX_VALUE[bytes[at + 1]!]! | HEX_VALUE[bytes[at + 2]!]!) <= 15) hasEscape = true;
-    else if (byte === Byte.Plus && at > from && !isBlank(bytes[at - 1]!) && !isBlank(bytes[at + 1]!)) hasEscape = true;
+    else if (byte === Byte.Plus && at > from && !isWhitespace(bytes[at - 1]!) && !isWhitespace(bytes[at + 1]!))
+      hasEscape = true;
   }
   return !hasBlank || hasEscape;
 }
@@ -291,13 +290,9 @@ function hasByte(bytes: Uint8Array, byte: number, from: number, to: number): boo
   return bytes.subarray(from, to).includes(byte);
 }
 
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr);
-}
-
 /** As a text, as a form with two separators, and as JSON or XML. */
 const READINGS = 2;
 /** To set up a decompressor costs as much as so many bytes, however short a message is; where none is marked, several are tried. */
 const UNPACKING_STEPS = 16_384;
-/** See `findJsonFamilies`. */
+/** See `findJsonGroups`. */
 const NOT_JSON = -1;

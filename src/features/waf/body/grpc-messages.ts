@@ -1,5 +1,5 @@
 import { Byte, table } from "../../../core/ascii.ts";
-import { inflate, Packing } from "./inflater.ts";
+import { inflate, Packing } from "./content-codings.ts";
 
 /** The messages in the beginning of a body of gRPC or of a stream of Connect. */
 export interface Messages {

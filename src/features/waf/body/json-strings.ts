@@ -1,28 +1,27 @@
 import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
-import { CLASS_BITS, CLASS_OF } from "../match/byte-class.ts";
 import { isPlainName } from "../match/escaped-scan.ts";
-import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
+import { CLASS_BITS, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 
 /**
- * The families of all keywords in the strings of a JSON text; all there are where the text is none of JSON. One pass;
+ * The groups of all keywords in the strings of a JSON text; all there are where the text is none of JSON. One pass;
  * the text may be cut off anywhere.
  */
-export function findJsonFamilies(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+export function findJsonGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
   const { next, bits, start } = automaton;
   let found = 0;
   for (let at = from; at < to; at++) {
     const outside = OUTSIDE[bytes[at]!]!;
     if (outside === 1) continue;
-    if (outside === 0) return ALL_FAMILIES;
+    if (outside === 0) return ALL_GROUPS;
     let state = start;
     for (at++; at < to && bytes[at] !== Byte.Quote; at++) {
       let byte = bytes[at]!;
       if (byte === Byte.Backslash) {
         // JSON5 has strings that go on in the next line.
-        if (bytes[at + 1]! < Byte.Space) return ALL_FAMILIES;
+        if (bytes[at + 1]! < Byte.Space) return ALL_GROUPS;
         byte = escaped(bytes, at + 1, to);
         at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
       }
@@ -180,7 +179,7 @@ function stringEnd(bytes: Uint8Array, from: number, to: number, quote: number): 
   return Math.min(at, to);
 }
 
-const ALL_FAMILIES = -1;
+const ALL_GROUPS = -1;
 const MAX_DEPTH = 64;
 const QUOTE = 2;
 const LOWER_U = 0x75;

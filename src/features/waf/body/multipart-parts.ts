@@ -1,11 +1,12 @@
 import { Byte, latin1 } from "../../../core/ascii.ts";
+import { sliceText } from "../../../core/bytes.ts";
+import { isOws } from "../../../core/scan.ts";
+import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
+import { findScriptUpload } from "../detectors/upload-names.ts";
 import type { Findings } from "../findings.ts";
-import { Sign } from "../rules/sign.ts";
-import { findScriptUpload } from "../signs/upload-names.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { namesHidingCharset } from "./declared-types.ts";
-import { isFile, type PartHead, partHead } from "./part-head.ts";
-import { inspectUpload } from "./xml-values.ts";
+import { inspectUpload } from "./xml-body.ts";
 
 /** What a multipart body is. */
 export const enum Shape {
@@ -70,8 +71,8 @@ export class MultipartParts {
       inspectUpload(inspector, findings, text, head.contentFrom, contentEnd(text, head.contentFrom, to));
       return;
     }
-    if (head.isPacked) findings.found(Sign.UnreadableBody, 0);
-    if (namesHidingCharset(head.type)) findings.found(Sign.HiddenCharset, 0);
+    if (head.isPacked) findings.found(UNREADABLE_BODY, 0);
+    if (namesHidingCharset(head.type)) findings.found(HIDDEN_CHARSET, 0);
     this.inspectNames(head, name);
     this.takeField(text, head.contentFrom, contentEnd(text, head.contentFrom, to));
   }
@@ -107,13 +108,10 @@ export class MultipartParts {
   private inspectEnd(text: Buffer, from: number): Shape {
     this.inspectAround(text, from, text.length);
     let at = from;
-    while (text[at] === Byte.Space || text[at] === Byte.Tab) at++;
+    while (isOws(text[at]!)) at++;
     return at >= text.length || text[at] === Byte.Cr || text[at] === Byte.Lf ? Shape.Parted : Shape.Ambiguous;
   }
 }
-
-/** What a part costs beside its bytes: its fields are taken apart as texts. */
-const PART_STEPS = 1024;
 
 /** Offset of a delimiter at the beginning of a line, -1 where there is none. For some a line ends with a bare CR, too. */
 function nextDelimiter(text: Buffer, delimiter: Buffer, from: number): number {
@@ -130,7 +128,7 @@ function isBehindLine(text: Buffer, at: number, isCrLf: boolean): boolean {
 /** Whether a line ends here, or the text, which may be cut off. */
 function isLineEnd(text: Buffer, from: number, isCrLf: boolean): boolean {
   let at = from;
-  while (text[at] === Byte.Space || text[at] === Byte.Tab) at++;
+  while (isOws(text[at]!)) at++;
   if (isCrLf && text[at] === Byte.Cr) at++;
   else if (isCrLf && at < text.length) return false;
   return at + 1 >= text.length || text[at] === Byte.Lf;
@@ -143,3 +141,144 @@ function contentEnd(text: Buffer, from: number, to: number): number {
   if (end > from && text[end - 1] === Byte.Cr) end--;
   return end;
 }
+
+/** The fields in front of the content of a part. RFC 7578 §4. */
+interface PartHead {
+  /** Of all fields, their lines joined. */
+  readonly text: string;
+  /** "" where there is none. */
+  readonly name: string;
+  /** All that may be the name of a file, the empty ones too. */
+  readonly fileNames: readonly string[];
+  /** The value of Content-Type; "" where there is none. */
+  readonly type: string;
+  /** Whether some applications unpack the content. */
+  readonly isPacked: boolean;
+  /** Whether readers may find other names in it. */
+  readonly isOdd: boolean;
+  readonly contentFrom: number;
+}
+
+/** Reads the fields of the part at `from`, behind its delimiter. */
+function partHead(text: Buffer, from: number, to: number): PartHead {
+  const { end, behind } = headEnd(text, from, to);
+  const head = sliceText(text, from, end);
+  // RFC 5322 §2.2.3: a line that begins with a blank belongs to the one before.
+  const fields = head.replace(/\r?\n[ \t]+/g, " ").split("\n", MAX_FIELDS);
+  const dispositions = fields.filter((field) => isNamed(field, "content-disposition"));
+  const parameters = dispositions.flatMap(parametersOf);
+  const names = parameters.filter(({ name }) => name === "name" || name.startsWith("name*"));
+  const files = parameters.filter(({ name }) => name === "filename" || name.startsWith("filename*"));
+  return {
+    text: head,
+    name: names[0]?.value ?? "",
+    fileNames: files.map(({ value }) => value),
+    type: fields.filter((field) => isNamed(field, "content-type")).join(),
+    isPacked: fields.some(isPacked),
+    isOdd: !dispositions.every(isPlainDisposition) || !isPlain(head, fields) || !areNamesPlain(names, files),
+    contentFrom: behind,
+  };
+}
+
+/**
+ * Whether every application takes a part for a file. Some go by the type, not by the name, for some an empty name is none, and what
+ * one reader takes for a file's name another takes for part of a quoted text.
+ */
+function isFile(head: PartHead): boolean {
+  if (head.isOdd || head.fileNames.length === 0) return false;
+  return FILE_TYPE.test(head.type) && !/multipart/i.test(head.type);
+}
+
+/** Lines that end alike, without escapes and bytes that end texts for some. */
+function isPlain(head: string, fields: readonly string[]): boolean {
+  if (fields.length === MAX_FIELDS || /\\"|\0|\r(?!\n|$)|\r?\n[ \t]/.test(head)) return false;
+  const breaks = head.split("\n").length - 1;
+  const crLfs = head.split("\r\n").length - 1;
+  return crLfs === 0 || crLfs === breaks;
+}
+
+/** A field that all readers read alike: no escapes, no quote that is not closed, nothing that a lenient one finds within a text. */
+function isPlainDisposition(field: string, index: number): boolean {
+  return index === 0 && PLAIN_DISPOSITION.test(field.trim());
+}
+
+/** One name, and where there is one of a file, that is not empty, with at most one in the extended form beside it. RFC 6266 §4.3. */
+function areNamesPlain(names: readonly TypeParameter[], files: readonly TypeParameter[]): boolean {
+  if (names.length > 1) return false;
+  if (files.length === 0) return true;
+  const plain = files.filter(({ name }) => name === "filename");
+  const extended = files.filter(({ name }) => name === "filename*");
+  if (plain.length !== 1 || extended.length > 1 || files.length !== plain.length + extended.length) return false;
+  return plain[0]!.value.trim() !== "" && extended.every(({ value }) => /^[\w-]+'[^']*'.*[^\s'"]/.test(value));
+}
+
+function isPacked(field: string): boolean {
+  return (
+    isNamed(field, "content-transfer-encoding") && !["7bit", "8bit", "binary"].includes(fieldValue(field).toLowerCase())
+  );
+}
+
+function isNamed(field: string, name: string): boolean {
+  return field.slice(0, name.length).toLowerCase() === name && /^\s*:/.test(field.slice(name.length));
+}
+
+function fieldValue(field: string): string {
+  return field.slice(field.indexOf(":") + 1).trim();
+}
+
+/** Where a part's fields end and where its content begins: at the first empty line. */
+function headEnd(text: Buffer, from: number, to: number): { end: number; behind: number } {
+  for (let at = text.indexOf(Byte.Lf, from); at >= 0 && at < to; at = text.indexOf(Byte.Lf, at + 1)) {
+    const next = text[at + 1] === Byte.Cr ? at + 2 : at + 1;
+    if (text[next] === Byte.Lf) return { end: at, behind: Math.min(to, next + 1) };
+  }
+  return { end: to, behind: to };
+}
+
+/** One parameter of a field such as `form-data; name="x"`; the name in lower case. */
+export interface TypeParameter {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The parameters of Content-Type or Content-Disposition. RFC 9110 §5.6.6, read leniently; a backslash is no escape. */
+export function parametersOf(text: string): TypeParameter[] {
+  const found: TypeParameter[] = [];
+  for (let at = text.indexOf(";"); at >= 0 && at < text.length; ) {
+    const end = endOfParameter(text, at + 1);
+    const parameter = text.slice(at + 1, end);
+    const equals = parameter.indexOf("=");
+    if (equals >= 0) {
+      const name = parameter.slice(0, equals).trim().toLowerCase();
+      found.push({ name, value: unquoted(parameter.slice(equals + 1).trim()) });
+    }
+    at = end;
+  }
+  return found;
+}
+
+/** Offset of the semicolon behind a parameter, which may have others between quotes. */
+function endOfParameter(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length && text[at] !== ";"; at++) {
+    if (text[at] !== '"') continue;
+    const close = text.indexOf('"', at + 1);
+    if (close < 0) return text.length;
+    at = close;
+  }
+  return at;
+}
+
+function unquoted(text: string): string {
+  if (!text.startsWith('"')) return text;
+  const close = text.indexOf('"', 1);
+  return text.slice(1, close < 0 ? text.length : close);
+}
+
+/** What a part costs beside its bytes: its fields are taken apart as texts. */
+const PART_STEPS = 1024;
+const MAX_FIELDS = 20;
+/** A type is there: an empty one is none for some. RFC 9110 §8.3.1. */
+const FILE_TYPE = /:[ \t]*[\w!#$&^.+-]+\/[\w!#$&^.+-]/;
+const PLAIN_DISPOSITION =
+  /^content-disposition:[ \t]*[\w-]+(?:;[ \t]*(?:[\w-]+=(?:"(?:[^"=\\]|\\[^"]|=(?!"))*"|[^\s";,=\\]+)|filename\*=[\w-]+'[\w-]*'[^\s";,=\\]+))*;?$/i;

@@ -1,6 +1,6 @@
 import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
-import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF } from "./byte-class.ts";
-import type { KeywordAutomaton } from "./keyword-automaton.ts";
+import { classOf } from "../../../core/scan.ts";
+import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
 
 /** What a byte is that is not simply part of a value; above all classes, so that one table tells both. */
 export const enum Role {
@@ -35,11 +35,11 @@ export const COOKIE_BYTES: Uint8Array = bytesWith({ "%": Role.Escape, ";": Role.
 export const VALUE_BYTES: Uint8Array = bytesWith({ "%": Role.Escape });
 
 /**
- * The families of all keywords in the values in `bytes[from, to)`, escapes undone once. This is all that a benign
+ * The groups of all keywords in the values in `bytes[from, to)`, escapes undone once. This is all that a benign
  * request costs: one pass, no call, nothing allocated.
  * @param kinds one of the tables above
  */
-export function findFamilies(
+export function findGroups(
   automaton: KeywordAutomaton,
   kinds: Uint8Array,
   bytes: Uint8Array,
@@ -91,11 +91,7 @@ export function isPlainName(bytes: Uint8Array, from: number, to: number): boolea
   return true;
 }
 
-const PLAIN: Uint8Array = table((byte) => {
-  const lower = byte | 0x20;
-  const isLetter = lower >= 0x61 && lower <= 0x7a;
-  return isLetter || (byte >= Byte.Zero && byte <= Byte.Nine) || byte === Byte.Dash || byte === Byte.Underscore ? 1 : 0;
-});
+const PLAIN: Uint8Array = classOf("a-zA-Z0-9-_");
 
 function bytesWith(roles: Readonly<Record<string, Role>>): Uint8Array {
   return table((byte) => roles[String.fromCharCode(byte)] ?? CLASS_OF[byte]!);

@@ -1,4 +1,6 @@
-import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, spellingsOf } from "./byte-class.ts";
+import { Byte, LOWER, table } from "../../../core/ascii.ts";
+import { isDigit, isLowerLetter } from "../../../core/scan.ts";
+import { isQuote } from "./scan.ts";
 
 /** Keywords that are looked for together, and the bit that stands for them. */
 export interface KeywordGroup {
@@ -131,6 +133,60 @@ function doubled<T extends Uint8Array | Uint16Array | Int32Array>(array: T): T {
   const larger = new (array.constructor as new (length: number) => T)(array.length * 2);
   larger.set(array);
   return larger;
+}
+
+/**
+ * Bytes as keywords see them: letters without case, all digits alike, both quotes alike, white space alike. 64 classes,
+ * so that two of them make an index of twelve bits.
+ */
+export const enum ByteClass {
+  /** Not a byte: where a value begins. */
+  Boundary = 0,
+  /** Control bytes, and nearly all beyond ASCII. */
+  Other,
+  Space,
+  NewLine,
+  Digit,
+  Quote,
+  Nul,
+  /** The first byte of what some readers take for a character of ASCII: an overlong sequence, a full-width character. */
+  Fold,
+  /** The 26 letters and then 30 punctuation marks. */
+  LetterA,
+}
+
+export const CLASS_BITS = 6;
+export const CLASS_COUNT = 64;
+
+const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}~";
+
+/** The class of each byte. */
+export const CLASS_OF: Uint8Array = table((byte) => {
+  const lower = LOWER[byte]!;
+  if (isLowerLetter(lower)) return ByteClass.LetterA + lower - Byte.LowerA;
+  const char = String.fromCharCode(byte);
+  if (isDigit(byte)) return ByteClass.Digit;
+  if (isQuote(byte)) return ByteClass.Quote;
+  if (char === "\n" || char === "\r") return ByteClass.NewLine;
+  if (char === " " || char === "\t" || char === "\v" || char === "\f") return ByteClass.Space;
+  if (byte === 0) return ByteClass.Nul;
+  if (byte === 0xc0 || byte === 0xc1 || byte === 0xef) return ByteClass.Fold;
+  const mark = PUNCTUATION.indexOf(char);
+  return mark < 0 ? ByteClass.Other : ByteClass.LetterA + 26 + mark;
+});
+
+/**
+ * A keyword as classes, every spelling of it: `^` in front is the start of a value, a space is any white space, a digit
+ * any digit, a quote either quote; all else is itself.
+ */
+export function spellingsOf(keyword: string): number[][] {
+  const classes = Array.from(keyword, (char) => CLASS_OF[char.charCodeAt(0)]!);
+  if (keyword.startsWith("^") && keyword.length > 1) classes[0] = ByteClass.Boundary;
+  let spellings = [classes];
+  for (let at = classes.indexOf(ByteClass.Space); at >= 0; at = classes.indexOf(ByteClass.Space, at + 1)) {
+    spellings = spellings.flatMap((one) => [one, one.with(at, ByteClass.NewLine)]);
+  }
+  return spellings;
 }
 
 /** Enough for the rules as they are. */

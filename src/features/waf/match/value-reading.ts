@@ -3,8 +3,8 @@ import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { StepBudget } from "./step-budget.ts";
 import { readXmlText } from "./xml-text.ts";
 
-/** Where a value comes from. */
-export const enum Place {
+/** Where in a request a value comes from. */
+export const enum InputLocation {
   Query = 0,
   /** A header that names a program: User-Agent. */
   Agent,
@@ -23,11 +23,11 @@ export const enum Place {
 }
 
 /**
- * One value as the rules read it: decoded as its place demands, in lower case, ended by a byte 0 that is not part of it.
+ * One value as the rules read it: decoded as its location demands, in lower case, ended by a byte 0 that is not part of it.
  * One object an inspector, used again for every value.
  */
 export class ValueReading {
-  place: Place = Place.Query;
+  location: InputLocation = InputLocation.Query;
   bytes: Uint8Array = new Uint8Array(INITIAL_BYTES);
   length = 0;
   /** Whether the value is itself the name of a parameter, a cookie or a JSON member. */

@@ -1,9 +1,8 @@
 // A request body on its way through the phase that inspects it, piece by piece.
 import type { Fault } from "../../../../src/core/fault.ts";
 import type { WafIncident } from "../../../../src/features/waf/incident.ts";
-import { Waf } from "../../../../src/features/waf/waf.ts";
-import { WafBodyPhase } from "../../../../src/features/waf/waf-body-phase.ts";
-import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+import { Waf, WafBodyPhase } from "../../../../src/features/waf/waf.ts";
+import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import { HeaderId } from "../../../../src/message/header-id.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";

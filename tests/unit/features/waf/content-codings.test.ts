@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import zlib from "node:zlib";
-import { codingsOf, contentOf } from "../../../../src/features/waf/body/content-codings.ts";
-import { inflate, Packing } from "../../../../src/features/waf/body/inflater.ts";
+import { codingsOf, contentOf, inflate, Packing } from "../../../../src/features/waf/body/content-codings.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 const TEXT = Buffer.from("a=1&q=<script>alert(1)</script>&b=two words");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { latin1 } from "../../../../src/core/ascii.ts";
-import { COOKIE_BYTES, findFamilies, PAIR_BYTES, URL_BYTES } from "../../../../src/features/waf/match/escaped-scan.ts";
+import { COOKIE_BYTES, findGroups, PAIR_BYTES, URL_BYTES } from "../../../../src/features/waf/match/escaped-scan.ts";
 import { KeywordAutomaton } from "../../../../src/features/waf/match/keyword-automaton.ts";
 import { WordSet } from "../../../../src/features/waf/match/word-set.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
@@ -74,7 +74,7 @@ describe("the scan over escaped values", () => {
     ["x=a+b", COOKIE_BYTES, 0],
   ])("%j", (text, kinds, expected) => {
     const bytes = latin1(`%${text}0d`);
-    expect(findFamilies(automaton, kinds, bytes, 1, 1 + text.length)).toBe(expected);
+    expect(findGroups(automaton, kinds, bytes, 1, 1 + text.length)).toBe(expected);
   });
 });
 

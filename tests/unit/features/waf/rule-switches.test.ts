@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { WAF_RULES } from "../../../../src/features/waf/rule-table.ts";
 import { explainWaf } from "../../../../src/features/waf/waf-explanation.ts";
-import type { WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+import type { WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import { NO_ROUTES, requestOf, vectorsOf } from "./vector-request.ts";
 import { ENFORCE } from "./waf-settings.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { SeenTexts } from "../../../../src/features/waf/match/seen-texts.ts";
+import { SeenTexts } from "../../../../src/features/waf/match/seen-values.ts";
 
 test("texts seen are the very same bytes, and nothing else", () => {
   const text = fc.string({ minLength: 60, maxLength: 300, unit: fc.constantFrom("a", "b") });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
-import type { RouteFacts } from "../../../../src/features/waf/dot-segment-judge.ts";
-import { TRAVERSAL_RULES } from "../../../../src/features/waf/traversal-rules.ts";
+import { type RouteFacts, TRAVERSAL_RULES } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import { WafInspector } from "../../../../src/features/waf/waf-inspector.ts";
 import benign from "../../../vectors/waf/benign.json";
 import spellings from "../../../vectors/waf/spellings.json";

@@ -1,11 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { VALUE_RULES, WAF_RULES } from "../../../../src/features/waf/rule-table.ts";
-import { Sign } from "../../../../src/features/waf/rules/sign.ts";
+import { TRAVERSAL_RULES } from "../../../../src/features/waf/detectors/path-traversal.ts";
+import { BUDGET_EXHAUSTED } from "../../../../src/features/waf/detectors/protocol-abuse.ts";
+import { WAF_CATEGORIES } from "../../../../src/features/waf/rule.ts";
+import { DETECTOR_GROUPS, keywordGroups, WAF_RULES } from "../../../../src/features/waf/rule-table.ts";
+import ruleVectors from "../../../vectors/waf/rules.json";
 import { inspectVector, vectorsOf } from "./vector-request.ts";
 
 describe("the rule table", () => {
-  test("has each sign once, in order", () => {
-    expect(VALUE_RULES.map((rule) => rule.sign)).toEqual(Array.from({ length: Sign.Count }, (_, sign) => sign));
+  test("is in the order of the categories, and numbered in each", () => {
+    const expected = WAF_CATEGORIES.flatMap((category) => {
+      const { length } = WAF_RULES.filter((rule) => rule.category === category);
+      return Array.from({ length }, (_, i) => `${category.toUpperCase()}-${String(i + 1).padStart(3, "0")}`);
+    });
+    expect(WAF_RULES.map((rule) => rule.id)).toEqual(expected);
   });
 
   test("has unique ids that say their category, and weights that are those of the Core Rule Set", () => {
@@ -17,7 +24,19 @@ describe("the rule table", () => {
     }
   });
 
-  for (const rule of VALUE_RULES) {
+  test("has keywords for each group of detectors, which the bits of a number have room for", () => {
+    expect(DETECTOR_GROUPS.length).toBeLessThan(32);
+    expect(keywordGroups().filter(({ keywords }) => keywords.length === 0)).toEqual([]);
+  });
+
+  test("has vectors for each rule, and no others", () => {
+    const { note: _note, ...vectors } = ruleVectors;
+    const expected = WAF_RULES.filter((rule) => rule !== BUDGET_EXHAUSTED).map((rule) => rule.id);
+    expect(Object.keys(vectors).sort()).toEqual(expected.sort());
+  });
+
+  for (const rule of WAF_RULES) {
+    if (rule === BUDGET_EXHAUSTED || TRAVERSAL_RULES.some((one) => one === rule)) continue;
     test(`${rule.id} agrees with its own vectors`, () => {
       const { matches, passes } = vectorsOf(rule.id);
       const missed = matches.filter((vector) => !inspectVector(vector).ids.includes(rule.id));

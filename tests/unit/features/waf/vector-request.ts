@@ -3,7 +3,7 @@
 // header, `[cookie] a=1; b=2`, `[form] a=1`, `[json] {"a":1}`, `[xml] <a/>`, `[upload] x.php` the name of a file that is sent,
 // `[type] text/plain` the Content-Type of a form.
 import { Fault } from "../../../../src/core/fault.ts";
-import type { RouteFacts } from "../../../../src/features/waf/dot-segment-judge.ts";
+import type { RouteFacts } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import type { Finding } from "../../../../src/features/waf/findings.ts";
 import { explainWaf, type WafQuestion } from "../../../../src/features/waf/waf-explanation.ts";
 import ruleVectors from "../../../vectors/waf/rules.json";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
-import type { RouteFacts } from "../../../../src/features/waf/dot-segment-judge.ts";
+import type { RouteFacts } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import { explainWaf, type WafExplanation } from "../../../../src/features/waf/waf-explanation.ts";
-import type { WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+import type { WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import { routeInit } from "../route/route-inits.ts";
 import { ENFORCE } from "./waf-settings.ts";
 

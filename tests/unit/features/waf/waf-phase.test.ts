@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
-import type { RouteFacts } from "../../../../src/features/waf/dot-segment-judge.ts";
+import type { RouteFacts } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import type { WafIncident } from "../../../../src/features/waf/incident.ts";
-import { Waf } from "../../../../src/features/waf/waf.ts";
-import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-judge.ts";
-import { WafPhase } from "../../../../src/features/waf/waf-phase.ts";
+import { Waf, WafPhase } from "../../../../src/features/waf/waf.ts";
+import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import { ClientPeer } from "../../../../src/message/client.ts";
 import { Verdict } from "../../../../src/message/pipeline.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";

@@ -1,4 +1,4 @@
-import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-judge.ts";
+import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 
 /** The settings that a WAF has when its section says nothing but `enabled`. */
 export const ENFORCE: WafSettings = {

@@ -1,0 +1,168 @@
+import { isLowerLetter } from "../../../core/scan.ts";
+import { WordSet } from "../match/word-set.ts";
+import { CRITICAL_SCORE, each, NOTICE_SCORE, type WafRule, words } from "../rule.ts";
+
+/** What the names of events begin with, separated by blanks. */
+export const EVENT_STEMS: string = [
+  "abort activate after animation autocomplete aux before begin blur bounce cancel canplay cellchange change",
+  "click close command contextmenu controlselect copy cuechange cut dataavailable dataset dbl deactivate device",
+  "drag drop duration emptied end error filterchange finish focus form fullscreen gesture got hashchange help",
+  "input invalid key layout load losecapture lost media message mouse move navigate offline online orientation",
+  "page paste pause play pointer popstate progress property rate ready reject repeat reset resize row scroll",
+  "search seek select show slotchange stalled start storage submit suspend timeupdate toggle touch transition",
+  "unhandled unload volume wait webkit wheel moz open outofsync snap security timeerror urlflip trackchange",
+  "resume reverse mediacomplete contentvisib enter leave encrypted language gamepad",
+].join(" ");
+/** Functions that attacks on a page call, separated by blanks. */
+export const SCRIPT_FUNCTIONS: readonly [sinks: string, evaluators: string, boxes: string] = [
+  "print fetch import write writeln open",
+  "eval settimeout setinterval setimmediate function execscript",
+  "alert prompt confirm msgbox",
+];
+/** What a program in a page starts from. */
+export const SCRIPT_OBJECTS: readonly [objects: string, frames: string] = [
+  "document window location localstorage sessionstorage navigator",
+  "self top parent frames globalthis this",
+];
+
+export const SCRIPT_ELEMENT: WafRule = {
+  id: "XSS-001",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script element with a source or with code",
+  keywords: ["<script", ":script"],
+};
+export const EVENT_HANDLER: WafRule = {
+  id: "XSS-002",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "event handler or srcdoc attribute",
+  keywords: [
+    "srcdoc",
+    // Of the names of events the beginning, with what may be before it.
+    ...each(EVENT_STEMS, (stem) => ["^", " ", "'", "/"].map((before) => `${before}on${stem.slice(0, 2)}`)),
+  ],
+};
+export const SCRIPT_URL: WafRule = {
+  id: "XSS-003",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script URL, or URL of an inline document",
+  keywords: [
+    ...words("expression behavior -moz-b &# &colon &tab &newline &lpar data:text data:application data:image/svg"),
+    ...words("^javas ^'javas ^vbs ^data: ^data:t script: ipt:"),
+    ...["^ javas", "^java s"],
+  ],
+};
+export const ACTIVE_ELEMENT: WafRule = {
+  id: "XSS-004",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "element in a query or header that embeds a document or redirects",
+  keywords: words("<iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
+};
+export const EMBEDDED_ELEMENT: WafRule = {
+  id: "XSS-005",
+  category: "xss",
+  score: NOTICE_SCORE,
+  description: "embedding element in a body, where an article may have one",
+};
+export const SCRIPT_BREAKOUT: WafRule = {
+  id: "XSS-006",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script after a quote or bracket that closes one of the page's",
+  keywords: [
+    ...SCRIPT_FUNCTIONS.flatMap((names) => each(names, (name) => [`${name}(`, `${name}\``, `${name} (`])),
+    ...each(SCRIPT_OBJECTS[0], (name) => [`${name}.`, `${name}=`, `${name}[`]),
+    ...each(SCRIPT_OBJECTS[1], (name) => `${name}[`),
+  ],
+};
+export const SCRIPT_SINK: WafRule = {
+  id: "XSS-007",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script that exfiltrates data, is obfuscated, or probes for execution",
+  keywords: words("[][ (alert)( (prompt)( (confirm)( fromcharcode( fromcodepoint("),
+};
+export const TEMPLATE_SCRIPT: WafRule = {
+  id: "XSS-008",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "client-side template expression that escapes its sandbox",
+  keywords: ["constructor", "$eval"],
+};
+export const EXTERNAL_ENTITY: WafRule = {
+  id: "LFI-004",
+  category: "lfi",
+  score: CRITICAL_SCORE,
+  description: "external XML entity",
+  keywords: ["<!doctype", "<!entity"],
+};
+
+/** Whether `bytes[from, to)` names an attribute that holds a program: onclick, onerror, … */
+export function isHandlerName(bytes: Uint8Array, from: number, to: number): boolean {
+  if (to - from < SHORTEST || to - from > LONGEST || bytes[from] !== LOWER_O || bytes[from + 1] !== LOWER_N)
+    return false;
+  for (let at = from + 2; at < to; at++) {
+    if (!isLowerLetter(bytes[at]!)) return false;
+  }
+  for (let length = MIN_STEM; length <= MAX_STEM && from + 2 + length <= to; length++) {
+    if (STEMS.valueOf(bytes, from + 2, from + 2 + length) !== 0) return true;
+  }
+  return false;
+}
+
+export const SECRETS: WordSet = new WordSet([[1, "cookie localstorage sessionstorage domain location"]]);
+export const SCRIPT = 1;
+export const DATA = 2;
+export const SCHEMES: WordSet = new WordSet([
+  [SCRIPT, "javascript vbscript livescript jscript"],
+  [DATA, "data"],
+]);
+export const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+xml text/xml text/javascript"]]);
+export const VOID: WordSet = new WordSet([[1, "void"]]);
+/** ( = " ' */
+export const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];
+/** What ends the expression, the block or the list that a value stands in: ) * + , - ; ] } */
+export const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x5d, 0x7d];
+
+export const enum Word {
+  /** A function that attacks call, and others too. */
+  Sink = 1,
+  /** One that runs text. */
+  Evaluator,
+  /** One that shows that a program ran. */
+  Box,
+  /** What a program in a page starts from. */
+  Object,
+  /** A window: only its brackets tell it from a word of prose. */
+  Frame,
+  /** Turns numbers into a program. */
+  Codes,
+  /** Turns text into a program. */
+  Decoder,
+  /** Leads from any value to Function. */
+  Maker,
+  Scheme,
+}
+
+export const WORDS: WordSet = new WordSet([
+  [Word.Sink, SCRIPT_FUNCTIONS[0]],
+  [Word.Evaluator, SCRIPT_FUNCTIONS[1]],
+  [Word.Box, SCRIPT_FUNCTIONS[2]],
+  [Word.Object, SCRIPT_OBJECTS[0]],
+  [Word.Frame, SCRIPT_OBJECTS[1]],
+  [Word.Codes, "fromcharcode fromcodepoint"],
+  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string"],
+  [Word.Maker, "constructor __proto__ $eval getownpropertydescriptor"],
+  [Word.Scheme, "javascript vbscript"],
+]);
+
+const STEMS: WordSet = new WordSet([[1, EVENT_STEMS]]);
+const MIN_STEM = 3;
+const MAX_STEM = 13;
+const SHORTEST = 5;
+const LONGEST = 40;
+const LOWER_N = 0x6e;
+const LOWER_O = 0x6f;

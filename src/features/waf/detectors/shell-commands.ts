@@ -1,0 +1,374 @@
+import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
+import { isDigit } from "../../../core/scan.ts";
+import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_NAME } from "../match/scan.ts";
+import { StepBudget } from "../match/step-budget.ts";
+import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
+import { isCommandParameter } from "./parameter-names.ts";
+import { findShellIdioms, SHELL_IDIOM } from "./shell-idioms.ts";
+import {
+  COMMANDS,
+  Command,
+  commandKeywords,
+  isCmdlet,
+  isExpansion,
+  isLastNumber,
+  isProcessOption,
+  SERVICE_VERBS,
+  SHELL_COMMAND,
+  SHELL_SUBSTITUTION,
+  SHELL_WORD,
+} from "./shell-words.ts";
+
+/** Command lines. A User-Agent is a line of prose with semicolons, and the path as a whole has file names by right. */
+export const SHELL_GROUP: DetectorGroup = {
+  rules: [SHELL_COMMAND, SHELL_WORD, SHELL_SUBSTITUTION, SHELL_IDIOM],
+  locations: [
+    InputLocation.Query,
+    InputLocation.Header,
+    InputLocation.Extension,
+    InputLocation.Body,
+    InputLocation.Segment,
+    InputLocation.PathRest,
+  ],
+  keywords: commandKeywords,
+  detectors: () => [new ShellCommands(), { analyse: findShellIdioms }],
+};
+
+/**
+ * Finds commands that a shell would run behind a separator or within a substitution. Each separator costs a look at
+ * one word behind it and at MAX_LOOK bytes before it. A line that begins with a command itself is taken from a manual.
+ */
+export class ShellCommands implements Detector {
+  private bytes: Uint8Array = EMPTY_BYTES;
+  private length = 0;
+  private listener: DetectionListener | null = null;
+  private steps: StepBudget = new StepBudget();
+  /** Whether the value may be a text that somebody wrote: it comes in a body. */
+  private isText = false;
+  /** Offset behind the word that was read last. */
+  private wordTo = 0;
+
+  /** Looks behind every separator of the value. */
+  analyse(value: ValueReading, listener: DetectionListener): void {
+    this.bytes = value.bytes;
+    this.length = value.length;
+    this.listener = listener;
+    this.steps = value.steps;
+    this.isText = value.location === InputLocation.Body;
+    const { bytes, length } = value;
+    if (isCommandParameter(value)) this.judgeParameter();
+    // The first line of a text has more than one word.
+    let isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
+    // Whether a backtick has been opened.
+    let isOpen = false;
+    for (let at = 0; at < length && !value.steps.isSpent; at++) {
+      switch (bytes[at]) {
+        case Byte.Semicolon:
+        case Byte.Bar:
+        case Byte.Ampersand:
+          // At the end of a line of a program it says no more than the line break.
+          if (isOneToken || !this.endsLine(at)) this.judgeSeparator(at);
+          break;
+        case Byte.Lf:
+          if (isOneToken) this.judgeSeparator(at);
+          break;
+        case Byte.Space:
+          isOneToken = false;
+          break;
+        case Byte.Backtick:
+          isOpen = !isOpen;
+          if (isOpen) this.judgeBacktick(at);
+          break;
+        case Byte.OpenParen:
+          if (bytes[at - 1] === Byte.Dollar || this.isProcess(at - 1)) this.judgeSubstitution(at);
+          break;
+        case Byte.OpenBrace:
+          this.judgeBraces(at);
+          break;
+      }
+    }
+  }
+
+  /** Whether nothing but blanks stands between a separator and the end of its line. */
+  private endsLine(at: number): boolean {
+    let next = at + 1;
+    while (next < at + MAX_CLOSERS && isShellSpace(this.bytes[next]!) && this.bytes[next] !== Byte.Lf) next++;
+    return this.bytes[next] === Byte.Lf;
+  }
+
+  /** ?cmd=whoami: the value is a command by its name. */
+  private judgeParameter(): void {
+    const command = this.readCommand(0);
+    if (command === 0 || command === Command.Manual) return;
+    const isFound = this.isArgument(this.wordTo, command, false) || this.isQuery(command, false);
+    if (isFound) this.report(SHELL_COMMAND, 0);
+  }
+
+  private judgeSeparator(at: number): void {
+    const { bytes } = this;
+    if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && endsReference(bytes, at))) return;
+    const command = this.readCommand(at + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const isBroken = this.isInjected(at);
+    const isFound = this.isArgument(this.wordTo, command, isBroken) || this.isQuery(command, isBroken);
+    if (isFound) this.report(this.isManual(at) || this.isGreeting(at) ? SHELL_WORD : SHELL_COMMAND, at);
+    else if (command === Command.Short && bytes[at] !== Byte.Ampersand && this.isOver(this.wordTo))
+      this.report(SHELL_WORD, at);
+  }
+
+  /** Whether a line break stands behind "Hello," or "Steps:" of a text that somebody sends. */
+  private isGreeting(at: number): boolean {
+    const { bytes } = this;
+    if (bytes[at] !== Byte.Lf || !this.isText) return false;
+    let before = at - 1;
+    while (before >= 0 && isShellSpace(bytes[before]!)) before--;
+    return before >= 0 && GREETING_ENDS.includes(bytes[before]!);
+  }
+
+  /** Whether <( or >( stands at `at` as shells have it, and no type of a program: a blank or nothing before it. */
+  private isProcess(at: number): boolean {
+    const isArrow = this.bytes[at] === Byte.Less || this.bytes[at] === Byte.Greater;
+    return isArrow && (at === 0 || isShellSpace(this.bytes[at - 1]!));
+  }
+
+  /** Whether a command that needs no argument ends the value. */
+  private isQuery(command: Command, isBroken: boolean): boolean {
+    if (!this.isOver(this.wordTo)) return false;
+    return command === Command.Query || (isBroken && (command === Command.Short || command === Command.Shell));
+  }
+
+  /** $(id), <(id): in a manual a command stands before it. */
+  private judgeSubstitution(open: number): void {
+    const command = this.readCommand(open + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const next = this.bytes[this.wordTo]!;
+    if (next === Byte.CloseParen || next === Byte.Space || next === Byte.Less || next === Byte.Dollar) {
+      this.report(this.isManual(open - 1) ? SHELL_WORD : SHELL_SUBSTITUTION, open - 1);
+    }
+  }
+
+  /** `id`: glued to what stands before it, or alone. With a blank before it it is code within prose. */
+  private judgeBacktick(open: number): void {
+    const { bytes } = this;
+    const command = this.readCommand(open + 1);
+    if (command === 0 || command === Command.Manual) return;
+    const limit = Math.min(this.length, open + MAX_LOOK);
+    let close = this.wordTo;
+    while (close < limit && bytes[close] !== Byte.Backtick) close++;
+    if (bytes[close] !== Byte.Backtick || (bytes[this.wordTo]! !== Byte.Backtick && bytes[this.wordTo] !== Byte.Space))
+      return;
+    const before = bytes[open - 1]!;
+    const isNested = before === Byte.OpenParen && bytes[open - 2] === Byte.Dollar;
+    const isGlued = isNested || (open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before));
+    const isAlone = open === 0 && close === this.length - 1;
+    if (isGlued || isAlone) this.report(SHELL_SUBSTITUTION, open);
+  }
+
+  /** {cat,/etc/passwd}: a blank without a blank. */
+  private judgeBraces(open: number): void {
+    const command = this.readCommand(open + 1);
+    if (command === 0 || this.bytes[this.wordTo] !== Byte.Comma) return;
+    const next = this.bytes[this.wordTo + 1]!;
+    if (next === Byte.Slash || next === Byte.Dash || next === Byte.Dot) this.report(SHELL_SUBSTITUTION, open);
+  }
+
+  /** Reads a command's name, with its path, with quotes and backslashes in it. @returns its kind, or 0 */
+  private readCommand(from: number): Command | 0 {
+    const { bytes } = this;
+    const limit = from + MAX_LOOK;
+    let at = from;
+    while (
+      at < limit &&
+      (isShellSpace(bytes[at]!) ||
+        bytes[at] === Byte.OpenParen ||
+        bytes[at] === Byte.OpenBrace ||
+        bytes[at] === Byte.Bang)
+    )
+      at++;
+    let length = 0;
+    const isPath = bytes[at] === Byte.Slash || bytes[at] === Byte.Dot || bytes[at] === TILDE;
+    for (; at < limit && length < word.length; at++) {
+      const byte = bytes[at]!;
+      if (isProgramByte(byte)) word[length++] = byte;
+      else if (byte === Byte.Slash && isPath) length = 0;
+      else if (byte === Byte.Dollar && (bytes[at + 1] === Byte.At || bytes[at + 1] === Byte.Star)) at++;
+      else if (byte !== Byte.Backslash && byte !== CARET && !isQuote(byte)) break;
+    }
+    const kind = COMMANDS.valueOf(word, 0, programEnd(length)) as Command | 0;
+    this.steps.take(kind === 0 ? at - from + 1 : 2 * MAX_LOOK);
+    this.wordTo = at;
+    // A closing quote is not the command's.
+    while (this.wordTo > from && isQuote(bytes[this.wordTo - 1]!)) this.wordTo--;
+    return kind;
+  }
+
+  /** Whether what stands at `from` is an argument that prose would not have there. */
+  private isArgument(from: number, command: Command, isBroken: boolean): boolean {
+    const { bytes } = this;
+    if (isExpansion(bytes, from) || this.isRedirection(from)) return true;
+    if (!isShellSpace(bytes[from]!) || bytes[from] === Byte.Lf) return false;
+    let at = from;
+    while (isShellSpace(bytes[at]!)) at++;
+    const first = bytes[at]!;
+    const next = bytes[at + 1]!;
+    if (first === Byte.Dash)
+      return next > Byte.Space && (next !== Byte.Dash || (isBroken && bytes[at + 2]! > Byte.Space));
+    if (first === Byte.Slash && next === Byte.Space) return bytes[at + 2] === Byte.Dash;
+    if (first === Byte.Slash || first === TILDE || first === Byte.Backslash) return next > Byte.Space;
+    if (first === Byte.Greater) return this.isTarget(at + 1);
+    if (first === Byte.Dollar) return true;
+    if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
+    if (isBroken && (first === Byte.Star || isQuote(first))) return true;
+    if (isBroken && isDigit(first) && command !== Command.Short && isLastNumber(bytes, at)) return true;
+    if (command === Command.Service) return this.isVerb(at);
+    if ((command === Command.Runner || (isBroken && command === Command.Shell)) && this.isCommand(at)) return true;
+    if (isBroken && command === Command.Query && !this.isText) return true;
+    if (isBroken && command === Command.Short && isProcessOption(bytes, at)) return true;
+    if (command === Command.Shell && word[0] === LOWER_P && isCmdlet(bytes, at)) return true;
+    if ((command === Command.Tool || command === Command.Echo) && this.hasPath(at)) return true;
+    return this.isFileName(at) || (isBroken && command === Command.Echo);
+  }
+
+  /** cat</etc/passwd, id>/tmp/x, and not the tag that ends an element. */
+  private isRedirection(from: number): boolean {
+    const { bytes } = this;
+    if (bytes[from] === Byte.Greater) return bytes[from + 1]! > Byte.Space && bytes[from + 1] !== Byte.Less;
+    if (bytes[from] !== Byte.Less || (bytes[from + 1] !== Byte.Slash && bytes[from + 1] !== Byte.Dot)) return false;
+    return bytes[classEnd(bytes, from + 2, PROGRAM_NAME)] === Byte.Slash;
+  }
+
+  /** Whether output goes to a file, and nothing is just greater: > /tmp/x, > a.php, >&2. */
+  private isTarget(from: number): boolean {
+    let at = from;
+    while (isShellSpace(this.bytes[at]!)) at++;
+    return this.bytes[at] === Byte.Slash || this.bytes[at] === Byte.Ampersand || this.isFileName(at);
+  }
+
+  /** chmod 777 /tmp/x, echo a > /var/www/b: a path within the next words. */
+  private hasPath(from: number): boolean {
+    const limit = Math.min(this.length, from + MAX_LOOK);
+    for (let at = from; at < limit && this.bytes[at] !== Byte.Lf; at++) {
+      const isWord = this.bytes[at] === Byte.Space && this.bytes[at + 1] === Byte.Slash;
+      if (isWord && isProgramByte(this.bytes[at + 2]!)) return true;
+    }
+    return false;
+  }
+
+  private isCommand(from: number): boolean {
+    const to = classEnd(this.bytes, from, PROGRAM_NAME);
+    return COMMANDS.valueOf(this.bytes, from, to) !== 0;
+  }
+
+  private isVerb(from: number): boolean {
+    const to = classEnd(this.bytes, from, PROGRAM_NAME);
+    return SERVICE_VERBS.valueOf(this.bytes, from, to) !== 0;
+  }
+
+  /** Whether a name with a dot, a slash or a colon in it stands at `from`: a host, a path, a URL. */
+  private isFileName(from: number): boolean {
+    const { bytes } = this;
+    const limit = from + MAX_NAME;
+    for (let at = from; at < limit && bytes[at]! > Byte.Space; at++) {
+      const isMark =
+        bytes[at] === Byte.Dot || bytes[at] === Byte.Slash || bytes[at] === Byte.Colon || bytes[at] === Byte.Backslash;
+      if (isMark && at > from && bytes[at + 1]! > Byte.Space) return true;
+    }
+    return false;
+  }
+
+  /** Whether the value ends here, but for what closes or comments. */
+  private isOver(from: number): boolean {
+    const { bytes } = this;
+    let at = from;
+    while (CLOSERS.includes(bytes[at]!) && at < this.length && at < from + MAX_CLOSERS) at++;
+    return at >= this.length || bytes[at] === 0;
+  }
+
+  /** Whether what stands before a separator looks like data that an attack leaves: a number, an end of something. */
+  private isInjected(at: number): boolean {
+    const { bytes } = this;
+    if (at > 0 && bytes[at - 1] === bytes[at] && bytes[at] !== Byte.Lf) return true;
+    let before = at - 1;
+    while (before >= 0 && isShellSpace(bytes[before]!)) before--;
+    if (before < 0) return bytes[0] !== Byte.Bar || this.length < MAX_TABLE_BYTES;
+    if (bytes[at] === Byte.Ampersand && this.isInUrl(before)) return false;
+    const byte = bytes[before]!;
+    const isEnd =
+      byte === Byte.CloseParen || byte === Byte.RightBracket || byte === Byte.CloseBrace || byte === Byte.Star;
+    return isEnd || isDigit(byte) || isQuote(byte) || this.isPlace(before);
+  }
+
+  /** Whether a host, a file or a path ends at `last`. */
+  private isPlace(last: number): boolean {
+    const limit = Math.max(0, last - MAX_NAME);
+    for (let at = last; at >= limit && this.bytes[at]! > Byte.Space; at--) {
+      if (at < last && (this.bytes[at] === Byte.Dot || this.bytes[at] === Byte.Slash)) return true;
+    }
+    return false;
+  }
+
+  /** Whether an ampersand behind `before` separates the parameters of a URL. */
+  private isInUrl(before: number): boolean {
+    const limit = Math.max(0, before - MAX_LOOK);
+    for (let at = before; at >= limit && this.bytes[at]! > Byte.Space; at--) {
+      if (this.bytes[at] === Byte.Question || this.bytes[at] === Byte.Equals) return true;
+    }
+    return false;
+  }
+
+  /** Whether a command stands in the line before `at`: then it is a line of a manual. */
+  private isManual(at: number): boolean {
+    const { bytes } = this;
+    const limit = Math.max(0, at - MAX_LOOK);
+    let from = at;
+    while (from > limit && bytes[from - 1] !== Byte.Lf) from--;
+    for (let start = from; start < at; ) {
+      while (start < at && !isProgramByte(bytes[start]!)) start++;
+      let end = start;
+      while (end < at && isProgramByte(bytes[end]!)) end++;
+      const isGlued = start > 0 && (bytes[start - 1] === Byte.Dot || bytes[start - 1] === Byte.Slash);
+      const command = isGlued ? 0 : COMMANDS.valueOf(bytes, start, end);
+      if (command !== 0 && bytes[end] === Byte.Space) return !this.isBehindData(start);
+      start = end;
+    }
+    return false;
+  }
+
+  /** Whether the command at `from` is itself one that an attack runs behind data: 1;cd /tmp;wget … */
+  private isBehindData(from: number): boolean {
+    let at = from - 1;
+    while (at >= 0 && isShellSpace(this.bytes[at]!)) at--;
+    const isSeparator = this.bytes[at] === Byte.Semicolon || this.bytes[at] === Byte.Ampersand;
+    return at >= 0 && isSeparator && this.isInjected(at);
+  }
+
+  private report(rule: WafRule, at: number): void {
+    this.listener!.found(rule, at);
+  }
+}
+
+/** Where the name in `word` ends: an extension of Windows is none of it. */
+function programEnd(length: number): number {
+  const from = length - 4;
+  return from > 0 && EXTENSIONS.valueOf(word, from, length) !== 0 ? from : length;
+}
+
+const MAX_LOOK = 64;
+const MAX_NAME = 32;
+/** A longer value that begins with a bar is a table. */
+const MAX_TABLE_BYTES = 32;
+const MAX_CLOSERS = 4;
+const TILDE = 0x7e;
+/** The backslash of the shell of Windows. */
+const CARET = 0x5e;
+const LOWER_P = 0x70;
+/** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
+const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];
+/** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */
+const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a, 0x5f, 0x23, 0x3e, 0x22, 0x27, 0x7c];
+/** , : ! ? */
+const GREETING_ENDS: readonly number[] = [0x2c, 0x3a, 0x21, 0x3f];
+const word: Uint8Array = new Uint8Array(24);
+const EXTENSIONS: WordSet = new WordSet([[1, ".exe .com .bat .cmd .ps1"]]);

@@ -1,0 +1,314 @@
+import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
+import { isDigit, isWhitespace } from "../../../core/scan.ts";
+import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
+import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import { WordSet } from "../match/word-set.ts";
+import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
+import { SqlBreakout } from "./sql-breakout.ts";
+import { isConstantCase, isSelectOfTable, isUnion } from "./sql-grammar.ts";
+import {
+  breakoutKeywords,
+  SQL_CATALOG,
+  SQL_CLAUSE,
+  SQL_COMMENT,
+  SQL_COMPARISON,
+  SQL_CONCATENATION,
+  SQL_FUNCTION,
+  SQL_SELECT,
+  SQL_STATEMENT,
+  SQL_UNION,
+} from "./sql-rules.ts";
+import { SQL_WORDS, Sql, SqlTokens } from "./sql-tokens.ts";
+
+/** SQL in values: what leaves the literal that a value is pasted into, and phrases that give SQL away wherever they are. */
+export const SQL_GROUP: DetectorGroup = {
+  rules: [
+    SQL_UNION,
+    SQL_COMPARISON,
+    SQL_COMMENT,
+    SQL_STATEMENT,
+    SQL_FUNCTION,
+    SQL_CATALOG,
+    SQL_SELECT,
+    SQL_CLAUSE,
+    SQL_CONCATENATION,
+  ],
+  locations: [
+    InputLocation.Query,
+    InputLocation.Agent,
+    InputLocation.Header,
+    InputLocation.Extension,
+    InputLocation.Body,
+    InputLocation.Segment,
+    InputLocation.PathRest,
+  ],
+  keywords: breakoutKeywords,
+  detectors: () => [new SqlBreakout(), new SqlPhrases()],
+};
+
+/** Finds what gives SQL away wherever it stands in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
+export class SqlPhrases implements Detector {
+  private readonly tokens: SqlTokens = new SqlTokens();
+  private bytes: Uint8Array = EMPTY_BYTES;
+  private length = 0;
+  /** Where the name ends in which the last SELECT stands: what follows is the same for all that stand in it. */
+  private selectTo = 0;
+  private listener: DetectionListener | null = null;
+
+  /** Looks at every word of the value once. */
+  analyse(value: ValueReading, listener: DetectionListener): void {
+    const { bytes, length } = value;
+    this.bytes = bytes;
+    this.length = length;
+    this.listener = listener;
+    this.tokens.open(value);
+    this.selectTo = 0;
+    let at = 0;
+    while (at < length) {
+      if (!isWordByte(bytes[at]!)) {
+        if (bytes[at] === Byte.At && bytes[at + 1] === Byte.At) this.judgeVariable(at);
+        at++;
+        continue;
+      }
+      const from = at;
+      while (at < length && isWordByte(bytes[at]!)) at++;
+      const phrase = PHRASES.valueOf(bytes, from, at);
+      if (phrase === 0) continue;
+      if (!value.steps.take(STEPS)) return;
+      this.judge(phrase, from, at);
+    }
+  }
+
+  private judge(phrase: Phrase, from: number, to: number): void {
+    switch (phrase) {
+      case Phrase.Union:
+        this.tokens.begin(from);
+        if (isUnion(this.tokens, 0, false)) this.report(SQL_UNION, from);
+        break;
+      case Phrase.Select:
+        if (from < this.selectTo) break;
+        this.tokens.begin(from);
+        if (isSelectOfTable(this.tokens, 1)) this.report(SQL_SELECT, from);
+        this.selectTo = this.tokens.to(0);
+        if (isConstantCase(this.tokens, 1)) this.report(SQL_COMPARISON, from);
+        break;
+      case Phrase.Case:
+        this.tokens.begin(from);
+        if (isConstantCase(this.tokens, 0)) this.report(SQL_COMPARISON, from);
+        break;
+      case Phrase.If:
+        if (from === 0 && this.isConstantIf(to)) this.report(SQL_COMPARISON, from);
+        break;
+      case Phrase.Catalog:
+        if (this.bytes[to] === Byte.Dot || this.isBehind(from, Sql.From) || this.isBehind(from, Sql.Into)) {
+          this.report(SQL_CATALOG, from);
+        }
+        break;
+      case Phrase.Builder:
+        if (this.isBuilder(to)) this.report(SQL_CATALOG, from);
+        break;
+      default:
+        if (this.isAttackCall(phrase, from, to)) this.report(SQL_FUNCTION, from);
+    }
+  }
+
+  /** if(1=1,id,price): a choice by literals, where a column is due. */
+  private isConstantIf(open: number): boolean {
+    this.tokens.begin(open);
+    const { tokens } = this;
+    if (tokens.kind(0) === Sql.Open && tokens.kind(1) === Sql.Select) return tokens.kind(2) !== Sql.End;
+    if (tokens.kind(0) !== Sql.Open || tokens.kind(1) !== Sql.Number || tokens.kind(2) !== Sql.Compare) return false;
+    return tokens.kind(3) === Sql.Number && tokens.kind(4) === Sql.Comma;
+  }
+
+  private isAttackCall(phrase: Phrase, from: number, to: number): boolean {
+    const { bytes } = this;
+    const open = this.skipBlanks(to);
+    const inside = this.skipBlanks(open + 1);
+    switch (phrase) {
+      case Phrase.Call:
+        return bytes[open] === Byte.OpenParen;
+      case Phrase.Package:
+        return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === Byte.OpenParen;
+      case Phrase.Sleep:
+        return (
+          bytes[open] === Byte.OpenParen &&
+          (isDigit(bytes[inside]!) || bytes[inside] === Byte.OpenParen) &&
+          this.isInSql(from, inside)
+        );
+      case Phrase.Repeat:
+        return bytes[open] === Byte.OpenParen && this.isRepetition(inside);
+      case Phrase.Delay:
+        return this.isDelay(open);
+      case Phrase.File:
+        return this.isBehind(from, Sql.Into) && (isQuote(bytes[open]!) || isDigit(bytes[open]!));
+      case Phrase.LoadFile:
+        return (
+          bytes[open] === Byte.OpenParen &&
+          (this.isInSql(from, inside) || isDigit(bytes[inside]!) || this.isPath(inside))
+        );
+      case Phrase.Procedure:
+        return this.isBehind(from, Sql.Statement) || bytes[from - 1] === Byte.Dot || isQuote(bytes[open]!);
+      default:
+        return false;
+    }
+  }
+
+  /** benchmark(5000000,…, randomblob(500000000/2): a number that something follows, or one that no year is. */
+  private isRepetition(from: number): boolean {
+    let at = from;
+    while (isDigit(this.bytes[at]!)) at++;
+    return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipBlanks(at)] === Byte.Comma);
+  }
+
+  /** Passes over a name with dots in it, and white space. */
+  private skipName(from: number): number {
+    let at = from;
+    while (isWordByte(this.bytes[at]!) || this.bytes[at] === Byte.Dot) at++;
+    return this.skipBlanks(at);
+  }
+
+  /** waitfor delay '0:0:5' */
+  private isDelay(at: number): boolean {
+    const end = wordEnd(this.bytes, at);
+    const quote = this.skipBlanks(end);
+    return end > at && isQuote(this.bytes[quote]!) && isDigit(this.bytes[this.skipBlanks(quote + 1)]!);
+  }
+
+  /** char(65,66, chr(65)|| or concat(0x: strings that are put together so that no quote is needed. */
+  private isBuilder(open: number): boolean {
+    const { bytes } = this;
+    if (bytes[open] !== Byte.OpenParen) return false;
+    let at = this.skipBlanks(open + 1);
+    if (bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX) return true;
+    if (!isDigit(bytes[at]!)) return false;
+    while (isDigit(bytes[at]!)) at++;
+    at = this.skipBlanks(at);
+    if (bytes[at] === Byte.Comma) return isDigit(bytes[this.skipBlanks(at + 1)]!) && bytes[at + 1] !== 0;
+    at = this.skipBlanks(at + 1);
+    return (bytes[at] === Byte.Bar && bytes[at + 1] === Byte.Bar) || bytes[at] === Byte.Plus;
+  }
+
+  private judgeVariable(at: number): void {
+    const end = wordEnd(this.bytes, at + 2);
+    if (VARIABLES.valueOf(this.bytes, at + 2, end) !== 0) this.report(SQL_CATALOG, at);
+  }
+
+  /** Whether a call at `from` stands where only SQL would have it, and not as a statement of a program. */
+  private isInSql(from: number, inside: number): boolean {
+    const { bytes } = this;
+    let at = from - 1;
+    while (at >= 0 && (isWhitespace(bytes[at]!) || bytes[at] === Byte.OpenParen)) at--;
+    if (at < 0) return this.isWholeCall(inside);
+    const byte = bytes[at]!;
+    if (isWordByte(byte)) {
+      const word = this.wordBefore(at + 1);
+      return word >= Sql.Logic && word !== Sql.Statement && word !== Sql.Function;
+    }
+    // <80g> sleep(1000): a sign of prose, the end of a tag or of a table's row.
+    const isLoose = byte === Byte.Less || byte === Byte.Greater || (byte === Byte.Bar && bytes[at - 1] !== byte);
+    if (isLoose && at < from - 1) return false;
+    return IN_EXPRESSION.includes(byte);
+  }
+
+  /** Whether nothing but digits and brackets stands from `at` on, up to a comment. */
+  private isWholeCall(at: number): boolean {
+    let end = at;
+    while (isDigit(this.bytes[end]!) || this.bytes[end] === Byte.Dot) end++;
+    // Programs sleep for milliseconds, databases for seconds.
+    if (end - at > MAX_SECONDS_DIGITS || (this.bytes[end] !== Byte.CloseParen && this.bytes[at] !== Byte.OpenParen))
+      return false;
+    while (this.bytes[end] === Byte.CloseParen) end++;
+    return end === this.length || this.bytes[end] === Byte.Hash || this.bytes[end] === Byte.Dash;
+  }
+
+  private isBehind(from: number, word: Sql): boolean {
+    let at = from;
+    while (at > 0 && isWhitespace(this.bytes[at - 1]!)) at--;
+    return at < from && this.wordBefore(at) === word;
+  }
+
+  /** What SQL makes of the word that ends before `to`. */
+  private wordBefore(to: number): Sql {
+    let from = to;
+    const limit = Math.max(0, to - MAX_WORD_BYTES);
+    while (from > limit && isWordByte(this.bytes[from - 1]!)) from--;
+    return SQL_WORDS.valueOf(this.bytes, from, to);
+  }
+
+  private isPath(at: number): boolean {
+    const { bytes } = this;
+    return isQuote(bytes[at]!) && (bytes[at + 1] === Byte.Slash || bytes[at + 2] === Byte.Colon);
+  }
+
+  /** Passes over white space and comments, some MAX_BLANKS bytes. */
+  private skipBlanks(from: number): number {
+    const { bytes } = this;
+    const limit = from + MAX_BLANKS;
+    let at = from;
+    while (at < limit) {
+      if (isWhitespace(bytes[at]!)) at++;
+      else if (bytes[at] === Byte.Slash && bytes[at + 1] === Byte.Star) {
+        at += 2;
+        while (at < limit && !(bytes[at] === Byte.Star && bytes[at + 1] === Byte.Slash)) at++;
+        at += 2;
+      } else break;
+    }
+    return at;
+  }
+
+  private report(rule: WafRule, at: number): void {
+    this.listener!.found(rule, at);
+  }
+}
+
+/** What has to be seen around a word before it counts. */
+const enum Phrase {
+  Union = 1,
+  Select,
+  Case,
+  If,
+  Catalog,
+  Builder,
+  Call,
+  Package,
+  Sleep,
+  Repeat,
+  Delay,
+  File,
+  LoadFile,
+  Procedure,
+}
+
+const PHRASES: WordSet = new WordSet([
+  [Phrase.Union, "union"],
+  [Phrase.Select, "select"],
+  [Phrase.Case, "case"],
+  [Phrase.If, "if iif"],
+  [Phrase.Catalog, "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects"],
+  [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
+  [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
+  [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset opendatasource"],
+  [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec load_extension"],
+  [Phrase.Package, "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx"],
+  [Phrase.Sleep, "sleep"],
+  [Phrase.Repeat, "benchmark randomblob generate_series"],
+  [Phrase.Delay, "waitfor"],
+  [Phrase.File, "outfile dumpfile"],
+  [Phrase.LoadFile, "load_file"],
+  [
+    Phrase.Procedure,
+    "xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure sp_password",
+  ],
+]);
+const VARIABLES: WordSet = new WordSet([
+  [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
+]);
+/** What is looked at around a word, but for its tokens. */
+const STEPS = 64;
+const MAX_WORD_BYTES = 12;
+const MAX_BLANKS = 32;
+const MAX_SECONDS_DIGITS = 2;
+const MAX_YEAR_DIGITS = 4;
+/** What stands before a call within an expression: , | & - + * / ! ~ < > ^ */
+const IN_EXPRESSION: readonly number[] = [0x2c, 0x7c, 0x26, 0x2d, 0x2b, 0x2a, 0x2f, 0x21, 0x7e, 0x3c, 0x3e, 0x5e];

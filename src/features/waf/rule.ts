@@ -1,0 +1,75 @@
+import type { InputLocation, ValueReading } from "./match/value-reading.ts";
+
+/** What a rule protects against, in the order in which rules are reported; a label of metrics and incidents. */
+export const WAF_CATEGORIES = [
+  "traversal",
+  "sqli",
+  "xss",
+  "rce",
+  "lfi",
+  "rfi",
+  "ssrf",
+  "log4j",
+  "scanner",
+  "protocol",
+] as const;
+
+export type WafCategory = (typeof WAF_CATEGORIES)[number];
+
+/** Weights as in the OWASP Core Rule Set. A traversal match scores at least 5. */
+export const CRITICAL_SCORE = 5;
+export const ERROR_SCORE = 4;
+export const WARNING_SCORE = 3;
+export const NOTICE_SCORE = 2;
+
+/**
+ * One row of the rule table, beside the detector that reports it; `tests/vectors/waf/rules.json` has what each matches, and
+ * look-alikes that it does not. ARCHITECTURE.md says how to add one.
+ */
+export interface WafRule {
+  /** Such as `SQLI-001`: the category, and a number in it. */
+  readonly id: string;
+  readonly category: WafCategory;
+  /** What a match adds to the anomaly score, once a request. */
+  readonly score: number;
+  /** What is found, as `edge waf test` prints it. */
+  readonly description: string;
+  /**
+   * What calls the detector: of all that this rule can match, a part that hardly any other text has. None where keywords of the
+   * group, or of another of its rules, are part of it anyway. `spellingsOf` says how they are written.
+   */
+  readonly keywords?: readonly string[];
+}
+
+/** Takes what a detector finds. */
+export interface DetectionListener {
+  /** @param at offset in the value */
+  found(rule: WafRule, at: number): void;
+}
+
+/** Looks through one value after the other. */
+export interface Detector {
+  /** Takes time linear in the value's length; what costs more than its bytes is taken out of `value.steps`. */
+  analyse(value: ValueReading, listener: DetectionListener): void;
+}
+
+/** Rules that are found together, and what they are found by. */
+export interface DetectorGroup {
+  readonly rules: readonly WafRule[];
+  /** Where it looks. */
+  readonly locations: readonly InputLocation[];
+  /** Keywords that belong to no single rule. */
+  readonly keywords: () => readonly string[];
+  /** Makes the detectors; each inspector has its own. They look at a value when one of the group's keywords is in it. */
+  readonly detectors: () => readonly Detector[];
+}
+
+/** Words separated by blanks. */
+export function words(text: string): string[] {
+  return text.split(" ").filter((word) => word !== "");
+}
+
+/** Each of some words, with something in front of it or behind it. */
+export function each(text: string, change: (word: string) => string | readonly string[]): string[] {
+  return words(text).flatMap(change);
+}
