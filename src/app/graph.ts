@@ -196,7 +196,7 @@ function routeSite(config: RuntimeConfig, inputs: GraphInputs, pools: OriginPool
     config,
     files: { cache: new FileCache(), clock, defer },
     forward: { requestIds, wheel, turn, bodies },
-    poolOf: (target, tls) => pools.poolOf(target, tls),
+    poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
   };
 }

@@ -186,6 +186,7 @@ export function probeOrigin({ route, target }: Pick<NodeInit, "route" | "target"
     authority: target.authority,
     tls: usesTls(target.scheme) ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),
+    isLenient: !route.strictOrigins,
   };
 }
 

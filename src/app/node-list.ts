@@ -12,8 +12,8 @@ export interface NodeInit {
 
 /**
  * The upstream nodes of a configuration, in the order of their slots in the shared table. Control thread and workers
- * make the same list of the same configuration. Routes that lead to one origin with the same breaker, health check and
- * TLS settings share a node; where these differ, each has its own.
+ * make the same list of the same configuration. Routes that lead to one origin with the same breaker, health check,
+ * strictness and TLS settings share a node; where these differ, each has its own.
  */
 export class NodeList {
   readonly nodes: readonly NodeInit[];
@@ -57,12 +57,13 @@ export function breakerRules({ circuitBreaker }: UpstreamRouteConfig): BreakerRu
 
 /** A digest: there may be a hundred thousand keys, and their settings are mostly the same. */
 function nodeSettings(route: UpstreamRouteConfig): string {
-  const { circuitBreaker, healthCheck, tls } = route;
+  const { circuitBreaker, healthCheck, tls, strictOrigins } = route;
   const settings = JSON.stringify([
     breakerRules(route),
     circuitBreaker.openDurationMs,
     healthCheck.enabled ? healthCheck : null,
     tls,
+    strictOrigins,
   ]);
   return Bun.hash(settings).toString(36);
 }

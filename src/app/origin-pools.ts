@@ -1,5 +1,5 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
-import type { OriginConfig, TargetConfig, UpstreamTlsConfig } from "../config/route-config.ts";
+import type { OriginConfig, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { TransportConfig } from "../config/runtime-config.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -33,9 +33,10 @@ export class OriginPools {
     this.context = context;
   }
 
-  /** The pool of a target, made now if it is new. */
-  poolOf(target: TargetConfig, tls: UpstreamTlsConfig): Pool {
-    return this.pool(target, JSON.stringify(tls), () => readUpstreamTls(tls, target.hostname));
+  /** The pool of a target for a route with these settings, made now if it is new. */
+  poolOf(target: TargetConfig, { tls, strictOrigins }: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Pool {
+    const key = JSON.stringify(tls);
+    return this.pool(target, key, () => readUpstreamTls(tls, target.hostname), { isLenient: !strictOrigins });
   }
 
   /**
@@ -43,7 +44,7 @@ export class OriginPools {
    * each origin key. docs/sidecar.md#requests-without-a-split
    */
   poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners): Pool {
-    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname), own);
+    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname), { own });
   }
 
   /** A sidecar's certificates have changed: exchanges go over new connections from now on. */
@@ -60,10 +61,16 @@ export class OriginPools {
     }
   }
 
-  private pool(origin: OriginConfig, tlsKey: string, tls: () => UpstreamTls, own: OwnListeners | null = null): Pool {
+  private pool(
+    origin: OriginConfig,
+    tlsKey: string,
+    tls: () => UpstreamTls,
+    { own = null, isLenient = false }: { own?: OwnListeners | null; isLenient?: boolean },
+  ): Pool {
     const isHttp2 = speaksHttp2(origin.scheme);
     const secure = usesTls(origin.scheme);
-    const key = secure || own !== null ? `${origin.originKey} ${tlsKey}` : origin.originKey;
+    const place = isLenient && !isHttp2 ? `${origin.originKey} lenient` : origin.originKey;
+    const key = secure || own !== null ? `${place} ${tlsKey}` : place;
     const known = this.pools.get(key);
     if (known !== undefined) return known;
     const settings = {
@@ -75,6 +82,7 @@ export class OriginPools {
       tls: secure ? tls() : null,
       maxIdleConnections: this.transport.maxIdleConns,
       maxResponseFields: this.transport.maxResponseFields,
+      isLenient,
       idleTimeoutMs: this.transport.idleConnTimeoutMs,
       ...(own === null ? {} : { isRefused: (socket: ByteSocket) => own.isAt(socket, origin.port) }),
     };

@@ -59,6 +59,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
     retryAttempts: 1,
     timeouts: { connectMs: connectTimeoutMs, responseHeaderMs: responseHeaderTimeoutMs, idleMs: 0, totalMs: 0 },
+    strictOrigins: true,
     preserveHost: true,
     stripPrefix: false,
     tls: {

@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import type { Leniency } from "../core/leniency.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
@@ -9,7 +10,7 @@ import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/i
 import type { Exchange } from "../message/exchange.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
 import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
-import { COUNTERS } from "../shared/counter-rows.ts";
+import { COUNTERS, type CounterRow } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
@@ -30,6 +31,16 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
 
   constructor(to: ReportPorts) {
     this.to = to;
+  }
+
+  // ── origins ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A response of this origin was accepted although it departs from HTTP/1.1. docs/upstreams.md#old-origins */
+  onLeniency(upstream: string, what: Leniency): void {
+    const row = LENIENT_ROWS[what]!;
+    this.to.counters.add(row);
+    const { leniency } = row.labels;
+    this.to.log.eventOf(`${upstream} ${leniency}`, "lenient_answer", { upstream, reason: leniency! });
   }
 
   // ── the firewall ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,3 +159,11 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
 
 /** By LimitKind. */
 const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];
+
+/** In the order of Leniency. */
+const LENIENT_ROWS: readonly CounterRow[] = [
+  COUNTERS.lenientBareLf,
+  COUNTERS.lenientFolding,
+  COUNTERS.lenientLength,
+  COUNTERS.lenientBody,
+];

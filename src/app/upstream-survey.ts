@@ -103,7 +103,7 @@ function entriesOf(config: RuntimeConfig): Entry[] {
 function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => readonly string[] | undefined): Entry[] {
   const keys = nodeKeys(route);
   const tls = JSON.stringify(route.tls);
-  const { healthCheck } = route;
+  const { healthCheck, strictOrigins } = route;
   return route.targets.map((target, i) => {
     const path = healthCheck.enabled ? healthCheck.path : `${target.basePath}/`;
     return {
@@ -111,7 +111,7 @@ function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => r
       url: target.url,
       nodeKey: keys[i]!,
       path,
-      probeKey: `${target.originKey} ${path} ${tls}`,
+      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins}`,
       origin: () => {
         const origin = probeOrigin({ route, target });
         if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;

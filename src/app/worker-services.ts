@@ -22,8 +22,13 @@ export class WorkerServices {
   /**
    * @param onException hears of every exception that escaped from the data plane
    * @param onConnectFailed hears of every connection to an origin that could not be made
+   * @param onLeniency hears of every answer that was taken although it departs from HTTP/1.1
    */
-  constructor(onException: (error: unknown) => void, onConnectFailed: UpstreamContext["onConnectFailed"]) {
+  constructor(
+    onException: (error: unknown) => void,
+    onConnectFailed: UpstreamContext["onConnectFailed"],
+    onLeniency: UpstreamContext["onLeniency"],
+  ) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
     this.names = threadResolver((name, failure) => onConnectFailed(name, failure));
     const { turn, writers, wheel } = this;
@@ -36,6 +41,7 @@ export class WorkerServices {
       beginTurn: () => turn.begin(),
       endTurn: () => writers.flushAll(),
       onConnectFailed,
+      onLeniency,
       onException,
     };
   }

@@ -108,6 +108,7 @@ export class Worker {
     this.services = new WorkerServices(
       (error) => post({ kind: "exception", message: stackOf(error) }),
       (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
+      (upstream, what) => this.reports.onLeniency(upstream, what),
     );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);

@@ -31,6 +31,7 @@ routes:
     host: [api.example.com]       # e.g.
     methods: [GET, POST]          # e.g. every method by default; others get 405
     strip_prefix: true
+    strict_origins: true          # e.g. the server's by default; false takes LF alone, folds, doubled lengths, 204 with a body
     preserve_host: true           # false sends the target's own name as Host
     targets:                      # or "target: http://10.0.0.5:8000" for one
       - url: http://10.0.0.5:8000 # e.g. or https://, h2c:// and h2:// (HTTP/2, gRPC); a path is put in front

@@ -37,6 +37,7 @@ server:
   max_unsent_bytes: 128MiB # memory for clients and servers that read slowly; beyond it the slowest are cut
   idle_timeout: 120s       # how long an unused connection stays open
   # max_connections_per_ip: 200 # client connections of one address; 503 beyond
+  # strict_origins: true   # false takes LF alone, folded fields, doubled lengths and 204 with a body from old servers; also at a route
   # http2: { extended_connect: true } # WebSockets over HTTP/2
 
   # Web application firewall. Without this section it is off.

@@ -34,3 +34,7 @@ export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at
   if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
   log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies in between never find room and get 503");
 }
+
+/** What `strict_origins: false` means, for warnings. docs/upstreams.md#old-origins */
+export const LENIENT_MEANING: string =
+  "old servers may end lines with LF alone, fold fields, repeat a Content-Length, and send a body with 204";

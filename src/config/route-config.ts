@@ -50,6 +50,8 @@ export interface UpstreamRouteConfig extends RouteBase {
   /** How often a request may be tried again after the first time; 0 never. */
   readonly retryAttempts: number;
   readonly timeouts: UpstreamTimeouts;
+  /** Effective: route, else server. False takes what old origins send. docs/upstreams.md#old-origins */
+  readonly strictOrigins: boolean;
   /** Forward the client's `Host`; when false, the target's own authority is sent. */
   readonly preserveHost: boolean;
   /** Remove `prefix` before forwarding; without effect on exact routes and on `/`. */

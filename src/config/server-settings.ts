@@ -2,6 +2,7 @@ import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { listenHost } from "./host-kinds.ts";
+import { LENIENT_MEANING } from "./limit-check.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { accessLog, cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
@@ -95,6 +96,11 @@ const serverRows = {
     default: "normalize",
     doc: "passthrough: checked as it streams; reject: 501",
   },
+  strict_origins: {
+    type: flag(),
+    default: true,
+    doc: "false: answers of old servers are taken; see the same key at a route",
+  },
   request_trailers: {
     type: word("expose", "drop"),
     default: "expose",
@@ -146,6 +152,9 @@ export const server = block(serverRows, {
 function checkServer(values: ServerValues, { path, log }: Spot): void {
   if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))
     log.warn([...path, "trusted_proxies"], "trusts everybody: any client may say whom its requests come from");
+  if (!values.strict_origins) {
+    log.warn([...path, "strict_origins"], `is false for every route that does not say otherwise: ${LENIENT_MEANING}`);
+  }
   checkCertificateSource(values, path, log);
   if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
 }

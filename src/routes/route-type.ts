@@ -1,4 +1,4 @@
-import type { RouteBase, TargetConfig, UpstreamRouteConfig, UpstreamTlsConfig } from "../config/route-config.ts";
+import type { RouteBase, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/upstream-node.ts";
@@ -34,7 +34,7 @@ export interface RouteSite {
   readonly files: FilePorts;
   readonly forward: ForwardServices;
   /** The connections to a target. */
-  poolOf(target: TargetConfig, tls: UpstreamTlsConfig): Upstream;
+  poolOf(target: TargetConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Upstream;
   /** The nodes of a route's targets, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
 }

@@ -1,4 +1,5 @@
 import { FAULTS } from "../core/fault.ts";
+import { LENIENCIES, Leniency } from "../core/leniency.ts";
 
 const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
@@ -39,6 +40,10 @@ export const COUNTERS = placed({
     "gateway_idle_connections_closed_total",
     "Idle client connections closed to make room for new ones.",
   ),
+  lenientBareLf: lenient(Leniency.BareLf),
+  lenientFolding: lenient(Leniency.Folding),
+  lenientLength: lenient(Leniency.RepeatedLength),
+  lenientBody: lenient(Leniency.BodyOf204),
   wafInspected: counter("gateway_waf_inspected_requests_total", "Requests inspected by the firewall."),
   wafBudgetExhausted: counter(
     "gateway_waf_budget_exhausted_total",
@@ -111,6 +116,11 @@ export function wafCategoryIndex(category: string): number {
 
 function counter(metric: string, help: string, labels: CounterRow["labels"] = {}): NewRow {
   return { isGauge: false, metric, help, labels };
+}
+
+function lenient(what: Leniency): NewRow {
+  const help = "Responses accepted because strict_origins is false, by what was wrong with them.";
+  return counter("gateway_lenient_answers_total", help, { leniency: LENIENCIES[what]! });
 }
 
 function gauge(metric: string, help: string): NewRow {

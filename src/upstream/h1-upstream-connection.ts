@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { Leniency } from "../core/leniency.ts";
 import { CONSENT_MS, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
@@ -10,6 +11,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/input-buffer.ts";
 import { authenticatesConnection } from "../proto/h1/connection-authentication.ts";
 import { isPassedOn } from "../proto/h1/interim.ts";
+import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { connectSocket } from "./connect.ts";
@@ -39,7 +41,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
   keepsNothing = true;
   private readonly link: UpstreamLink;
   private readonly parser: ResponseParser;
-  private readonly replyBody: ReplyBody = new ReplyBody();
+  private readonly replyBody: ReplyBody;
   private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
   private ex: Exchange | null = null;
@@ -62,7 +64,15 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
 
   constructor(pool: OriginPool) {
     this.pool = pool;
-    this.parser = new ResponseParser(pool.settings.maxResponseFields);
+    const { maxResponseFields, isLenient } = pool.settings;
+    if (isLenient === true) {
+      const lenient = new LenientResponseParser(maxResponseFields, (what) => pool.context.onLeniency(pool.label, what));
+      this.parser = lenient;
+      this.replyBody = new ReplyBody(() => lenient.note(Leniency.BareLf));
+    } else {
+      this.parser = new ResponseParser(maxResponseFields);
+      this.replyBody = new ReplyBody();
+    }
     this.link = new UpstreamLink(pool.context, this);
   }
 

@@ -1,10 +1,11 @@
 import { isIP } from "node:net";
-import { MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
+import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import { isSocketShortage } from "../core/shortage.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/method.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
+import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { tlsOptions } from "./connect.ts";
@@ -22,6 +23,8 @@ export interface ProbeOrigin {
   readonly tls: UpstreamTls | null;
   /** Whether the origin speaks HTTP/2. */
   readonly isHttp2?: boolean;
+  /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
+  readonly isLenient?: boolean;
   /** Whether it is a gRPC server: then it is asked for a call without a message, for which every such server has a status. */
   readonly isGrpc?: boolean;
 }
@@ -45,7 +48,7 @@ export interface ProbeOutcome {
 }
 
 /**
- * Asks an origin for a page on a connection of its own, and reads the head of the answer as strictly as that of any other.
+ * Asks an origin for a page on a connection of its own, and reads the head of the answer as the route's requests read it.
  * For the control thread: it makes promises and closures. Redirects are answers, and no proxy of the environment is used.
  */
 export function probeHttp(
@@ -173,18 +176,22 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
     ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
   ];
   const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
-  return origin.isHttp2 === true ? new H2ProbeDialog(head, origin.tls !== null) : new H1ProbeDialog(head);
+  return origin.isHttp2 === true
+    ? new H2ProbeDialog(head, origin.tls !== null)
+    : new H1ProbeDialog(head, origin.isLenient === true);
 }
 
 /** A probe's question and answer by HTTP/1.1. */
 class H1ProbeDialog implements ProbeDialog {
   readonly request: Buffer;
-  private readonly parser = new ResponseParser();
+  private readonly parser: ResponseParser;
   private readonly headers = new HeaderBlock();
   private received: Buffer = Buffer.alloc(0);
 
-  constructor(head: Buffer) {
+  constructor(head: Buffer, isLenient: boolean) {
     this.request = head;
+    // Only the answers to requests are counted.
+    this.parser = isLenient ? new LenientResponseParser(MAX_RESPONSE_FIELDS, () => {}) : new ResponseParser();
     this.beginHead(0);
   }
 

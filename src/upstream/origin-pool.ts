@@ -21,6 +21,8 @@ export interface OriginSettings {
   readonly idleTimeoutMs: number;
   /** Header fields of an answer; more are malformed. */
   readonly maxResponseFields: number;
+  /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
+  readonly isLenient?: boolean;
   /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
   readonly isRefused?: (socket: ByteSocket) => boolean;
 }

@@ -19,6 +19,12 @@ export class ReplyBody {
   private framing: Framing = Framing.None;
   private remaining = 0;
   private decoder: ChunkedDecoder | null = null;
+  private readonly onBareLf: (() => void) | null;
+
+  /** @param onBareLf hears of line feeds that stand for a line's end within chunks; null refuses them */
+  constructor(onBareLf: (() => void) | null = null) {
+    this.onBareLf = onBareLf;
+  }
 
   /**
    * Makes ready for a body.
@@ -33,7 +39,7 @@ export class ReplyBody {
     this.failed = false;
     this.ended = false;
     if (framing !== Framing.Chunked) return true;
-    this.decoder ??= new ChunkedDecoder(isFramingTrailer, true);
+    this.decoder ??= new ChunkedDecoder(isFramingTrailer, true, this.onBareLf);
     this.decoder.begin(0);
     if (ahead === null) return true;
     const isGood = readAhead(this.decoder, ahead);

@@ -1,3 +1,4 @@
+import type { Leniency } from "../core/leniency.ts";
 import type { TimerWheel } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
@@ -17,6 +18,8 @@ export interface UpstreamContext {
   endTurn(): void;
   /** No connection to an origin could be made: why, as the system or the TLS library puts it. */
   onConnectFailed(originKey: string, reason: string): void;
+  /** An answer of an origin was taken although it departs from HTTP/1.1. */
+  onLeniency(originKey: string, what: Leniency): void;
   /** An exception escaped from the handling of an upstream connection. */
   onException(error: unknown): void;
 }

@@ -31,6 +31,11 @@ export const EVENTS = {
       "No connection to an upstream: `reason` is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED and so on. One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
+  lenient_answer: {
+    meaning:
+      "A response was accepted because `strict_origins` is false: `upstream`, and `reason` is bare_lf, folding, repeated_length or body_of_204. One line in 10 s for each upstream and reason.",
+    everyMs: CONNECT_FAILURE_LOG_MS,
+  },
   connection_limit: {
     meaning:
       "Too many client connections, in total or from one address, or no file descriptors left: `reason`, the setting as `key`, and `open`. One line a minute for each reason.",

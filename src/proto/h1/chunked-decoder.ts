@@ -59,14 +59,17 @@ export class ChunkedDecoder {
   private sawCr = false;
   private sawSpace = false;
   private readonly allowsSpace: boolean;
+  private readonly onBareLf: (() => void) | null;
 
   /**
    * @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more
    * @param allowsSpace whether white space may stand behind a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
+   * @param onBareLf hears of each line without an extension, and of chunk data, that ends with LF alone; null refuses them
    */
-  constructor(isForbidden: TrailerRule = isFramingTrailer, allowsSpace = false) {
-    this.trailers = new TrailerSection(isForbidden);
+  constructor(isForbidden: TrailerRule = isFramingTrailer, allowsSpace = false, onBareLf: (() => void) | null = null) {
+    this.trailers = new TrailerSection(isForbidden, onBareLf);
     this.allowsSpace = allowsSpace;
+    this.onBareLf = onBareLf;
   }
 
   /** @param maxBodyBytes largest decoded body; 0 means no limit */
@@ -141,6 +144,7 @@ export class ChunkedDecoder {
     else if (byte === Byte.Cr) this.sizeStage = SizeStage.LineFeed;
     else if (byte === Byte.Semicolon) this.sizeStage = SizeStage.Extension;
     else if (this.allowsSpace && isBlank(byte) && ++this.sizeChars <= MAX_CHUNK_SIZE_CHARS) this.sawSpace = true;
+    else if (byte === Byte.Lf && this.takesBareLf()) this.endSizeLine();
     else this.fault = byte === Byte.Lf ? Fault.BadChunkDelimiter : Fault.BadChunkSize;
   }
 
@@ -164,6 +168,7 @@ export class ChunkedDecoder {
   private readDelimiter(byte: number): void {
     if (!this.sawCr) {
       if (byte === Byte.Cr) this.sawCr = true;
+      else if (byte === Byte.Lf && this.takesBareLf()) this.endChunk();
       else this.fault = Fault.BadChunkDelimiter;
       return;
     }
@@ -171,8 +176,19 @@ export class ChunkedDecoder {
       this.fault = Fault.BadChunkDelimiter;
       return;
     }
+    this.endChunk();
+  }
+
+  private endChunk(): void {
     this.beginSize();
     this.state = ChunkState.ChunkSize;
+  }
+
+  /** Not within an extension: some readers take a line feed there for a part of it. */
+  private takesBareLf(): boolean {
+    if (this.onBareLf === null) return false;
+    this.onBareLf();
+    return true;
   }
 
   private readTrailers(bytes: Uint8Array, from: number, to: number): number {

@@ -143,7 +143,7 @@ export class ResponseParser {
   }
 
   /** RFC 9112 §6.3: how long the body is. Anything that two readers could read in two ways is refused. */
-  private judge(headers: HeaderBlock, method: Method): boolean {
+  protected judge(headers: HeaderBlock, method: Method): boolean {
     let lengthIndex = -1;
     let codingIndex = -1;
     this.keepAlive = this.minor === 1;
@@ -169,7 +169,9 @@ export class ResponseParser {
     }
     const bodyless = method === Method.Head || this.status < 200 || this.status === 204 || this.status === 304;
     // RFC 9110 §8.6 and RFC 9112 §6.1: neither field may stand in a 1xx or 204.
-    if ((this.status < 200 || this.status === 204) && (codingIndex >= 0 || this.contentLength > 0)) return false;
+    if ((this.status < 200 || this.status === 204) && (codingIndex >= 0 || this.contentLength > 0)) {
+      if (!this.dropsBody(headers)) return false;
+    }
     if (bodyless) this.framing = Framing.None;
     else if (codingIndex >= 0) this.framing = Framing.Chunked;
     else if (lengthIndex >= 0) this.framing = this.contentLength > 0 ? Framing.Length : Framing.None;
@@ -178,6 +180,11 @@ export class ResponseParser {
       this.keepAlive = false;
     }
     return true;
+  }
+
+  /** Whether an answer that can have no body is taken although it announces one; then nothing of that is left in the head. */
+  protected dropsBody(_headers: HeaderBlock): boolean {
+    return false;
   }
 
   private readConnection(headers: HeaderBlock, index: number): void {

@@ -15,9 +15,12 @@ export class TrailerSection {
   /** Fields so far. */
   count = 0;
   private readonly isForbidden: TrailerRule;
+  private readonly onBareLf: (() => void) | null;
 
-  constructor(isForbidden: TrailerRule) {
+  /** @param onBareLf hears of each line that ends with LF alone; null refuses them */
+  constructor(isForbidden: TrailerRule, onBareLf: (() => void) | null = null) {
     this.isForbidden = isForbidden;
+    this.onBareLf = onBareLf;
   }
 
   /** Makes ready for another body. The buffer of an earlier one is let go. */
@@ -76,11 +79,12 @@ export class TrailerSection {
   }
 
   private endLine(): void {
-    const lineTo = this.end - 2;
-    if (lineTo < this.lineFrom || this.bytes[lineTo] !== Byte.Cr) {
+    const endsWithCrlf = this.end - this.lineFrom >= 2 && this.bytes[this.end - 2] === Byte.Cr;
+    if (!endsWithCrlf && !this.mendLine()) {
       this.fault = Fault.BadTrailer;
       return;
     }
+    const lineTo = this.end - 2;
     if (lineTo === this.lineFrom) {
       this.end = this.lineFrom;
       this.done = true;
@@ -89,6 +93,16 @@ export class TrailerSection {
     this.fault = this.judgeLine(this.lineFrom, lineTo);
     this.lineFrom = this.end;
     if (++this.count > MAX_FIELDS) this.fault = Fault.TrailersTooLarge;
+  }
+
+  /** Gives the line that ends with LF alone its CR. @returns whether that is allowed */
+  private mendLine(): boolean {
+    if (this.onBareLf === null) return false;
+    this.onBareLf();
+    if (this.bytes.length === this.end) this.grow();
+    this.bytes[this.end - 1] = Byte.Cr;
+    this.bytes[this.end++] = Byte.Lf;
+    return true;
   }
 
   private judgeLine(from: number, to: number): Fault {

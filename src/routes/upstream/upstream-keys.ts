@@ -62,6 +62,8 @@ export const upstreamKeys = {
     idle: or(duration(0), "5m"),
     total: or(duration(0), 0),
   }),
+  // Absent takes the server's.
+  strict_origins: orElse(flag(), null),
   preserve_host: or(flag(), true),
   strip_prefix: or(flag(), true),
   tls: upstreamTls,

@@ -1,6 +1,6 @@
 import type { KeyPath } from "../../config/config-fault.ts";
-import { warnOfSpool } from "../../config/limit-check.ts";
-import { originOf, parseOrigin, usesTls } from "../../config/origin.ts";
+import { LENIENT_MEANING, warnOfSpool } from "../../config/limit-check.ts";
+import { originOf, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
 import type {
   HealthCheckConfig,
   LoadBalancingConfig,
@@ -46,6 +46,7 @@ export function resolveUpstream(
       idleMs: values.timeouts.idle,
       totalMs: values.timeouts.total,
     },
+    strictOrigins: resolveStrictness(values, targets, path, around),
     preserveHost: values.preserve_host,
     stripPrefix: values.strip_prefix,
     tls: resolveTls(values, targets, path, around),
@@ -119,6 +120,20 @@ function resolveHealthCheck(values: UpstreamEntry, path: KeyPath, { log }: Route
     expectStatusFrom: check.expect_status[0],
     expectStatusTo: check.expect_status[1],
   };
+}
+
+function resolveStrictness(
+  values: UpstreamEntry,
+  targets: readonly TargetConfig[],
+  path: KeyPath,
+  { server, log }: RouteSurroundings,
+): boolean {
+  const at = [...path, "strict_origins"];
+  if (values.strict_origins === false) {
+    const isHttp2 = targets.length > 0 && targets.every((target) => speaksHttp2(target.scheme));
+    log.warn(at, isHttp2 ? "has no effect: every target speaks HTTP/2" : `is false: ${LENIENT_MEANING}`);
+  }
+  return values.strict_origins ?? server.strictOrigins;
 }
 
 function resolveTls(

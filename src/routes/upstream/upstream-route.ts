@@ -61,6 +61,7 @@ function list(route: UpstreamRouteConfig): object {
       idle: formatDuration(timeouts.idleMs),
       total: formatDuration(timeouts.totalMs),
     },
+    strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     strip_prefix: route.stripPrefix,
     tls: upstreamTls.write(route.tls),
@@ -73,6 +74,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     targets: route.targets.map((target) => explainTarget(target, statusOf(target.originKey, route))),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
     strip_prefix: route.stripPrefix,
+    strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     retries: { attempts: route.retryAttempts },
     timeouts: {
@@ -120,6 +122,6 @@ function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
 /** Without `proxy.enabled` no target is there. */
 function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const isEnabled = site.config.proxy.enabled;
-  const targets = isEnabled ? targetsOf(route, (target) => site.poolOf(target, route.tls), site) : [];
+  const targets = isEnabled ? targetsOf(route, (target) => site.poolOf(target, route), site) : [];
   return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), site.forward);
 }

@@ -82,6 +82,7 @@ export class GatewayLab {
     beginTurn: () => this.turn.begin(),
     endTurn: () => this.writers.flushAll(),
     onConnectFailed: fail,
+    onLeniency: fail,
     onException: fail,
   });
   readonly phases: readonly Phase[];

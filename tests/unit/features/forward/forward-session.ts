@@ -1,3 +1,4 @@
+import { LENIENCIES } from "../../../../src/core/leniency.ts";
 import { ForwardHandler, type ForwardSettings } from "../../../../src/features/forward/forward-handler.ts";
 import { RequestIds } from "../../../../src/features/forward/request-id.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
@@ -47,13 +48,21 @@ class InTurn implements TargetChoice {
 export class ForwardSession {
   readonly client: ClientSession;
   readonly pools: OriginPool[];
+  /** What answers needed of a lenient origin. */
+  readonly leniencies: string[] = [];
   private readonly choice: InTurn;
 
   /**
    * @param ports of the origins, taken in turn
    * @param phases before forwarding
+   * @param isLenient whether what old origins send is taken
    */
-  constructor(ports: readonly number[] = [81], settings: Partial<ForwardSettings> = {}, phases: readonly Phase[] = []) {
+  constructor(
+    ports: readonly number[] = [81],
+    settings: Partial<ForwardSettings> = {},
+    phases: readonly Phase[] = [],
+    isLenient = false,
+  ) {
     const script = (ex: Exchange): void => void handler.handle(ex);
     this.client = new ClientSession(script, {}, phases);
     const { ctx, turn, wheel } = this.client;
@@ -66,9 +75,10 @@ export class ForwardSession {
       beginTurn: () => {},
       endTurn: () => ctx.writers.flushAll(),
       onConnectFailed: () => {},
+      onLeniency: (_origin, what) => void this.leniencies.push(LENIENCIES[what]!),
       onException: (error) => void this.client.exceptions.push(error),
     };
-    this.pools = ports.map((port) => new OriginPool(originAt(port), context));
+    this.pools = ports.map((port) => new OriginPool({ ...originAt(port), isLenient }, context));
     this.choice = new InTurn(this.pools);
     const bodies = budgetOf(64);
     const services = { requestIds: new RequestIds(() => 1_700_000_000_000), wheel, turn, bodies };

@@ -1,6 +1,7 @@
 import { Fault, faultRow } from "../../../../src/core/fault.ts";
 import { HeaderBlock } from "../../../../src/message/header-block.ts";
 import { ChunkEvent, ChunkedDecoder } from "../../../../src/proto/h1/chunked-decoder.ts";
+import { isFramingTrailer } from "../../../../src/proto/h1/trailer-names.ts";
 import type { Carrier } from "../carriers.ts";
 import { readVectors, textOf, type Vector, type VectorText } from "../vector-file.ts";
 
@@ -24,7 +25,11 @@ export const CHUNK_FILES: readonly string[] = [
   "chunk-trailers.jsonl",
 ];
 
-const decoder = new ChunkedDecoder();
+/** Chunk vectors of origins that are read leniently. */
+export const LENIENT_CHUNK_FILE = "lenient-chunks.jsonl";
+
+const strict = new ChunkedDecoder();
+const lenient = new ChunkedDecoder(isFramingTrailer, true, () => {});
 const trailerFields = new HeaderBlock();
 
 /** All chunk vectors, in the order of the files. */
@@ -34,6 +39,15 @@ export function chunkVectors(): ChunkVector[] {
 
 /** What the decoder makes of the pieces, as text. */
 export function chunkLog(pieces: readonly Uint8Array[], carrier: Carrier, maxBodyBytes = 0): string {
+  return logOf(strict, pieces, carrier, maxBodyBytes);
+}
+
+/** What the decoder for old origins makes of them. */
+export function lenientChunkLog(pieces: readonly Uint8Array[], carrier: Carrier): string {
+  return logOf(lenient, pieces, carrier, 0);
+}
+
+function logOf(decoder: ChunkedDecoder, pieces: readonly Uint8Array[], carrier: Carrier, maxBodyBytes: number): string {
   decoder.begin(maxBodyBytes);
   let data = "";
   let consumed = 0;

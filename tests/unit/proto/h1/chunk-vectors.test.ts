@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { expectEverySplit } from "../every-split.ts";
 import { bytesOf, readVectors } from "../vector-file.ts";
-import { CHUNK_FILES, type ChunkVector, chunkLog, chunkVectors, expectedChunks } from "./chunk-log.ts";
+import {
+  CHUNK_FILES,
+  type ChunkVector,
+  chunkLog,
+  chunkVectors,
+  expectedChunks,
+  LENIENT_CHUNK_FILE,
+  lenientChunkLog,
+} from "./chunk-log.ts";
 
 for (const file of CHUNK_FILES) {
   describe(file, () => {
@@ -13,6 +21,14 @@ for (const file of CHUNK_FILES) {
     }
   });
 }
+
+describe(LENIENT_CHUNK_FILE, () => {
+  for (const vector of readVectors<ChunkVector>(LENIENT_CHUNK_FILE)) {
+    test(vector.name, () => {
+      expectEverySplit(bytesOf(vector.input), expectedChunks(vector), lenientChunkLog);
+    });
+  }
+});
 
 test("the chunk vectors hold every fault that a chunked body can have", () => {
   const found = new Set(chunkVectors().map((vector) => vector.fault));
