@@ -12,8 +12,7 @@ const NAMELESS_SECTION = /^(?:(?!(?:RFC \d+|Standard|Fetch|YAML [\d.]+|XML [\d.]
 /** A document that the repository does not hold. */
 const FOREIGN =
   /\b[Ss]pec(?:[,:.] ?"|: |, (?:table|VECTOR))|\b[Dd]ecisions(?: §|,? "| on the| on framing)|\bthe (?:contract|specification)\b/;
-/** Comments of the firewall are still to be turned to docs/. */
-const CITING = /^(?:bin|src\/(?!features\/waf\/)|tests|scripts|docs)/;
+const CITING = /^(?:bin|src|tests|scripts|docs)\//;
 /** Values that are sent, recorded results, and the rules themselves. */
 const DATA = /^tests\/(?:tidy|vectors\/(?!files\/)|conformance\/.*\.(?:md|json)$|bench\/.*\.(?:md|json)$)/;
 /** A link of Markdown to a file, not to an address of the web. */

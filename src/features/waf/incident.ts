@@ -1,5 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-/** What the WAF reports of a request that scored. Spec, "Events"; decisions §5. */
+/** What the WAF reports of a request that scored. docs/waf.md#events */
 export interface WafIncident {
   /** Milliseconds since the epoch. */
   readonly timestampMs: number;
@@ -49,7 +49,7 @@ export interface IncidentListener {
   onOverLimit(refusal: OverLimit, ex: Exchange): void;
 }
 
-/** Longest snippet in characters. Decisions §5. */
+/** Longest snippet in characters. docs/waf.md#events */
 export const MAX_SNIPPET_CHARS = 256;
 /** Characters shown of what stands before the find. */
 const LEAD_CHARS = 64;

@@ -12,7 +12,7 @@ export interface RuleExclusion {
   readonly param: string;
 }
 
-/** Which rules are off, where. Decisions §5: `disabled_rules`, `exclusions`. */
+/** Which rules are off, where: `disabled_rules`, `exclusions`. docs/waf.md#false-positives */
 export class RuleSwitches {
   private readonly disabled: ReadonlySet<string>;
   private readonly exclusions: ReadonlyMap<string, readonly PlacedExclusion[]>;

@@ -103,7 +103,7 @@ export function isBlocked(settings: WafSettings, score: number): boolean {
   return settings.mode === "enforce" && score > 0 && score >= settings.anomalyThreshold;
 }
 
-/** The body of a refusal. Spec, "WAF block response body (403)". */
+/** The body of a refusal. docs/waf.md#the-response */
 function blockBody(score: number, rules: readonly WafRule[]): string {
   return JSON.stringify({
     error: "403 Forbidden",

@@ -50,8 +50,8 @@ export class Waf {
 }
 
 /**
- * Spec, "Request processing order", step 1: scores path, query and headers; from the threshold on the request is
- * refused in enforce mode. Every request that scores is reported.
+ * Scores path, query and headers; from the threshold on the request is refused in enforce mode. Every request that scores
+ * is reported. docs/waf.md#scores
  */
 export class WafPhase implements Phase {
   readonly name = "waf";
@@ -130,8 +130,9 @@ function goesOnInMessages({ request, route }: Exchange): boolean {
 }
 
 /**
- * Looks at trailers by the rules for headers, since nothing may get past these by coming late: as a phase where a gathered body's
- * trailers have become headers, and as a gate where they follow a body that goes on as it comes. Spec, "Wire decoding rules".
+ * Judges trailers by the rules for headers, since nothing may get past these by coming late: as a phase where the trailers of
+ * a gathered body have become headers, and as a gate where they follow a body that streams.
+ * docs/security.md#bodies-and-the-firewall
  */
 export class WafTrailerPhase implements Phase, TrailerGate {
   readonly name = "wafTrailers";

@@ -71,10 +71,10 @@ export interface RouteFacts {
 }
 
 /**
- * Whether the literal dot segments of a path are harmless. Decisions §5: it does not climb above "/", and it leads to
- * an exact route, or stays with the route of the part before its first dot segment. That must hold of the path as it
- * stands and percent-decoded to the end, and of both with repeated slashes as they stand and merged. Beyond that, no
- * segment may be longer than a file name can be: dot segments behind such a one are padding against naive resolvers.
+ * Whether the literal dot segments of a path are harmless: it does not climb above "/", and it leads to an exact route, or
+ * stays with the route of the part before its first dot segment. That must hold of the path as it came and percent-decoded to
+ * the end, and of both with repeated slashes as they came and merged. Beyond that, no segment may be longer than a file name
+ * can be: dot segments after such a one are padding against naive resolvers. docs/waf.md#traversal
  * @param raw the raw path, one character a byte
  */
 export function isHarmless(raw: string, head: RequestHead, routes: RouteFacts): boolean {
