@@ -12,8 +12,11 @@ export function freePort(): number {
   }
 }
 
-const FIRST = 20_000;
-const COUNT = 12_000;
+// The lanes of `scripts/test` run beside each other: each has ports of its own.
+const LANES = 8;
+const LANE = process.env.EDGE_TEST_LANE;
+const COUNT = LANE === undefined ? 12_000 : 12_000 / LANES;
+const FIRST = 20_000 + (Number(LANE ?? 0) % LANES) * COUNT;
 const given = new Set<number>();
 
 function isFree(port: number): boolean {
