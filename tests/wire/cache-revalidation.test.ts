@@ -16,7 +16,7 @@ async function untilStale(path: string, lines: readonly string[] = []): Promise<
   });
 }
 
-describe("an answer that is too old", () => {
+describe.concurrent("an answer that is too old", () => {
   test("is fetched anew", async () => {
     let count = 0;
     cached.on("/old", (call) => {
@@ -81,7 +81,7 @@ describe("an answer that is too old", () => {
   });
 });
 
-describe("stale-while-revalidate", () => {
+describe.concurrent("stale-while-revalidate", () => {
   test("serves what is old while it is fetched anew, once", async () => {
     let count = 0;
     cached.on("/swr", (call) => {
@@ -124,7 +124,7 @@ describe("stale-while-revalidate", () => {
   });
 });
 
-describe("stale-if-error", () => {
+describe.concurrent("stale-if-error", () => {
   function failing(path: string, control: string, fail: (count: number) => string | null): void {
     let count = 0;
     cached.on(path, (call) => {

@@ -86,7 +86,7 @@ function expectGrace(ms: number): void {
   expect(ms).toBeLessThan(GRACE_MS + SLACK_MS);
 }
 
-describe("a client that ends its direction while the origin works", () => {
+describe.concurrent("a client that ends its direction while the origin works", () => {
   const begun: [string, (call: OriginCall) => void][] = [
     ["before the answer", () => {}],
     ["within the answer", (call) => call.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome")],
@@ -171,7 +171,7 @@ describe("a client that ends its direction while the origin works", () => {
   });
 });
 
-describe("a client that ends its direction and waits", () => {
+describe.concurrent("a client that ends its direction and waits", () => {
   test.each([
     ["HTTP/1.1", (path: string) => request(`GET ${path}`)],
     ["HTTP/1.0", (path: string) => `GET ${path} HTTP/1.0\r\n\r\n`],

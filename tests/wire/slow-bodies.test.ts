@@ -51,7 +51,7 @@ async function trickle(send: () => void, isOver: () => boolean): Promise<void> {
   }
 }
 
-test("a body that trickles is 408 over HTTP/1.1, HTTP/2 and HTTP/3", async () => {
+test.concurrent("a body that trickles is 408 over HTTP/1.1, HTTP/2 and HTTP/3", async () => {
   const start = request("POST /node/echo", ["Transfer-Encoding: chunked"]);
   const through = request("POST /through/echo", ["Transfer-Encoding: chunked"]);
   const framed = request("POST /node/echo", ["Content-Length: 1000000"]);
@@ -95,7 +95,7 @@ test("a body that trickles is 408 over HTTP/1.1, HTTP/2 and HTTP/3", async () =>
   http3.close();
 }, 60_000);
 
-test("a body above the rate passes, however long it takes", async () => {
+test.concurrent("a body above the rate passes, however long it takes", async () => {
   const client = await gateway.connect();
   const pieces = 60;
   client.send(request("POST /node/echo", [`Content-Length: ${pieces * 1000}`]));
@@ -107,7 +107,7 @@ test("a body above the rate passes, however long it takes", async () => {
   client.close();
 }, 60_000);
 
-test("time in which the gateway does not read is not the client's", async () => {
+test.concurrent("time in which the gateway does not read is not the client's", async () => {
   const bytes = 32 * 1024 * 1024;
   const client = await slowOrigin.connect();
   client.send(request("POST /lazy/up", [`Content-Length: ${bytes}`]));
