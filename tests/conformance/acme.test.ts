@@ -4,7 +4,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 import { shownCertificate } from "../harness/shown-certificate.ts";
 import { TlsClient } from "../harness/tls-client.ts";
@@ -58,7 +58,7 @@ function failureOf(edge: Gateway): Promise<Record<string, unknown>> {
 }
 
 async function failures(edge: Gateway): Promise<number> {
-  const samples = parseMetrics((await edge.once(request("GET /metrics"))).text);
+  const samples = await edge.samples();
   return sumOf(samples, "gateway_acme_renewals_total", { result: "failure" });
 }
 

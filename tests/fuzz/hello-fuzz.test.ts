@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { readHello } from "../unit/proto/tls/read-hello.ts";
@@ -79,7 +79,7 @@ test(`damaged ClientHellos, seed ${seed}`, async () => {
   expect(least()).toBeGreaterThan(LEAST_OF_A_KIND);
   expect((await gateway.once(request("GET /health"))).status).toBe(200);
   await eventually(async () => {
-    const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    const samples = await gateway.samples();
     expect(sumOf(samples, "gateway_active_tcp_connections")).toBe(1);
   });
   expect(gateway.logs.tail()).not.toContain('"exception"');

@@ -5,6 +5,7 @@ import { stringify } from "yaml";
 import { PATIENCE_MS } from "./byte-socket.ts";
 import type { LogLine } from "./line-collector.ts";
 import { LogFile } from "./log-file.ts";
+import { parseMetrics, type Sample, sumOf } from "./metrics-text.ts";
 import { freePort } from "./ports.ts";
 import { exchangeOnce, RawClient, type Reply } from "./raw-client.ts";
 import { type FinishedRun, runProcess } from "./run-process.ts";
@@ -71,6 +72,16 @@ export class Gateway {
   /** One request on a connection of its own. */
   once(request: string | Uint8Array, method?: string): Promise<Reply> {
     return exchangeOnce(this.port, request, method);
+  }
+
+  /** Its metrics now. */
+  async samples(): Promise<Sample[]> {
+    return parseMetrics((await this.once("GET /metrics HTTP/1.1\r\nHost: gw.test\r\n\r\n")).text);
+  }
+
+  /** The sum of a metric's samples that carry these labels. */
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    return sumOf(await this.samples(), name, labels);
   }
 
   signal(name: NodeJS.Signals): void {

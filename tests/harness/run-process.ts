@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync, unlinkSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "./eventually.ts";
 
 /** A process that ran to its end. */
 export interface FinishedRun {
@@ -31,6 +32,22 @@ export async function runProcess(command: string[], options: RunOptions): Promis
     closeSync(out);
     closeSync(err);
   }
+}
+
+/** Whether a process has ended; one that nobody has waited for yet has, too. */
+export function isGone(pid: number): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "latin1"));
+  } catch {
+    return true;
+  }
+}
+
+/** Waits until a process has ended. */
+export function untilGone(pid: number, patienceMs?: number): Promise<void> {
+  return eventually(() => {
+    if (!isGone(pid)) throw new Error(`process ${pid} does not end`);
+  }, patienceMs);
 }
 
 /** A file without a name, to be written and read. */

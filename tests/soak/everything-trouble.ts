@@ -1,4 +1,5 @@
 // What is done to the gateway in the run of everything, by the clock.
+
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, type Gateway } from "../harness/gateway.ts";
 import type { NameServer } from "../harness/name-server.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
+import { isGone } from "../harness/run-process.ts";
 import type { SmallDisk } from "../harness/small-disk.ts";
 import type { ChaosOrigin } from "./chaos-origins.ts";
 
@@ -185,9 +187,4 @@ export class Trouble {
     this.disk.empty();
     window.toMs = performance.now() + DISK_LOOK_MS;
   }
-}
-
-function isGone(pid: number): boolean {
-  const status = Bun.spawnSync(["cat", `/proc/${pid}/status`]).stdout.toString();
-  return status === "" || /^State:\s+[ZX]/m.test(status);
 }

@@ -3,6 +3,7 @@
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { untilGone } from "../harness/run-process.ts";
 import { startSteadyClients } from "../harness/steady-clients.ts";
 
 const PATIENCE_MS = 30_000;
@@ -37,7 +38,7 @@ export async function upgradeUnderLoad(times: number): Promise<UpgradeReport> {
         PATIENCE_MS,
       );
       pids.push(line.pid as number);
-      await untilGone(old);
+      await untilGone(old, PATIENCE_MS);
       const before = load.good;
       await eventually(() => {
         if (load.good < before + SERVED) throw new Error("the successor does not serve");
@@ -46,22 +47,11 @@ export async function upgradeUnderLoad(times: number): Promise<UpgradeReport> {
   } finally {
     await load.stop();
     process.kill(pids.at(-1)!, "SIGTERM");
-    await untilGone(pids.at(-1)!);
+    await untilGone(pids.at(-1)!, PATIENCE_MS);
     gateway.kill();
     origin.stop();
   }
   return { upgrades: pids.length - 1, good: load.good, failures: load.failures, pids };
-}
-
-/** A process that ended and was not waited for yet counts as gone. */
-async function untilGone(pid: number): Promise<void> {
-  for (const startMs = performance.now(); performance.now() - startMs < PATIENCE_MS; await Bun.sleep(20)) {
-    const status = await Bun.file(`/proc/${pid}/status`)
-      .text()
-      .catch(() => "");
-    if (status === "" || /^State:\s+[ZX]/m.test(status)) return;
-  }
-  throw new Error(`process ${pid} does not end`);
 }
 
 if (import.meta.main) {

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { AcmeDirectory } from "../harness/acme-directory.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, runEdge, startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 import { shownCertificate } from "../harness/shown-certificate.ts";
 import { TlsClient } from "../harness/tls-client.ts";
@@ -44,8 +44,7 @@ async function issuer(name: string = NAMES[0]!): Promise<string> {
 }
 
 async function renewals(result: string): Promise<number> {
-  const reply = await gateway!.once(request("GET /metrics"));
-  return sumOf(parseMetrics(reply.text), "gateway_acme_renewals_total", { result });
+  return gateway!.metric("gateway_acme_renewals_total", { result });
 }
 
 test("a certificate for all names is proven, obtained, shown, stored and listed", async () => {
@@ -67,7 +66,7 @@ test("a certificate for all names is proven, obtained, shown, stored and listed"
   before.close();
   expect([await renewals("success"), await renewals("failure")]).toEqual([1, 1]);
   const shown = await shownCertificate(tlsPort, NAMES[0]!);
-  const samples = parseMetrics((await edge.once(request("GET /metrics"))).text);
+  const samples = await edge.samples();
   expect(sumOf(samples, "gateway_certificate_not_after_seconds", { domain: NAMES[1]! })).toBe(
     Date.parse(shown.validTo) / 1000,
   );
@@ -164,7 +163,7 @@ describe("challenges", () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => ask(`${CHALLENGE}unknown`)));
     expect(new Set(replies.map((reply) => reply.status))).toEqual(new Set([404]));
     expect((await ask(`${CHALLENGE}..%2f..%2fetc`)).text).toBe("Invalid ACME Challenge Token");
-    const samples = parseMetrics((await edge.once(request("GET /metrics"))).text);
+    const samples = await edge.samples();
     expect(sumOf(samples, "gateway_requests_total", { path: CHALLENGE, code: "404" })).toBe(20);
   });
 });

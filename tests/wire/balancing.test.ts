@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins.ts";
@@ -115,7 +115,7 @@ test("a probe through proxy-test leaves nothing under way", async () => {
   }
   expect(tally(await askInTurn(gateway, times(9, "/least/x")))).toEqual({ a: 3, b: 3, c: 3 });
   await eventually(async () => {
-    const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    const samples = await gateway.samples();
     expect(sumOf(samples, "gateway_requests_in_flight")).toBe(1);
   });
 });

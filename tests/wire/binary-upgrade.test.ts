@@ -18,12 +18,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { longTest } from "../harness/long-lane.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
+import { isGone, untilGone } from "../harness/run-process.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { startSteadyClients } from "../harness/steady-clients.ts";
 
@@ -79,11 +81,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function isGone(pid: number): boolean {
-  const status = Bun.spawnSync(["cat", `/proc/${pid}/status`]).stdout.toString();
-  return status === "" || /^State:\s+[ZX]/m.test(status);
-}
-
 /** Replaces the running process; the file that runs now is the one at `path`. */
 async function upgrade(path = binary): Promise<void> {
   const old = pids.at(-1)!;
@@ -94,13 +91,6 @@ async function upgrade(path = binary): Promise<void> {
   pids.push(line.pid as number);
   const running = statSync(`/proc/${line.pid}/exe`);
   expect([running.ino, running.size]).toEqual([statSync(path).ino, statSync(path).size]);
-}
-
-async function untilGone(pid: number): Promise<void> {
-  for (const startMs = performance.now(); performance.now() - startMs < PATIENCE_MS; await Bun.sleep(20)) {
-    if (isGone(pid)) return;
-  }
-  throw new Error(`process ${pid} does not end`);
 }
 
 async function refusal(sends: number): Promise<Record<string, unknown>> {
@@ -158,7 +148,7 @@ test.each<[string, () => void]>([
     replace();
     const old = pids.at(-1)!;
     await upgrade();
-    await untilGone(old);
+    await untilGone(old, PATIENCE_MS);
     expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
   },
   PATIENCE_MS,
@@ -181,7 +171,7 @@ test("what cannot be started is said, the gateway goes on, and the next signal w
   expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
   install(binary);
   await upgrade();
-  await untilGone(pid);
+  await untilGone(pid, PATIENCE_MS);
 });
 
 longTest(
@@ -204,11 +194,11 @@ longTest(
       40_000,
     );
     expect(line.binary).toBe(binary);
-    await untilGone(started.successor as number);
+    await untilGone(started.successor as number, PATIENCE_MS);
     expect((await gateway.once(request("GET /node/canary"))).status).toBe(200);
     install(binary);
     await upgrade();
-    await untilGone(pid);
+    await untilGone(pid, PATIENCE_MS);
   },
   60_000,
 );
@@ -223,7 +213,7 @@ test("kept and new connections, a WebSocket, a slow upload, a stream of HTTP/2 a
     install(binary);
     await upgrade();
     const mark = load.good;
-    await until(() => load.good > mark + 50);
+    await eventually(() => expect(load.good).toBeGreaterThan(mark + 50), PATIENCE_MS);
     socket.send(`still here ${round}`);
     expect((await socket.take(12)).toString()).toBe(`still here ${round}`);
     h2.data(id, `round ${round};`);
@@ -235,19 +225,12 @@ test("kept and new connections, a WebSocket, a slow upload, a stream of HTTP/2 a
   socket.close();
   h2.close();
   const asked = http3.good;
-  await until(() => http3.good > asked + 5);
+  await eventually(() => expect(http3.good).toBeGreaterThan(asked + 5), PATIENCE_MS);
   await http3.stop();
   await load.stop();
   expect(load.failures).toEqual([]);
   expect(http3.longestGapMs).toBeLessThan(5000);
 }, 90_000);
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const startMs = performance.now(); performance.now() - startMs < PATIENCE_MS; await Bun.sleep(10)) {
-    if (holds()) return;
-  }
-  throw new Error("it does not come true");
-}
 
 async function openTunnel(): Promise<RawClient> {
   const client = await gateway.connect();

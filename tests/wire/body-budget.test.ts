@@ -5,7 +5,6 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { encode, frameBytes, head, PREFACE, Type } from "../harness/h2-client.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { chunked, request } from "../harness/raw-client.ts";
 import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 
@@ -35,8 +34,7 @@ async function gatewayWith(transport: object, more: object = {}): Promise<Gatewa
 }
 
 async function refusals(gateway: Gateway, reason: string): Promise<number> {
-  const { text } = await gateway.once(request("GET /metrics"));
-  return sumOf(parseMetrics(text), "gateway_limit_refusals_total", { reason });
+  return gateway.metric("gateway_limit_refusals_total", { reason });
 }
 
 /** A chunked upload in two parts from an address. */

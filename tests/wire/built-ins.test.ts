@@ -9,7 +9,7 @@ const gateway = await startGateway();
 afterAll(() => stopAll(gateway));
 
 async function metrics() {
-  return parseMetrics((await gateway.once(request("GET /metrics"))).text);
+  return gateway.samples();
 }
 
 describe("GET", () => {

@@ -3,7 +3,6 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { expectFloorStays } from "../harness/memory.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 import type { OriginCall } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -24,7 +23,7 @@ function nextCall(path: string, begin: (call: OriginCall) => void = () => {}): P
 }
 
 async function activeConnections(): Promise<number> {
-  return sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), "gateway_active_tcp_connections");
+  return gateway.metric("gateway_active_tcp_connections");
 }
 
 describe("a client that disconnects", () => {
@@ -78,8 +77,8 @@ describe("a client that disconnects", () => {
       }
     });
     const round = async (count: number) => {
-      for (let done = 0; done < count; done += 25) {
-        const clients = await Promise.all(Array.from({ length: 25 }, () => gateway.connect()));
+      for (let done = 0; done < count; done += 50) {
+        const clients = await Promise.all(Array.from({ length: 50 }, () => gateway.connect()));
         for (const [i, client] of clients.entries()) {
           client.hold();
           client.send(request(i % 2 === 0 ? "GET /node/endless" : "GET /node/canary"));

@@ -4,7 +4,6 @@ import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { Code, END_HEADERS, encode, frameBytes, H2Client, head, Type, uint32 } from "../harness/h2-client.ts";
 import { expectGrowthBelow, residentBytes } from "../harness/memory.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 
 // What a client may do to a server of HTTP/2 with few bytes. Each time another client must not notice.
@@ -169,8 +168,7 @@ describe("memory and time", () => {
   });
 
   test("a client that asks and does not read is cut", async () => {
-    const connections = async () =>
-      sumOf(parseMetrics((await hasty.once(request("GET /metrics"))).text), "gateway_active_tcp_connections");
+    const connections = async () => hasty.metric("gateway_active_tcp_connections");
     await eventually(async () => expect(await connections()).toBe(1));
     const client = await H2Client.connect(hasty.port, [[4, 0x7fffffff]], false);
     client.frame(Type.windowUpdate, 0, 0, uint32(0x7fff0000));

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
-import { request } from "../harness/raw-client.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import type { ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, namedOrigins, tally, times } from "./named-origins.ts";
@@ -36,7 +35,7 @@ async function inUse(): Promise<string[]> {
 }
 
 async function healthy(url: string): Promise<number> {
-  const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+  const samples = await gateway.samples();
   return sumOf(samples, "gateway_upstream_healthy", { upstream: url });
 }
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -112,7 +112,7 @@ describe("/internal/api/upstreams/health", () => {
     const before = silent.requests.length;
     const reports = [report(), report(), report()];
     await eventually(async () => {
-      const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+      const samples = await gateway.samples();
       expect(sumOf(samples, "gateway_requests_in_flight")).toBe(4);
     });
     mayAnswer.resolve();

@@ -2,8 +2,6 @@ import { afterAll, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { expectNothingLeft } from "../harness/memory.ts";
-import { parseMetrics } from "../harness/metrics-text.ts";
-import { request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -38,7 +36,7 @@ const gateway = await startGateway({
 afterAll(() => stopAll(gateway, origin));
 
 async function series(): Promise<Set<string>> {
-  const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+  const samples = await gateway.samples();
   return new Set(samples.map(({ name, labels }) => `${name}${JSON.stringify(labels)}`));
 }
 

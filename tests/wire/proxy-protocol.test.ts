@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -53,8 +53,7 @@ async function seenAt(header: string | Uint8Array, lines: readonly string[] = []
 }
 
 async function refusals(): Promise<number> {
-  const text = (await gateway.once(request("GET /metrics"))).text;
-  return sumOf(parseMetrics(text), "gateway_framing_rejections_total", { reason: "bad_proxy_header" });
+  return gateway.metric("gateway_framing_rejections_total", { reason: "bad_proxy_header" });
 }
 
 describe("a header of a trusted balancer", () => {
@@ -172,7 +171,7 @@ test("connections are counted once, whatever becomes of them", async () => {
   await seenAt(LINE);
   await behind("nonsense\r\n");
   await eventually(async () => {
-    const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    const samples = await gateway.samples();
     expect(sumOf(samples, "gateway_active_tcp_connections")).toBe(1);
   });
 });

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { daysFromNow, makeCertificate, TestAuthority, type TestCertificate } from "../harness/certificate.ts";
 import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { OPENSSL, openssl, Scratch } from "../harness/openssl.ts";
 import { request } from "../harness/raw-client.ts";
 import { TlsClient } from "../harness/tls-client.ts";
@@ -42,8 +41,7 @@ async function statusWith(port: number, certificate: TestCertificate | null): Pr
 }
 
 async function failures(gateway: Gateway, reason: string): Promise<number> {
-  const text = (await gateway.once(request("GET /metrics"))).text;
-  return sumOf(parseMetrics(text), "gateway_tls_handshake_failures_total", { reason });
+  return gateway.metric("gateway_tls_handshake_failures_total", { reason });
 }
 
 describe.each([

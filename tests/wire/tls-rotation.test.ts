@@ -5,7 +5,7 @@ import { makeCertificate, type TestCertificate } from "../harness/certificate.ts
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { OPENSSL, openssl, Scratch } from "../harness/openssl.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { TlsClient } from "../harness/tls-client.ts";
@@ -51,8 +51,7 @@ async function shown(port: number): Promise<string[]> {
 }
 
 async function reloads(gateway: Gateway, result: string): Promise<number> {
-  const text = (await gateway.once(request("GET /metrics"))).text;
-  return sumOf(parseMetrics(text), "gateway_certificate_reloads_total", { result });
+  return gateway.metric("gateway_certificate_reloads_total", { result });
 }
 
 describe("certificate files", () => {
@@ -64,7 +63,7 @@ describe("certificate files", () => {
     await eventually(async () => expect(await shown(port)).toEqual(["two.test"]));
     expect((await old.exchange(request("GET /node/canary"))).status).toBe(200);
     old.close();
-    const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    const samples = await gateway.samples();
     const ends = sumOf(samples, "gateway_certificate_not_after_seconds", { domain: "two.test" });
     expect(Math.abs(ends - Date.now() / 1000 - 86_400)).toBeLessThan(600);
     await eventually(async () => expect(await reloads(gateway, "ok")).toBe(1));

@@ -4,7 +4,7 @@ import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { expectGrowthBelow, residentBytes } from "../harness/memory.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { Relay } from "../harness/relay.ts";
 import type { OriginConnection } from "../harness/scripted-origin.ts";
@@ -227,7 +227,7 @@ describe("over TLS", () => {
       else client.close();
     }
     await eventually(async () => {
-      const samples = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+      const samples = await gateway.samples();
       expect(sumOf(samples, "gateway_active_tcp_connections")).toBe(1);
       expect(sumOf(samples, "gateway_requests_in_flight")).toBe(1);
     }, 60_000);

@@ -2,7 +2,6 @@ import { afterAll, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { type RawClient, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -18,7 +17,7 @@ const gateway = await startGateway({
 afterAll(() => stopAll(gateway, origin));
 
 async function metric(name: string): Promise<number> {
-  return sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), name);
+  return gateway.metric(name);
 }
 
 test("what waits for clients that do not read is bounded: those that have stood still longest are cut", async () => {

@@ -6,7 +6,7 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -199,7 +199,7 @@ describe("over_limit: reject", () => {
     await eventually(() => expect(told()).toBe(before + bodies.length));
     const line = strict.logs.json.findLast((one) => one.event === "waf_over_limit");
     expect(line).toMatchObject({ key: "server.waf.over_limit", max_inspect_body_size: LIMIT, path: "/node/echo" });
-    const metrics = parseMetrics((await strict.once(request("GET /metrics"))).text);
+    const metrics = await strict.samples();
     expect(sumOf(metrics, "gateway_waf_blocked_requests_total", { category: "over_limit" })).toBe(bodies.length);
   });
 

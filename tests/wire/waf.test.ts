@@ -2,7 +2,6 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { chunked, json, type Reply, request } from "../harness/raw-client.ts";
 import { expectCanary } from "../harness/refusal.ts";
 import { exchangeFrom } from "../harness/source-address.ts";
@@ -182,7 +181,7 @@ describe("an attack is blocked and its look-alike passes", () => {
 });
 
 async function metric(gateway: Gateway, name: string, labels: Record<string, string> = {}): Promise<number> {
-  return sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), name, labels);
+  return gateway.metric(name, labels);
 }
 
 const SQLI = "1' union select user,password from users-- ";

@@ -3,7 +3,7 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { longTest } from "../harness/long-lane.ts";
-import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
+import { sumOf } from "../harness/metrics-text.ts";
 import { json, type RawClient, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -75,7 +75,7 @@ describe("a worker that ends", () => {
 
   test("again and again does not end the gateway, and its counters go on", async () => {
     const total = async () =>
-      sumOf(parseMetrics((await gateway.once(request("GET /metrics"))).text), "gateway_requests_total", {
+      gateway.metric("gateway_requests_total", {
         path: "/health",
       });
     const before = await eventually(total);
@@ -144,7 +144,7 @@ longTest(
       const replies = await Promise.all(Array.from({ length: 20 }, () => gateway.once(request("GET /node/canary"))));
       expect(replies.every(({ status }) => status === 200)).toBe(true);
     });
-    const metrics = parseMetrics((await gateway.once(request("GET /metrics"))).text);
+    const metrics = await gateway.samples();
     expect(sumOf(metrics, "gateway_worker_stalls_total")).toBe(1);
     victim.close();
   },
