@@ -5,7 +5,7 @@ import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { ROUTE_TYPES } from "../routes/route-types.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { createBodyBudget } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { createConnectionCounts } from "../shared/connection-counts.ts";
@@ -97,7 +97,7 @@ function read(texts: ConfigTexts): RuntimeConfig {
       cwd,
       env: {},
       knownWafRules: [],
-      routeTypes: ROUTE_TYPES,
+      routeFormat: ROUTE_FORMAT,
     });
     if (!loaded.ok) throw new Error(loaded.faults.map(formatFault).join("; "));
     return loaded.config;

@@ -1,6 +1,7 @@
 import { originOf } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
 import type { ListenerRoute } from "../routes/route-list.ts";
 
 /** The label of requests that come in, and of those that go out to where they say themselves. */
@@ -52,7 +53,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     cache: { enabled: false, defaultTtlMs: 0 },
     rateLimit: { ...server.rateLimit, enabled: false },
     ipRules: { allow: [], deny: [] },
-    headers: { request: NO_EDITS, response: NO_EDITS },
+    headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
     loadBalancing: { policy: "random", keyName: "" },
     healthCheck: NO_CHECK,
@@ -71,7 +72,6 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
   };
 }
 
-const NO_EDITS = { set: [], add: [], remove: [] } as const;
 const NO_CHECK = {
   enabled: false,
   path: "",

@@ -3,7 +3,7 @@ import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { listStore, type StoreEntry } from "../features/acme/certificate-store.ts";
 import { dueAt } from "../features/acme/renewal-rule.ts";
-import { ROUTE_TYPES } from "../routes/route-types.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAG } from "./config-flags.ts";
@@ -49,7 +49,7 @@ function configuredDir(configPath: string, io: CommandIo): string | null {
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: [],
-    routeTypes: ROUTE_TYPES,
+    routeFormat: ROUTE_FORMAT,
   });
   if (result.ok) return result.config.server.acme.cacheDir;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);

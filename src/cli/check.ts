@@ -4,7 +4,7 @@ import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
-import { ROUTE_TYPES } from "../routes/route-types.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -33,12 +33,12 @@ export function runCheck(
   const result = loadConfig({
     configPath: config || null,
     routesPath: routes || null,
-    routeTypes: ROUTE_TYPES,
+    routeFormat: ROUTE_FORMAT,
     ...around,
   });
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!result.ok) return reportFaults(result.faults, io);
-  io.out(print ? listConfig(result.config, ROUTE_TYPES) : summary(result));
+  io.out(print ? listConfig(result.config, ROUTE_FORMAT) : summary(result));
   return ExitCode.Done;
 }
 

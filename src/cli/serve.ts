@@ -6,7 +6,7 @@ import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
-import { ROUTE_TYPES } from "../routes/route-types.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -40,7 +40,7 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
-    routeTypes: ROUTE_TYPES,
+    routeFormat: ROUTE_FORMAT,
   });
   const loaded = files.load();
   for (const warning of loaded.warnings) io.err(`${formatFault(warning)} (warning)\n`);

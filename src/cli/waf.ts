@@ -6,7 +6,7 @@ import { Fault, faultRow } from "../core/fault.ts";
 import { placeText } from "../features/waf/incident.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation.ts";
-import { ROUTE_TYPES } from "../routes/route-types.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
@@ -56,7 +56,7 @@ export function runWaf(args: readonly string[], io: CommandIo): number {
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
-    routeTypes: ROUTE_TYPES,
+    routeFormat: ROUTE_FORMAT,
   });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);

@@ -1,16 +1,16 @@
 import { stringify } from "yaml";
 import { configFile } from "./config-settings.ts";
 import { listRoute } from "./route-listing.ts";
-import type { RouteSyntaxes } from "./route-syntax.ts";
+import type { RouteFormat } from "./route-syntax.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 
 /**
  * Writes the effective configuration as YAML, every default filled in: what `config.yaml` and `routes.yaml` would have
  * to say, one document each. Secrets are shown as `***`; without any, the text reads back as the same configuration.
- * @param types the types of routes that the configuration was read with
+ * @param format what the routes were read with
  */
-export function listConfig(config: RuntimeConfig, types: RouteSyntaxes): string {
-  const routes = { routes: config.routes.map((route) => listRoute(route, types)) };
+export function listConfig(config: RuntimeConfig, format: RouteFormat): string {
+  const routes = { routes: config.routes.map((route) => listRoute(route, format)) };
   return `# config.yaml\n${stringify(configFile.write(config), STYLE)}---\n# routes.yaml\n${stringify(routes, STYLE)}`;
 }
 

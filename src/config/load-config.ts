@@ -12,7 +12,7 @@ import { checkWafRules } from "./policy-settings.ts";
 import { hasTargets, type RouteConfig } from "./route-config.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import { RouteSchemas } from "./route-schema.ts";
-import type { RouteSyntaxes } from "./route-syntax.ts";
+import type { RouteFormat } from "./route-syntax.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
@@ -28,8 +28,8 @@ export interface ConfigRequest {
   readonly env: Environment;
   /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
-  /** The types that routes may have. */
-  readonly routeTypes: RouteSyntaxes;
+  /** What routes may say. */
+  readonly routeFormat: RouteFormat;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
 }
@@ -69,9 +69,9 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
-  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main, request.routeTypes);
+  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main, request.routeFormat);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
-  notePublished(list, request.routeTypes, configFile, configLog);
+  notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
@@ -129,26 +129,26 @@ function readRoutes(
   log: FaultLog,
   file: FoundFile,
   { server, proxy }: Pick<RuntimeConfig, "server" | "proxy">,
-  types: RouteSyntaxes,
+  format: RouteFormat,
 ): RouteConfig[] {
   if (!source.readable) return [];
-  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), types };
+  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format };
   const root = withoutExtensions(source.value);
   if (root === null) return [];
-  if (Array.isArray(root)) return resolveRoutes(root, [], around);
+  if (Array.isArray(root)) return resolveRoutes(root, { ...around, path: [] });
   if (typeof root !== "object") {
     log.fault([], 'expected a list of routes, each beginning with "- type:"');
     return [];
   }
   const { routes = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
-  const { keys } = new RouteSchemas(types);
+  const { keys } = new RouteSchemas(format);
   const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
   else for (const key of odd) log.fault([key], unknownKey(key, ["routes"]), true);
   if (routes === null) return [];
-  if (Array.isArray(routes)) return resolveRoutes(routes, ["routes"], around);
+  if (Array.isArray(routes)) return resolveRoutes(routes, { ...around, path: ["routes"] });
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
   return [];
 }
@@ -190,13 +190,13 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
 /** Warns where the configuration itself can be fetched. */
 function notePublished(
   routes: readonly RouteConfig[],
-  types: RouteSyntaxes,
+  format: RouteFormat,
   configFile: FoundFile | null,
   log: FaultLog,
 ): void {
   if (configFile === null) return;
   const mount = routes.find((route) => {
-    const folder = types[route.type]!.folderOf?.(route) ?? "";
+    const folder = format.types[route.type]!.folderOf?.(route) ?? "";
     return folder !== "" && isBelow(folder, configFile.path);
   });
   if (mount !== undefined)

@@ -1,3 +1,4 @@
+import type { AnyHeaderEdits } from "../routes/header-operations.ts";
 import type { AnyRouteConfig } from "../routes/route-types.ts";
 import type { ConfigOf } from "./row.ts";
 import type { ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
@@ -10,7 +11,7 @@ import type { upstreamTls } from "./upstream-tls.ts";
 export type RouteConfig = AnyRouteConfig;
 
 /** What routes of all types have. */
-export interface RouteBase {
+export interface RouteBase extends RouteOptions {
   /** The word that stands at `type`. */
   readonly type: string;
   readonly position: ConfigPosition;
@@ -22,6 +23,10 @@ export interface RouteBase {
   readonly methods: readonly string[];
   /** Lower-case names without port, `*.example.com` allowed; empty means every host. */
   readonly hosts: readonly string[];
+}
+
+/** What the keys of routes of every type say, with everything inherited (src/routes/route-options.ts). */
+export interface RouteOptions {
   /** Effective: route, else `proxy.transport`, else server, else `normalize`. */
   readonly inboundChunkedMode: ChunkedMode;
   /** Effective: route, else server. 0 means unconstrained. */
@@ -150,19 +155,14 @@ export interface UpstreamTimeouts {
   readonly totalMs: number;
 }
 
-/** Applied in the order remove, set, add. docs/upstreams.md#header-edits */
+/** What is done to the fields of requests and responses: remove, set, add, in this order. docs/upstreams.md#header-edits */
 export interface HeaderOperations {
   readonly request: HeaderEdits;
   readonly response: HeaderEdits;
 }
 
-/** What is done to the fields of one direction. */
-export interface HeaderEdits {
-  readonly set: readonly HeaderValue[];
-  readonly add: readonly HeaderValue[];
-  /** Lower-case names. */
-  readonly remove: readonly string[];
-}
+/** What each operation does to the fields of one direction (src/routes/header-operations.ts). */
+export type HeaderEdits = AnyHeaderEdits;
 
 /** A field that is set or added. */
 export interface HeaderValue {

@@ -1,57 +1,63 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { resolveHeaders } from "./header-resolution.ts";
-import { resolveHostPattern } from "./host-kinds.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { describe, oneOf } from "./piece.ts";
-import { rateLimit } from "./policy-settings.ts";
+import { describe, oneOf, type Spot } from "./piece.ts";
 import type { RouteBase, RouteConfig } from "./route-config.ts";
 import { noteNeighbours } from "./route-neighbours.ts";
-import { RouteSchemas, type SharedValues } from "./route-schema.ts";
-import type { RouteSurroundings, RouteSyntax, RouteSyntaxes } from "./route-syntax.ts";
+import { RouteSchemas, routePlace } from "./route-schema.ts";
+import type { RouteFormat, RouteSpot, RouteSyntax } from "./route-syntax.ts";
+import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
 import { SharedParts } from "./shared-parts.ts";
 
-/** Resolves the list of routes.yaml, and notes routes that no request could reach. `base` is the list's own path. */
-export function resolveRoutes(entries: readonly unknown[], base: KeyPath, around: RouteSurroundings): RouteConfig[] {
-  const schemas = new RouteSchemas(around.types);
-  const routes = entries.map((entry, i) => resolveRoute(entry, [...base, i], schemas, around));
+/** What routes inherit, and what their entries may say. */
+export interface RouteSurroundings extends Spot {
+  readonly server: ServerConfig;
+  readonly proxy: ProxyConfig;
+  readonly format: RouteFormat;
+}
+
+/** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
+export function resolveRoutes(entries: readonly unknown[], around: RouteSurroundings): RouteConfig[] {
+  const { path: base, log } = around;
+  const schemas = new RouteSchemas(around.format);
+  const routes = entries.map((entry, i) => resolveRoute(entry, schemas, { ...around, path: [...base, i] }));
   const parts = new SharedParts();
   const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
-  noteDuplicates(routes, base, around.log);
-  noteNeighbours(routes, base, around.log);
+  noteDuplicates(routes, base, log);
+  noteNeighbours(routes, base, log);
   return resolved;
 }
 
 /** Each route has its own. */
 const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets"]);
 
-function resolveRoute(
-  raw: unknown,
-  path: KeyPath,
-  schemas: RouteSchemas,
-  around: RouteSurroundings,
-): RouteConfig | null {
-  const { log, types } = around;
+function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurroundings): RouteConfig | null {
+  const { log, path, server, proxy, files } = around;
+  const { types, options } = around.format;
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
     return null;
   }
-  const name = typeOf(raw as Record<string, unknown>, path, schemas, around);
-  if (name === "") return null;
-  const values = log.read(schemas.of(name), raw, path, 2);
-  checkPlace(values, types[name]!, path, log);
+  const entry = raw as Record<string, unknown>;
+  const type = typeOf(entry, schemas, around);
+  if (type === "") return null;
+  const syntax = types[type]!;
+  const values = log.read(schemas.of(type), raw, path, 2);
+  const spot: RouteSpot = { path, log, files, server, proxy, entry, values };
+  const base = { ...routePlace.resolve(values, spot), type, methods: [] };
+  checkPlace(base, syntax, path, log);
+  const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };
   // What a row of the table makes of a route is what its type says.
-  return types[name]!.resolve(values, resolveBase(values, name, raw, path, around), path, around) as RouteConfig;
+  const route = { ...common, ...syntax.keys.resolve(values, spot) } as RouteBase as RouteConfig;
+  syntax.check?.(route, spot);
+  return route;
 }
 
 /** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
-function typeOf(
-  raw: Record<string, unknown>,
-  path: KeyPath,
-  { names, keys }: RouteSchemas,
-  around: RouteSurroundings,
-): string {
-  const { log, types } = around;
+function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RouteSurroundings): string {
+  const { log, path } = around;
+  const { types } = around.format;
+  const { names, keys } = schemas;
   const { type } = raw;
   if (typeof type === "string" && names.includes(type)) return type;
   if (type !== undefined && type !== null) {
@@ -71,56 +77,27 @@ function typeOf(
 }
 
 /** The type that another gateway calls by this word. */
-function namedElsewhere(word: string, types: RouteSyntaxes): string | undefined {
+function namedElsewhere(word: string, types: RouteFormat["types"]): string | undefined {
   return Object.keys(types).find((name) => types[name]!.foreignWords.includes(word));
 }
 
-/** What the keys of every route give. */
-function resolveBase(
-  values: SharedValues,
-  type: string,
-  raw: object,
-  path: KeyPath,
-  around: RouteSurroundings,
-): RouteBase {
-  const { server, proxy, log, files } = around;
-  if ("cache" in raw && values.cache.enabled && !server.cache.enabled) {
-    log.warn([...path, "cache"], "has no effect while server.cache is off");
-  }
-  const hasLimit = "rate_limit" in raw && !log.isFaulty([...path, "rate_limit"]);
-  return {
-    type,
-    position: log.position(path),
-    prefix: values.prefix,
-    path: values.path,
-    methods: [],
-    hosts: values.host.map((host, i) => resolveHostPattern(host, [...path, "host", i], log)),
-    inboundChunkedMode: values.inbound_chunked_mode || proxy.transport.inboundChunkedMode,
-    maxBodyBytes: values.max_body_bytes || server.maxBodyBytes,
-    cache: {
-      enabled: server.cache.enabled && values.cache.enabled,
-      defaultTtlMs: values.cache.default_ttl ?? server.cache.defaultTtlMs,
-    },
-    rateLimit: hasLimit
-      ? { ...rateLimit.resolve(values.rate_limit, { path: [...path, "rate_limit"], log, files }), scope: "route" }
-      : server.rateLimit,
-    ipRules: values.ip_rules,
-    headers: resolveHeaders(values.headers, [...path, "headers"], log),
-  };
-}
-
 /** Exactly one of `prefix` and `path` says where a route is. */
-function checkPlace(values: SharedValues, { onlyPrefix }: RouteSyntax, path: KeyPath, log: FaultLog): void {
+function checkPlace(
+  place: Pick<RouteConfig, "path" | "prefix">,
+  { onlyPrefix }: RouteSyntax,
+  path: KeyPath,
+  log: FaultLog,
+): void {
   if (log.isFaulty([...path, "prefix"]) || log.isFaulty([...path, "path"])) return;
-  if (onlyPrefix !== undefined && values.path !== "") {
+  if (onlyPrefix !== undefined && place.path !== "") {
     log.fault([...path, "path"], onlyPrefix.refusal, true);
-  } else if (values.path !== "" && values.prefix !== "") {
+  } else if (place.path !== "" && place.prefix !== "") {
     log.fault(
       [...path, "path"],
       "a route has either prefix (everything below it) or path (exactly this): remove one",
       true,
     );
-  } else if (values.path === "" && values.prefix === "") {
+  } else if (place.path === "" && place.prefix === "") {
     log.fault(path, onlyPrefix?.missing ?? "a route needs prefix or path, such as prefix: /api");
   }
 }

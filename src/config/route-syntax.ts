@@ -1,18 +1,18 @@
-import type { KeyPath } from "./config-fault.ts";
-import type { ConfiguredFiles } from "./configured-file.ts";
-import type { FaultLog } from "./fault-log.ts";
-import type { Entries, Section } from "./piece.ts";
-import type { RouteBase } from "./route-config.ts";
-import type { SharedValues } from "./route-schema.ts";
+import type { Spot } from "./piece.ts";
+import type { RouteBase, RouteOptions } from "./route-config.ts";
+import type { Row, Rows } from "./row.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
 
-/**
- * What the files may say about routes of one type: its keys, what becomes of them, and how they are listed. The table of all
- * types is given to `loadConfig`; the configuration knows none of them by name.
- * @typeParam C a resolved route
- * @typeParam E its own keys
- */
-export interface RouteSyntax<C extends RouteBase = RouteBase, E extends Entries = Entries> {
+/** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */
+export interface RouteFormat {
+  /** The types of routes by the word at `type`. */
+  readonly types: Readonly<Record<string, RouteSyntax>>;
+  /** The keys of routes of every type, beside those that say where a route is. */
+  readonly options: KeyBlock<RouteOptions>;
+}
+
+/** What the files may say about routes of one type. @typeParam C a resolved route */
+export interface RouteSyntax<C extends RouteBase = RouteBase> {
   /** What routes of the type are, in a fault: "files from a folder". */
   readonly what: string;
   /** The same as a sentence, for keys that are not the type's: 'a static route serves files from "dir"'. */
@@ -23,24 +23,49 @@ export interface RouteSyntax<C extends RouteBase = RouteBase, E extends Entries 
   readonly marks: readonly string[];
   /** Where a route of the type is a prefix and never one exact path: the faults that say so. */
   readonly onlyPrefix?: { readonly refusal: string; readonly missing: string };
-  /** The keys beside those of every route. */
-  readonly keys: E;
-  /** @param base what the keys of every route give */
-  resolve(values: SharedValues & Section<E>, base: RouteBase, path: KeyPath, around: RouteSurroundings): C;
-  /** What routes.yaml would state at the type's own keys, in its order. */
-  list(route: C): object;
+  /** The keys beside those of every route: what is accepted, what becomes of it, how it is listed. */
+  readonly keys: KeyBlock<Omit<C, keyof RouteBase>>;
+  /** Notes what contradicts itself between the keys of the type and those of every route. */
+  check?(route: C, spot: RouteSpot): void;
   /** The folder that clients can read files of. */
   folderOf?(route: C): string;
+  readonly help: RouteHelp;
 }
 
-/** The types of routes by the word at `type`. */
-export type RouteSyntaxes = Readonly<Record<string, RouteSyntax>>;
+/** What `edge help routes` says of a type, beside the lines of its keys. */
+export interface RouteHelp {
+  readonly doc: string;
+  readonly prefix: Pick<Row, "example" | "doc">;
+  readonly host: Pick<Row, "example" | "doc">;
+  /** Keys that another line speaks of. */
+  readonly unlisted: readonly string[];
+}
 
-/** What a route inherits, and how its files are found. */
-export interface RouteSurroundings {
+/** A block (row.ts), whatever its rows. @typeParam F the fields that it gives */
+export interface KeyBlock<F> {
+  readonly rows: Rows;
+  resolve(values: object, spot: Spot): F;
+  write(config: object): object;
+}
+
+/** The spot at which the blocks of a route are resolved. */
+export interface RouteSpot extends Spot {
+  /** What a route inherits. */
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
-  readonly log: FaultLog;
-  readonly files: ConfiguredFiles;
-  readonly types: RouteSyntaxes;
+  /** The entry as it is in the file: absent keys are absent. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** What it says at the keys of every route. */
+  readonly values: OptionValues;
+}
+
+/** The values that a type may look at beside its own. */
+export interface OptionValues {
+  /** 0 where the server's is taken. */
+  readonly max_body_bytes: number;
+}
+
+/** The spot of a route, for its blocks' `check` and `finish`. */
+export function routeSpot(spot: Spot): RouteSpot {
+  return spot as RouteSpot;
 }

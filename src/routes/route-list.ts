@@ -1,7 +1,7 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import type { HeaderEdits, HeaderOperations, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
-import type { RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
-import { isSecretName, MASK } from "../core/secret-name.ts";
+import type { RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { explainOptions } from "./route-options.ts";
 import type { TargetStatus } from "./route-type.ts";
 import { routeTypeOf } from "./route-types.ts";
 
@@ -37,17 +37,8 @@ function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
     methods: route.methods,
     host: route.hosts,
     ...routeTypeOf(route).explain(route, statusOf),
-    headers: describeHeaders(route.headers),
-    inbound_chunked_mode: route.inboundChunkedMode,
-    max_body_bytes: route.maxBodyBytes,
-    cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
-    rate_limit: describeRateLimit(route.rateLimit),
+    ...explainOptions(route),
   };
-}
-
-function describeRateLimit(limit: RateLimitConfig): object {
-  if (!limit.enabled) return { enabled: false };
-  return { enabled: true, requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst };
 }
 
 function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, statusOf: TargetStatus): object {
@@ -70,14 +61,4 @@ function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, 
     timeout_ms: route.timeoutMs,
     max_body_bytes: maxBodyBytes,
   };
-}
-
-function describeHeaders(operations: HeaderOperations): object {
-  return { request: describeEdits(operations.request), response: describeEdits(operations.response) };
-}
-
-function describeEdits(edits: HeaderEdits): object {
-  const shown = (values: HeaderEdits["set"]) =>
-    values.map(({ name, value }) => ({ name, value: isSecretName(name) ? MASK : value }));
-  return { set: shown(edits.set), add: shown(edits.add), remove: edits.remove };
 }

@@ -12,8 +12,7 @@ import type { Upstream } from "../message/upstream.ts";
  * A type of route: everything that the gateway knows of it, one row of the table in route-types.ts. Nothing else asks which type a
  * route has. `RouteSyntax` has the part for the files.
  */
-export interface RouteType<C extends RouteBase = RouteBase, E extends RouteSyntax["keys"] = RouteSyntax["keys"]>
-  extends RouteSyntax<C, E> {
+export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<C> {
   /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] where there are none. */
   explain(route: C, statusOf: TargetStatus): object;
   /** What phases ask of the route for each request. */

@@ -12,7 +12,7 @@ export const ROUTE_TYPES = {
 /** A resolved route of any of the types. */
 export type AnyRouteConfig = ConfigOf<(typeof ROUTE_TYPES)[keyof typeof ROUTE_TYPES]>;
 
-type ConfigOf<T> = T extends RouteType<infer C, infer _> ? C : never;
+type ConfigOf<T> = T extends RouteType<infer C> ? C : never;
 
 /** The row of a route's type. */
 export function routeTypeOf(route: RouteBase): RouteType {

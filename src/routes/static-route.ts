@@ -1,38 +1,55 @@
-import { type KeyPath, quote } from "../config/config-fault.ts";
+import { quote } from "../config/config-fault.ts";
 import { headerValue } from "../config/http-syntax.ts";
-import { type Entries, or, orElse, type Section } from "../config/piece.ts";
+import { resolved } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
-import type { RouteSurroundings } from "../config/route-syntax.ts";
+import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { flag, text, textLike } from "../config/scalars.ts";
 import { FILE_RECHECK_MS } from "../core/limits.ts";
 import { FileHandler } from "../features/files/file-handler.ts";
-import { EditedHandler } from "../features/forward/edited-handler.ts";
-import { responseEdits } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/pipeline.ts";
 import { RouteKind } from "../message/route.ts";
+import { editedHandler } from "./header-operations.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
-const keys = {
-  dir: orElse(text("a folder name"), ""),
-  spa: or(flag(), false),
-  fallback: or(textLike(/^[^\0\\]*$/, "a file name"), ""),
-  cache_control: or(headerValue(), ""),
-} satisfies Entries;
+const keys = block(
+  {
+    // Resolved, absolute, and a folder when the configuration was read.
+    dir: {
+      type: resolved(text("a folder name"), (name, { path, files }) => (name === "" ? "" : files.folder(path, name))),
+      absent: "",
+      example: "./public",
+      doc: "index.html, ranges, ETag; .br, .zst and .gz beside a file are used",
+    },
+    spa: { type: flag(), default: false, doc: "true: paths without a file get the fallback with 200" },
+    // Resolved, `index.html` for `spa`, else "" when none is set.
+    fallback: {
+      type: textLike(/^[^\0\\]*$/, "a file name"),
+      default: "",
+      example: "index.html",
+      doc: "without spa: sent with 404",
+    },
+    cache_control: { type: headerValue(), default: "", example: "max-age=60" },
+  },
+  {
+    check({ dir, fallback }, spot) {
+      const { log, path } = spot;
+      if (dir === "" && !isFaultyAt(spot, "dir"))
+        log.fault(path, "a static route needs dir, the folder to serve, such as dir: ./public");
+      if (/^\/|(^|\/)\.\.(\/|$)/.test(fallback))
+        log.fault([...path, "fallback"], `expected a file inside dir, such as index.html, found ${quote(fallback)}`);
+    },
+    finish: ({ fallback, spa }) => ({ fallback: fallback === "" && spa ? "index.html" : fallback }),
+    list: ({ dir }, { spa, fallback, cache_control }) => ({ dir, spa, fallback, cache_control }),
+  },
+);
 
 /** `type: static`: files from a folder. */
-export interface StaticRouteConfig extends RouteBase {
+export interface StaticRouteConfig extends RouteBase, ConfigOf<typeof keys> {
   readonly type: "static";
-  /** Absolute, and a folder when the configuration was read. */
-  readonly dir: string;
-  readonly spa: boolean;
-  /** Relative to `dir`: `index.html` for `spa`, else "" when none is set. */
-  readonly fallback: string;
-  /** Value of `Cache-Control` on files, or "". */
-  readonly cacheControl: string;
 }
 
 /** The row of `type: static`: docs/files.md#static-files */
-export const STATIC_ROUTE: RouteType<StaticRouteConfig, typeof keys> = {
+export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
   what: "files from a folder",
   sentence: 'a static route serves files from "dir"',
   foreignWords: ["file", "files", "file_server", "directory", "spa"],
@@ -42,37 +59,17 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig, typeof keys> = {
     missing: "a static route needs prefix, such as prefix: /static",
   },
   keys,
-  resolve,
-  list: ({ dir, spa, fallback, cacheControl }) => ({ dir, spa, fallback, cache_control: cacheControl }),
   folderOf: ({ dir }) => dir,
+  help: {
+    doc: "files from a folder",
+    prefix: { example: "/static" },
+    host: { example: ["www.example.com", "*.example.org"], doc: "every host by default" },
+    unlisted: [],
+  },
   explain,
   shape: () => ({ kind: RouteKind.Static, methods: ["GET"], stripPrefix: true }),
   build,
 };
-
-function resolve(
-  values: Section<typeof keys>,
-  base: RouteBase,
-  path: KeyPath,
-  { log, files }: RouteSurroundings,
-): StaticRouteConfig {
-  const at = (key: string): KeyPath => [...path, key];
-  if (values.dir === "" && !log.isFaulty(at("dir")))
-    log.fault(path, "a static route needs dir, the folder to serve, such as dir: ./public");
-  const { fallback } = values;
-  if (/^\/|(^|\/)\.\.(\/|$)/.test(fallback)) {
-    log.fault(at("fallback"), `expected a file inside dir, such as index.html, found ${quote(fallback)}`);
-  }
-  const dir = values.dir === "" ? "" : files.folder(at("dir"), values.dir);
-  return {
-    ...base,
-    type: "static",
-    dir,
-    spa: values.spa,
-    fallback: fallback === "" && values.spa ? "index.html" : fallback,
-    cacheControl: values.cache_control,
-  };
-}
 
 /** It does not disclose the folder. */
 function explain({ spa, fallback, cacheControl }: StaticRouteConfig): object {
@@ -81,8 +78,7 @@ function explain({ spa, fallback, cacheControl }: StaticRouteConfig): object {
 
 function build(route: StaticRouteConfig, site: RouteSite): Handler {
   const handler = new FileHandler({ ...route, recheckMs: recheckMsOf(route) }, site.files);
-  const edits = responseEdits(route.headers.response);
-  return edits === null ? handler : new EditedHandler(handler, edits);
+  return editedHandler(handler, route);
 }
 
 /** Where answers go into the response cache, none of them is older than the file: the disk is asked for each. */

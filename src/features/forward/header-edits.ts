@@ -1,4 +1,4 @@
-import type { HeaderEdits, HeaderValue } from "../../config/route-config.ts";
+import type { HeaderValue } from "../../config/route-config.ts";
 import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
@@ -6,6 +6,28 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
+
+/** What a route does to the fields of one direction, in this order. */
+export interface EditPlan {
+  /** Names of the fields that are taken out, in lower case. */
+  readonly gone: readonly string[];
+  /** Fields that are put behind the others. */
+  readonly added: readonly HeaderValue[];
+  /** What else is done, last. */
+  readonly steps: readonly HeaderStep[];
+}
+
+/** A change of a head that is more than fields that go and fields that come. */
+export interface HeaderStep {
+  /** Bytes that `request` may add. */
+  readonly addedBytes: number;
+  /** Changes a request's head, which stands in `out[start, end)`, its empty line included. @returns the offset behind it */
+  request(out: Buffer, start: number, end: number): number;
+  /** Changes the fields of a response. */
+  response(headers: HeaderBlock): void;
+  /** The same for the fields of a prebuilt response, once. */
+  fixed(fields: readonly (readonly [string, string])[]): readonly (readonly [string, string])[];
+}
 
 /**
  * A route's `headers.request`: remove, set, add, in this order, on the head as it goes upstream, so that the gateway's own
@@ -16,12 +38,13 @@ export class RequestEdits {
   readonly addedBytes: number;
   private readonly gone: readonly Uint8Array[];
   private readonly lines: Buffer;
+  private readonly steps: readonly HeaderStep[];
 
-  constructor(edits: HeaderEdits) {
-    this.gone = removedNames(edits);
-    const added = [...edits.set, ...edits.add];
+  constructor({ gone, added, steps }: EditPlan) {
+    this.gone = gone.map(latin1);
     this.lines = Buffer.from(added.map(({ name, value }) => `${name}: ${value}\r\n`).join(""), "latin1");
-    this.addedBytes = this.lines.length;
+    this.steps = steps;
+    this.addedBytes = steps.reduce((sum, step) => sum + step.addedBytes, this.lines.length);
   }
 
   /**
@@ -33,7 +56,9 @@ export class RequestEdits {
     at = copyBytes(out, at, this.lines, 0, this.lines.length);
     out[at] = Byte.Cr;
     out[at + 1] = Byte.Lf;
-    return at + CRLF_BYTES;
+    at += CRLF_BYTES;
+    for (let i = 0; i < this.steps.length; i++) at = this.steps[i]!.request(out, start, at);
+    return at;
   }
 
   /** Takes the lines out, and moves the others up; the request line stays. */
@@ -66,15 +91,17 @@ export class RequestEdits {
 export class ResponseEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
   private readonly added: readonly HeaderValue[];
+  private readonly steps: readonly HeaderStep[];
   /** The line of the request's id is the gateway's own: it can be left out, not changed. */
   private readonly hidesRequestId: boolean;
   /** Prebuilt replies as they become. */
   private readonly edited: WeakMap<FixedReply, FixedReply> = new WeakMap();
 
-  constructor(edits: HeaderEdits) {
-    this.hidesRequestId = edits.remove.includes("x-request-id");
-    this.gone = removedNames(edits).map((name) => ({ id: headerIdFromName(textOf(name)), name }));
-    this.added = [...edits.set, ...edits.add];
+  constructor({ gone, added, steps }: EditPlan) {
+    this.hidesRequestId = gone.includes(REQUEST_ID) && !added.some(({ name }) => name.toLowerCase() === REQUEST_ID);
+    this.gone = gone.map((name) => ({ id: headerIdFromName(name), name: latin1(name) }));
+    this.added = added;
+    this.steps = steps;
   }
 
   /** Changes the head of a reply, before it is written. */
@@ -86,6 +113,7 @@ export class ResponseEdits {
     }
     if (this.hidesRequestId) reply.requestIdEnd = 0;
     for (let i = 0; i < this.added.length; i++) headers.add(this.added[i]!.name, this.added[i]!.value);
+    for (let i = 0; i < this.steps.length; i++) this.steps[i]!.response(headers);
   }
 
   /** The same for a prebuilt reply; it is made once. */
@@ -95,34 +123,13 @@ export class ResponseEdits {
       const gone = new Set(this.gone.map(({ name }) => textOf(name)));
       const kept = reply.fields.filter(([name]) => !gone.has(name.toLowerCase()));
       const added = this.added.map(({ name, value }) => [name, value] as const);
-      edited = new FixedReply(reply.status, [...kept, ...added], reply.body);
+      let fields: readonly (readonly [string, string])[] = [...kept, ...added];
+      for (const step of this.steps) fields = step.fixed(fields);
+      edited = new FixedReply(reply.status, fields, reply.body);
       this.edited.set(reply, edited);
     }
     return edited;
   }
-}
-
-/** The edits of the way up, or null where there are none. */
-export function requestEdits(edits: HeaderEdits): RequestEdits | null {
-  return hasEdits(edits) ? new RequestEdits(edits) : null;
-}
-
-/** The edits of the way down, or null where there are none. */
-export function responseEdits(edits: HeaderEdits): ResponseEdits | null {
-  return hasEdits(edits) ? new ResponseEdits(edits) : null;
-}
-
-function hasEdits({ set, add, remove }: HeaderEdits): boolean {
-  return set.length + add.length + remove.length > 0;
-}
-
-/** Names of the fields that a client cannot give, in lower case: they are removed or set. */
-export function namesChanged({ remove, set }: HeaderEdits): string[] {
-  return [...new Set([...remove, ...set.map(({ name }) => name)].map((name) => name.toLowerCase()))];
-}
-
-function removedNames(edits: HeaderEdits): Uint8Array[] {
-  return namesChanged(edits).map(latin1);
 }
 
 function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
@@ -143,3 +150,4 @@ function textOf(name: Uint8Array): string {
 }
 
 const CRLF_BYTES = 2;
+const REQUEST_ID = "x-request-id";

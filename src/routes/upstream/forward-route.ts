@@ -2,10 +2,10 @@ import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import type { TargetInit } from "../../features/balance/balanced-target.ts";
 import { ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
-import { requestEdits, responseEdits } from "../../features/forward/header-edits.ts";
 import type { Handler } from "../../message/pipeline.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
+import { requestEdits, responseEdits } from "../header-operations.ts";
 import type { RouteSite } from "../route-type.ts";
 
 /** Makes the handler that sends a route's requests to the targets of a choice. */

@@ -1,79 +1,231 @@
+import type { KeyPath } from "../../config/config-fault.ts";
+import type { FaultLog } from "../../config/fault-log.ts";
 import { headerName, routeMethod } from "../../config/http-syntax.ts";
-import {
-  type Entries,
-  list,
-  must,
-  or,
-  orElse,
-  type Piece,
-  piece,
-  type Section,
-  section,
-  Wrong,
-} from "../../config/piece.ts";
-import type { SharedValues } from "../../config/route-schema.ts";
+import { LENIENT_MEANING } from "../../config/limit-check.ts";
+import { originOf, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
+import { type Kind, list, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
+import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
+import { routeSpot } from "../../config/route-syntax.ts";
+import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, integer, text, textLike, word } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
+import { withoutCredentials } from "../../core/secret-name.ts";
 
-const target = {
-  url: must(text("a server address"), "the address of a server, such as http://127.0.0.1:9001"),
-  weight: or(integer(0, 1_000_000_000), 1),
-  backup: or(flag(), false),
-} satisfies Entries;
+const target = block(
+  {
+    url: {
+      type: text("a server address"),
+      required: "the address of a server, such as http://127.0.0.1:9001",
+      field: "",
+      example: "http://10.0.0.5:8000",
+      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC); a path is put in front",
+    },
+    weight: { type: integer(0, 1_000_000_000), default: 1 },
+    backup: { type: flag(), default: false, doc: "true: only while all others are down" },
+  },
+  {
+    shorthand: "url",
+    finish: (_, { url }, { path, log }) => originAt(url, [...path, "url"], log),
+    list: ({ url }, lines) => ({ url, ...lines }),
+  },
+);
+
+const balancingRows = {
+  policy: {
+    type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie"),
+    default: "round_robin",
+    doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie",
+  },
+  header: { type: headerName(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
+  cookie: { type: headerName(), absent: "", field: "", example: "session", doc: "for the policy cookie" },
+} as const satisfies Rows;
+
+const balancing = block(balancingRows, {
+  check: checkBalancing,
+  finish: ({ policy }, { header, cookie }) => ({
+    keyName: policy === "header" ? header.toLowerCase() : policy === "cookie" ? cookie : "",
+  }),
+  list: ({ policy, keyName }) => ({
+    policy,
+    ...(policy === "header" || policy === "cookie" ? { [policy]: keyName } : {}),
+  }),
+});
+
+const healthCheckRows = {
+  enabled: { type: flag(), default: true },
+  path: {
+    type: written(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), withoutCredentials),
+    absent: "",
+    example: "/health",
+  },
+  interval: { type: duration(1), default: "10s" },
+  timeout: { type: duration(1), default: "2s" },
+  healthy_threshold: { type: integer(1, 1000), default: 2 },
+  unhealthy_threshold: { type: integer(1, 1000), default: 3 },
+  expect_status: { type: statusRange(), default: "200-399", field: "" },
+} as const satisfies Rows;
+
+const healthCheck = block(healthCheckRows, {
+  absent: { enabled: false },
+  shorthand: "path",
+  check: checkHealthCheck,
+  finish: (_, { expect_status: [expectStatusFrom, expectStatusTo] }) => ({ expectStatusFrom, expectStatusTo }),
+  list: ({ expectStatusFrom, expectStatusTo }, lines) => ({
+    ...lines,
+    expect_status: `${expectStatusFrom}-${expectStatusTo}`,
+  }),
+});
+
+const circuitBreaker = block({
+  enabled: { type: flag(), default: true },
+  failure_threshold: {
+    type: integer(1, 1_000_000),
+    default: 5,
+    doc: "requests in a row: no connection, time-outs, resets, malformed answers",
+  },
+  open_duration: {
+    type: duration(1),
+    default: "30s",
+    doc: "at most: it ends when a connection, or the health check, succeeds",
+  },
+  failure_statuses: {
+    type: list(integer(400, 599), "statuses, such as 503", true),
+    doc: "answers that are failures too, tried elsewhere where possible: [502, 503]",
+  },
+  slow_start: {
+    type: duration(0),
+    default: "0s",
+    doc: "time over which a target that has recovered gets its full share back",
+  },
+});
+
+const timeouts = block({
+  connect: { type: duration(1), absent: null, example: "5s", doc: "the transport's by default" },
+  response_header: { type: duration(1), absent: null, example: "30s", doc: "the transport's by default" },
+  idle: { type: duration(0), default: "5m", doc: "longest pause within an answer" },
+  total: { type: duration(0), default: 0, doc: "0 is no limit" },
+});
+
+const retries = block({
+  attempts: { type: integer(0, 10), default: 1, doc: "elsewhere, and only where the server cannot have acted" },
+});
+
+const rows = {
+  methods: {
+    type: list(routeMethod(), "methods", true),
+    example: ["GET", "POST"],
+    doc: "every method by default; others get 405",
+  },
+  // Resolved, one of the targets.
+  target: { type: text("a server address"), absent: "", field: "" },
+  targets: { type: list(target, "targets"), field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
+  load_balancing: { type: balancing },
+  health_check: { type: healthCheck, doc: "off without this section" },
+  circuit_breaker: { type: circuitBreaker },
+  retries: {
+    type: written(
+      resolved(retries, ({ attempts }) => attempts),
+      (attempts) => ({ attempts }),
+    ),
+    field: "retryAttempts",
+  },
+  timeouts: { type: timeouts },
+  strict_origins: {
+    type: flag(),
+    absent: null,
+    example: true,
+    doc: "the server's by default; false takes LF alone, folds, doubled lengths, 204 with a body",
+  },
+  preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
+  strip_prefix: { type: flag(), default: true },
+  tls: { type: upstreamTls, doc: "for https:// and h2:// targets; its files are read anew at a reload" },
+} as const satisfies Rows;
 
 /** The keys of `type: upstream`: docs/upstreams.md#upstreams */
-export const upstreamKeys = {
-  methods: list(routeMethod(), "methods", true),
-  target: orElse(text("a server address"), ""),
-  targets: list(section(target, {}, new Map(), { shorthand: "url" }), "targets"),
-  load_balancing: section({
-    policy: or(
-      word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie"),
-      "round_robin",
-    ),
-    header: orElse(headerName(), ""),
-    cookie: orElse(headerName(), ""),
-  }),
-  health_check: section(
-    {
-      enabled: or(flag(), true),
-      path: orElse(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), ""),
-      interval: or(duration(1), "10s"),
-      timeout: or(duration(1), "2s"),
-      healthy_threshold: or(integer(1, 1000), 2),
-      unhealthy_threshold: or(integer(1, 1000), 3),
-      expect_status: or(statusRange(), "200-399"),
-    },
-    { enabled: false },
-    new Map(),
-    { shorthand: "path" },
-  ),
-  circuit_breaker: section({
-    enabled: or(flag(), true),
-    failure_threshold: or(integer(1, 1_000_000), 5),
-    open_duration: or(duration(1), "30s"),
-    failure_statuses: list(integer(400, 599), "statuses, such as 503", true),
-    slow_start: or(duration(0), 0),
-  }),
-  retries: section({ attempts: or(integer(0, 10), 1) }),
-  timeouts: section({
-    connect: orElse(duration(1), null),
-    response_header: orElse(duration(1), null),
-    idle: or(duration(0), "5m"),
-    total: or(duration(0), 0),
-  }),
-  // Absent takes the server's.
-  strict_origins: orElse(flag(), null),
-  preserve_host: or(flag(), true),
-  strip_prefix: or(flag(), true),
-  tls: upstreamTls,
-} satisfies Entries;
+export const upstreamKeys = block(rows, {
+  finish(plain, values, spot) {
+    const { proxy, server } = routeSpot(spot);
+    const targets = resolveTargets(values, spot);
+    noteUseless(values, targets, spot);
+    const { connectMs, responseHeaderMs } = plain.timeouts;
+    return {
+      targets,
+      timeouts: {
+        ...plain.timeouts,
+        connectMs: connectMs ?? proxy.transport.connectTimeoutMs,
+        responseHeaderMs: responseHeaderMs ?? proxy.transport.responseHeaderTimeoutMs,
+      },
+      strictOrigins: values.strict_origins ?? server.strictOrigins,
+    };
+  },
+  list: ({ targets }, { methods, ...lines }) => ({ methods, targets: rows.targets.type.write(targets), ...lines }),
+});
 
-/** What an entry with `type: upstream` gives. */
-export type UpstreamEntry = SharedValues & Section<typeof upstreamKeys>;
+function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly TargetConfig[] {
+  const { log, path } = spot;
+  if (values.target !== "" && values.targets.length > 0) {
+    log.fault([...path, "target"], "a route has either target (one server) or targets (a list): remove one", true);
+  }
+  const isKnown = !isFaultyAt(spot, "target") && !isFaultyAt(spot, "targets");
+  if (isKnown && values.target === "" && values.targets.length === 0) {
+    log.fault(
+      path,
+      "an upstream route needs target, the server to send requests to, such as target: http://127.0.0.1:9001",
+    );
+  }
+  if (values.target !== "") {
+    return [{ ...originAt(values.target, [...path, "target"], log), weight: 1, backup: false }];
+  }
+  const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
+  if (all.length > 0 && all.every(({ backup }) => backup))
+    log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
+  else if (all.length > 0 && all.every(({ weight }) => weight === 0))
+    log.warn([...path, "targets"], "every weight is 0: requests of this route get 503");
+  return all;
+}
+
+/** The server of an address; one that cannot be read is a fault. */
+function originAt(url: string, path: KeyPath, log: FaultLog): OriginConfig & { readonly url: string } {
+  const parsed = parseOrigin(url);
+  if (typeof parsed === "string") log.fault(path, parsed);
+  const origin = typeof parsed === "string" ? originOf("http", "", 0, "") : parsed;
+  return { ...origin, url: origin.originKey + origin.basePath };
+}
+
+/** Notes keys that do nothing with these targets. */
+function noteUseless(values: Values<typeof rows>, targets: readonly TargetConfig[], { log, path }: Spot): void {
+  if (values.strict_origins === false) {
+    const isHttp2 = targets.length > 0 && targets.every(({ scheme }) => speaksHttp2(scheme));
+    const meaning = isHttp2 ? "has no effect: every target speaks HTTP/2" : `is false: ${LENIENT_MEANING}`;
+    log.warn([...path, "strict_origins"], meaning);
+  }
+  const { tls } = values;
+  const isUsed = tls.ca_file !== "" || tls.cert_file !== "" || tls.server_name !== "" || tls.insecure_skip_verify;
+  if (isUsed && targets.length > 0 && !targets.some(({ scheme }) => usesTls(scheme))) {
+    log.warn([...path, "tls"], "has no effect: no target speaks TLS (https:// or h2://)");
+  }
+}
+
+function checkBalancing({ policy, header, cookie }: Values<typeof balancingRows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (policy === "header" && header === "" && !isFaultyAt(spot, "header"))
+    log.fault(path, "policy: header needs header, the name to go by, such as header: X-User", true);
+  if (policy === "cookie" && cookie === "" && !isFaultyAt(spot, "cookie"))
+    log.fault(path, "policy: cookie needs cookie, the name to go by, such as cookie: session", true);
+  if (policy !== "header" && header !== "") log.warn([...path, "header"], `has no effect with policy: ${policy}`);
+  if (policy !== "cookie" && cookie !== "") log.warn([...path, "cookie"], `has no effect with policy: ${policy}`);
+}
+
+function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (check.enabled && check.path === "" && !isFaultyAt(spot, "path"))
+    log.fault(path, "a health check needs path, the page to ask for, such as path: /health", true);
+  if (check.enabled && check.timeout > check.interval)
+    log.warn([...path, "timeout"], "is longer than interval: probes of one target overlap");
+}
 
 /** `200`, or `200-399`. */
-function statusRange(): Piece<readonly [number, number]> {
+function statusRange(): Kind<readonly [number, number]> {
   return piece((value) => {
     const parts = /^(\d{3})(?:-(\d{3}))?$/.exec(
       typeof value === "number" ? String(value) : typeof value === "string" ? value : "",

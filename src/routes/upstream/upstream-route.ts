@@ -1,72 +1,38 @@
-import { formatDuration } from "../../config/duration.ts";
+import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
-import { upstreamTls } from "../../config/upstream-tls.ts";
 import { MANY_ROUTES } from "../../core/limits.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
-import { namesChanged } from "../../features/forward/header-edits.ts";
 import type { Handler } from "../../message/pipeline.ts";
 import { RouteKind } from "../../message/route.ts";
+import { namesChanged } from "../header-operations.ts";
 import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";
 import { forwardHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import { upstreamKeys } from "./upstream-keys.ts";
-import { resolveUpstream } from "./upstream-resolution.ts";
 
 /** The row of `type: upstream`: requests go to other servers. docs/upstreams.md#upstreams */
-export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig, typeof upstreamKeys> = {
+export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
   what: "another server",
   sentence: 'an upstream route sends requests to "target"',
   foreignWords: ["proxy", "reverse_proxy", "http", "grpc", "backend"],
   marks: ["target", "targets"],
   keys: upstreamKeys,
-  resolve: resolveUpstream,
-  list,
+  check(route, { values, proxy, log, path }) {
+    if (route.inboundChunkedMode !== "normalize" || values.max_body_bytes === 0) return;
+    warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
+  },
+  help: {
+    doc: "other servers; WebSockets and other upgrades pass by themselves",
+    prefix: { example: "/api", doc: 'removed: /api/users asks for /users. Or "path:", exactly this path' },
+    host: { example: ["api.example.com"] },
+    unlisted: ["target"],
+  },
   explain,
   shape,
   build,
 };
-
-function list(route: UpstreamRouteConfig): object {
-  const { loadBalancing, healthCheck, timeouts } = route;
-  const isKeyed = loadBalancing.policy === "header" || loadBalancing.policy === "cookie";
-  return {
-    methods: route.methods,
-    targets: route.targets.map(({ url, weight, backup }) => ({ url, weight, backup })),
-    load_balancing: {
-      policy: loadBalancing.policy,
-      ...(isKeyed ? { [loadBalancing.policy]: loadBalancing.keyName } : {}),
-    },
-    health_check: {
-      enabled: healthCheck.enabled,
-      ...(healthCheck.path === "" ? {} : { path: withoutCredentials(healthCheck.path) }),
-      interval: formatDuration(healthCheck.intervalMs),
-      timeout: formatDuration(healthCheck.timeoutMs),
-      healthy_threshold: healthCheck.healthyThreshold,
-      unhealthy_threshold: healthCheck.unhealthyThreshold,
-      expect_status: `${healthCheck.expectStatusFrom}-${healthCheck.expectStatusTo}`,
-    },
-    circuit_breaker: {
-      enabled: route.circuitBreaker.enabled,
-      failure_threshold: route.circuitBreaker.failureThreshold,
-      open_duration: formatDuration(route.circuitBreaker.openDurationMs),
-      failure_statuses: route.circuitBreaker.failureStatuses,
-      slow_start: formatDuration(route.circuitBreaker.slowStartMs),
-    },
-    retries: { attempts: route.retryAttempts },
-    timeouts: {
-      connect: formatDuration(timeouts.connectMs),
-      response_header: formatDuration(timeouts.responseHeaderMs),
-      idle: formatDuration(timeouts.idleMs),
-      total: formatDuration(timeouts.totalMs),
-    },
-    strict_origins: route.strictOrigins,
-    preserve_host: route.preserveHost,
-    strip_prefix: route.stripPrefix,
-    tls: upstreamTls.write(route.tls),
-  };
-}
 
 function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   const { loadBalancing, circuitBreaker, healthCheck, timeouts } = route;

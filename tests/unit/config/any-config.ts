@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 
 /**
  * The configuration that these texts of config.yaml and routes.yaml make, in a folder that has a folder `site`. Throws
@@ -23,7 +23,7 @@ export function configOf(config: string, routes = "[]\n"): RuntimeConfig {
       cwd: folder,
       env: {},
       knownWafRules,
-      routeTypes: ROUTE_TYPES,
+      routeFormat: ROUTE_FORMAT,
     });
     if (!result.ok) throw new Error(result.faults.map(formatFault).join("\n"));
     return result.config;

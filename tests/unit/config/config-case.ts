@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../../../src/config/load-config.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 
 /** One case of the files in tests/vectors/config: what both files say, and what must come of it. */
 export interface ConfigCase {
@@ -55,7 +55,7 @@ export function load(dir: string, env: Readonly<Record<string, string>>): Config
     cwd: dir,
     env,
     knownWafRules: KNOWN_RULES,
-    routeTypes: ROUTE_TYPES,
+    routeFormat: ROUTE_FORMAT,
   });
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { listConfig } from "../../../src/config/config-listing.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { isSecretName } from "../../../src/core/secret-name.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
@@ -17,7 +17,7 @@ describe("the listed configuration", () => {
         writeFileSync(join(dir, "config.yaml"), one.config ?? "{}");
         writeFileSync(join(dir, "routes.yaml"), one.routes ?? "[]");
         const first = loaded(dir, one.env ?? {});
-        const [config, routes] = unmasked(listConfig(first, ROUTE_TYPES), first).split("---\n");
+        const [config, routes] = unmasked(listConfig(first, ROUTE_FORMAT), first).split("---\n");
         writeFileSync(join(dir, "config.yaml"), config!);
         writeFileSync(join(dir, "routes.yaml"), routes!);
         const second = loaded(dir, {});
@@ -42,7 +42,7 @@ internal_api: {token: hush-hush}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config, ROUTE_TYPES);
+    const text = listConfig(result.config, ROUTE_FORMAT);
     expect(text).not.toContain("hush");
     for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
     expect(text.match(/\*\*\*/g)).toHaveLength(8);
@@ -56,7 +56,7 @@ internal_api: {token: hush-hush}
 `;
     const result = loadCase({ name: "members", config: "{}", routes });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config, ROUTE_TYPES);
+    const text = listConfig(result.config, ROUTE_FORMAT);
     expect(text).toMatch(/toString:\s+- "\*\*\*"/);
     expect(text).toMatch(/valueOf:\s+- "\*\*\*"/);
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { WAF_RULES } from "../../../src/features/waf/rule-table.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 
 // The examples of configuration in docs/ are configurations. Files that they name are not there, which is the only fault allowed.
 
@@ -21,7 +21,7 @@ function faultsOf(kind: string, text: string): string[] {
     writeFileSync(join(folder, "config.yaml"), kind === "config" ? text : "{}");
     writeFileSync(join(folder, "routes.yaml"), kind === "routes" ? text : "[]");
     const request = { configPath: null, routesPath: null, cwd: folder, env: {} };
-    const result = loadConfig({ ...request, knownWafRules: WAF_RULES.map(({ id }) => id), routeTypes: ROUTE_TYPES });
+    const result = loadConfig({ ...request, knownWafRules: WAF_RULES.map(({ id }) => id), routeFormat: ROUTE_FORMAT });
     return result.ok ? [] : result.faults.map(formatFault).filter((fault) => !MISSING_FILE.test(fault));
   } finally {
     rmSync(folder, { recursive: true });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/config/load-config.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
 
 const FAULT_FILES = ["yaml-faults.yaml", "server-faults.yaml", "mesh-faults.yaml", "route-faults.yaml"];
@@ -31,7 +31,7 @@ describe("good.yaml", () => {
 });
 
 describe("files", () => {
-  const request = { configPath: null, routesPath: null, env: {}, knownWafRules: [], routeTypes: ROUTE_TYPES };
+  const request = { configPath: null, routesPath: null, env: {}, knownWafRules: [], routeFormat: ROUTE_FORMAT };
 
   test("none there: the embedded defaults listen on loopback with the firewall on", () => {
     inFolder((dir) => {

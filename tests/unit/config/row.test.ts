@@ -89,6 +89,7 @@ describe("a block of rows", () => {
 
   test("may be written as true or false where it is a switch", () => {
     const light = block({ enabled: { type: flag(), default: true } }, { isSwitch: true });
+    expect(light.unit).toBe("");
     expect([false, true, undefined, {}].map((value) => v.parse(light, value).enabled)).toEqual([
       false,
       true,

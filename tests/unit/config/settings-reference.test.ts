@@ -6,7 +6,7 @@ import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "y
 import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "../../../src/cli/settings-reference.ts";
 import { configFile as configSchema } from "../../../src/config/config-settings.ts";
 import { RouteSchemas } from "../../../src/config/route-schema.ts";
-import { ROUTE_TYPES } from "../../../src/routes/route-types.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder, load } from "./config-case.ts";
 
 type Path = readonly (string | number)[];
@@ -69,7 +69,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Left empty by the schema, as the next level may say otherwise. */
 const FILLED_IN_LATER = "server.inbound_chunked_mode";
-const schemas = new RouteSchemas(ROUTE_TYPES);
+const schemas = new RouteSchemas(ROUTE_FORMAT);
 const staticRouteSchema = schemas.of("static");
 const upstreamRouteSchema = schemas.of("upstream");
 const config = read(CONFIG_REFERENCE);

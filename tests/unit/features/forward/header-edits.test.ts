@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { requestEdits, responseEdits } from "../../../../src/features/forward/header-edits.ts";
 import { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import { HeaderId, headerIdFromName } from "../../../../src/message/header-id.ts";
 import { ReplyHead } from "../../../../src/message/reply-head.ts";
+import { requestEdits, responseEdits } from "../../../../src/routes/header-operations.ts";
 
 const NONE = { set: [], add: [], remove: [] };
 const pair = (name: string, value: string) => ({ name, value });

@@ -1,0 +1,188 @@
+import { type KeyPath, quote } from "../config/config-fault.ts";
+import type { FaultLog } from "../config/fault-log.ts";
+import { headerName, headerValue, isToken } from "../config/http-syntax.ts";
+import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
+import type { HeaderValue, RouteBase } from "../config/route-config.ts";
+import { block, type Rows } from "../config/row.ts";
+import { isSecretName, MASK } from "../core/secret-name.ts";
+import { EditedHandler } from "../features/forward/edited-handler.ts";
+import { type EditPlan, type HeaderStep, RequestEdits, ResponseEdits } from "../features/forward/header-edits.ts";
+import type { Handler } from "../message/pipeline.ts";
+
+/**
+ * One operation on the fields of a direction: a key below `headers.request` and `headers.response`. All fields that operations take
+ * out go first, then their lines are added in the order of the table, then their steps run.
+ * @typeParam R what its key gives, a list; an empty one does nothing
+ */
+export interface HeaderOperation<R extends readonly unknown[]> {
+  readonly type: Kind<unknown, R>;
+  /** For `edge help routes`. */
+  readonly example: { readonly request: unknown; readonly response: unknown };
+  /** The same for `/internal/api/routes`. */
+  explain(edits: R): unknown;
+  /** Names of the fields that are taken out, in any case. */
+  gone?(edits: R): readonly string[];
+  /** Fields that are added. */
+  added?(edits: R): readonly HeaderValue[];
+  /** What neither of the two can say. */
+  step?(edits: R): HeaderStep;
+}
+
+/** THE operations on header fields, by key. docs/upstreams.md#header-edits */
+export const HEADER_OPERATIONS = {
+  set: {
+    type: headerLines(),
+    example: { request: { "X-Team": "shop" }, response: { "Cache-Control": "no-store" } },
+    explain: explainLines,
+    gone: namesOf,
+    added: (lines: readonly HeaderValue[]) => lines,
+  },
+  add: {
+    type: headerLines(),
+    example: { request: { "X-Tag": ["a", "b"] }, response: { Link: "</a.css>; rel=preload" } },
+    explain: explainLines,
+    added: (lines: readonly HeaderValue[]) => lines,
+  },
+  remove: {
+    type: headerNames(),
+    example: { request: ["Cookie"], response: ["Server"] },
+    explain: (names: readonly string[]) => names,
+    gone: (names: readonly string[]) => names,
+  },
+} as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
+
+/** What the operations do to the fields of one direction. */
+export type AnyHeaderEdits = {
+  readonly [K in keyof typeof HEADER_OPERATIONS]: (typeof HEADER_OPERATIONS)[K]["type"] extends Kind<infer _, infer R>
+    ? R
+    : never;
+};
+
+/** No operation at all. */
+export const NO_HEADER_EDITS = Object.fromEntries(
+  Object.keys(HEADER_OPERATIONS).map((key) => [key, []]),
+) as unknown as AnyHeaderEdits;
+
+/** The keys of one direction. */
+export function headerKeys(direction: "request" | "response"): Kind<object, AnyHeaderEdits> {
+  const rows = operations().map(([key, { type, example }]) => [key, { type, example: example[direction] }]);
+  return block(Object.fromEntries(rows) as Rows) as unknown as Kind<object, AnyHeaderEdits>;
+}
+
+/** What `/internal/api/routes` says of one direction; secret values are masked. */
+export function explainHeaderEdits(edits: AnyHeaderEdits): object {
+  return Object.fromEntries(operations().map(([key, operation]) => [key, operation.explain(edits[key])]));
+}
+
+/** Changes the heads that go upstream; null where there is nothing to do. */
+export function requestEdits(edits: AnyHeaderEdits): RequestEdits | null {
+  return hasEdits(edits) ? new RequestEdits(planOf(edits)) : null;
+}
+
+/** Changes the heads of responses; null where there is nothing to do. */
+export function responseEdits(edits: AnyHeaderEdits): ResponseEdits | null {
+  return hasEdits(edits) ? new ResponseEdits(planOf(edits)) : null;
+}
+
+/** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
+export function editedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
+  const edits = responseEdits(headers.response);
+  return edits === null ? handler : new EditedHandler(handler, edits);
+}
+
+/** Names of the fields that a client cannot give, in lower case: they are removed or set. */
+export function namesChanged(edits: AnyHeaderEdits): readonly string[] {
+  const names = operations().flatMap(([key, operation]) => operation.gone?.(edits[key]) ?? []);
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
+function planOf(edits: AnyHeaderEdits): EditPlan {
+  const added = operations().flatMap(([key, operation]) => operation.added?.(edits[key]) ?? []);
+  const steps = operations().flatMap(([key, operation]) =>
+    operation.step === undefined || edits[key].length === 0 ? [] : [operation.step(edits[key])],
+  );
+  return { gone: namesChanged(edits), added, steps };
+}
+
+function hasEdits(edits: AnyHeaderEdits): boolean {
+  return Object.values(edits).some((list) => list.length > 0);
+}
+
+/** The table where each operation is asked with its own edits. */
+function operations(): [keyof AnyHeaderEdits, HeaderOperation<readonly unknown[]>][] {
+  return Object.entries(HEADER_OPERATIONS) as never;
+}
+
+/** `Name: value` lines, several values in a list; resolved, one each. */
+function headerLines(): Kind<unknown, readonly HeaderValue[]> {
+  const lines = pairs(list(headerValue(), "values", true), "Name: value");
+  const kind = resolved(lines, (found, { path, log }): readonly HeaderValue[] =>
+    found.flatMap(([name, values]) => {
+      checkName(name, [...path, name], path.at(-2) === "request", true, log);
+      for (const value of values) {
+        if (VARIABLE.test(value)) log.warn([...path, name], "is sent as it stands: there are no variables in values");
+      }
+      return values.map((value) => ({ name, value }));
+    }),
+  );
+  return written(kind, listLines) as Kind<unknown, readonly HeaderValue[]>;
+}
+
+/** As a file would state them; secret values are masked. */
+function listLines(fields: readonly HeaderValue[]): object {
+  const byName = Map.groupBy(fields, ({ name }) => name);
+  return Object.fromEntries([...byName].map(([name, all]) => [name, all.map(shownValue)]));
+}
+
+/** Names of fields; resolved, in lower case. */
+function headerNames(): Kind<unknown, readonly string[]> {
+  const names = list(headerName(), "header names", true);
+  const kind = resolved(names, (found, { path, log }): readonly string[] => {
+    for (const [i, name] of found.entries()) checkName(name, [...path, i], path.at(-2) === "request", false, log);
+    return found.map((name) => name.toLowerCase());
+  });
+  return kind as Kind<unknown, readonly string[]>;
+}
+
+function explainLines(fields: readonly HeaderValue[]): object {
+  return fields.map((field) => ({ name: field.name, value: shownValue(field) }));
+}
+
+function shownValue({ name, value }: HeaderValue): string {
+  return isSecretName(name) ? MASK : value;
+}
+
+function namesOf(fields: readonly HeaderValue[]): readonly string[] {
+  return fields.map(({ name }) => name);
+}
+
+function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boolean, log: FaultLog): void {
+  const lower = name.toLowerCase();
+  if (!isToken(name)) log.fault(path, `expected a header name such as X-Team, found ${quote(name)}`, onKey);
+  else if (HOP_BY_HOP.has(lower))
+    log.fault(path, "belongs to one connection: the gateway sets it itself; remove it", onKey);
+  else if (lower === "content-length")
+    log.fault(path, "follows from the body: the gateway sets it itself; remove it", onKey);
+  // The response echoes it, and may leave it out. docs/upstreams.md#fields-that-are-sent
+  else if (lower === "x-request-id" && !isRequest && onKey)
+    log.fault(path, "echoes the id that the access log has: remove it here, or list it under response.remove", onKey);
+  else if (lower === "host" && isRequest)
+    log.fault(path, "follows preserve_host: set that to false to send the target's own name", onKey);
+}
+
+/** `$remote_addr` of nginx, `{http.request.host}` of Caddy, `%[src]` of HAProxy. */
+const VARIABLE = /(?<!\w)\$[a-z]\w+|\{[a-z_]+(\.[\w-]+)*\}|%\[/i;
+
+/** RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "trailers",
+  "transfer-encoding",
+  "upgrade",
+]);

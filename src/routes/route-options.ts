@@ -1,0 +1,94 @@
+import { type Spot, written } from "../config/piece.ts";
+import { ipRules, rateLimit } from "../config/policy-settings.ts";
+import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
+import { routeSpot } from "../config/route-syntax.ts";
+import { block, isFaultyAt, type Rows, type Values } from "../config/row.ts";
+import type { RateLimitConfig } from "../config/runtime-config.ts";
+import { chunkedMode, duration, flag, size } from "../config/scalars.ts";
+import { formatSize } from "../config/size.ts";
+import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
+
+const cache = block(
+  {
+    enabled: { type: flag(), default: true },
+    default_ttl: {
+      type: duration(0, Number.MAX_SAFE_INTEGER),
+      absent: null,
+      example: "5m",
+      doc: "the server's by default",
+    },
+  },
+  { isSwitch: true },
+);
+
+const headers = block(
+  { request: { type: headerKeys("request") }, response: { type: headerKeys("response") } },
+  { notes: ["X-Forwarded-For, -Proto, -Host, X-Real-IP, X-Request-Id and Via are set on every request."] },
+);
+
+const rows = {
+  inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
+  max_body_bytes: { type: written(size(0), formatSize), default: 0, doc: "0 takes the server's" },
+  // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
+  cache: { type: cache, doc: 'or "cache: false"' },
+  // Absent takes the server's.
+  rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
+  ip_rules: { type: ipRules },
+  headers: {
+    type: headers,
+    doc: "remove, then set, then add; values are sent as they stand, there are no variables",
+  },
+} as const satisfies Rows;
+
+/** THE keys of routes of every type, beside those that say where a route is, with what each inherits. */
+export const ROUTE_OPTIONS = block(rows, {
+  check(values, spot) {
+    const { entry, server, log, path } = routeSpot(spot);
+    if ("cache" in entry && values.cache.enabled && !server.cache.enabled) {
+      log.warn([...path, "cache"], "has no effect while server.cache is off");
+    }
+  },
+  finish(plain, values, spot) {
+    const { server, proxy } = routeSpot(spot);
+    return {
+      inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
+      maxBodyBytes: plain.maxBodyBytes || server.maxBodyBytes,
+      cache: {
+        enabled: server.cache.enabled && plain.cache.enabled,
+        defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,
+      },
+      rateLimit: rateLimitOf(values, spot),
+    };
+  },
+  list({ rateLimit: limit }, { ip_rules, headers: edits, ...lines }) {
+    // The server's own limit is stated once, there: here it would become a second one.
+    const own = limit.scope === "route" ? { rate_limit: rateLimit.write(limit) } : {};
+    return { ...lines, ...own, ip_rules, headers: edits };
+  },
+});
+
+function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
+  const { entry, server, path } = routeSpot(spot);
+  if (!("rate_limit" in entry) || isFaultyAt(spot, "rate_limit")) return server.rateLimit;
+  return { ...rateLimit.resolve(values.rate_limit, { ...spot, path: [...path, "rate_limit"] }), scope: "route" };
+}
+
+/** What `/internal/api/routes` says of the options of a route. */
+export function explainOptions(route: RouteOptions): object {
+  return {
+    headers: explainHeaders(route.headers),
+    inbound_chunked_mode: route.inboundChunkedMode,
+    max_body_bytes: route.maxBodyBytes,
+    cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
+    rate_limit: explainRateLimit(route.rateLimit),
+  };
+}
+
+function explainHeaders({ request, response }: HeaderOperations): object {
+  return { request: explainHeaderEdits(request), response: explainHeaderEdits(response) };
+}
+
+function explainRateLimit(limit: RateLimitConfig): object {
+  if (!limit.enabled) return { enabled: false };
+  return { enabled: true, requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst };
+}
