@@ -4,7 +4,10 @@ usage: http3-client.py PORT < requests.json > answers.json
 
 A request: {"fields": [[name, value]...], "raw": bytes of the stream in place of all else, "body": bytes to send,
             "pieces": in how many, "trailers": [[name, value]...], "end": whether the stream is ended,
-            "abandon": whether it is reset behind the body}
+            "abandon": whether it is reset behind the body,
+            "frames": the stream in place of all else, which is then ended: [type, payload, bytes that are cut off its end]...,
+            a payload being a text or fields, or [number...] for bytes as they are,
+            "together": whether the frames leave in one packet with the end}
 An answer: {"status", "fields": [[name, value]...], "interim": [status...], "length", "sha256", "text": its beginning,
             "trailers", "reset": error code or null, "closed": error code of the connection or null}
 """
@@ -17,7 +20,7 @@ import sys
 
 from aioquic.asyncio.client import connect
 from aioquic.asyncio.protocol import QuicConnectionProtocol
-from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.connection import H3_ALPN, H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, StopSendingReceived, StreamReset
@@ -75,6 +78,9 @@ class Client(QuicConnectionProtocol):
             self._quic.send_stream_data(stream_id, bytes(request["raw"]), False)
             self.transmit()
             return await self.answer_to(answer)
+        if "frames" in request:
+            await self.send_frames(stream_id, request)
+            return await self.answer_to(answer)
         fields = [(name.encode("latin1"), value.encode("latin1")) for name, value in request["fields"]]
         length = request.get("body", 0)
         pieces = request.get("pieces", 1)
@@ -98,6 +104,28 @@ class Client(QuicConnectionProtocol):
         except AssertionError:
             pass  # the gateway has stopped the stream meanwhile
         return await self.answer_to(answer)
+
+    async def send_frames(self, stream_id, request):
+        for frame in request["frames"]:
+            self._quic.send_stream_data(stream_id, self.bytes_of(stream_id, frame), False)
+            if not request.get("together", False):
+                self.transmit()
+                await asyncio.sleep(0.02)
+        self._quic.send_stream_data(stream_id, b"", True)
+        self.transmit()
+
+    def bytes_of(self, stream_id, frame):
+        if frame and isinstance(frame[0], int) and (len(frame) < 2 or isinstance(frame[1], int)):
+            return bytes(frame)
+        kind, payload, cut = frame
+        if isinstance(payload, list):
+            fields = [(name.encode("latin1"), value.encode("latin1")) for name, value in payload]
+            instructions, block = self.http._encoder.encode(stream_id, fields)
+            self._quic.send_stream_data(self.http._local_encoder_stream_id, instructions)
+        else:
+            block = payload.encode("latin1")
+        whole = encode_frame(kind, block)
+        return whole[: len(whole) - cut]
 
     async def answer_to(self, answer):
         try:

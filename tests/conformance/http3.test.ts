@@ -13,13 +13,15 @@ const hasClient = existsSync(PYTHON);
 if (!hasClient) console.log("skipped: an independent HTTP/3 client needs aioquic (scripts/install-peers, from PyPI)");
 
 interface Sent {
-  readonly fields: readonly (readonly [string, string])[];
+  readonly fields?: readonly (readonly [string, string])[];
   /** Bytes of the stream, in place of all else. */
   readonly raw?: readonly number[];
   readonly body?: number;
   readonly pieces?: number;
   readonly trailers?: readonly (readonly [string, string])[];
   readonly abandon?: boolean;
+  /** The stream in place of all else, which is then ended: type, payload and how many bytes are cut off; or bytes as they are. */
+  readonly frames?: readonly (readonly [number, string | Sent["fields"], number] | readonly number[])[];
 }
 
 interface Got {
@@ -62,7 +64,11 @@ describe.skipIf(!hasClient)("an independent client (aioquic)", async () => {
     if ((await child.exited) !== 0) throw new Error(errors);
     return JSON.parse(text);
   };
-  const head = (method: string, path: string, ...fields: readonly (readonly [string, string])[]): Sent["fields"] => [
+  const head = (
+    method: string,
+    path: string,
+    ...fields: readonly (readonly [string, string])[]
+  ): readonly (readonly [string, string])[] => [
     [":method", method],
     [":scheme", "https"],
     [":authority", "localhost"],
@@ -134,6 +140,53 @@ describe.skipIf(!hasClient)("an independent client (aioquic)", async () => {
     const [answer] = await ask({ fields: [[":foo", "bar"], ...head("GET", "/node/p")] });
     expect(answer!.status).toBe(200);
     expect(Object.keys((JSON.parse(answer!.text) as Echo).headers)).not.toContain("foo");
+  }, 60_000);
+
+  // RFC 9114 §7.1: a frame that the end of its stream cuts short is H3_FRAME_ERROR (0x106); §4.1: one that has no place there is
+  // H3_FRAME_UNEXPECTED (0x105); §4.1.2: a declared length that is not that of the DATA frames is H3_MESSAGE_ERROR (0x10e).
+  const body = [0, "0123456789", 0] as const;
+  const cutBody = [0, "0123456789", 4] as const;
+  const headOf = (...fields: readonly (readonly [string, string])[]) =>
+    [1, head("POST", "/node/cut", ...fields), 0] as const;
+  const cutFrames: readonly (readonly [string, NonNullable<Sent["frames"]>, number])[] = [
+    ["a frame's type alone", [[1]], 0x106],
+    ["a head that is cut", [[1, head("POST", "/node/cut"), 3]], 0x106],
+    ["half of a frame's head behind the body", [headOf(), body, [0x40]], 0x106],
+    ["an unknown frame that is cut behind the body", [headOf(), body, [0x21, "abcdef", 3]], 0x106],
+    ["trailers that are cut", [headOf(), body, [1, [["x-sum", "42"]], 2]], 0x106],
+    ["a body before the head", [body, headOf()], 0x105],
+    ["a body behind the trailers", [headOf(), body, [1, [["x-sum", "42"]], 0], body], 0x105],
+    ["SETTINGS in a request", [headOf(), [4, "", 0]], 0x105],
+    ["a frame of HTTP/2", [headOf(), [6, "", 0]], 0x105],
+    [
+      "a frame that is longer than the declared length, and cut to it",
+      [headOf(["content-length", "6"]), cutBody],
+      0x10e,
+    ],
+  ];
+  test("what ends in the middle of a frame, or has no place in a request, ends the connection", async () => {
+    const answers = await ask(...cutFrames.map(([, frames]) => ({ frames })));
+    expect(answers.map(({ status, closed }, i) => [cutFrames[i]![0], status, closed])).toEqual(
+      cutFrames.map(([name, , code]) => [name, 0, code]),
+    );
+  }, 60_000);
+
+  test("a body that is cut is refused where its length was declared; where not, the runtime does not tell", async () => {
+    const [declared, not] = await ask(
+      { frames: [headOf(["content-length", "10"]), cutBody] },
+      { frames: [headOf(), cutBody] },
+    );
+    expect([declared!.status, declared!.text]).toEqual([400, expect.stringContaining("not as long as")]);
+    // docs/wire.md#http3: an answer of another kind is welcome as soon as the runtime gives a sign.
+    expect(not!.status).toBe(200);
+  }, 60_000);
+
+  test("a stream that ends without a request is rejected after the header timeout: the runtime does not tell of its end", async () => {
+    const answers = await ask({ frames: [] }, { frames: [[0x21, "abc", 0]] });
+    expect(answers.map(({ status, reset }) => [status, reset])).toEqual([
+      [0, 0x10b],
+      [0, 0x10b],
+    ]);
   }, 60_000);
 
   test("a head that never comes whole is rejected after the header timeout", async () => {
