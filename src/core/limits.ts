@@ -32,11 +32,13 @@ export const PIPELINED_BYTES = 16_384;
 export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. docs/bodies.md#unread-bodies */
 export const DRAIN_MS = 100;
+/** Milliseconds that a response which needs no body waits for a short one, the draining included. docs/bodies.md#unread-bodies */
+export const EARLY_REPLY_MS = 100;
 /**
- * Milliseconds that a response which needs no body waits for a short one, the draining included. Shorter waits answer requests of
- * which the last bytes are still on their way from another continent, and close their connections.
+ * The same for a request that came while the one before it was being answered: its client may not have read that response yet,
+ * which the end of the connection, with unread bytes behind it, can destroy.
  */
-export const EARLY_REPLY_MS = 200;
+export const EARLY_PIPELINED_MS = 200;
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;

@@ -3,6 +3,7 @@ import {
   DRAIN_BYTES,
   DRAIN_IDLE_MS,
   DRAIN_MS,
+  EARLY_PIPELINED_MS,
   EARLY_REPLY_MS,
   IDLE_NEWCOMER_MS,
   PIPELINED_BYTES,
@@ -44,6 +45,8 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
   protected readonly input: InputBuffer = new InputBuffer();
   protected readonly peer: ClientPeer;
   protected hasServed = false;
+  /** Whether bytes of this request came while the one before it was being answered. */
+  private isPipelined = false;
   private stage: Stage = Stage.Idle;
   private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;
@@ -294,7 +297,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
    */
   replyHeld(request: H1Request): void {
     this.discardBody(request);
-    this.life.arm(EARLY_REPLY_MS);
+    this.life.arm(this.isPipelined ? EARLY_PIPELINED_MS : EARLY_REPLY_MS);
     this.pump();
   }
 
@@ -357,6 +360,7 @@ export class H1Connection implements ReplyOwner, BodyFlow, TimerHolder, TunnelOw
     this.current = null;
     this.stage = Stage.Idle;
     this.bodyPaused = false;
+    this.isPipelined = this.input.length > 0;
     if (request !== null) this.ctx.giveRequest(request);
   }
 

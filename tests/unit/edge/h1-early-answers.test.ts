@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DRAIN_BYTES, DRAIN_MS, EARLY_REPLY_MS, LINGER_MS } from "../../../src/core/limits.ts";
+import { DRAIN_BYTES, DRAIN_MS, EARLY_PIPELINED_MS, EARLY_REPLY_MS, LINGER_MS } from "../../../src/core/limits.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
@@ -54,6 +54,25 @@ describe("an answer that needs no body", () => {
     expect(session.endings).toEqual(["shutdown"]);
     session.wait(LINGER_MS + 100);
     expect(session.endings).toEqual(["shutdown", "terminate"]);
+  });
+
+  test("does not wait longer on a kept connection", () => {
+    const session = new ClientSession(ECHO_TARGET);
+    session.send(NEXT);
+    session.send(post("/a", 5), "hel");
+    session.wait(EARLY_REPLY_MS - 60);
+    expect(statusesIn(session.got)).toEqual([200]);
+    session.wait(120);
+    expect(statusesIn(session.got)).toEqual([200, 200]);
+  });
+
+  test("waits longer where its request came behind another, whose answer may not have been read", () => {
+    const session = new ClientSession(ECHO_TARGET);
+    session.send(`${NEXT}${post("/a", 5)}hel`);
+    session.wait(EARLY_PIPELINED_MS - 60);
+    expect(statusesIn(session.got)).toEqual([200]);
+    session.wait(120);
+    expect(statusesIn(session.got)).toEqual([200, 200]);
   });
 
   test("comes at once where the body is too long to be read, and says close", () => {
