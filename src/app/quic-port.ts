@@ -67,6 +67,7 @@ export class QuicPort implements PausableListener {
         else {
           this.endpoint = endpoint;
           this.ctx.gate.add(this);
+          this.ctx.gate.others = this.connections;
         }
         return;
       } catch (error) {

@@ -46,6 +46,19 @@ export interface GateLimits {
   readonly exempt: { has(address: string): boolean };
 }
 
+/** A connection that may be closed to make room. */
+export interface IdleConnection {
+  /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
+  idleMs(nowMs: number): number;
+  closeIdle(): void;
+}
+
+/** Connections that are in no ConnectionSet and count all the same: those of HTTP/3. */
+export interface IdleSource {
+  /** The one that has been idle longest, of some; null where none of them has been for a while. */
+  longestIdle(nowMs: number): IdleConnection | null;
+}
+
 /** Goes on with a socket that was let in. */
 export interface Opener {
   opened(socket: ClientSocket): void;
@@ -63,6 +76,8 @@ export class ConnectionGate {
   private readonly observer: GateObserver;
   private readonly isShortOfDescriptors: () => boolean;
   private readonly listeners: Set<PausableListener> = new Set();
+  /** Set where there is HTTP/3. */
+  others: IdleSource | null = null;
   /** Accepted by one worker while another took the last place: they wait as if they had not been accepted. */
   private readonly held: Set<HeldConnection> = new Set();
   /** By socket, or session of HTTP/3. */
@@ -227,9 +242,16 @@ export class ConnectionGate {
     }
   }
 
+  private longestIdle(nowMs: number): IdleConnection | null {
+    const idle = this.connections.longestIdle(nowMs);
+    const other = this.others?.longestIdle(nowMs) ?? null;
+    if (idle === null || other === null) return idle ?? other;
+    return other.idleMs(nowMs) > idle.idleMs(nowMs) ? other : idle;
+  }
+
   private closeIdle(count: number, nowMs: number, asksOthers: boolean): void {
     for (let i = 0; i < count; i++) {
-      const idle = this.connections.longestIdle(nowMs);
+      const idle = this.longestIdle(nowMs);
       if (idle === null) {
         if (asksOthers) this.counts.askForRoom();
         return;

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
+import { MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
 import { ClientPeer } from "../message/client.ts";
 import { Exchange } from "../message/exchange.ts";
 import { type QuicSession, refuseSession } from "../net/quic.ts";
@@ -8,6 +8,7 @@ import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-read
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { readCertificate } from "./client-certificate.ts";
+import type { IdleSource } from "./connection-gate.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import { H3Session } from "./h3-session.ts";
 
@@ -18,7 +19,7 @@ export interface StreamObserver {
 }
 
 /** All HTTP/3 connections of the one worker that has the UDP port. */
-export class H3Endpoint {
+export class H3Endpoint implements IdleSource {
   readonly ctx: EdgeContext;
   readonly observer: StreamObserver;
   readonly headReader: RequestHeadReader;
@@ -63,6 +64,21 @@ export class H3Endpoint {
     session.onerror = IGNORE;
     session.opened.then(() => refuseSession(session), IGNORE);
     session.closed.catch(IGNORE);
+  }
+
+  longestIdle(nowMs: number): H3Session | null {
+    let longest: H3Session | null = null;
+    let longestMs = MIN_IDLE_CLOSED_MS;
+    let left = MAX_IDLE_LOOKS;
+    for (const session of this.sessions) {
+      const idleMs = session.idleMs(nowMs);
+      if (idleMs > longestMs) {
+        longest = session;
+        longestMs = idleMs;
+      }
+      if (--left === 0) break;
+    }
+    return longest;
   }
 
   forget(session: H3Session): void {

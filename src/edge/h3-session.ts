@@ -1,17 +1,18 @@
 import type { Fault } from "../core/fault.ts";
-import { H3_BEGINNING_MS } from "../core/limits.ts";
+import { H3_BEGINNING_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import type { IdleConnection } from "./connection-gate.ts";
 import type { EdgeContext } from "./edge-context.ts";
 import type { H3Endpoint } from "./h3-endpoint.ts";
 import { H3HeadWait } from "./h3-head-wait.ts";
 import { H3Stream } from "./h3-stream.ts";
 
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
-export class H3Session {
+export class H3Session implements IdleConnection {
   readonly endpoint: H3Endpoint;
   readonly ctx: EdgeContext;
   /** Known from the first request on. */
@@ -23,12 +24,15 @@ export class H3Session {
   /** Whether the handshake is still under way. */
   private isShaking = true;
   private hasAsked = false;
+  /** Since when there is no request; it counts where there is none. */
+  private idleSinceMs: number;
 
   constructor(endpoint: H3Endpoint, session: QuicSession) {
     this.endpoint = endpoint;
     this.ctx = endpoint.ctx;
     this.session = session;
     this.beganMs = this.ctx.turn.nowMs;
+    this.idleSinceMs = this.beganMs;
     session.onstream = (stream) => this.onStream(stream);
     // What becomes of it is told by `closed`; without a listener the runtime takes it for nobody's error.
     session.onerror = IGNORE;
@@ -43,6 +47,17 @@ export class H3Session {
   leave(): void {
     if (!this.hasAsked && this.isBeginning(this.ctx.turn.nowMs)) setTimeout(() => this.close(), H3_BEGINNING_MS);
     else this.close();
+  }
+
+  idleMs(nowMs: number): number {
+    if (this.isShaking || this.streams.size > 0) return -1;
+    const idleMs = nowMs - this.idleSinceMs;
+    return this.hasAsked || idleMs >= IDLE_NEWCOMER_MS ? idleMs : -1;
+  }
+
+  /** Its place is wanted. */
+  closeIdle(): void {
+    this.end();
   }
 
   /** Whether the connection is in use: has a request, or is about to. */
@@ -70,6 +85,7 @@ export class H3Session {
   /** A stream is over. */
   forget(stream: H3Stream): void {
     if (!this.streams.delete(stream)) return;
+    this.idleSinceMs = this.ctx.turn.nowMs;
     this.endpoint.giveExchange(stream.exchange);
     this.endpoint.observer.onStreamClose();
   }

@@ -109,6 +109,24 @@ describe("at `max_connections`", () => {
     for (const one of [...busy, ...late]) one.close();
   });
 
+  test("sessions of HTTP/3 that are idle make room like all others", async () => {
+    const { cert, key } = await makeCertificate();
+    const quicPort = freePort();
+    const tls = { port: quicPort, cert_file: "a.pem", key_file: "a.key" };
+    const edge = await limited(
+      { max_connections: 4, tls, http3: { enabled: true } },
+      { files: { "a.pem": cert, "a.key": key } },
+    );
+    const sessions = await Promise.all([1, 2, 3, 4].map(() => H3Client.connect(quicPort)));
+    // Two have asked, two never do.
+    for (const session of sessions.slice(2)) expect((await session.ask("GET", "/health")).status).toBe(200);
+    const late = await crowdFrom("127.0.0.3", edge.port, 4, GET);
+    for (const one of late) expect(await one.status()).toBe(200);
+    await Promise.all(sessions.map(({ closed }) => closed.catch(() => {})));
+    expect(await edge.metric("gateway_idle_connections_closed_total")).toBeGreaterThanOrEqual(4);
+    for (const one of late) one.close();
+  }, 30_000);
+
   test("sessions of HTTP/3 count, and those beyond are closed", async () => {
     const { cert, key } = await makeCertificate();
     const quicPort = freePort();
