@@ -17,7 +17,7 @@ describe(`fuzz, seed ${seed}`, () => {
 
   test.each(["normalize", "passthrough"])("requests, chunks in %s mode", async (mode) => {
     const gateway = await startGateway({
-      config: { server: { inbound_chunked_mode: mode, access_log: { enabled: false } } },
+      config: { server: { inbound_chunked_mode: mode, half_close_grace: "serve", access_log: { enabled: false } } },
       routes: [upstream("/node", origin)],
     });
     try {

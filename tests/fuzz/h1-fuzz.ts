@@ -28,7 +28,7 @@ const limits = {
 console.log(`seed ${limits.seed}, ${values.mode} mode`);
 const origin = new FuzzOrigin();
 const gateway = await startGateway({
-  config: { server: { inbound_chunked_mode: values.mode, access_log: { enabled: false } } },
+  config: { server: { inbound_chunked_mode: values.mode, half_close_grace: "serve", access_log: { enabled: false } } },
   routes: [upstream("/node", origin)],
 });
 try {
