@@ -63,7 +63,10 @@ class SuiteRun {
   private async runAgain(file: string): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const run = await this.runOnce([file], 0);
-    if (run.status !== 0) return;
+    if (run.status !== 0) {
+      this.tally.failureTexts.push(...run.console.failures.map((text) => `again, alone: ${text}`));
+      return;
+    }
     this.tally.forgive(file);
     this.progress.print(`unsteady: ${file} failed as told below, and passed when it ran alone`);
   }
