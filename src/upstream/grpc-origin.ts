@@ -3,8 +3,6 @@ import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
 import {
   GRPC_WINDOW_BYTES,
-  H2_ORIGIN_CANCEL_BURST,
-  H2_ORIGIN_CANCELS_PER_SECOND,
   H2_ORIGIN_CHURN_BURST,
   H2_ORIGIN_CHURN_PER_SECOND,
   H2_ORIGIN_RESET_BURST,
@@ -21,6 +19,7 @@ import type { NameResolver } from "../net/name-resolver.ts";
 import { timeoutText } from "../proto/grpc/grpc-status.ts";
 import { frameMessage } from "../proto/grpc/message-frames.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
+import { CancelRation } from "./cancel-ration.ts";
 import { failureCode } from "./connect.ts";
 import { GrpcStream, type StreamEnd, type StreamOwner } from "./grpc-stream.ts";
 import type { UpstreamTls } from "./origin-pool.ts";
@@ -53,6 +52,7 @@ export class GrpcOrigin implements GrpcUpstream, TimerHolder {
   private connections: GrpcConnection[] = [];
   private readonly waiting: Set<Attempt> = new Set();
   private readonly churn = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
+  private readonly moves = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
   private readonly timer: TimerNode = new TimerNode(this);
   /** Until then no connection is made, since the last ones were turned away. */
   private restUntilMs = 0;
@@ -104,6 +104,11 @@ export class GrpcOrigin implements GrpcUpstream, TimerHolder {
   /** Whether a connection that does no good may be left; bounds how many are. */
   mayLeave(): boolean {
     return this.churn.spend(this.context.turn.nowMs);
+  }
+
+  /** Whether a connection may be left on which we have reset much; the upstream is not blamed. */
+  mayMoveOn(): boolean {
+    return this.moves.spend(this.context.turn.nowMs);
   }
 
   /** The upstream did not want a connection: where that goes on, a rest comes before the next one. */
@@ -217,7 +222,7 @@ class GrpcConnection implements StreamOwner, TimerHolder {
   private readonly timer: TimerNode;
   private readonly keptUntilMs: number;
   private readonly repeats: Map<GrpcStream, () => boolean> = new Map();
-  private readonly cancels = new Allowance(H2_ORIGIN_CANCEL_BURST, H2_ORIGIN_CANCELS_PER_SECOND);
+  private readonly ration = new CancelRation();
   private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
   private isConnected = false;
   /** Whether the upstream has said how many streams it takes. */
@@ -283,21 +288,35 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     else if (!isOurs && code !== constants.NGHTTP2_NO_ERROR) this.noteReset(code);
     if (isRefused && repeat?.() === true) stream.takeListener();
     if (this.repeats.size === 0) this.rest();
+    else if (this.isLeaving) this.endDeserted();
     this.origin.serve();
   }
 
-  mayReset(): boolean {
-    return this.cancels.spend(this.origin.context.turn.nowMs);
+  mayReset(isEarly: boolean): boolean {
+    if (this.ration.spend(this.nowMs, isEarly)) return true;
+    if (this.ration.isSpent && !this.isLeaving && this.origin.mayMoveOn()) this.isLeaving = true;
+    return false;
+  }
+
+  onLeftAlone(): void {
+    if (this.isLeaving) this.endDeserted();
   }
 
   get nowMs(): number {
     return this.origin.context.turn.nowMs;
   }
 
+  /** Calls that were given up end with the connection, where it has no others and gets none. */
+  private endDeserted(): void {
+    for (const stream of this.repeats.keys()) if (!stream.isLeftAlone) return;
+    if (!this.session.destroyed) this.session.destroy();
+  }
+
   /** Takes no more calls, and closes after the last. */
   retire(): void {
     this.isLeaving = true;
     if (this.repeats.size === 0) this.rest();
+    else this.endDeserted();
   }
 
   inTurn(work: () => void, onException: () => void): void {
@@ -335,6 +354,7 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     this.isSettled = true;
     this.origin.context.wheel.disarm(this.timer);
     this.origin.expected = this.limit;
+    this.ration.limit(this.limit);
     this.origin.serve();
     if (this.repeats.size === 0) this.rest();
   }

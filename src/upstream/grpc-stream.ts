@@ -21,8 +21,13 @@ export interface StreamEnd {
 /** Who carries the stream. */
 export interface StreamOwner {
   streamOver(stream: GrpcStream, end: StreamEnd): void;
-  /** Whether a stream may be reset now: too many resets count as an attack, and cost the other calls. */
-  mayReset(): boolean;
+  /**
+   * Whether a stream may be reset now: too many resets count as an attack, and cost the other calls.
+   * @param isEarly whether the upstream has said nothing of it
+   */
+  mayReset(isEarly: boolean): boolean;
+  /** A call was given up without a reset. */
+  onLeftAlone(): void;
   readonly nowMs: number;
   /** Runs what a socket event brings as a turn of its own; what it throws costs the call. */
   inTurn(work: () => void, onException: () => void): void;
@@ -68,6 +73,11 @@ export class GrpcStream implements GrpcCall, TimerHolder {
 
   resume(): void {
     this.stream.resume();
+  }
+
+  /** Whether it was given up, and runs out by itself. */
+  get isLeftAlone(): boolean {
+    return this.timer !== null;
   }
 
   cancel(): void {
@@ -146,16 +156,20 @@ export class GrpcStream implements GrpcCall, TimerHolder {
 
   /** The call has run out of the time that it had after it was given up. */
   onTimer(): void {
-    this.close();
+    if (this.owner.mayReset(false)) return this.close();
+    this.wheel.arm(this.timer!, this.owner.nowMs + H2_RUN_OUT_MS / 10);
+    this.owner.onLeftAlone();
   }
 
   /** Gives the stream up; where resets have become many it runs out by itself, and is reset only where it does not. */
   private reset(): void {
     // What is still in its buffer is nobody's.
     this.stream.resume();
-    if (this.owner.mayReset()) return this.close();
-    this.timer ??= new TimerNode(this);
+    if (this.timer !== null) return;
+    if (this.owner.mayReset(this.httpStatus === 0)) return this.close();
+    this.timer = new TimerNode(this);
     this.wheel.arm(this.timer, this.owner.nowMs + H2_RUN_OUT_MS);
+    this.owner.onLeftAlone();
   }
 
   private close(): void {

@@ -38,6 +38,7 @@ export class H2OriginPool implements Upstream, TimerHolder {
   private readonly waiting: Set<H2UpstreamStream> = new Set();
   private readonly free: H2UpstreamStream[] = [];
   private readonly churn = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
+  private readonly moves = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
   private readonly timer: TimerNode = new TimerNode(this);
   private nextSerial = 1;
   /** Streams that a new connection will take, as far as is known. */
@@ -87,6 +88,11 @@ export class H2OriginPool implements Upstream, TimerHolder {
   /** Whether a connection that does no good may be left; bounds how many are. */
   mayLeave(): boolean {
     return this.churn.spend(this.context.turn.nowMs);
+  }
+
+  /** Whether a connection may be left on which we have reset much. Clients can bring that about: the origin is not blamed. */
+  mayMoveOn(): boolean {
+    return this.moves.spend(this.context.turn.nowMs);
   }
 
   /** The origin did not want a connection: where that goes on, a rest comes before the next one. */
@@ -188,7 +194,9 @@ export class H2OriginPool implements Upstream, TimerHolder {
     // Behind a rest it is tried with one.
     const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
-    for (; coming * each < waiting.size && coming < most && open.length < MAX_H2_ORIGIN_CONNECTIONS; coming++) {
+    for (; coming * each < waiting.size && coming < most; coming++) {
+      if (open.length >= MAX_H2_ORIGIN_CONNECTIONS) open.find(({ isDeserted }) => isDeserted)?.retire();
+      if (open.length >= MAX_H2_ORIGIN_CONNECTIONS) return;
       const connection = new H2UpstreamConnection(this, this.nextSerial++);
       open.push(connection);
       connection.connect(connectMs);

@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import {
   H2_CONNECTION_WINDOW_BYTES,
   H2_FRESH_MS,
+  H2_ORIGIN_EARLY_CANCEL_BURST,
   H2_RUN_OUT_MS,
   H2_SETTINGS_WAIT_MS,
   H2_STREAM_WINDOW_BYTES,
@@ -78,6 +79,11 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     return this.nowMs - this.openedMs < H2_FRESH_MS;
   }
 
+  /** Whether it holds nothing but streams that were given up, and not just a few. */
+  get isDeserted(): boolean {
+    return this.stage === Stage.Open && !this.streams.isBusy && this.streams.running >= H2_ORIGIN_EARLY_CANCEL_BURST;
+  }
+
   /** Whether another exchange may be started here. One that is too old takes none; see OriginPool. */
   hasRoom(): boolean {
     if (this.stage !== Stage.Open || this.streams.size >= this.streams.limit) return false;
@@ -111,6 +117,11 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     if (this.stage === Stage.Open && this.pool.mayLeave()) this.retire();
   }
 
+  /** Many streams were given up here, by clients: new exchanges go over another connection, at a bounded rate. */
+  moveOn(): void {
+    if (this.stage === Stage.Open && this.pool.mayMoveOn()) this.retire();
+  }
+
   /** The origin closes the connection. @param code NoError where nothing is wrong with it */
   onGoAway(code: ErrorCode): void {
     if (code !== ErrorCode.NoError || !this.streams.isUsed) this.pool.noteTurnedAway();
@@ -119,9 +130,11 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
 
   /** A stream is over. */
   settle(): void {
-    if (this.streams.size > 0 || this.stage === Stage.Connecting || this.stage === Stage.Closed) return;
-    if (this.stage === Stage.Retired || this.pool.isClosed) this.shut(false);
-    else if (this.isSettled) this.link.arm(this.pool.settings.idleTimeoutMs);
+    const { stage, streams } = this;
+    if (streams.isBusy || stage === Stage.Connecting || stage === Stage.Closed) return;
+    // What was given up ends with the connection, and the origin may send for it for long.
+    if (stage === Stage.Retired || this.pool.isClosed) this.shut(streams.size > 0);
+    else if (streams.size === 0 && this.isSettled) this.link.arm(this.pool.settings.idleTimeoutMs);
   }
 
   /** Streams that were given up are looked after, now that one is left alone. */
@@ -138,7 +151,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
   /** The origin has said for the first time what it takes, or will not: bodies and further exchanges may come. */
   private endWaiting(): void {
     this.isSettled = true;
-    this.link.arm(0);
+    this.link.arm(this.streams.running > 0 ? H2_RUN_OUT_MS : 0);
     this.streams.onSettled();
     this.settle();
     this.pool.onLimit(this.session.peer.maxConcurrentStreams);
@@ -209,7 +222,8 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
       this.endWaiting();
     } else if (this.streams.size === 0) this.shut(false);
     else {
-      if (this.streams.resetLeftAlone()) this.link.arm(H2_RUN_OUT_MS / 10);
+      if (this.streams.running > 0) this.link.arm(H2_RUN_OUT_MS / 10);
+      this.streams.resetLeftAlone();
       this.settle();
       this.pool.serve();
     }

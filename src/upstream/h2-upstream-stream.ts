@@ -193,7 +193,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   /** What was handed over is not what the client sent: the origin must not take it for a body. */
   private breakOff(): void {
-    this.connection?.streams.reset(this.id, ErrorCode.InternalError);
+    this.letGo(ErrorCode.InternalError);
     this.fail(Fault.InternalError, true);
   }
 
@@ -306,7 +306,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (this.isWhole) {
       this.out.clear();
       this.out.isEnded = true;
-    } else connection!.streams.noteReset(code);
+    } else connection!.streams.noteReset(this.id, code);
     this.fail(Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
   }
 
@@ -335,7 +335,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     const isDeaf = connection.heardMs < startedMs;
     // Nothing at all has come since the request: whoever comes next had better not wait here.
     if (isDeaf) connection.retire();
-    this.cancel(connection);
+    this.letGo(ErrorCode.Cancel);
     this.fail(Fault.UpstreamTimeout, true);
   }
 
@@ -364,26 +364,25 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   private complete(ex: Exchange): void {
     // An answer that did not need all of the request: the rest of it is not wanted any more.
-    if (!this.out.isEnded) this.connection!.streams.reset(this.id, ErrorCode.Cancel);
+    if (!this.out.isEnded) this.letGo(ErrorCode.Cancel);
     this.release(ex);
     ex.sink.end(ex);
   }
 
   private refuse(): void {
-    this.connection!.streams.reset(this.id, ErrorCode.ProtocolError);
+    this.letGo(ErrorCode.ProtocolError);
     this.fail(Fault.UpstreamMalformed, true);
   }
 
   /** The client does not wait any more, or does not send what it announced. */
   private giveUp(): void {
-    if (this.connection !== null) this.cancel(this.connection);
+    this.letGo(ErrorCode.Cancel);
     this.release(this.ex!);
   }
 
-  /** The origin need not go on, and a request that is not whole must never look as if it were. */
-  private cancel({ streams }: H2UpstreamConnection): void {
-    if (this.out.isEnded) streams.letGo(this.id);
-    else streams.reset(this.id, ErrorCode.Cancel);
+  /** The origin need not go on. */
+  private letGo(code: ErrorCode): void {
+    this.connection?.streams.letGo(this.id, code, !this.answered);
   }
 
   private arm(ms: number): void {

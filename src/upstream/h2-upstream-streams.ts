@@ -1,8 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import {
   H2_HEADER_TABLE_BYTES,
-  H2_ORIGIN_CANCEL_BURST,
-  H2_ORIGIN_CANCELS_PER_SECOND,
   H2_ORIGIN_RESET_BURST,
   H2_ORIGIN_RESETS_PER_SECOND,
   H2_ORIGIN_STREAMS,
@@ -20,6 +18,7 @@ import { TurnQueue } from "../proto/h2/turn-queue.ts";
 import { HpackDecoder } from "../proto/hpack/decoder.ts";
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { CancelRation } from "./cancel-ration.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 
@@ -36,7 +35,7 @@ export class H2UpstreamStreams implements SessionOwner {
   private readonly byId: Map<number, H2UpstreamStream> = new Map();
   /** Those that were given up without a reset, and when: they run out, and keep their places until then. */
   private readonly leftAlone: Map<number, number> = new Map();
-  private readonly cancels = new Allowance(H2_ORIGIN_CANCEL_BURST, H2_ORIGIN_CANCELS_PER_SECOND);
+  private readonly ration = new CancelRation();
   private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
   /** How many the origin takes at a time, since it has refused another. */
   private ceiling = H2_ORIGIN_STREAMS;
@@ -53,6 +52,16 @@ export class H2UpstreamStreams implements SessionOwner {
   /** Streams that have a place: those under way, and those that run out. */
   get size(): number {
     return this.byId.size + this.leftAlone.size;
+  }
+
+  /** Whether an exchange is under way on one of them. */
+  get isBusy(): boolean {
+    return this.byId.size > 0;
+  }
+
+  /** How many have been given up without a reset. */
+  get running(): number {
+    return this.leftAlone.size;
   }
 
   /** How many there may be. Until the origin's SETTINGS have come it is one, since they may say so. RFC 9113 §5.1.2. */
@@ -79,6 +88,7 @@ export class H2UpstreamStreams implements SessionOwner {
 
   /** The origin has said how many streams it takes, or will not say. */
   onSettled(): void {
+    this.ration.limit(this.connection.session.peer.maxConcurrentStreams);
     for (const [id, stream] of [...this.byId]) if (this.byId.get(id) === stream) stream.onSettled();
   }
 
@@ -87,44 +97,42 @@ export class H2UpstreamStreams implements SessionOwner {
     this.byId.delete(stream.id);
   }
 
-  /** Resets a stream that cannot go on. */
-  reset(streamId: number, code: ErrorCode): void {
-    const { connection } = this;
-    if (!this.cancels.spend(connection.nowMs)) connection.wearOut();
-    connection.session.reset(streamId, code);
-  }
-
   /**
-   * Gives up a stream whose request is whole. It is reset; where resets have become so many that the origin may take them
-   * for an attack and fail the other streams, it runs out by itself. docs/security.md#connections-to-origins
+   * Gives up a stream. It is reset; where resets have become so many that the origin may take them for an attack and fail the
+   * other streams, it runs out by itself. A request that is not whole never looks as if it were: its end is not sent.
+   * docs/security.md#connections-to-origins
+   * @param isEarly whether the origin has said nothing of it
    */
-  letGo(streamId: number): void {
-    const { connection } = this;
-    if (this.cancels.spend(connection.nowMs)) connection.session.reset(streamId, ErrorCode.Cancel);
-    else if (this.leftAlone.set(streamId, connection.nowMs).size === 1) connection.armRunOut();
+  letGo(streamId: number, code: ErrorCode, isEarly: boolean): void {
+    const { connection, ration } = this;
+    if (ration.spend(connection.nowMs, isEarly)) return connection.session.reset(streamId, code);
+    if (this.leftAlone.set(streamId, connection.nowMs).size === 1) connection.armRunOut();
+    if (ration.isSpent) connection.moveOn();
   }
 
-  /** Resets what should have run out by now. @returns whether others are left */
-  resetLeftAlone(): boolean {
-    const { session, nowMs } = this.connection;
+  /** Resets what should have run out by now, as far as it may. */
+  resetLeftAlone(): void {
+    const { connection, ration } = this;
     for (const [id, sinceMs] of this.leftAlone) {
-      if (nowMs - sinceMs < H2_RUN_OUT_MS) break;
+      if (connection.nowMs - sinceMs < H2_RUN_OUT_MS) return;
+      if (!ration.spend(connection.nowMs, false)) return connection.moveOn();
       this.leftAlone.delete(id);
-      session.reset(id, ErrorCode.Cancel);
+      connection.session.reset(id, ErrorCode.Cancel);
     }
-    return this.leftAlone.size > 0;
   }
 
   /** The origin has reset a stream before its answer was whole. */
-  noteReset(code: ErrorCode): void {
+  noteReset(streamId: number, code: ErrorCode): void {
     const { connection } = this;
-    // The one that was reset is still counted.
-    if (code === ErrorCode.RefusedStream) {
-      this.ceiling = Math.max(1, Math.min(this.ceiling, this.size - 1));
-      connection.pool.learnLimit(this.ceiling);
-    }
     const isAngry = code === ErrorCode.EnhanceYourCalm;
-    const isRefusing = code === ErrorCode.RefusedStream && this.size === 1;
+    let isRefusing = false;
+    if (code === ErrorCode.RefusedStream) {
+      // Those that began later had not come yet when it was refused, and may be refused as well.
+      const taken = countBelow(this.byId, streamId) + countBelow(this.leftAlone, streamId);
+      this.ceiling = Math.max(1, Math.min(this.ceiling, taken));
+      connection.pool.learnLimit(this.ceiling);
+      isRefusing = taken === 0;
+    }
     if (isAngry || isRefusing || !this.resets.spend(connection.nowMs)) connection.wearOut();
   }
 
@@ -224,6 +232,7 @@ export class H2UpstreamStreams implements SessionOwner {
     const { connection } = this;
     this.encoder.setPeerTableSize(connection.session.peer.headerTableBytes);
     this.ceiling = H2_ORIGIN_STREAMS;
+    this.ration.limit(connection.session.peer.maxConcurrentStreams);
     connection.onSettings();
   }
 
@@ -237,4 +246,11 @@ export class H2UpstreamStreams implements SessionOwner {
   onSessionFault(code: ErrorCode): void {
     this.connection.onSessionFault(code);
   }
+}
+
+/** How many streams, in the order of their ids, began before this one. */
+function countBelow(streams: ReadonlyMap<number, unknown>, streamId: number): number {
+  let count = 0;
+  for (const id of streams.keys()) if (id < streamId) count++;
+  return count;
 }

@@ -126,8 +126,9 @@ export class H2OriginConnection {
   isClosed = false;
   /** Most streams that were open at a time. */
   mostOpen = 0;
-  /** Resets that the gateway has sent. */
+  /** Resets that the gateway has sent, and those of streams that had no answer. */
   resets = 0;
+  earlyResets = 0;
   private unread: Buffer = Buffer.alloc(0);
   private isGreeted = false;
   private hasSettings = false;
@@ -212,6 +213,7 @@ export class H2OriginConnection {
       const stream = this.streams.get(id);
       if (stream === undefined || stream.reset >= 0) return;
       stream.reset = payload.readUInt32BE(0);
+      if (!stream.isAnswered) this.earlyResets++;
       this.script.onReset?.(stream);
     }
   }

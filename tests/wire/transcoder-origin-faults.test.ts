@@ -106,29 +106,36 @@ describe("a connection is left for a new one", () => {
   });
 });
 
-test("a client that cancels everything fails no call of the others", async () => {
-  const STRICT = 250;
-  await origin.play({
-    onReset: ({ connection }) => {
-      if (connection.resets <= STRICT) return;
-      connection.goAway(0, Code.calm);
-      connection.cut();
-    },
-    onEnd: later,
-  });
-  let isOver = false;
-  const steady = (async () => {
-    const statuses: number[] = [];
-    while (!isOver) statuses.push(await call());
-    return statuses;
-  })();
-  for (let round = 0; round < 10; round++) {
-    const clients = await Promise.all(Array.from({ length: 60 }, () => gateway.connect()));
-    for (const client of clients) client.send(request("GET /item/8"));
-    await Bun.sleep(20);
-    for (const client of clients) client.reset();
-  }
-  isOver = true;
-  expect((await steady).filter((status) => status !== 200)).toEqual([]);
-  expect(Math.max(...origin.connections.map(({ resets }) => resets))).toBeLessThanOrEqual(STRICT);
-});
+test.each([
+  ["that bears many resets", "resets", 250, []],
+  ["that bears few of calls without an answer", "earlyResets", 20, []],
+  ["of three streams", "earlyResets", 6, [[MAX_STREAMS, 3]]],
+] as const)(
+  "a client that cancels fails no call of the others at an upstream %s",
+  async (_, counted, strict, settings) => {
+    await origin.play({
+      settings,
+      onReset: ({ connection }) => {
+        if (connection[counted] <= strict) return;
+        connection.goAway(0, Code.calm);
+        connection.cut();
+      },
+      onEnd: later,
+    });
+    let isOver = false;
+    const steady = (async () => {
+      const statuses: number[] = [];
+      while (!isOver) statuses.push(await call());
+      return statuses;
+    })();
+    for (let round = 0; round < 10; round++) {
+      const clients = await Promise.all(Array.from({ length: 60 }, () => gateway.connect()));
+      for (const client of clients) client.send(request("GET /item/8"));
+      await Bun.sleep(20);
+      for (const client of clients) client.reset();
+    }
+    isOver = true;
+    expect((await steady).filter((status) => status !== 200)).toEqual([]);
+    expect(Math.max(...origin.connections.map((connection) => connection[counted]))).toBeLessThanOrEqual(strict);
+  },
+);

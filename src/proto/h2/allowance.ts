@@ -3,8 +3,8 @@
  * where our own work earns it. A token bucket.
  */
 export class Allowance {
-  private readonly burst: number;
-  private readonly perSecond: number;
+  private burst: number;
+  private perSecond: number;
   private left: number;
   private sinceMs = 0;
 
@@ -17,11 +17,19 @@ export class Allowance {
 
   /** Takes one. @returns whether there was one */
   spend(nowMs: number): boolean {
-    if (this.left < 1 && this.perSecond > 0) this.refill(nowMs);
+    // What has come back counts before the last one is gone: else a burst of nearly twice the size would be let through.
+    if (this.left < this.burst) this.refill(nowMs);
+    else this.sinceMs = nowMs;
     if (this.left < 1) return false;
-    if (this.left === this.burst) this.sinceMs = nowMs;
     this.left--;
     return true;
+  }
+
+  /** Changes how often it may happen; what has been spent stays spent. */
+  resize(burst: number, perSecond: number): void {
+    this.left = Math.max(0, this.left + burst - this.burst);
+    this.burst = burst;
+    this.perSecond = perSecond;
   }
 
   /** Gives some. */
@@ -30,6 +38,7 @@ export class Allowance {
   }
 
   private refill(nowMs: number): void {
+    if (nowMs === this.sinceMs) return;
     this.left = Math.min(this.burst, this.left + ((nowMs - this.sinceMs) * this.perSecond) / 1000);
     this.sinceMs = nowMs;
   }
