@@ -382,7 +382,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   /** The origin need not go on. */
   private letGo(code: ErrorCode): void {
-    this.connection?.streams.letGo(this.id, code, !this.answered);
+    this.connection?.streams.letGo(this.id, code, !this.answered, this.out.isEnded);
   }
 
   private arm(ms: number): void {

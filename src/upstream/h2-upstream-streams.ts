@@ -33,8 +33,8 @@ export class H2UpstreamStreams implements SessionOwner {
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly trailers: TrailerReader = new TrailerReader(isFramingTrailer);
   private readonly byId: Map<number, H2UpstreamStream> = new Map();
-  /** Those that were given up without a reset, and when: they run out, and keep their places until then. */
-  private readonly leftAlone: Map<number, number> = new Map();
+  /** Those that were given up without a reset: they run out, and keep their places until then. */
+  private readonly leftAlone: Map<number, LeftAlone> = new Map();
   private readonly ration = new CancelRation();
   private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
   /** How many the origin takes at a time, since it has refused another. */
@@ -102,18 +102,20 @@ export class H2UpstreamStreams implements SessionOwner {
    * other streams, it runs out by itself. A request that is not whole never looks as if it were: its end is not sent.
    * docs/security.md#connections-to-origins
    * @param isEarly whether the origin has said nothing of it
+   * @param isWhole whether all of the request has been sent
    */
-  letGo(streamId: number, code: ErrorCode, isEarly: boolean): void {
+  letGo(streamId: number, code: ErrorCode, isEarly: boolean, isWhole: boolean): void {
     const { connection, ration } = this;
     if (ration.spend(connection.nowMs, isEarly)) return connection.session.reset(streamId, code);
-    if (this.leftAlone.set(streamId, connection.nowMs).size === 1) connection.armRunOut();
+    this.leftAlone.set(streamId, { sinceMs: connection.nowMs, isWhole });
+    if (this.leftAlone.size === 1) connection.armRunOut();
     if (ration.isSpent) connection.moveOn();
   }
 
   /** Resets what should have run out by now, as far as it may. */
   resetLeftAlone(): void {
     const { connection, ration } = this;
-    for (const [id, sinceMs] of this.leftAlone) {
+    for (const [id, { sinceMs }] of this.leftAlone) {
       if (connection.nowMs - sinceMs < H2_RUN_OUT_MS) return;
       if (!ration.spend(connection.nowMs, false)) return connection.moveOn();
       this.leftAlone.delete(id);
@@ -178,7 +180,7 @@ export class H2UpstreamStreams implements SessionOwner {
     this.decoder.begin(bytes, from, to);
     const stream = this.byId.get(streamId);
     if (stream === undefined) {
-      if (isEnd) this.onRunOut(streamId);
+      if (isEnd) this.onAnswered(streamId);
       // We have given the stream up: its block is read for the table's sake.
       this.heads.read(this.decoder, new LineBuffer(), new ReplyHead());
       if (this.heads.isBroken) session.fail(ErrorCode.CompressionError);
@@ -199,13 +201,18 @@ export class H2UpstreamStreams implements SessionOwner {
     session.credit(flowBytes);
     const stream = this.byId.get(streamId);
     if (stream !== undefined) stream.onData(bytes, from, to, flowBytes, isEnd);
-    else if (isEnd) this.onRunOut(streamId);
+    else if (isEnd) this.onAnswered(streamId);
   }
 
   onStreamReset(streamId: number, code: ErrorCode): void {
     const stream = this.byId.get(streamId);
     if (stream !== undefined) stream.onReset(code);
     else this.onRunOut(streamId);
+  }
+
+  /** A stream that was given up is answered: it is over where the request was whole, else the origin must reset it. */
+  private onAnswered(streamId: number): void {
+    if (this.leftAlone.get(streamId)?.isWhole === true) this.onRunOut(streamId);
   }
 
   /** A stream that was given up has ended by itself: its place is free. */
@@ -246,6 +253,13 @@ export class H2UpstreamStreams implements SessionOwner {
   onSessionFault(code: ErrorCode): void {
     this.connection.onSessionFault(code);
   }
+}
+
+/** A stream that was given up and not reset. */
+interface LeftAlone {
+  readonly sinceMs: number;
+  /** Whether the request went out whole. */
+  readonly isWhole: boolean;
 }
 
 /** How many streams, in the order of their ids, began before this one. */

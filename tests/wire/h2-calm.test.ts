@@ -116,7 +116,7 @@ describe("an origin that wants calm again and again", () => {
     await origin.play({ onEnd: ok });
     await Bun.sleep(600);
     expect(await posts(3)).toEqual(times(3, 200));
-  });
+  }, 20_000);
 });
 
 describe("a client that cancels everything", () => {
