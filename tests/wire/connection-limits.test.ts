@@ -102,7 +102,7 @@ describe("at `max_connections`", () => {
     edge.gateway.signal("SIGHUP");
     expect(await late[0]!.status()).toBe(200);
     for (const one of [...busy, ...late]) one.close();
-  });
+  }, 30_000);
 
   test("sessions of HTTP/3 that are idle make room like all others", async () => {
     const { cert, key } = await makeCertificate();
@@ -132,7 +132,8 @@ describe("at `max_connections`", () => {
     );
     const sessions = [await H3Client.connect(quicPort), await H3Client.connect(quicPort)];
     for (const session of sessions) expect((await session.ask("GET", "/health")).status).toBe(200);
-    const busy = await crowdFrom("127.0.0.2", edge.port, 1, HALF);
+    const busy = await crowdFrom("127.0.0.2", edge.port, 1, GET + HALF);
+    expect(await busy[0]!.status()).toBe(200);
     await edge.gateway.log("the limit", ({ event }) => event === "connection_limit");
     const beyond = H3Client.connect(quicPort).then((session) => session.ask("GET", "/health"));
     expect(
