@@ -117,8 +117,10 @@ describe("at `max_connections`", () => {
     for (const session of sessions.slice(2)) expect((await session.ask("GET", "/health")).status).toBe(200);
     const late = await crowdFrom("127.0.0.3", edge.port, 4, GET);
     for (const one of late) expect(await one.status()).toBe(200);
-    await Promise.all(sessions.map(({ closed }) => closed.catch(() => {})));
+    // The first of them is told; a new one that is served in its place may make room for the next.
+    await Promise.race(sessions.map(({ closed }) => closed.catch(() => {})));
     expect(await edge.metric("gateway_idle_connections_closed_total")).toBeGreaterThanOrEqual(4);
+    for (const session of sessions) session.close();
     for (const one of late) one.close();
   }, 30_000);
 
