@@ -19,6 +19,8 @@ export interface FunctionSize {
   readonly name: string;
   readonly line: number;
   readonly lines: number;
+  /** Where its body is in the text; null for one that is only declared. */
+  readonly body: { readonly from: number; readonly to: number; readonly isBlock: boolean } | null;
 }
 
 /** Something that a file exports. */
@@ -52,6 +54,7 @@ interface Node {
   readonly end: number;
   readonly text?: string;
   readonly name?: Node;
+  readonly body?: Node;
   readonly jsDoc?: readonly unknown[];
   readonly expression?: Node;
   readonly arguments?: readonly Node[];
@@ -146,7 +149,13 @@ function readImport(node: Node, specifier: string, module: SourceModule): Import
 
 function readFunction(node: Node, text: string): FunctionSize {
   const line = lineAt(text, node.getStart());
-  return { name: nameOf(node), line, lines: lineAt(text, node.end) - line + 1 };
+  const { body } = node;
+  return {
+    name: nameOf(node),
+    line,
+    lines: lineAt(text, node.end) - line + 1,
+    body: body ? { from: body.getStart(), to: body.end, isBlock: body.kind === SyntaxKind.Block } : null,
+  };
 }
 
 // `Class.method`, the name, or the name of the variable or property that holds it.
