@@ -1,4 +1,4 @@
-import type { BreakerChange } from "../features/balance/upstream-node.ts";
+import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { BreakerState, type NodeTable } from "../shared/node-table.ts";
 import type { NodeInit, NodeList } from "./node-list.ts";

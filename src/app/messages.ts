@@ -1,5 +1,5 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
-import type { BreakerChange } from "../features/balance/upstream-node.ts";
+import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";

@@ -1,6 +1,6 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { BreakerChange } from "../features/balance/upstream-node.ts";
+import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";

@@ -2,17 +2,20 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { SegmentKind } from "../core/path-pattern.ts";
 import { Http01Phase } from "../features/acme/http01-phase.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
-import { ForwardEnd } from "../features/forward/forward-end.ts";
+import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
-import { PathEscapesPhase } from "../features/route/path-escapes-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
-import { PrefixGuardPhase } from "../features/route/prefix-guard-phase.ts";
-import { RouteExactPhase } from "../features/route/route-exact.ts";
-import { exactRoutePath, prefixRoutePath } from "../features/route/route-path.ts";
-import { RoutePrefixPhase } from "../features/route/route-prefix.ts";
-import type { BodyRules } from "../features/route/route-refusal.ts";
 import type { Router } from "../features/route/router.ts";
+import {
+  type BodyRules,
+  exactRoutePath,
+  PathEscapesPhase,
+  PrefixGuardPhase,
+  prefixRoutePath,
+  RouteExactPhase,
+  RoutePrefixPhase,
+} from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
 import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";

@@ -1,5 +1,5 @@
+import type { Turn } from "../core/timer-wheel.ts";
 import type { NowMs } from "../message/ports.ts";
-import type { Turn } from "../net/turn.ts";
 
 /** The control thread's clock when it sent a message. */
 export interface ClockReading {

@@ -4,7 +4,7 @@ import type { GateObserver } from "../edge/connection-gate.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
-import type { GuardListener } from "../features/route/prefix-guard-phase.ts";
+import type { GuardListener } from "../features/route/routing-phases.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";

@@ -1,5 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { ConnectionSet } from "../edge/connection-events.ts";
+import type { ConnectionSet } from "../edge/client-socket.ts";
 import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { connectionsFor, DescriptorWatch, descriptorLimit } from "./descriptor-watch.ts";

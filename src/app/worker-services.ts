@@ -1,11 +1,9 @@
 import { Clock } from "../core/clock.ts";
 import { STANDSTILL_MS } from "../core/limits.ts";
-import { TimerWheel } from "../core/timer-wheel.ts";
+import { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
-import { SlabPool } from "../net/slab-pool.ts";
-import { WriterGroup } from "../net/socket-writer.ts";
-import { Turn } from "../net/turn.ts";
+import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
 import type { UpstreamContext } from "../upstream/upstream-context.ts";
 
 /** What one worker has once, whatever its configuration. */

@@ -1,8 +1,8 @@
 import { TUNNEL_IDLE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
-import type { InputBuffer } from "../net/input-buffer.ts";
-import type { SocketLife } from "./socket-life.ts";
+import type { InputBuffer } from "../net/socket-buffers.ts";
+import type { SocketLife } from "./client-socket.ts";
 
 /** Who is told when the tunnel is over. */
 export interface TunnelOwner {

@@ -1,5 +1,5 @@
 import { MAX_HELD_CONNECTIONS, MAX_IDLE_CLOSED } from "../core/limits.ts";
-import type { ClientSocket, ConnectionSet } from "./connection-events.ts";
+import type { ClientSocket, ConnectionSet } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /** A listener that can stop accepting for a while: what comes meanwhile waits in the kernel's queue. */

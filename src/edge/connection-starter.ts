@@ -1,13 +1,12 @@
 import type { ClientPeer } from "../message/client.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { ClientSocket, ConnectionSet } from "./connection-events.ts";
+import type { ClientSocket, ConnectionSet } from "./client-socket.ts";
 import type { EdgeContext } from "./edge-context.ts";
-import { H1Connection } from "./h1-connection.ts";
+import { H1Connection, H1OrH2Connection, type UpgradeHandler } from "./h1-connection.ts";
 import { H2Connection } from "./h2-connection.ts";
-import { type Http2Heir, OpenConnection } from "./open-connection.ts";
 
 /** Starts the connections of sockets that are open. */
-export class ConnectionStarter implements Http2Heir {
+export class ConnectionStarter implements UpgradeHandler {
   private readonly ctx: EdgeContext;
   private readonly connections: ConnectionSet;
 
@@ -28,7 +27,7 @@ export class ConnectionStarter implements Http2Heir {
     let connection: ClientSocket["data"];
     if (http2 === null || protocol === "http/1.1") connection = new H1Connection(socket, ctx, peer);
     else if (protocol === "h2") connection = new H2Connection(socket, ctx, peer, http2);
-    else connection = new OpenConnection(socket, ctx, peer, this);
+    else connection = new H1OrH2Connection(socket, ctx, peer, this);
     this.connections.replace(socket, connection);
     return connection;
   }

@@ -1,17 +1,15 @@
 import type { Clock } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
-import type { TimerWheel } from "../core/timer-wheel.ts";
+import type { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { Pipeline } from "../message/pipeline.ts";
-import type { WriterGroup } from "../net/socket-writer.ts";
-import type { Turn } from "../net/turn.ts";
+import type { WriterGroup } from "../net/socket-buffers.ts";
 import { FrameBlock } from "../proto/h2/outflow.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
-import type { PaceSettings } from "./body-pace.ts";
-import type { BodyRoom } from "./body-room.ts";
+import type { BodyRoom, PaceSettings } from "./body-intake.ts";
 import type { ConnectionGate } from "./connection-gate.ts";
-import { H1Request } from "./h1-request.ts";
+import { H1Request } from "./h1-connection.ts";
 import { H2Stream } from "./h2-stream.ts";
 
 /** Times and sizes of client connections, in milliseconds and bytes. */

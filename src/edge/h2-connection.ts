@@ -3,17 +3,16 @@ import { DRAIN_IDLE_MS, H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, H2_U
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { SocketWriter } from "../net/socket-writer.ts";
-import type { UnsentBytes } from "../net/unsent-bytes.ts";
+import type { SocketWriter, UnsentBytes } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
 import { Session } from "../proto/h2/session.ts";
+import { LifeState, SocketLife } from "./client-socket.ts";
 import type { EdgeContext, Http2Settings } from "./edge-context.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2Streams } from "./h2-streams.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
-import { LifeState, SocketLife } from "./socket-life.ts";
 
 /**
  *   Serving ──drain──▶ Leaving (GOAWAY, still taking) ──a moment later──▶ Gone (GOAWAY, last streams) ──▶ closing

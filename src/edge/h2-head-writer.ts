@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { SocketWriter } from "../net/socket-writer.ts";
+import type { SocketWriter } from "../net/socket-buffers.ts";
 import { Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
 import {

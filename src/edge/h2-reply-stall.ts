@@ -1,6 +1,6 @@
 import { H2_MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import type { TimerNode } from "../core/timer-wheel.ts";
-import type { UnsentHolder } from "../net/unsent-bytes.ts";
+import type { UnsentHolder } from "../net/socket-buffers.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import type { H2Stream } from "./h2-stream.ts";
 

@@ -6,8 +6,7 @@ import { HeaderId } from "../message/header-id.ts";
 import { Framing } from "../message/request-head.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
 import type { Session } from "../proto/h2/session.ts";
-import { type BodyRoom, StoppedBody } from "./body-room.ts";
-import { isPassthrough, takeTrailers } from "./request-trailers.ts";
+import { type BodyRoom, isPassthrough, StoppedBody, takeTrailers } from "./body-intake.ts";
 
 /** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
 export class H2RequestBody {

@@ -1,7 +1,13 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_BYTES, DRAIN_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
+import {
+  cancelExchange,
+  Exchange,
+  ExchangeState,
+  finishExchange,
+  type IdleExchangePorts,
+} from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodyFlow } from "../message/ports.ts";
@@ -10,8 +16,7 @@ import { ErrorCode } from "../proto/h2/frame.ts";
 import { Inflow, type StreamInflow } from "../proto/h2/inflow.ts";
 import { Outflow } from "../proto/h2/outflow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { asksRate, BodyPace } from "./body-pace.ts";
-import { cancelExchange, finishExchange } from "./exchange-end.ts";
+import { asksRate, BodyPace } from "./body-intake.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
 import { H2ReplyStall } from "./h2-reply-stall.ts";

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from "../core/ascii.ts";
 import { H3_WRITE_BYTES } from "../core/limits.ts";
 import { type QuicStream, writeNow } from "../net/quic.ts";
-import type { UnsentBytes, UnsentHolder } from "../net/unsent-bytes.ts";
+import type { UnsentBytes, UnsentHolder } from "../net/socket-buffers.ts";
 
 /** The part of a reply that a stream does not take yet. While it waits, the memory that it keeps is reported. */
 export class H3Backlog {

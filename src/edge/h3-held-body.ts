@@ -1,6 +1,6 @@
 import type { Fault } from "../core/fault.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { type BodyRoom, StoppedBody } from "./body-room.ts";
+import { type BodyRoom, StoppedBody } from "./body-intake.ts";
 
 /** What a piece costs beside its bytes. */
 const PIECE_BYTES = 128;

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
 import { ClientPeer } from "../message/client.ts";
 import { duplicate, waitingOn } from "../net/system-socket.ts";
-import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import { type ClientSocket, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import type { EdgeContext } from "./edge-context.ts";

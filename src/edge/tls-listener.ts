@@ -2,7 +2,7 @@ import { Fault } from "../core/fault.ts";
 import { ClientPeer } from "../message/client.ts";
 import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
-import { type ClientSocket, type ConnectionSet, connectionEvents } from "./connection-events.ts";
+import { type ClientSocket, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import { NOBODY, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import type { EdgeContext } from "./edge-context.ts";

@@ -3,7 +3,7 @@ import { DRAIN_IDLE_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/client.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { InputBuffer } from "../net/input-buffer.ts";
+import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome } from "../proto/tls/client-hello-parser.ts";
 import { isChallenge, type TlsChoice } from "./certificate-store.ts";

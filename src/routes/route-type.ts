@@ -1,7 +1,7 @@
 import type { RouteBase, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { UpstreamNode } from "../features/balance/upstream-node.ts";
+import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
 import type { Handler } from "../message/pipeline.ts";

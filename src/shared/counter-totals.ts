@@ -14,11 +14,17 @@ import {
   WAF_CATEGORIES,
   WAF_DETECTED_AT,
 } from "./counter-rows.ts";
-import { type CounterBuffers, resetGauges } from "./counter-table.ts";
+import {
+  addSeries,
+  type CounterBuffers,
+  keyLabelId,
+  keyMethod,
+  keyStatus,
+  OVERFLOW_KEY,
+  resetGauges,
+} from "./counter-table.ts";
 import type { LabelRegistry } from "./label-registry.ts";
 import { OVERFLOW_LABEL } from "./label-registry.ts";
-import { keyLabelId, keyMethod, keyStatus } from "./series-key.ts";
-import { addSeries, OVERFLOW_KEY } from "./series-table.ts";
 
 /** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
 export interface RequestSeries {

@@ -11,7 +11,7 @@ import {
 } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { SocketWriter } from "../net/socket-writer.ts";
+import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";

@@ -5,7 +5,7 @@ import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
-import { isPassedOn } from "../proto/h1/interim.ts";
+import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";

@@ -1,6 +1,6 @@
 import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
-import type { InputBuffer } from "../net/input-buffer.ts";
+import type { InputBuffer } from "../net/socket-buffers.ts";
 import { grantsUpgrade } from "../proto/h1/upgrade-tokens.ts";
 import type { UpstreamLink } from "./upstream-link.ts";
 

@@ -1,7 +1,7 @@
 import { copyBytes } from "../core/bytes.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
-import type { SocketWriter } from "../net/socket-writer.ts";
+import type { SocketWriter } from "../net/socket-buffers.ts";
 import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
 
 const CHUNK_LINE_BOUND = 16;

@@ -1,9 +1,8 @@
 import type { Leniency } from "../core/leniency.ts";
-import type { TimerWheel } from "../core/timer-wheel.ts";
+import type { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
-import type { WriterGroup } from "../net/socket-writer.ts";
-import type { Turn } from "../net/turn.ts";
+import type { WriterGroup } from "../net/socket-buffers.ts";
 
 /** What all upstream connections of one worker share. */
 export interface UpstreamContext {

@@ -1,7 +1,6 @@
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketWriter, type WriterOwner } from "../net/socket-writer.ts";
-import type { UnsentHolder } from "../net/unsent-bytes.ts";
+import { SocketWriter, type UnsentHolder, type WriterOwner } from "../net/socket-buffers.ts";
 import type { UpstreamContext } from "./upstream-context.ts";
 
 /** The socket of one upstream connection: its way out, its one timer, its flow, its end. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BalancedTarget } from "../../src/features/balance/balanced-target.ts";
+import { BalancedTarget, type Policy } from "../../src/features/balance/balancer.ts";
 import { HeaderKey } from "../../src/features/balance/hash-key.ts";
 import { LeastConnections } from "../../src/features/balance/least-connections.ts";
-import type { Policy } from "../../src/features/balance/policy.ts";
 import { Rendezvous } from "../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../src/features/balance/weighted-random.ts";

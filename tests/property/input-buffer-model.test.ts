@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { InputBuffer } from "../../src/net/input-buffer.ts";
+import { InputBuffer } from "../../src/net/socket-buffers.ts";
 
 type Step =
   | { readonly kind: "append"; readonly length: number }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { SocketWriter, WriterGroup } from "../../src/net/socket-writer.ts";
+import { SocketWriter, WriterGroup } from "../../src/net/socket-buffers.ts";
 import { CountedSlabs } from "../unit/net/counted-slabs.ts";
 import { FakeSocket } from "../unit/net/fake-socket.ts";
 

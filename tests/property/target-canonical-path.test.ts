@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { latin1 } from "../../src/core/ascii.ts";
+import { isPlainPath } from "../../src/proto/h1/request-rules.ts";
 import { canonicalise, offsetBehindSegments, pathFrom, slashedPath } from "../../src/proto/target/canonical-path.ts";
 import {
   climbsAboveRoot,
@@ -10,7 +11,6 @@ import {
   removeDotSegments,
 } from "../../src/proto/target/dot-segments.ts";
 import { decodeAllButSlashes, decodeFully, decodeOnce } from "../../src/proto/target/percent-decoding.ts";
-import { isPlainPath } from "../../src/proto/target/plain-path.ts";
 import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 const PIECES = [

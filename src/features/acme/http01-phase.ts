@@ -7,8 +7,8 @@ import { METHOD_COUNT, Method } from "../../message/method.ts";
 import { type Handler, type Phase, Verdict } from "../../message/pipeline.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
+import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
-import { isPlainPath } from "../../proto/target/plain-path.ts";
 
 /** What answers challenges. */
 export interface ChallengeAnswers {

@@ -1,13 +1,17 @@
 import type { LoadBalancingConfig } from "../../config/route-config.ts";
+import { Fault, faultRow } from "../../core/fault.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { TargetChoice } from "../../message/target.ts";
-import { BalancedTarget, type TargetInit } from "./balanced-target.ts";
+import type { NowMs } from "../../message/ports.ts";
+import type { Target, TargetChoice } from "../../message/target.ts";
+import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
+import type { WorkerCounters } from "../../shared/counter-table.ts";
+import { MAX_HELD_BACK, type NodeTable } from "../../shared/node-table.ts";
+import { hashText } from "./hash.ts";
 import { ClientKey, CookieKey, type HashKey, HeaderKey, TargetKey } from "./hash-key.ts";
 import { LeastConnections } from "./least-connections.ts";
-import type { Policy, RandomNumber } from "./policy.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
-import type { UpstreamNode } from "./upstream-node.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
 /** Makes the choice among a route's targets. docs/upstreams.md#balancing */
@@ -141,3 +145,322 @@ function hashKeyFor({ policy, keyName }: LoadBalancingConfig): HashKey {
 
 /** Most routes have no backups. */
 const NOBODY: Policy = { pick: () => null };
+
+/** What a target is made of. */
+export interface TargetInit {
+  readonly upstream: Upstream;
+  readonly node: UpstreamNode;
+  /** 1 and up: a target of weight 0 is left out. */
+  readonly weight: number;
+  readonly backup: boolean;
+  /** `/api`, or "". */
+  readonly basePath: string;
+  /** Tells it from the other targets of its route; hashing goes by it, so that their order does not matter. */
+  readonly name: string;
+}
+
+/** A target with what balancing knows of it. */
+export class BalancedTarget implements Target {
+  readonly upstream: Upstream;
+  readonly basePath: Buffer;
+  readonly node: UpstreamNode;
+  readonly weight: number;
+  /** Hash of its name. */
+  readonly seed: number;
+  /** Its bit in `ex.triedTargets`; from 32 targets on some share one. */
+  readonly bit: number;
+  /** The bit in `ex.blamedNodes` of its node, which several targets may share. */
+  private readonly nodeBit: number;
+
+  /**
+   * @param index among all targets of the route
+   * @param nodeIndex the first target's with the same node
+   */
+  constructor(init: TargetInit, index: number, nodeIndex: number) {
+    this.upstream = init.upstream;
+    // Most targets have none, and there may be a hundred thousand of them.
+    this.basePath = init.basePath === "" ? NO_PATH : Buffer.from(init.basePath, "latin1");
+    this.node = init.node;
+    this.weight = init.weight;
+    this.seed = hashText(init.name);
+    this.bit = 1 << (index & 31);
+    this.nodeBit = 1 << (nodeIndex & 31);
+  }
+
+  /** Its weight as it counts now: less for a while after it has recovered, where its route says so. */
+  get share(): number {
+    return this.node.startsSlowly ? this.weight * this.node.share() : this.weight;
+  }
+
+  /** How busy it is for its weight: exchanges under way from this worker a unit of weight. */
+  get load(): number {
+    const { node, weight } = this;
+    const load = node.inFlight / weight;
+    if (!node.startsSlowly) return load;
+    // One that is idle since it has just come back would otherwise be given everything.
+    const share = node.share();
+    return share === 1 ? load : (node.inFlight + 1) / (weight * share) - 1 / weight;
+  }
+
+  /** Whether it may be chosen. @param tried bits of the targets that may not */
+  isEligible(tried: number): boolean {
+    return (tried & this.bit) === 0 && this.node.isUsable();
+  }
+
+  /** Puts the exchange on its way. @returns false when somebody else took the only place */
+  enter(ex: Exchange): boolean {
+    if (!this.node.enter(ex)) return false;
+    ex.target = this;
+    return true;
+  }
+
+  /** Puts the exchange on its way although the target is out. */
+  enterAnyway(ex: Exchange): this {
+    this.node.enterAnyway(ex);
+    ex.target = this;
+    return this;
+  }
+
+  onAnswer(ex: Exchange, status: number): void {
+    if (!this.node.onAnswer(ex, status, (ex.blamedNodes & this.nodeBit) !== 0)) return;
+    ex.triedTargets |= this.bit;
+    ex.blamedNodes |= this.nodeBit;
+  }
+
+  onReplaced(): void {
+    this.node.inFlight--;
+  }
+
+  onFailure(ex: Exchange, failure: UpstreamFailure): void {
+    ex.target = null;
+    ex.triedTargets |= this.bit;
+    if (this.node.onFailure(ex, failure, (ex.blamedNodes & this.nodeBit) !== 0)) ex.blamedNodes |= this.nodeBit;
+  }
+
+  onOver(ex: Exchange): void {
+    ex.target = null;
+    this.node.leave(ex);
+  }
+}
+
+const NO_PATH: Buffer = Buffer.alloc(0);
+
+/** Chooses among targets that are equally willing: the backups have a policy of their own. */
+export interface Policy {
+  /**
+   * @param tried bits of the targets that may not be chosen
+   * @returns null when none of the others may be used now
+   */
+  pick(ex: Exchange, tried: number): BalancedTarget | null;
+}
+
+/** A number from 0 up to 1, never 1. */
+export type RandomNumber = () => number;
+
+/** What a breaker did, as the control thread is told: it keeps the time and writes the log. */
+export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
+
+/** When a node's breaker opens, and how the node comes back. docs/operations.md#failing-targets */
+export interface BreakerRules {
+  /** Failures in a row that open the breaker; 0 has none. */
+  readonly failureThreshold: number;
+  /** Statuses of answers that are failures. */
+  readonly failureStatuses: readonly number[];
+  /** Milliseconds over which a recovered node gets its share back; 0 gives it at once. */
+  readonly slowStartMs: number;
+}
+
+/** What all nodes of one worker share. */
+export interface NodeSurroundings {
+  readonly turn: NowMs;
+  readonly worker: number;
+  readonly counters: WorkerCounters;
+  /** Hears of a breaker that this worker has moved. */
+  onBreaker(key: string, change: BreakerChange): void;
+}
+
+/**
+ * An origin as one worker sees it: its breaker and health, which all workers share, and the exchanges that are under way
+ * to it from this worker. It outlives reloads, so that exchanges in flight end where they began.
+ */
+export class UpstreamNode {
+  readonly key: string;
+  readonly label: string;
+  /** Exchanges under way from this worker. */
+  inFlight = 0;
+  /** Whether its share grows slowly after it has recovered. */
+  readonly startsSlowly: boolean;
+  private readonly failureThreshold: number;
+  /** Null where no answer is a failure. */
+  private readonly failureStatuses: ReadonlySet<number> | null;
+  private readonly surroundings: NodeSurroundings;
+  private table: NodeTable;
+  private slot: number;
+  private upstreamId: number;
+  private lastStatus = 0;
+  private lastStatusSlot = 0;
+
+  /**
+   * @param key names the node for the control thread; see `nodeKey`
+   * @param label of its metrics
+   */
+  constructor(
+    key: string,
+    label: string,
+    rules: BreakerRules,
+    surroundings: NodeSurroundings,
+    table: NodeTable,
+    slot: number,
+  ) {
+    this.key = key;
+    this.label = label;
+    this.failureThreshold = rules.failureThreshold;
+    this.failureStatuses = rules.failureStatuses.length === 0 ? null : new Set(rules.failureStatuses);
+    this.startsSlowly = rules.slowStartMs > 0;
+    this.surroundings = surroundings;
+    this.table = table;
+    this.slot = slot;
+    this.upstreamId = surroundings.counters.upstreamId(label);
+  }
+
+  /** Moves the node to its place in the table of a new configuration. */
+  moveTo(table: NodeTable, slot: number): void {
+    this.table = table;
+    this.slot = slot;
+    this.upstreamId = this.surroundings.counters.upstreamId(this.label);
+    this.lastStatus = 0;
+  }
+
+  /** Whether a request may go there now. */
+  isUsable(): boolean {
+    return this.table.isUsable(this.slot);
+  }
+
+  /** The part of its share that it gets now: 1, less for some time after it has recovered. */
+  share(): number {
+    return this.startsSlowly ? 1 - this.table.heldBack(this.slot) / 1000 : 1;
+  }
+
+  /** Begins an attempt. @returns false when it would have been a trial that somebody else has taken */
+  enter(ex: Exchange): boolean {
+    if (!this.table.isClosed(this.slot)) {
+      if (!this.table.takeTrial(this.slot, this.surroundings.worker)) return false;
+      ex.isTrial = true;
+      this.tell("trial");
+    }
+    this.inFlight++;
+    ex.attemptedMs = this.surroundings.turn.nowMs;
+    return true;
+  }
+
+  /** Begins an attempt although the node is out, since all of its route are. */
+  enterAnyway(ex: Exchange): void {
+    if (this.enter(ex)) return;
+    ex.isForced = true;
+    this.inFlight++;
+    ex.attemptedMs = this.surroundings.turn.nowMs;
+  }
+
+  /**
+   * The answer's head has come.
+   * @param isBlamed whether the exchange has counted as a failure here before
+   * @returns whether it is a failure
+   */
+  onAnswer(ex: Exchange, status: number, isBlamed = false): boolean {
+    this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
+    ex.attemptedMs = -1;
+    const hasFailed = this.failureStatuses?.has(status) === true;
+    this.judge(ex, hasFailed, isBlamed);
+    if (hasFailed) ex.isForced = false;
+    return hasFailed;
+  }
+
+  /**
+   * The attempt has failed without an answer.
+   * @param isBlamed whether the exchange has counted as a failure here before
+   * @returns whether the failure says something of the origin
+   */
+  onFailure(ex: Exchange, failure: UpstreamFailure, isBlamed = false): boolean {
+    this.inFlight--;
+    if (ex.attemptedMs >= 0) this.count(faultRow(failure.fault).status, this.elapsed(ex));
+    ex.attemptedMs = -1;
+    // A kept connection that the origin has closed meanwhile says nothing of the origin.
+    const isStale = failure.reused && !failure.answered && failure.fault === Fault.UpstreamUnavailable;
+    const hasFailed = !isStale && !isOurs(failure.fault);
+    if (hasFailed) this.judge(ex, true, isBlamed);
+    else this.returnTrial(ex);
+    ex.isForced = false;
+    return hasFailed;
+  }
+
+  /** The exchange is over; where no answer had come, it was the client who gave up. */
+  leave(ex: Exchange): void {
+    this.inFlight--;
+    if (ex.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(ex));
+    ex.attemptedMs = -1;
+    this.returnTrial(ex);
+  }
+
+  private judge(ex: Exchange, failed: boolean, isBlamed: boolean): void {
+    const { table, slot, failureThreshold } = this;
+    if (failureThreshold === 0) return;
+    if (ex.isTrial) {
+      ex.isTrial = false;
+      if (!failed) this.holdBack();
+      if (table.endTrial(slot, !failed)) this.tell(failed ? "reopened" : "closed");
+    } else if (!failed) {
+      if (!ex.isForced) table.succeeded(slot);
+      else if (table.close(slot)) {
+        this.holdBack();
+        this.tell("closed");
+      }
+    } else if (!isBlamed && table.failed(slot, failureThreshold)) {
+      this.surroundings.counters.breakerTripped(this.upstreamId);
+      this.tell("opened");
+    }
+  }
+
+  private returnTrial(ex: Exchange): void {
+    if (!ex.isTrial) return;
+    ex.isTrial = false;
+    this.table.returnTrial(this.slot);
+  }
+
+  /** Until the control thread, which lets the share grow, knows. */
+  private holdBack(): void {
+    if (this.startsSlowly) this.table.holdBack(this.slot, MAX_HELD_BACK);
+  }
+
+  private tell(change: BreakerChange): void {
+    this.surroundings.onBreaker(this.key, change);
+  }
+
+  private count(status: number, durationMs: number): void {
+    const { counters } = this.surroundings;
+    const counted = Math.min(status, 599);
+    // Most answers of a node have the status of the one before.
+    if (counted !== this.lastStatus) {
+      this.lastStatus = counted;
+      this.lastStatusSlot = counters.upstreamSlot(this.upstreamId, counted);
+    }
+    counters.upstreamEnded(this.upstreamId, this.lastStatusSlot, durationMs);
+  }
+
+  private elapsed(ex: Exchange): number {
+    return this.surroundings.turn.nowMs - ex.attemptedMs;
+  }
+}
+
+/** What says nothing of the origin: it was the gateway that had no room or made the mistake, or the client that was late. */
+function isOurs(fault: Fault): boolean {
+  switch (fault) {
+    case Fault.OriginQueueFull:
+    case Fault.InternalError:
+    case Fault.OutOfDescriptors:
+    case Fault.OutOfSockets:
+    case Fault.BodyTimeout:
+      return true;
+    default:
+      return false;
+  }
+}

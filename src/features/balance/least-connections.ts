@@ -1,6 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget } from "./balanced-target.ts";
-import type { Policy } from "./policy.ts";
+import type { BalancedTarget, Policy } from "./balancer.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 
 /**

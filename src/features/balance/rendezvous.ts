@@ -1,8 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget } from "./balanced-target.ts";
+import type { BalancedTarget, Policy } from "./balancer.ts";
 import { mixed } from "./hash.ts";
 import type { HashKey } from "./hash-key.ts";
-import type { Policy } from "./policy.ts";
 
 /**
  * Sends the same key to the same target for as long as that may be used. Each target draws a number from the key, and

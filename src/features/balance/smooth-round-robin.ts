@@ -1,6 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget } from "./balanced-target.ts";
-import type { Policy } from "./policy.ts";
+import type { BalancedTarget, Policy } from "./balancer.ts";
 
 /**
  * Takes targets in turn, each as often as its weight says, spread out: with weights 5, 1 and 1 it gives a a b a c a a

@@ -1,6 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget } from "./balanced-target.ts";
-import type { Policy, RandomNumber } from "./policy.ts";
+import type { BalancedTarget, Policy, RandomNumber } from "./balancer.ts";
 
 /** Takes any target, each with the probability that its weight says. */
 export class WeightedRandom implements Policy {

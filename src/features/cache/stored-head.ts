@@ -2,7 +2,7 @@ import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/field-copy.ts";
+import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { Slot } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";

@@ -1,21 +1,25 @@
 import { Fault } from "../../core/fault.ts";
-import type { TimerWheel } from "../../core/timer-wheel.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
+import { type TimerHolder, TimerNode, type TimerWheel } from "../../core/timer-wheel.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { isIdempotent } from "../../message/method.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
-import type { NowMs, TunnelEnd } from "../../message/ports.ts";
+import { type Handler, type ReplyTap, Verdict } from "../../message/pipeline.ts";
+import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
-import { Deadlines } from "./deadline.ts";
-import { encodeForwardHead, type ForwardHeadSettings, forwardHeadBound, isLoop } from "./forward-head.ts";
+import {
+  encodeForwardHead,
+  type ForwardHeadSettings,
+  forwardHeadBound,
+  isLoop,
+  type RequestIds,
+} from "./forward-head.ts";
 import type { RequestEdits, ResponseEdits } from "./header-edits.ts";
 import { MAX_REPLAY_BYTES, ReplayBody, type ReplayOwner } from "./replay-body.ts";
-import type { RequestIds } from "./request-id.ts";
-import { RetryBudget } from "./retry-budget.ts";
 
 /** Everything that forwarding needs to know of its route. */
 export interface ForwardSettings extends ForwardHeadSettings {
@@ -210,4 +214,135 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 /** Waiting once more for the same target would double the wait, and a busy one is not helped by asking twice. */
 function isTimeout(failure: UpstreamFailure): boolean {
   return failure.fault === Fault.UpstreamTimeout;
+}
+
+/** The time limits of one route's exchanges: `timeouts.total`. */
+export class Deadlines {
+  readonly wheel: TimerWheel;
+  private readonly totalMs: number;
+  private readonly turn: NowMs;
+  private readonly free: Deadline[] = [];
+
+  /** @param totalMs from the start of forwarding to the end of the answer; 0 is no limit */
+  constructor(totalMs: number, wheel: TimerWheel, turn: NowMs) {
+    this.totalMs = totalMs;
+    this.wheel = wheel;
+    this.turn = turn;
+  }
+
+  /** Limits the exchange, where the route has a limit. */
+  start(ex: Exchange): void {
+    if (this.totalMs === 0) return;
+    const deadline = this.free.pop() ?? new Deadline(this);
+    deadline.begin(ex, this.turn.nowMs + this.totalMs);
+    ex.deadline = deadline;
+  }
+
+  /** Keeps a deadline for the next exchange. */
+  take(deadline: Deadline): void {
+    if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(deadline);
+  }
+}
+
+/** One exchange's time limit: 504 while nothing has been answered, a cut after that. */
+class Deadline implements TimerHolder, Held {
+  private readonly owner: Deadlines;
+  private readonly node: TimerNode = new TimerNode(this);
+  private ex: Exchange | null = null;
+
+  constructor(owner: Deadlines) {
+    this.owner = owner;
+  }
+
+  begin(ex: Exchange, atMs: number): void {
+    this.ex = ex;
+    this.owner.wheel.arm(this.node, atMs);
+  }
+
+  /** The exchange is over, or no longer limited. */
+  release(): void {
+    const { ex } = this;
+    if (ex === null) return;
+    this.ex = null;
+    ex.deadline = null;
+    this.owner.wheel.disarm(this.node);
+    this.owner.take(this);
+  }
+
+  onTimer(): void {
+    const { ex } = this;
+    if (ex === null) return;
+    this.release();
+    if (ex.state === ExchangeState.Finished) return;
+    // No answer within the limit is the target's failure; an answer that takes too long is not, nor is a client whose body does.
+    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, ex.bodyDone ? TOO_LATE : SENT_LATE);
+    ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
+    ex.source.onCancelled(ex);
+    ex.sink.abort(ex, Fault.UpstreamTimeout);
+  }
+}
+
+/** While the body comes, an origin that does not take it is timed by response_header. */
+const SENT_LATE = { fault: Fault.BodyTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
+const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
+
+/** When an exchange is over, its target, its time limit and its kept body hear of it. */
+export class ForwardEnd implements ReplyTap {
+  readonly name = "forwardEnd";
+
+  onHead(_ex: Exchange): void {}
+
+  onEnd(ex: Exchange): void {
+    if (ex.target !== null) ex.target.onOver(ex);
+    if (ex.deadline !== null) ex.deadline.release();
+    if (ex.replay !== null) ex.replay.release();
+  }
+}
+
+/** Span over which requests and retries are compared. */
+const WINDOW_MS = 10_000;
+/** Retries a request, on average over the window. */
+const RETRY_SHARE = 0.2;
+/** Retries a second that are allowed however few requests there are. */
+const FLOOR_PER_SECOND = 10;
+
+/**
+ * Keeps retries from multiplying the load when everything fails: over the last seconds a worker retries at most a fifth
+ * of a route's requests, and a few a second besides. One failing target of three stays far below; an outage adds a fifth
+ * to the load instead of doubling it. Counts are of this window and the one before, the latter fading out.
+ */
+export class RetryBudget {
+  private windowFromMs = 0;
+  private requests = 0;
+  private retries = 0;
+  private olderRequests = 0;
+  private olderRetries = 0;
+
+  /** Notes a request, at its first attempt. */
+  noteRequest(nowMs: number): void {
+    if (nowMs - this.windowFromMs >= WINDOW_MS) this.turn(nowMs);
+    this.requests++;
+  }
+
+  /** Whether a retry may be made now; whoever makes it calls `noteRetry`. */
+  allows(nowMs: number): boolean {
+    if (nowMs - this.windowFromMs >= WINDOW_MS) this.turn(nowMs);
+    const fading = 1 - (nowMs - this.windowFromMs) / WINDOW_MS;
+    const requests = this.requests + this.olderRequests * fading;
+    const retries = this.retries + this.olderRetries * fading;
+    return retries < requests * RETRY_SHARE + (FLOOR_PER_SECOND * WINDOW_MS) / 1000;
+  }
+
+  noteRetry(): void {
+    this.retries++;
+  }
+
+  private turn(nowMs: number): void {
+    const isNext = nowMs - this.windowFromMs < 2 * WINDOW_MS;
+    this.olderRequests = isNext ? this.requests : 0;
+    this.olderRetries = isNext ? this.retries : 0;
+    this.requests = 0;
+    this.retries = 0;
+    this.windowFromMs = isNext ? this.windowFromMs + WINDOW_MS : nowMs;
+  }
 }

@@ -1,8 +1,7 @@
 import { type PathPattern, SegmentKind } from "../../core/path-pattern.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
-import type { RouteGroup } from "./route-group.ts";
-import { RouteNode } from "./route-node.ts";
+import { type RouteGroup, RouteNode } from "./router.ts";
 
 /**
  * Routes with path patterns, as a tree of segments. Where several take a path, a literal segment wins over a variable

@@ -1,13 +1,11 @@
-import { Byte, latin1 } from "../../core/ascii.ts";
+import { Byte, equalsBytes, latin1 } from "../../core/ascii.ts";
 import { METHOD_COUNT, Method } from "../../message/method.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { requestHost } from "../../message/request-host.ts";
 import type { Route } from "../../message/route.ts";
 import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { allowValue } from "./method-set.ts";
 import type { PatternTable } from "./pattern-table.ts";
-import { ANY_METHOD, type RouteGroup } from "./route-group.ts";
-import type { RouteNode } from "./route-node.ts";
-import { HASH_SEED, hashOf, hashStep, type RouteTable } from "./route-table.ts";
 
 /** Where the routes of a router stand. */
 export interface RouterTables {
@@ -205,3 +203,192 @@ function routeIn(node: RouteNode | null, head: RequestHead): Route | null {
 }
 
 const ROOT: Uint8Array = latin1("/");
+
+/**
+ * All routes with one path: those of named hosts by host, and those of every host. More specific hosts come first: a
+ * full name, then `*.` patterns from the longest to the shortest, then any host.
+ */
+export class RouteNode {
+  /** The path in canonical form, one byte a character; that of the prefix "/" is empty. */
+  readonly path: Uint8Array;
+  /** Number of segments of the path. */
+  readonly depth: number;
+  private anyHost: RouteGroup | null = null;
+  private readonly byName: Map<string, RouteGroup> = new Map();
+  /** By the pattern without its star: `.example.com`. */
+  private readonly bySuffix: Map<string, RouteGroup> = new Map();
+  private hasHosts = false;
+
+  constructor(path: Uint8Array, depth: number) {
+    this.path = path;
+    this.depth = depth;
+  }
+
+  /** Adds a route under each of its hosts. Groups that this makes are numbered from `firstId`. @returns the next id */
+  add(route: Route, firstId: number): number {
+    let id = firstId;
+    if (route.init.hosts.length === 0) {
+      this.anyHost ??= new RouteGroup(id++);
+      this.anyHost.add(route);
+    }
+    for (const host of route.init.hosts) {
+      this.hasHosts = true;
+      const isPattern = host.startsWith("*.");
+      const map = isPattern ? this.bySuffix : this.byName;
+      const key = isPattern ? host.slice(1) : host;
+      const group = map.get(key) ?? new RouteGroup(id++);
+      map.set(key, group);
+      group.add(route);
+    }
+    return id;
+  }
+
+  /** Whether some group takes the request's host, whatever the method. */
+  takesHostOf(head: RequestHead): boolean {
+    return this.anyHost !== null || this.groupFor(head, ANY_METHOD) !== null;
+  }
+
+  /**
+   * The most specific group that takes the request's host and has the method: groups of one path complement each other.
+   * @param method a Method, or ANY_METHOD
+   */
+  groupFor(head: RequestHead, method: number): RouteGroup | null {
+    if (this.hasHosts) {
+      const group = this.groupOfHost(requestHost(head), method);
+      if (group !== null) return group;
+    }
+    return this.anyHost?.has(method) === true ? this.anyHost : null;
+  }
+
+  private groupOfHost(host: string, method: number): RouteGroup | null {
+    const named = this.byName.get(host);
+    if (named?.has(method) === true) return named;
+    for (let dot = host.indexOf(".", 1); dot > 0; dot = host.indexOf(".", dot + 1)) {
+      const group = this.bySuffix.get(host.slice(dot));
+      if (group?.has(method) === true) return group;
+    }
+    return null;
+  }
+}
+
+/** In the place of a method: whichever. */
+export const ANY_METHOD = -1;
+
+/** The routes with the same path and the same host, by method. */
+export class RouteGroup {
+  /** Number of the group, for telling groups apart. */
+  readonly id: number;
+  /** The route of each method (by Method), or null. */
+  readonly byMethod: (Route | null)[] = new Array<Route | null>(METHOD_COUNT).fill(null);
+  /** 1 where a route has the method. */
+  readonly allowed: Uint8Array = new Uint8Array(METHOD_COUNT);
+  /** Whether the gateway itself answers on this path. */
+  builtIn = false;
+  /** Whether all routes are transcoded: patterns may take the methods that they lack. */
+  onlyTranscoded = true;
+
+  constructor(id: number) {
+    this.id = id;
+  }
+
+  /** Adds a route. Where two routes name the same method, the earlier keeps it. */
+  add(route: Route): void {
+    for (let method = 0; method < METHOD_COUNT; method++) {
+      if (route.allowedMethods[method] === 0) continue;
+      this.byMethod[method] ??= route;
+      this.allowed[method] = 1;
+    }
+    this.builtIn ||= route.kind.isBuiltIn;
+    this.onlyTranscoded &&= route.kind.sharesMethods;
+  }
+
+  /** One of the routes, which have path and label in common. */
+  anyRoute(): Route | null {
+    return this.byMethod.find((route) => route !== null) ?? null;
+  }
+
+  /** Whether the group has the method, or any where `method` is ANY_METHOD. */
+  has(method: number): boolean {
+    return method === ANY_METHOD || this.allowed[method] === 1;
+  }
+}
+
+/**
+ * Route paths by their hash: open addressing, at most half full, made once and never changed. A hit is verified byte
+ * for byte. The paths are the operator's, so nobody else can choose which of them collide.
+ */
+export class RouteTable {
+  /** Length in bytes of the longest path. */
+  readonly maxLength: number;
+  private readonly nodes: readonly RouteNode[];
+  /** Index in `nodes` of each slot; -1 where it is free. */
+  private readonly slots: Int32Array;
+  private readonly hashes: Int32Array;
+  private readonly mask: number;
+  /** 1 at each length that some path has. */
+  private readonly lengths: Uint8Array;
+
+  /** @param nodes with paths that differ from each other */
+  constructor(nodes: readonly RouteNode[]) {
+    let size = 8;
+    while (size < nodes.length * 2) size *= 2;
+    this.nodes = nodes;
+    this.slots = new Int32Array(size).fill(FREE);
+    this.hashes = new Int32Array(size);
+    this.mask = size - 1;
+    this.maxLength = nodes.reduce((longest, node) => Math.max(longest, node.path.length), 0);
+    this.lengths = new Uint8Array(this.maxLength + 1);
+    nodes.forEach((node, index) => {
+      this.insert(node, index);
+    });
+  }
+
+  /** Whether some path has this length in bytes. */
+  hasLength(length: number): boolean {
+    return length <= this.maxLength && this.lengths[length] === 1;
+  }
+
+  /**
+   * The node whose path is `bytes[from, to)`, or null.
+   * @param hash of these bytes, see `hashStep`
+   */
+  find(hash: number, bytes: Uint8Array, from: number, to: number): RouteNode | null {
+    for (let slot = slotOf(hash, this.mask); ; slot = (slot + 1) & this.mask) {
+      const index = this.slots[slot]!;
+      if (index === FREE) return null;
+      if (this.hashes[slot] !== hash) continue;
+      const node = this.nodes[index]!;
+      if (equalsBytes(bytes, from, to, node.path)) return node;
+    }
+  }
+
+  private insert(node: RouteNode, index: number): void {
+    const hash = hashOf(node.path, 0, node.path.length);
+    let slot = slotOf(hash, this.mask);
+    while (this.slots[slot] !== FREE) slot = (slot + 1) & this.mask;
+    this.slots[slot] = index;
+    this.hashes[slot] = hash;
+    this.lengths[node.path.length] = 1;
+  }
+}
+
+/** The hash of no bytes. */
+export const HASH_SEED = 0x811c9dc5 | 0;
+
+/** The hash of some bytes and one more behind them (FNV-1a, 32 bits). */
+export function hashStep(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, 0x01000193);
+}
+
+/** The hash of `bytes[from, to)`. */
+export function hashOf(bytes: Uint8Array, from: number, to: number): number {
+  let hash = HASH_SEED;
+  for (let at = from; at < to; at++) hash = hashStep(hash, bytes[at]!);
+  return hash;
+}
+
+function slotOf(hash: number, mask: number): number {
+  return (hash ^ (hash >>> 15)) & mask;
+}
+
+const FREE = -1;

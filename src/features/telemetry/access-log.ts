@@ -4,7 +4,7 @@ import { HeaderId } from "../../message/header-id.ts";
 import { Method, methodName } from "../../message/method.ts";
 import type { ReplyTap } from "../../message/pipeline.ts";
 import type { RequestNamer } from "../../message/ports.ts";
-import { countedStatus } from "./counted-status.ts";
+import { countedStatus } from "./counters-tap.ts";
 import { IsoTime } from "./iso-time.ts";
 import { jsonText, jsonTextOrNull } from "./json-text.ts";
 import type { LogBatch } from "./log-batch.ts";

@@ -1,10 +1,10 @@
-import { FAULTS, Fault, isLimitFault } from "../../core/fault.ts";
+import { FAULTS, Fault, faultRow, isLimitFault } from "../../core/fault.ts";
+import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type Phase, type ReplyTap, Verdict } from "../../message/pipeline.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
-import { countedStatus } from "./counted-status.ts";
 import type { Refusals } from "./refusals.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
@@ -63,4 +63,15 @@ export class CountersTap implements Phase, ReplyTap {
     slots[column] = slot;
     return slot;
   }
+}
+
+/**
+ * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the reply, else that
+ * of the fault it ended with, else 499. A status beyond 599 means 5xx (RFC 9110 §15) and is counted as 599.
+ */
+export function countedStatus(ex: Exchange): number {
+  const status = ex.reply.status;
+  if (status >= 100) return Math.min(status, 599);
+  const refused = faultRow(ex.fault).status;
+  return refused >= 100 ? refused : CLIENT_CLOSED_STATUS;
 }

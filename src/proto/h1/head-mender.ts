@@ -2,7 +2,7 @@ import { Byte } from "../../core/ascii.ts";
 import { copyBytes } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
 import { headerIdOf } from "../../message/header-id.ts";
-import { dropTable, HOP_BY_HOP } from "./field-copy.ts";
+import { dropTable, HOP_BY_HOP } from "./reply-encoder.ts";
 
 const enum Stage {
   InLine = 0,

@@ -1,14 +1,11 @@
 import { Byte, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
-import { headerIdOf } from "../../message/header-id.ts";
-import { methodOf } from "../../message/method.ts";
+import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import { Method, methodOf } from "../../message/method.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-import { isHttp11 } from "./http-version.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
-import { describeRefused } from "./refused-head.ts";
-import { judgeRequest } from "./request-rules.ts";
-import { locateTarget, TARGET_CLASS } from "./request-target.ts";
+import { isHttp11, judgeRequest, locateTarget, TARGET_CLASS } from "./request-rules.ts";
 
 /**
  * Where the parser stands between two pieces of a head. Complete lines are never read twice; the line that was cut is
@@ -235,4 +232,21 @@ function targetFault(byte: number): Fault {
 function nameFault(byte: number, first: boolean): Fault {
   if (byte === Byte.Space || byte === Byte.Tab) return first ? Fault.LineFolding : Fault.SpaceBeforeColon;
   return byte === Byte.Lf ? Fault.BareLineBreak : Fault.BadFieldName;
+}
+
+/**
+ * Finds method, path and Host of a head that is refused, as far as they have been read: a HEAD gets no body even then
+ * (RFC 9110 §9.3.2), and metrics and log say what was asked.
+ */
+export function describeRefused(head: RequestHead): void {
+  const { bytes, targetFrom, targetTo } = head;
+  if (head.method === Method.Other && head.methodTo > head.methodFrom) {
+    head.method = methodOf(bytes, head.methodFrom, head.methodTo);
+  }
+  if (head.hostIndex < 0) head.hostIndex = head.headers.find(HeaderId.Host);
+  if (head.pathTo > head.pathFrom || targetTo === targetFrom || bytes[targetFrom] !== Byte.Slash) return;
+  let at = targetFrom;
+  while (at < targetTo && bytes[at] !== Byte.Question && bytes[at] !== Byte.Hash) at++;
+  head.pathFrom = targetFrom;
+  head.pathTo = at;
 }

@@ -1,10 +1,13 @@
-import { Byte, equalsLower, LOWER, latin1, TOKEN } from "../../core/ascii.ts";
+import { Byte, equalsLower, LOWER, latin1, TOKEN, table } from "../../core/ascii.ts";
+import { indexOfByte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
+import { hostLiteral } from "../../core/ip-address.ts";
+import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
-import { Framing, type RequestHead } from "../../message/request-head.ts";
-import { Authority, canonicaliseAuthority, judgeAuthority, sameAuthority } from "./authority.ts";
+import { Method } from "../../message/method.ts";
+import { Framing, type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { hasDotSegment } from "../target/dot-segments.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp } from "./upgrade-tokens.ts";
@@ -215,3 +218,235 @@ const CONTINUE: Uint8Array = latin1("100-continue");
 const CLOSE: Uint8Array = latin1("close");
 const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
 const UPGRADE: Uint8Array = latin1("upgrade");
+
+/** See TargetFlag.Mark. */
+const MARKS = "$<{'\"(;|&`*!+";
+
+/**
+ * What each byte of a target means; 0 is refused. Visible ASCII is let through, so that the WAF and the origin judge
+ * odd characters; control bytes, space, DEL and raw non-ASCII bytes are not (RFC 3986 §2 allows none of them).
+ */
+export const TARGET_CLASS: Uint8Array = table((byte) => {
+  if (byte <= Byte.Space || byte >= Byte.Del) return 0;
+  switch (byte) {
+    case Byte.Percent:
+    case Byte.Backslash:
+      return TargetFlag.Valid | TargetFlag.Percent;
+    case Byte.Dot:
+      return TargetFlag.Valid | TargetFlag.Dot;
+    case Byte.Slash:
+      return TargetFlag.Valid | TargetFlag.Slash;
+    case Byte.Question:
+      return TargetFlag.Valid | TargetFlag.Question;
+    case Byte.Hash:
+      return TargetFlag.Valid | TargetFlag.Hash;
+    default:
+      return MARKS.includes(String.fromCharCode(byte)) ? TargetFlag.Valid | TargetFlag.Mark : TargetFlag.Valid;
+  }
+});
+
+/**
+ * Finds authority, path and query within a target whose bytes have been checked.
+ * RFC 9112 §3.2: origin-form, absolute-form, authority-form (CONNECT alone), asterisk-form (OPTIONS alone).
+ * @returns Fault.None or Fault.BadTarget
+ */
+export function locateTarget(bytes: Uint8Array, head: RequestHead): Fault {
+  const from = head.targetFrom;
+  const to = head.targetTo;
+  // A path after CONNECT is malformed, but no two readers take it in two ways: it gets the 405 of CONNECT.
+  if (head.method === Method.Connect && bytes[from] !== Byte.Slash) return locateAuthorityForm(bytes, head);
+  if (bytes[from] === Byte.Slash) {
+    locatePath(bytes, head, from, to);
+    return Fault.None;
+  }
+  if (bytes[from] === Byte.Star && to === from + 1 && head.method === Method.Options) {
+    locatePath(bytes, head, from, to);
+    return Fault.None;
+  }
+  const authorityFrom = behindScheme(bytes, from, to);
+  if (authorityFrom < 0) return Fault.BadTarget;
+  let at = authorityFrom;
+  while (at < to && bytes[at] !== Byte.Slash && bytes[at] !== Byte.Question && bytes[at] !== Byte.Hash) at++;
+  if (judgeAuthority(bytes, authorityFrom, at) === Authority.Bad) return Fault.BadTarget;
+  head.authorityFrom = authorityFrom;
+  head.authorityTo = at;
+  locatePath(bytes, head, at, to);
+  return Fault.None;
+}
+
+function locateAuthorityForm(bytes: Uint8Array, head: RequestHead): Fault {
+  if (judgeAuthority(bytes, head.targetFrom, head.targetTo) === Authority.Bad) return Fault.BadTarget;
+  head.authorityFrom = head.targetFrom;
+  head.authorityTo = head.targetTo;
+  locatePath(bytes, head, head.targetTo, head.targetTo);
+  return Fault.None;
+}
+
+function locatePath(bytes: Uint8Array, head: RequestHead, from: number, to: number): void {
+  let queryTo = to;
+  if ((head.targetFlags & TargetFlag.Hash) !== 0) queryTo = indexOfByte(bytes, Byte.Hash, from, to);
+  head.pathFrom = from;
+  head.queryTo = queryTo;
+  const hasQuery = (head.targetFlags & TargetFlag.Question) !== 0;
+  head.pathTo = hasQuery ? indexOfByte(bytes, Byte.Question, from, queryTo) : queryTo;
+}
+
+/** Offset behind `http://` or `https://`, or -1. */
+function behindScheme(bytes: Uint8Array, from: number, to: number): number {
+  if (equalsLower(bytes, from, Math.min(to, from + HTTP.length), HTTP)) return from + HTTP.length;
+  return equalsLower(bytes, from, Math.min(to, from + HTTPS.length), HTTPS) ? from + HTTPS.length : -1;
+}
+
+const HTTP: Uint8Array = latin1("http://");
+const HTTPS: Uint8Array = latin1("https://");
+
+/** What some bytes are as a host with an optional port. */
+export const enum Authority {
+  Bad = 0,
+  /** As it goes on: no capitals, no dot at the end of the name, no empty port. */
+  Canonical,
+  /** Another spelling of one that is canonical. */
+  Unusual,
+}
+
+/**
+ * Judges `bytes[from, to)` as a host with an optional port: a registered name without empty labels, an IPv4 address, or an
+ * IPv6 address in brackets. RFC 9110 §7.2, RFC 3986 §3.2, but no user information, and no percent-encoding, which routes,
+ * keys and origins would each read in their own way. docs/security.md#paths-and-hosts
+ */
+export function judgeAuthority(bytes: Uint8Array, from: number, to: number): Authority {
+  if (to - from > MAX_AUTHORITY_BYTES) return Authority.Bad;
+  const isLiteral = bytes[from] === Byte.LeftBracket;
+  let at = from;
+  let kinds = 0;
+  let previous = NameByte.Dot;
+  if (isLiteral) {
+    while (at < to && bytes[at] !== Byte.RightBracket) kinds |= NAME[bytes[at++]!]!;
+    if (at === to || hostLiteral(textOf(bytes, from, ++at)) === "") return Authority.Bad;
+  } else {
+    for (; at < to; at++) {
+      const kind = NAME[bytes[at]!]!;
+      if (kind === 0) break;
+      if (kind === NameByte.Dot && previous === kind) return Authority.Bad;
+      kinds |= kind;
+      previous = kind;
+    }
+    if (at === from) return Authority.Bad;
+  }
+  const isCanonical = (kinds & NameByte.Capital) === 0 && (isLiteral || previous !== NameByte.Dot);
+  if (at < to) {
+    const port = bytes[at] === Byte.Colon ? judgePort(bytes, at + 1, to) : Authority.Bad;
+    if (port !== Authority.Canonical) return port;
+  }
+  return isCanonical ? Authority.Canonical : Authority.Unusual;
+}
+
+/**
+ * Makes an unusual authority canonical in place; what it needs no longer becomes a space behind it.
+ * @returns where it ends now
+ */
+export function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {
+  for (let at = from; at < to; at++) bytes[at] = LOWER[bytes[at]!]!;
+  let end = bytes[to - 1] === Byte.Colon ? to - 1 : to;
+  let nameTo = end;
+  // Of an IPv6 address the bracket ends the name, and no dot stands before it.
+  while (nameTo > from && bytes[nameTo - 1]! >= Byte.Zero && bytes[nameTo - 1]! <= Byte.Nine) nameTo--;
+  nameTo = nameTo > from && bytes[nameTo - 1] === Byte.Colon ? nameTo - 1 : end;
+  if (bytes[nameTo - 1] === Byte.Dot) {
+    bytes.copyWithin(nameTo - 1, nameTo, end);
+    end--;
+  }
+  if (end < to) bytes.fill(Byte.Space, end, to);
+  return end;
+}
+
+/** Whether two authorities name the same host and port, without regard to case; ports are compared as written. */
+export function sameAuthority(
+  a: Uint8Array,
+  aFrom: number,
+  aTo: number,
+  b: Uint8Array,
+  bFrom: number,
+  bTo: number,
+): boolean {
+  if (aTo - aFrom !== bTo - bFrom) return false;
+  for (let i = 0; i < aTo - aFrom; i++) {
+    if (LOWER[a[aFrom + i]!] !== LOWER[b[bFrom + i]!]) return false;
+  }
+  return true;
+}
+
+/** An empty port is no port (RFC 3986 §3.2.3); one with more digits than any has is made to hide something. */
+function judgePort(bytes: Uint8Array, from: number, to: number): Authority {
+  if (from === to) return Authority.Unusual;
+  if (to - from > MAX_PORT_DIGITS) return Authority.Bad;
+  let port = 0;
+  for (let at = from; at < to; at++) {
+    const digit = bytes[at]! - Byte.Zero;
+    if (digit < 0 || digit > 9) return Authority.Bad;
+    port = port * 10 + digit;
+  }
+  return port > MAX_PORT ? Authority.Bad : Authority.Canonical;
+}
+
+function textOf(bytes: Uint8Array, from: number, to: number): string {
+  return String.fromCharCode(...bytes.subarray(from, to));
+}
+
+const MAX_PORT = 65535;
+const MAX_PORT_DIGITS = 5;
+/** Bits of the bytes of a registered name; 0 is none. */
+const enum NameByte {
+  Plain = 1,
+  Capital = 2,
+  Dot = 4,
+}
+/** RFC 3986 §3.2.2: unreserved and sub-delims. */
+const NAME: Uint8Array = table((byte) => {
+  if (byte === Byte.Dot) return NameByte.Dot;
+  const character = String.fromCharCode(byte);
+  if (/[A-Z]/.test(character)) return NameByte.Capital;
+  return /[a-z0-9\-_~!$&'()*+,;=]/.test(character) ? NameByte.Plain : 0;
+});
+
+/** Whether eight bytes are `HTTP/1.1`, as almost always; the caller has made sure that they are there. RFC 9112 §2.3. */
+export function isHttp11(bytes: Uint8Array, at: number): boolean {
+  return (
+    bytes[at] === 0x48 &&
+    bytes[at + 1] === 0x54 &&
+    bytes[at + 2] === 0x54 &&
+    bytes[at + 3] === 0x50 &&
+    bytes[at + 4] === 0x2f &&
+    bytes[at + 5] === 0x31 &&
+    bytes[at + 6] === 0x2e &&
+    bytes[at + 7] === 0x31
+  );
+}
+
+/**
+ * Whether the raw path is its own canonical form: no escape, no backslash, no `.` or `..` segment, no two slashes side by
+ * side.
+ * For most requests that is one look at the flags, and one scan of the path where a dot stands in the target.
+ */
+export function isPlainPath(head: RequestHead): boolean {
+  const flags = head.targetFlags;
+  if ((flags & (TargetFlag.Percent | TargetFlag.DoubleSlash | TargetFlag.Dot)) === 0) return true;
+  const from = head.pathFrom;
+  const to = head.pathTo;
+  // The flags speak of the whole target: what they announce may stand in the query.
+  if ((flags & (TargetFlag.Percent | TargetFlag.DoubleSlash)) !== 0 && hasEscapeOrSlashes(head.bytes, from, to)) {
+    return false;
+  }
+  return (flags & TargetFlag.Dot) === 0 || !hasDotSegment(head.bytes, from, to);
+}
+
+function hasEscapeOrSlashes(bytes: Uint8Array, from: number, to: number): boolean {
+  let previous = 0;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (byte === Byte.Percent || byte === Byte.Backslash) return true;
+    if (byte === Byte.Slash && previous === Byte.Slash) return true;
+    previous = byte;
+  }
+  return false;
+}

@@ -6,10 +6,9 @@ import { HeaderId, headerIdOf } from "../../message/header-id.ts";
 import { Method } from "../../message/method.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
-import { isHttp11 } from "./http-version.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
-import { markNamed, parseContentLength } from "./request-rules.ts";
+import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
 
 /**
  * Reads HTTP/1.1 response heads as strictly as requests: what an origin sends is as hostile as what a client sends.
@@ -232,3 +231,11 @@ const CHUNKED: Uint8Array = latin1("chunked");
 const CLOSE: Uint8Array = latin1("close");
 const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
 const UPGRADE: Uint8Array = latin1("upgrade");
+
+/**
+ * Whether an interim answer of an origin goes on to the client: 102 and 103. RFC 9110 §15.2 lets a proxy keep 100 to itself where
+ * it has asked for it, and what it does not know tells a client nothing.
+ */
+export function isPassedOn(status: number): boolean {
+  return status === 102 || status === 103;
+}

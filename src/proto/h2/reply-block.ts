@@ -5,7 +5,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { HeaderId } from "../../message/header-id.ts";
 import type { ReplyHead } from "../../message/reply-head.ts";
 import { Framing } from "../../message/request-head.ts";
-import { dropTable, HOP_BY_HOP } from "../h1/field-copy.ts";
+import { dropTable, HOP_BY_HOP } from "../h1/reply-encoder.ts";
 import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 
 /** Bytes for status, date, server and length. */

@@ -1,6 +1,6 @@
 import { Byte } from "../../core/ascii.ts";
 import { HeaderId, headerIdOf } from "../../message/header-id.ts";
-import { dropTable } from "../h1/field-copy.ts";
+import { dropTable } from "../h1/reply-encoder.ts";
 import { FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 import { staticIndex, staticNameIndex } from "../hpack/static-table.ts";
 

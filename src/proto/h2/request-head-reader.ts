@@ -4,10 +4,8 @@ import { MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits
 import { HeaderId } from "../../message/header-id.ts";
 import { Method, methodOf } from "../../message/method.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
-import { sameAuthority } from "../h1/authority.ts";
-import { describeRefused } from "../h1/refused-head.ts";
-import { judgeRequest } from "../h1/request-rules.ts";
-import { locateTarget, TARGET_CLASS } from "../h1/request-target.ts";
+import { describeRefused } from "../h1/request-parser.ts";
+import { judgeRequest, locateTarget, sameAuthority, TARGET_CLASS } from "../h1/request-rules.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
 import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
 import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";

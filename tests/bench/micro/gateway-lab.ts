@@ -2,23 +2,20 @@
 
 import { Clock } from "../../../src/core/clock.ts";
 import type { Fault } from "../../../src/core/fault.ts";
-import { TimerWheel } from "../../../src/core/timer-wheel.ts";
+import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
 import { EdgeContext } from "../../../src/edge/edge-context.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
 import type { CachePolicy } from "../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
-import { ForwardEnd } from "../../../src/features/forward/forward-end.ts";
-import { ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
-import { RequestIds } from "../../../src/features/forward/request-id.ts";
+import { ForwardEnd, ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
+import { RequestIds } from "../../../src/features/forward/forward-head.ts";
 import { BodyLimitPhase } from "../../../src/features/ingest/body-limit.ts";
 import { NormalizePhase } from "../../../src/features/ingest/normalize.ts";
 import { buildRouter } from "../../../src/features/route/build-router.ts";
 import { PrefixGuard } from "../../../src/features/route/prefix-guard.ts";
-import { PrefixGuardPhase } from "../../../src/features/route/prefix-guard-phase.ts";
-import { RouteExactPhase } from "../../../src/features/route/route-exact.ts";
-import { RoutePrefixPhase } from "../../../src/features/route/route-prefix.ts";
+import { PrefixGuardPhase, RouteExactPhase, RoutePrefixPhase } from "../../../src/features/route/routing-phases.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
 import { EventLog } from "../../../src/features/telemetry/events.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
@@ -32,9 +29,7 @@ import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/rou
 import type { Target } from "../../../src/message/target.ts";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
-import { SlabPool } from "../../../src/net/slab-pool.ts";
-import { WriterGroup } from "../../../src/net/socket-writer.ts";
-import { Turn } from "../../../src/net/turn.ts";
+import { SlabPool, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import type { BodyBudget } from "../../../src/shared/body-budget.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";

@@ -1,7 +1,6 @@
 // What writes HTTP/1.1: answers down, requests up.
 import { Clock } from "../../../src/core/clock.ts";
-import { encodeForwardHead } from "../../../src/features/forward/forward-head.ts";
-import { RequestIds } from "../../../src/features/forward/request-id.ts";
+import { encodeForwardHead, RequestIds } from "../../../src/features/forward/forward-head.ts";
 import { FixedReply } from "../../../src/message/fixed-reply.ts";
 import type { HeaderBlock } from "../../../src/message/header-block.ts";
 import { Method } from "../../../src/message/method.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SharedClock } from "../../../src/app/shared-clock.ts";
-import { Turn } from "../../../src/net/turn.ts";
+import { Turn } from "../../../src/core/timer-wheel.ts";
 
 /** A worker's reading of the control thread's clock, in a turn at 100 ms on its own. */
 function reading(control: [originMs: number, nowMs: number], own: [originMs: number, nowMs: number]): number {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { BODY_RATE_GRACE_MS } from "../../../src/core/limits.ts";
-import { BodyPace } from "../../../src/edge/body-pace.ts";
+import { BodyPace } from "../../../src/edge/body-intake.ts";
 
 const SETTINGS = { readTimeoutMs: 30_000, minBodyRate: 240 };
 

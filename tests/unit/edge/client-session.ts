@@ -1,14 +1,13 @@
 import { Clock } from "../../../src/core/clock.ts";
 import { TICK_MS } from "../../../src/core/limits.ts";
-import { TimerWheel } from "../../../src/core/timer-wheel.ts";
+import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
 import { type ConnectionSettings, EdgeContext } from "../../../src/edge/edge-context.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { ClientPeer } from "../../../src/message/client.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
-import { WriterGroup } from "../../../src/net/socket-writer.ts";
-import { Turn } from "../../../src/net/turn.ts";
+import { WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { budgetOf } from "../features/ingest/body-route.ts";
 import { CountedSlabs } from "../net/counted-slabs.ts";
 import { FakeSocket } from "../net/fake-socket.ts";

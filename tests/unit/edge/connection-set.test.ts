@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ConnectionSet } from "../../../src/edge/connection-events.ts";
+import { ConnectionSet } from "../../../src/edge/client-socket.ts";
 import type { ClientConnection } from "../../../src/edge/proxied-connection.ts";
 
 class Connection implements ClientConnection {

@@ -1,4 +1,4 @@
-import { ConnectionSet } from "../../../src/edge/connection-events.ts";
+import { ConnectionSet } from "../../../src/edge/client-socket.ts";
 import { ConnectionGate } from "../../../src/edge/connection-gate.ts";
 
 const COUNTS = {

@@ -1,4 +1,4 @@
-import { SlabPool } from "../../../src/net/slab-pool.ts";
+import { SlabPool } from "../../../src/net/socket-buffers.ts";
 
 /** A pool that knows which of its buffers are out. */
 export class CountedSlabs extends SlabPool {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { RETURNED_CHUNK_BYTES } from "../../../src/core/limits.ts";
-import { InputBuffer } from "../../../src/net/input-buffer.ts";
+import { InputBuffer } from "../../../src/net/socket-buffers.ts";
 
 const ELSEWHERE = { bytes: new Uint8Array(0) };
 

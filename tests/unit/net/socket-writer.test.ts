@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_FREE_SLABS, SLAB_BYTES } from "../../../src/core/limits.ts";
-import { SlabPool } from "../../../src/net/slab-pool.ts";
-import { SocketWriter, WriterGroup } from "../../../src/net/socket-writer.ts";
+import { SlabPool, SocketWriter, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
 function writerOn(socket: FakeSocket, group = new WriterGroup(new SlabPool())) {

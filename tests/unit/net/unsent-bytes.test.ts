@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { SlabPool } from "../../../src/net/slab-pool.ts";
-import { SocketWriter, WriterGroup } from "../../../src/net/socket-writer.ts";
+import { SlabPool, SocketWriter, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
 const CHUNK = 100_000;

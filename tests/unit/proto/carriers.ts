@@ -1,4 +1,4 @@
-import { InputBuffer } from "../../../src/net/input-buffer.ts";
+import { InputBuffer } from "../../../src/net/socket-buffers.ts";
 
 /** What a parser gets to see after a piece has come. */
 export interface View {

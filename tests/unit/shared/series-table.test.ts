@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { keyLabelId, keyMethod, keyStatus, requestKey } from "../../../src/shared/series-key.ts";
-import { addSeries, createSeriesTable, OVERFLOW_KEY, SeriesWriter } from "../../../src/shared/series-table.ts";
+import {
+  addSeries,
+  createSeriesTable,
+  keyLabelId,
+  keyMethod,
+  keyStatus,
+  OVERFLOW_KEY,
+  requestKey,
+  SeriesWriter,
+} from "../../../src/shared/counter-table.ts";
 
 function sums(...buffers: SharedArrayBuffer[]): Map<number, number> {
   const into = new Map<number, number>();

@@ -1,5 +1,9 @@
-import { BalancedTarget } from "../../../../src/features/balance/balanced-target.ts";
-import { type BreakerChange, type BreakerRules, UpstreamNode } from "../../../../src/features/balance/upstream-node.ts";
+import {
+  BalancedTarget,
+  type BreakerChange,
+  type BreakerRules,
+  UpstreamNode,
+} from "../../../../src/features/balance/balancer.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
 import { createNodeTable, NodeTable } from "../../../../src/shared/node-table.ts";

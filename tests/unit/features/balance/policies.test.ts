@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { BalancedTarget } from "../../../../src/features/balance/balanced-target.ts";
+import type { BalancedTarget, Policy } from "../../../../src/features/balance/balancer.ts";
 import { LeastConnections } from "../../../../src/features/balance/least-connections.ts";
-import type { Policy } from "../../../../src/features/balance/policy.ts";
 import { SmoothRoundRobin } from "../../../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/weighted-random.ts";
 import { BreakerState } from "../../../../src/shared/node-table.ts";

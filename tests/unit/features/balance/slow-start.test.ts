@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { NodeList } from "../../../../src/app/node-list.ts";
 import { SlowStart } from "../../../../src/app/slow-start.ts";
+import type { Policy } from "../../../../src/features/balance/balancer.ts";
 import { LeastConnections } from "../../../../src/features/balance/least-connections.ts";
-import type { Policy } from "../../../../src/features/balance/policy.ts";
 import { Rendezvous } from "../../../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/weighted-random.ts";

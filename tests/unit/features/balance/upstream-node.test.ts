@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
-import { BalancedTarget } from "../../../../src/features/balance/balanced-target.ts";
-import type { BreakerRules } from "../../../../src/features/balance/upstream-node.ts";
+import { BalancedTarget, type BreakerRules } from "../../../../src/features/balance/balancer.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
 import { BreakerState } from "../../../../src/shared/node-table.ts";
 import { anyExchange, type FakeNodes, fakeNodes, fakeTargets } from "./balance-fake.ts";

@@ -1,4 +1,4 @@
-import { RequestIds } from "../../../../src/features/forward/request-id.ts";
+import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
 import { ClientPeer } from "../../../../src/message/client.ts";
 import { Exchange } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";

@@ -1,6 +1,6 @@
 import { LENIENCIES } from "../../../../src/core/leniency.ts";
 import { ForwardHandler, type ForwardSettings } from "../../../../src/features/forward/forward-handler.ts";
-import { RequestIds } from "../../../../src/features/forward/request-id.ts";
+import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
 import type { Phase } from "../../../../src/message/pipeline.ts";

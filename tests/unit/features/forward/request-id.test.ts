@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RequestIds } from "../../../../src/features/forward/request-id.ts";
+import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
 import { forwardExchange, headOf } from "./forward-exchange.ts";
 
 const NOW_MS = 0x0123456789ab;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { RetryBudget } from "../../../../src/features/forward/retry-budget.ts";
+import { RetryBudget } from "../../../../src/features/forward/forward-handler.ts";
 
 /** Everything fails: each request asks for a retry; gives the number that are allowed. */
 function outage(budget: RetryBudget, fromMs: number, requests: number, everyMs: number): number {

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { faultRow } from "../../../../src/core/fault.ts";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
-import { PathEscapesPhase } from "../../../../src/features/route/path-escapes-phase.ts";
 import { PrefixGuard } from "../../../../src/features/route/prefix-guard.ts";
-import { PrefixGuardPhase } from "../../../../src/features/route/prefix-guard-phase.ts";
-import { RouteExactPhase } from "../../../../src/features/route/route-exact.ts";
-import { RoutePrefixPhase } from "../../../../src/features/route/route-prefix.ts";
+import {
+  PathEscapesPhase,
+  PrefixGuardPhase,
+  RouteExactPhase,
+  RoutePrefixPhase,
+} from "../../../../src/features/route/routing-phases.ts";
 import { Verdict } from "../../../../src/message/pipeline.ts";
 import requests from "../../../vectors/route/requests.json";
 import routes from "../../../vectors/route/routes.json";

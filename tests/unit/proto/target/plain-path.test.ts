@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isPlainPath } from "../../../../src/proto/target/plain-path.ts";
+import { isPlainPath } from "../../../../src/proto/h1/request-rules.ts";
 import { headOfTarget } from "./head-of-target.ts";
 
 test.each([

@@ -1,8 +1,13 @@
+import { EMPTY_BYTES } from "../core/ascii.ts";
 import { copyBytes } from "../core/bytes.ts";
-import { KEPT_COPY_BYTES, SLAB_BYTES } from "../core/limits.ts";
+import {
+  DEFAULT_UNSENT_BYTES,
+  KEPT_COPY_BYTES,
+  MAX_FREE_SLABS,
+  RETURNED_CHUNK_BYTES,
+  SLAB_BYTES,
+} from "../core/limits.ts";
 import type { ByteSocket } from "./byte-socket.ts";
-import type { SlabPool } from "./slab-pool.ts";
-import { UnsentBytes, type UnsentHolder } from "./unsent-bytes.ts";
 
 /** What the writers of one worker share. */
 export class WriterGroup {
@@ -278,5 +283,170 @@ export class SocketWriter implements UnsentHolder {
     if (sent >= 0) return sent;
     this.close();
     return 0;
+  }
+}
+
+const MIN_CAPACITY = 1024;
+/** How many times larger than what is left of it a chunk must be, so that a copy is worth its while. */
+const COMPACT_SHARE = 2;
+
+/**
+ * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only where a
+ * message was cut does it become a buffer of its own that grows. Consumed bytes are never written over, so that
+ * whoever keeps a reference to them may do so; only `giveBack` takes them away.
+ */
+export class InputBuffer {
+  bytes: Uint8Array = EMPTY_BYTES;
+  from = 0;
+  to = 0;
+  private owned: Buffer | null = null;
+  /** Whether somebody may keep bytes that were consumed since the last `append`. */
+  private isLent = false;
+
+  get length(): number {
+    return this.to - this.from;
+  }
+
+  /** The memory that unconsumed bytes keep. */
+  get keptBytes(): number {
+    return this.from === this.to ? 0 : this.bytes.buffer.byteLength;
+  }
+
+  /** The bytes will wait: what is left of a much larger chunk moves out of it, so that the chunk can go. */
+  compact(): void {
+    if (this.from === this.to || this.keptBytes < COMPACT_SHARE * this.length) return;
+    const smaller = Buffer.allocUnsafeSlow(this.length);
+    this.to = copyBytes(smaller, 0, this.bytes, this.from, this.to);
+    this.from = 0;
+    this.bytes = smaller;
+    this.owned = null;
+  }
+
+  /**
+   * Adds a chunk behind what is there.
+   * @returns whether offsets into `bytes` that were taken earlier are void (the content moved)
+   */
+  append(chunk: Uint8Array): boolean {
+    this.isLent = false;
+    if (this.from === this.to) {
+      this.bytes = chunk;
+      this.from = 0;
+      this.to = chunk.length;
+      this.owned = null;
+      return true;
+    }
+    if (this.owned !== null && this.to + chunk.length <= this.owned.length) {
+      this.to = copyBytes(this.owned, this.to, chunk, 0, chunk.length);
+      return false;
+    }
+    const moved = this.owned === null || this.from > 0;
+    const capacity = Math.max(MIN_CAPACITY, (this.length + chunk.length) * 2);
+    const bigger = Buffer.allocUnsafeSlow(capacity);
+    const end = copyBytes(bigger, 0, this.bytes, this.from, this.to);
+    this.to = copyBytes(bigger, end, chunk, 0, chunk.length);
+    this.from = 0;
+    this.bytes = bigger;
+    this.owned = bigger;
+    return moved;
+  }
+
+  /** Lets the bytes go when all are consumed. */
+  release(): void {
+    if (this.from < this.to) return;
+    this.clear();
+  }
+
+  /** Whoever takes bytes now may keep them. */
+  lend(): void {
+    this.isLent = true;
+  }
+
+  /**
+   * Gives the memory of a chunk back at once, where nobody needs it any more. Left to the garbage collector, a stream of large
+   * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
+   * @param chunk what was appended last, as a socket gave it
+   * @param head what is read where it stands, in this chunk or in another
+   */
+  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array }): void {
+    // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
+    if (chunk.length < RETURNED_CHUNK_BYTES) return;
+    if (this.isLent || this.bytes === chunk || head.bytes === chunk) return;
+    const { buffer } = chunk;
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length) buffer.transfer(0);
+  }
+
+  /** Drops everything. */
+  clear(): void {
+    this.bytes = EMPTY_BYTES;
+    this.from = 0;
+    this.to = 0;
+    this.owned = null;
+  }
+}
+
+/** Output buffers of one size, kept for reuse; one pool a worker. */
+export class SlabPool {
+  private readonly free: Buffer[] = [];
+
+  /** A buffer of SLAB_BYTES with arbitrary content. */
+  take(): Buffer {
+    return this.free.pop() ?? Buffer.allocUnsafeSlow(SLAB_BYTES);
+  }
+
+  /** Takes a buffer back that nothing refers to any more. */
+  give(slab: Buffer): void {
+    if (slab.length === SLAB_BYTES && this.free.length < MAX_FREE_SLABS) this.free.push(slab);
+  }
+}
+
+/** Somebody who keeps bytes for a peer that does not take them. */
+export interface UnsentHolder {
+  /** Gives up on the peer: the connection is cut, and what it keeps is let go. */
+  abandon(): void;
+}
+
+/**
+ * The memory that waits in one worker for peers that do not read, clients and origins. One connection keeps at most one
+ * received chunk, but thousands together would exhaust the memory; beyond the limit those are cut that have taken nothing
+ * for longest.
+ */
+export class UnsentBytes {
+  /** Bytes that all holders together may keep at the end of a turn. */
+  limit: number = DEFAULT_UNSENT_BYTES;
+  /** Hears of a connection that is cut. */
+  onAbandoned: () => void = () => {};
+  private sum = 0;
+  /** In the order of their last progress. */
+  private readonly holders: Set<UnsentHolder> = new Set();
+
+  /** Bytes kept now. */
+  get total(): number {
+    return this.sum;
+  }
+
+  /** A holder keeps more, or less. */
+  add(holder: UnsentHolder, bytes: number): void {
+    this.sum += bytes;
+    this.holders.add(holder);
+  }
+
+  /** The peer has taken something. */
+  progressed(holder: UnsentHolder): void {
+    if (this.holders.delete(holder)) this.holders.add(holder);
+  }
+
+  /** The holder keeps nothing any more. @param bytes what it kept until now */
+  remove(holder: UnsentHolder, bytes: number): void {
+    this.sum -= bytes;
+    this.holders.delete(holder);
+  }
+
+  /** Cuts connections until the rest is within the limit. */
+  enforce(): void {
+    for (const holder of this.holders) {
+      if (this.sum <= this.limit) return;
+      holder.abandon();
+      this.onAbandoned();
+    }
   }
 }

@@ -1,0 +1,291 @@
+import { Byte } from "../../core/ascii.ts";
+import { Fault } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { FixedReply } from "../../message/fixed-reply.ts";
+import { Method } from "../../message/method.ts";
+import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { Framing, TargetFlag } from "../../message/request-head.ts";
+import type { Route } from "../../message/route.ts";
+import { isPlainPath } from "../../proto/h1/request-rules.ts";
+import {
+  canonicalise,
+  deeperReadings,
+  offsetBehindSegments,
+  pathFrom,
+  slashedPath,
+  withPlainSlashes,
+} from "../../proto/target/canonical-path.ts";
+import { mergeSlashes } from "../../proto/target/dot-segments.ts";
+import { percentByte } from "../../proto/target/percent-decoding.ts";
+import { ALL_METHODS } from "./method-set.ts";
+import type { PrefixGuard } from "./prefix-guard.ts";
+import type { Router } from "./router.ts";
+
+/** What the exact routes share a request with. */
+export interface ExactRouting {
+  readonly router: Router;
+  readonly bodies: BodyRules;
+  /** Null where there are no mounts. */
+  readonly guard: PrefixGuard | null;
+  /** Whether an exchange without a route is a question of a browser, which a later phase answers for every method. */
+  readonly isPreflight: ((ex: Exchange) => boolean) | null;
+}
+
+/**
+ * Finds the exact route, by whatever spelling of its path (`/public/../health`,
+ * `/%2e/health`, `//health`). For the phases that follow, it leaves `canonicalPath` (matched) and `forwardPath` (sanitised,
+ * nothing stripped yet), both "" where the path is plain. docs/security.md#paths-and-hosts
+ */
+export class RouteExactPhase implements Phase {
+  readonly name = "routeExact";
+  private readonly router: Router;
+  private readonly routing: ExactRouting;
+
+  constructor(routing: ExactRouting) {
+    this.router = routing.router;
+    this.routing = routing;
+  }
+
+  run(ex: Exchange): Verdict {
+    const head = ex.request;
+    let route: Route | null;
+    if (isPlainPath(head)) {
+      route = this.router.findExact(head);
+      if (route === null && this.router.hasPatterns) route = this.findPattern(ex);
+    } else route = this.findUnusual(ex);
+    if (route !== null) {
+      ex.route = route;
+      ex.prefixLength = ex.forwardPath === "" ? 0 : -1;
+      return Verdict.Next;
+    }
+    const { refused } = this.router;
+    if (refused === null) return Verdict.Next;
+    if (!refused.builtIn && this.routing.isPreflight?.(ex) === true) return Verdict.Next;
+    // The path is this one's: a wrong method does not fall through to a prefix.
+    const path = ex.canonicalPath === "" ? head.path() : ex.canonicalPath;
+    ex.detail = this.router.ownAllowOf(path, head, refused.onlyTranscoded ? patternPath(ex) : null);
+    ex.route = refused.anyRoute();
+    return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.bodies);
+  }
+
+  private findUnusual(ex: Exchange): Route | null {
+    const head = ex.request;
+    const raw = head.path();
+    const path = canonicalise(raw);
+    // One of the two is set wherever the path is not plain; canonical paths keep their backslashes.
+    if (path.sanitised !== raw || raw.includes("\\")) ex.forwardPath = path.sanitised;
+    if (path.canonical !== raw) ex.canonicalPath = path.canonical;
+    // The exception from the guard is for relative segments that are written in the open. docs/guards.md#the-prefix-guard
+    if (path.hiddenDots && this.routing.guard?.refuses(raw, head) === true) {
+      this.router.refused = null;
+      return null;
+    }
+    const route = this.router.findExactCanonical(path.canonical, head);
+    return route === null && this.router.hasPatterns ? this.findPattern(ex) : route;
+  }
+
+  /**
+   * The pattern that takes the path as it was written, or else with its encoded slashes and backslashes read as slashes: then
+   * what fills the variables is that reading.
+   */
+  private findPattern(ex: Exchange): Route | null {
+    if (this.router.refused?.onlyTranscoded === false) return null;
+    const path = patternPath(ex);
+    const route = this.router.findPattern(path, ex.request);
+    if (route !== null || (ex.canonicalPath === "" && ex.forwardPath === "")) return route;
+    const read = mergeSlashes(withPlainSlashes(path));
+    if (read === path) return null;
+    const found = this.router.findPattern(read, ex.request);
+    if (found !== null) ex.forwardPath = read;
+    return found;
+  }
+}
+
+/** The path as patterns are compared with it: dot segments resolved, slashes merged, escapes as they came. */
+function patternPath(ex: Exchange): string {
+  const path = ex.forwardPath === "" ? ex.request.path() : ex.forwardPath;
+  return path.includes("//") ? mergeSlashes(path) : path;
+}
+
+/**
+ * Finds the longest prefix, else answers 404 or 405 (docs/routing.md#no-route). It works out which part of the
+ * path goes upstream: `prefixLength` bytes of the raw path are left out, or `forwardPath` is sent, prefix stripped.
+ */
+export class RoutePrefixPhase implements Phase {
+  readonly name = "routePrefix";
+  private readonly router: Router;
+  private readonly bodies: BodyRules;
+
+  constructor(router: Router, bodies: BodyRules) {
+    this.router = router;
+    this.bodies = bodies;
+  }
+
+  run(ex: Exchange): Verdict {
+    if (ex.route !== null) return Verdict.Next;
+    const isPlain = ex.canonicalPath === "" && ex.forwardPath === "";
+    const route = isPlain
+      ? this.router.findPrefix(ex.request)
+      : this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
+    if (route === null) return this.refuse(ex);
+    if (!isPlain && this.leadsElsewhere(ex)) {
+      ex.sink.abort(ex, Fault.BadTarget);
+      return Verdict.Done;
+    }
+    ex.route = route;
+    if (isPlain) ex.prefixLength = route.stripPrefix ? this.router.matchedLength : 0;
+    else this.stripUnusual(ex, route);
+    return Verdict.Next;
+  }
+
+  /**
+   * Whether an origin that decodes a path more than once might find itself at another route than the one that was found: no
+   * rule of either fits such a request.
+   */
+  private leadsElsewhere(ex: Exchange): boolean {
+    const path = this.canonicalPathOf(ex);
+    if (!path.includes("%")) return false;
+    const readings = deeperReadings(path);
+    return readings === null || this.router.isElsewhere(path, readings, ex.request);
+  }
+
+  /** The raw path may spell the prefix otherwise than the canonical one (`//node`, `/%6eode`): segments are counted. */
+  private stripUnusual(ex: Exchange, route: Route): void {
+    const isRaw = ex.forwardPath === "";
+    const sanitised = isRaw ? ex.request.path() : ex.forwardPath;
+    const from = route.stripPrefix ? offsetBehindSegments(sanitised, this.router.matchedDepth) : 0;
+    if (from === 0) {
+      ex.prefixLength = isRaw ? 0 : -1;
+      return;
+    }
+    const rest = pathFrom(sanitised, from);
+    if (isRaw && (from === sanitised.length || sanitised.slice(from) === rest)) {
+      ex.prefixLength = from;
+      return;
+    }
+    ex.prefixLength = -1;
+    ex.forwardPath = rest;
+  }
+
+  /**
+   * 404 or 405: CONNECT and TRACE are 405 everywhere. OPTIONS * asks about the server as a whole, and gets the
+   * methods that it knows (RFC 9110 §9.3.7).
+   */
+  private refuse(ex: Exchange): Verdict {
+    const head = ex.request;
+    if (head.method === Method.Options && head.bytes[head.pathFrom] === Byte.Star && !head.hasBody()) {
+      ex.sink.fixed(ex, WHOLE_SERVER);
+      return Verdict.Done;
+    }
+    const path = this.canonicalPathOf(ex);
+    const allow = this.router.prefixAllowOf(path, head);
+    const isNever = head.method === Method.Connect || head.method === Method.Trace;
+    if (allow !== "" || isNever) {
+      ex.detail = allow === "" ? ALL_METHODS : allow;
+      ex.route = this.router.prefixRouteOf(path, head);
+      return refuseUnrouted(ex, Fault.MethodNotAllowed, this.bodies);
+    }
+    ex.detail = head.path();
+    return refuseUnrouted(ex, Fault.NotFound, this.bodies);
+  }
+
+  private canonicalPathOf(ex: Exchange): string {
+    return ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+  }
+}
+
+const WHOLE_SERVER = new FixedReply(204, [["Allow", ALL_METHODS]], "");
+
+/**
+ * Refuses a path with a `%` that two hexadecimal digits do not follow (RFC 3986 §2.1), and one with `%00`: decoders behind
+ * the gateway differ on both. The WAF and the prefix guard come first, whose 403 says more. The query is left alone.
+ */
+export class PathEscapesPhase implements Phase {
+  readonly name = "pathEscapes";
+
+  run(ex: Exchange): Verdict {
+    const head = ex.request;
+    if ((head.targetFlags & TargetFlag.Percent) === 0) return Verdict.Next;
+    if (areEscapesSound(head.bytes, head.pathFrom, head.pathTo)) return Verdict.Next;
+    ex.sink.abort(ex, Fault.BadTarget);
+    return Verdict.Done;
+  }
+}
+
+function areEscapesSound(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    if (bytes[at] !== Byte.Percent) continue;
+    // -1 for a broken one, 0 for NUL.
+    if (at + 2 >= to || percentByte(bytes[at + 1]!, bytes[at + 2]!) <= 0) return false;
+    at += 2;
+  }
+  return true;
+}
+
+/** Is told what the guard refuses. */
+export interface GuardListener {
+  onPathEscape(ex: Exchange): void;
+}
+
+/**
+ * docs/guards.md#the-prefix-guard: refuses paths that lead out of the static prefix they aim at, unless an
+ * exact route took them. A path that is its own canonical form cannot, so most requests pay one comparison.
+ */
+export class PrefixGuardPhase implements Phase {
+  readonly name = "prefixGuard";
+  private readonly guard: PrefixGuard;
+  private readonly listener: GuardListener;
+
+  constructor(guard: PrefixGuard, listener: GuardListener) {
+    this.guard = guard;
+    this.listener = listener;
+  }
+
+  run(ex: Exchange): Verdict {
+    // RouteExactPhase has filled in both where the raw path is not canonical.
+    if (ex.route !== null || (ex.canonicalPath === "" && ex.forwardPath === "")) return Verdict.Next;
+    if (!this.guard.refuses(ex.request.path(), ex.request)) return Verdict.Next;
+    this.listener.onPathEscape(ex);
+    ex.sink.abort(ex, Fault.PrefixEscape);
+    return Verdict.Done;
+  }
+}
+
+/** What the server says of bodies, for requests that no route takes. */
+export interface BodyRules {
+  /** 0 means no limit. */
+  readonly maxBodyBytes: number;
+  /** Whether chunked bodies are refused, whatever they are for. */
+  readonly rejectsChunked: boolean;
+}
+
+/**
+ * Refuses a request that no route takes. A declared body over the server's limit gets 413 all the same, so that the
+ * response does not depend on the path. docs/routing.md#no-route
+ */
+export function refuseUnrouted(ex: Exchange, fault: Fault, { maxBodyBytes, rejectsChunked }: BodyRules): Verdict {
+  if (rejectsChunked && ex.request.framing === Framing.Chunked && ex.request.major === 1) {
+    ex.sink.abort(ex, Fault.ChunkedDisabled);
+  } else if (maxBodyBytes > 0 && ex.request.contentLength > maxBodyBytes) {
+    ex.maxBodyBytes = maxBodyBytes;
+    ex.sink.abort(ex, Fault.BodyTooLarge);
+  } else {
+    ex.sink.abort(ex, fault);
+  }
+  return Verdict.Done;
+}
+
+/**
+ * The path of an exact route as requests are compared with it: UTF-8, percent-decoded once, dot segments resolved,
+ * slashes merged; one character a byte.
+ * @param path as an operator wrote it
+ */
+export function exactRoutePath(path: string): string {
+  return slashedPath(canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical);
+}
+
+/** The same of a prefix, without a slash at its end: `/node`, `/node/` and `/node/*` mean the same; "/" becomes "". */
+export function prefixRoutePath(path: string): string {
+  const canonical = exactRoutePath(path.endsWith("/*") ? path.slice(0, -1) : path);
+  return canonical.endsWith("/") ? canonical.slice(0, -1) : canonical;
+}
