@@ -142,8 +142,8 @@ describe.skipIf(!hasClient)("an independent client (aioquic)", async () => {
     expect(Object.keys((JSON.parse(answer!.text) as Echo).headers)).not.toContain("foo");
   }, 60_000);
 
-  // RFC 9114 §7.1: a frame that the end of its stream cuts short is H3_FRAME_ERROR (0x106); §4.1: one that has no place there is
-  // H3_FRAME_UNEXPECTED (0x105); §4.1.2: a declared length that is not that of the DATA frames is H3_MESSAGE_ERROR (0x10e).
+  // RFC 9114 §7.1: a frame that the end of its stream cuts short is H3_FRAME_ERROR (0x106); RFC 9114 §4.1: one that has no place there is
+  // H3_FRAME_UNEXPECTED (0x105); RFC 9114 §4.1.2: a declared length that is not that of the DATA frames is H3_MESSAGE_ERROR (0x10e).
   const body = [0, "0123456789", 0] as const;
   const cutBody = [0, "0123456789", 4] as const;
   const headOf = (...fields: readonly (readonly [string, string])[]) =>
