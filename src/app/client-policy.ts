@@ -12,7 +12,7 @@ import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-l
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
-import type { Phase, ReplyTap } from "../message/pipeline.ts";
+import type { Phase, ReplyTap } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";

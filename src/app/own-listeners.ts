@@ -1,5 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { isLoopback, unmapped } from "../message/client.ts";
+import { isLoopback, unmapped } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { type ListenerPlace, listenersOf } from "./listeners.ts";
 

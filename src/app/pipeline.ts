@@ -19,13 +19,11 @@ import {
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
 import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
-import type { Exchange } from "../message/exchange.ts";
-import { type Phase, Pipeline, type ReplyTap } from "../message/pipeline.ts";
+import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
-import { DispatchPhase } from "./dispatch.ts";
 import type { GraphInputs } from "./graph.ts";
 
 /** What the pipeline is made of. */

@@ -6,7 +6,7 @@ import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-i
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
-import { type Handler, Verdict } from "../message/pipeline.ts";
+import { type Handler, Verdict } from "../message/exchange.ts";
 import type { Route, RouteInit } from "../message/route.ts";
 import { RouteKind } from "../message/route.ts";
 import { routeTypeOf } from "../routes/route-types.ts";

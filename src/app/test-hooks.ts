@@ -1,4 +1,4 @@
-import { type Handler, Verdict } from "../message/pipeline.ts";
+import { type Handler, Verdict } from "../message/exchange.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
 
 /** A constant of the build, by `scripts/build`; not there where the code runs from its sources. */

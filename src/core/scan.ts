@@ -1,6 +1,6 @@
 // Classes of bytes that readers of several protocols share, and the scans over them. A class is a predicate with one name and one
 // meaning; readers with a narrower idea of a class give theirs a name of its own.
-import { Byte, table } from "./ascii.ts";
+import { Byte, table } from "./bytes.ts";
 
 /** Whether a byte is a decimal digit. */
 export function isDigit(byte: number): boolean {

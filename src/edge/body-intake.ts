@@ -1,8 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { HeaderBlock } from "../message/header-block.ts";
-import { HeaderId } from "../message/header-id.ts";
+import { HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { ChunkedMode } from "../message/route.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { markSettledTrailers, markTrailersNamed } from "../proto/h1/trailer-names.ts";

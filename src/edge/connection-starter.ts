@@ -1,4 +1,4 @@
-import type { ClientPeer } from "../message/client.ts";
+import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { ClientSocket, ConnectionSet } from "./client-socket.ts";
 import type { EdgeContext } from "./edge-context.ts";

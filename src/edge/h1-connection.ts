@@ -1,5 +1,4 @@
-import { equalsBytes } from "../core/ascii.ts";
-import { offsetBehind } from "../core/bytes.ts";
+import { equalsBytes, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import {
   DRAIN_BYTES,
@@ -12,11 +11,9 @@ import {
   PIPELINED_BYTES,
 } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
-import type { ClientPeer } from "../message/client.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
-import { Method } from "../message/method.ts";
+import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
 import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
-import { Framing } from "../message/request-head.ts";
+import { Framing, Method } from "../message/request-head.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";

@@ -3,9 +3,8 @@ import { COPY_BODY_BYTES } from "../core/limits.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import { Method } from "../message/method.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
-import { Framing } from "../message/request-head.ts";
+import { Framing, Method } from "../message/request-head.ts";
 import type { InputBuffer, SocketWriter } from "../net/socket-buffers.ts";
 import {
   CONTINUE_LINE,

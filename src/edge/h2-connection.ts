@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_IDLE_MS, H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, H2_UNREAD_BYTES } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
-import type { ClientPeer } from "../message/client.ts";
+import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter, UnsentBytes } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";

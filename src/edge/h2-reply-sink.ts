@@ -1,11 +1,10 @@
-import { equalsLower, latin1 } from "../core/ascii.ts";
+import { equalsLower, latin1 } from "../core/bytes.ts";
 import { Fault, faultRow } from "../core/fault.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import { Method } from "../message/method.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
-import { Framing } from "../message/request-head.ts";
+import { Framing, Method } from "../message/request-head.ts";
 import { becomeUpgrade, isKeyField } from "../proto/h2/connect-request.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";

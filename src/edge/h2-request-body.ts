@@ -1,8 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
-import type { HeaderBlock } from "../message/header-block.ts";
-import { HeaderId } from "../message/header-id.ts";
+import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
 import type { Session } from "../proto/h2/session.ts";

@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from "../core/ascii.ts";
+import { EMPTY_BYTES } from "../core/bytes.ts";
 import { H3_WRITE_BYTES } from "../core/limits.ts";
 import { type QuicStream, writeNow } from "../net/quic.ts";
 import type { UnsentBytes, UnsentHolder } from "../net/socket-buffers.ts";

@@ -1,7 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
-import { ClientPeer } from "../message/client.ts";
-import { Exchange } from "../message/exchange.ts";
+import { ClientPeer, Exchange } from "../message/exchange.ts";
 import { type QuicSession, refuseSession } from "../net/quic.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-reader.ts";

@@ -1,6 +1,6 @@
 import type { Fault } from "../core/fault.ts";
 import { H3_BEGINNING_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
-import { type ClientPeer, NO_CLIENT } from "../message/client.ts";
+import { type ClientPeer, NO_CLIENT } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";

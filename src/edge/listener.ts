@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
-import { ClientPeer } from "../message/client.ts";
+import { ClientPeer } from "../message/exchange.ts";
 import { duplicate, waitingOn } from "../net/system-socket.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";

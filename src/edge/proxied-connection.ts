@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
-import { ClientPeer, UNKNOWN_CLIENT } from "../message/client.ts";
+import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
 import type { EdgeContext } from "./edge-context.ts";

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_IDLE_MS } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
-import type { ClientPeer } from "../message/client.ts";
+import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";

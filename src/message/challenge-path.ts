@@ -1,4 +1,4 @@
-import { equalsBytes, latin1 } from "../core/ascii.ts";
+import { equalsBytes, latin1 } from "../core/bytes.ts";
 import { FixedReply } from "./fixed-reply.ts";
 import type { RequestHead } from "./request-head.ts";
 

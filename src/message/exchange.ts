@@ -1,11 +1,11 @@
-import { EMPTY_BYTES } from "../core/ascii.ts";
+import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
+import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheResult } from "./cache-result.ts";
-import { type ClientPeer, NO_CLIENT } from "./client.ts";
-import { IDLE_PIPELINE, type Phase, type Pipeline } from "./pipeline.ts";
+import type { FixedReply } from "./fixed-reply.ts";
+import type { HeaderBlock } from "./header-block.ts";
 import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
-import { ReplyHead } from "./reply-head.ts";
-import { RequestHead } from "./request-head.ts";
+import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
 import type { Target } from "./target.ts";
 
@@ -213,4 +213,266 @@ export function cancelExchange(ex: Exchange, nowMs: number): void {
   ex.body.onBodyFault(ex, Fault.Cancelled);
   ex.source.onCancelled(ex);
   finishExchange(ex, nowMs);
+}
+
+/** What a phase says of a request. */
+export const enum Verdict {
+  /** Go on to the next phase. */
+  Next = 0,
+  /** The reply has been given or begun, or the exchange is refused. */
+  Done,
+  /** The phase waits for something and will call `pipeline.resume`. */
+  Wait,
+}
+
+/** One step of the way down. */
+export interface Phase {
+  readonly name: string;
+  /** Whether the phase is about the request's body, so that a request without one passes it by. */
+  readonly concernsBody?: boolean;
+  run(ex: Exchange): Verdict;
+}
+
+/** The end of the way down: it makes the reply. */
+export interface Handler {
+  readonly name: string;
+  handle(ex: Exchange): Verdict;
+}
+
+/** A look at the reply on its way up. */
+export interface ReplyTap {
+  readonly name: string;
+  /** Before the head in `ex.reply` is written: fields may still be taken out, and added (`ex.reply.addExtra`). */
+  onHead(ex: Exchange): void;
+  /** Before the head of an answer by which the connection leaves HTTP is written. */
+  onUpgrade?(ex: Exchange): void;
+  /** Before a prebuilt reply is written: only `ex.reply.addExtra` has an effect. */
+  onFixed?(ex: Exchange, reply: FixedReply): void;
+  /** After the exchange is over, answered or cut. */
+  onEnd(ex: Exchange): void;
+}
+
+/** Looks at trailers that follow a request whose head has gone on already, or goes on without them. */
+export interface TrailerGate {
+  /** @returns Fault.None, or why the request is refused; whoever calls refuses it */
+  judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault;
+}
+
+type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
+
+/** The phases in their order and the taps. */
+export class Pipeline {
+  private readonly phases: readonly Phase[];
+  private readonly phasesWithoutBody: readonly Phase[];
+  private readonly headTaps: readonly ReplyTap[];
+  private readonly fixedTaps: readonly FixedTap[];
+  private readonly endTaps: readonly ReplyTap[];
+  /** Null where nobody looks at trailers. */
+  readonly trailerGate: TrailerGate | null;
+
+  /**
+   * @param phases in the order of the way down
+   * @param headTaps called by the sink when a reply's head is about to be written, be it prebuilt
+   * @param endTaps called when the exchange is over
+   * @param trailerGate asked by the protocol engines before trailers follow a head
+   */
+  constructor(
+    phases: readonly Phase[],
+    headTaps: readonly ReplyTap[],
+    endTaps: readonly ReplyTap[],
+    trailerGate: TrailerGate | null = null,
+  ) {
+    this.phases = phases;
+    this.phasesWithoutBody = phases.filter((phase) => phase.concernsBody !== true);
+    this.headTaps = headTaps;
+    this.fixedTaps = headTaps.filter((tap): tap is FixedTap => tap.onFixed !== undefined);
+    this.endTaps = endTaps;
+    this.trailerGate = trailerGate;
+  }
+
+  /** Sends a request down from the first phase. */
+  start(ex: Exchange): void {
+    ex.step = 0;
+    ex.phases = ex.request.hasBody() ? this.phases : this.phasesWithoutBody;
+    this.resume(ex);
+  }
+
+  /** Goes on behind the phase that waited. */
+  resume(ex: Exchange): void {
+    const { phases } = ex;
+    let verdict = Verdict.Next;
+    while (verdict === Verdict.Next && ex.step < phases.length) verdict = phases[ex.step++]!.run(ex);
+  }
+
+  /** Lets the taps see and amend the head. For sinks, which call it once a reply. */
+  onHead(ex: Exchange): void {
+    for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onHead(ex);
+  }
+
+  /** Lets the taps see and amend the head of an answer by which the connection leaves HTTP. For sinks, likewise. */
+  onUpgrade(ex: Exchange): void {
+    for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onUpgrade?.(ex);
+  }
+
+  /** Lets the taps add to a prebuilt reply. For sinks, likewise. */
+  onFixed(ex: Exchange, reply: FixedReply): void {
+    for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, reply);
+  }
+
+  /** Tells the taps that the exchange is over. */
+  onEnd(ex: Exchange): void {
+    for (let i = 0; i < this.endTaps.length; i++) this.endTaps[i]!.onEnd(ex);
+  }
+}
+
+/** The pipeline of nobody, where there are no requests. */
+export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
+
+/** What a client's verified certificate says of it. */
+export interface ClientIdentity {
+  /** The distinguished name, in one line as RFC 2253 writes it, such as `CN=client,O=Example`. */
+  readonly subject: string;
+  /** URIs among its alternative names, such as `spiffe://mesh/ns/default/sa/client`, as they stand there. */
+  readonly uris: readonly string[];
+  /** DNS names among its alternative names. */
+  readonly dnsNames: readonly string[];
+  /** SHA-256 of the certificate, lower-case hexadecimal without colons. */
+  readonly sha256: string;
+}
+
+/**
+ * The address of a client that a proxy forwards for without naming it readably: no list of addresses holds it.
+ * docs/security.md#client-addresses
+ */
+export const UNKNOWN_CLIENT = "unknown";
+
+/** A socket that can be asked who is at its other end, while it is open. */
+export interface AddressSource {
+  /** Without a port; undefined where the peer is gone. */
+  readonly remoteAddress: string | undefined;
+}
+
+/** Who is at the other end of a client connection; one object a connection. */
+export class ClientPeer {
+  readonly tls: boolean;
+  /** Port that the client connected to. */
+  readonly localPort: number;
+  /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
+  readonly identity: ClientIdentity | null;
+
+  private readonly told: string;
+  private found: string;
+  /** Who is to be asked for the TCP peer; null when it is known. */
+  private source: AddressSource | null;
+  private lines: Buffer | null = null;
+
+  /**
+   * @param from the TCP peer's address, or its socket, which is asked when somebody wants to know: a system call that an
+   * answer of the gateway's own does not need
+   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
+   */
+  constructor(
+    from: string | AddressSource,
+    tls: boolean,
+    localPort: number,
+    toldAddress = "",
+    identity: ClientIdentity | null = null,
+  ) {
+    this.source = typeof from === "string" ? null : from;
+    this.found = typeof from === "string" ? unmapped(from) : "";
+    this.told = unmapped(toldAddress);
+    this.tls = tls;
+    this.localPort = localPort;
+    this.identity = identity;
+  }
+
+  /**
+   * The TCP peer: the load balancer, where a PROXY header told of somebody behind it; else the same as `address`. "" where
+   * the peer was gone before anybody asked.
+   */
+  get socketAddress(): string {
+    if (this.source !== null) {
+      this.found = unmapped(this.source.remoteAddress ?? "");
+      this.source = null;
+    }
+    return this.found;
+  }
+
+  /**
+   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
+   * are written as IPv4.
+   */
+  get address(): string {
+    return this.told === "" ? this.socketAddress : this.told;
+  }
+
+  /**
+   * The lines that tell an origin who the client is, where no trusted proxy stands between, up to the name of the host that
+   * it asked for. Made once a connection.
+   */
+  get forwardLines(): Buffer {
+    this.lines ??= Buffer.from(
+      `X-Forwarded-For: ${this.address}\r\nX-Real-IP: ${this.address}\r\nX-Forwarded-Proto: ${this.tls ? "https" : "http"}\r\n${this.certificateLine}X-Forwarded-Host: `,
+    );
+    return this.lines;
+  }
+
+  /**
+   * The line that tells an origin whom the client's certificate names, with its line break; "" where none was verified.
+   * The form is the one that Envoy has made usual. docs/tls.md#client-certificates
+   */
+  get certificateLine(): string {
+    if (this.identity === null) return "";
+    const { sha256, subject, uris, dnsNames } = this.identity;
+    const parts = [`Hash=${sha256}`, `Subject=${quoted(subject)}`, ...uris.map((uri) => `URI=${plain(uri)}`)];
+    parts.push(...dnsNames.map((name) => `DNS=${plain(name)}`));
+    let value = "";
+    for (const part of parts) if (value.length + part.length < MAX_CLIENT_CERT_CHARS) value += `${value && ";"}${part}`;
+    return `X-Forwarded-Client-Cert: ${value}\r\n`;
+  }
+
+  /** Whether the connection comes from the TCP peer itself. */
+  isDirect(): boolean {
+    return this.address === this.socketAddress;
+  }
+}
+
+/** Whether an address is that of this machine. */
+export function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
+/** An IPv4-mapped address of IPv6 as IPv4, any other as it is. */
+export function unmapped(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
+}
+
+/** Between quotes; what could end them, or the line, is escaped. */
+function quoted(text: string): string {
+  return `"${text
+    .toWellFormed()
+    .replace(/[^\x20-\x7e]/gu, escaped)
+    .replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** Without quotes, so that nothing in it may divide the parts. */
+function plain(text: string): string {
+  return text.toWellFormed().replace(/[^\x21-\x7e]|[";,\\]/gu, escaped);
+}
+
+function escaped(text: string): string {
+  return encodeURIComponent(text) === text
+    ? `%${text.charCodeAt(0).toString(16).toUpperCase()}`
+    : encodeURIComponent(text);
+}
+
+export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);
+
+/** The last phase: the route's handler makes the reply. */
+export class DispatchPhase implements Phase {
+  readonly name = "dispatch";
+
+  run(ex: Exchange): Verdict {
+    return ex.route!.handler.handle(ex);
+  }
 }

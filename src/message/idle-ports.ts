@@ -1,5 +1,4 @@
-import type { Exchange, IdleExchangePorts } from "./exchange.ts";
-import { IDLE_PIPELINE } from "./pipeline.ts";
+import { type Exchange, IDLE_PIPELINE, type IdleExchangePorts } from "./exchange.ts";
 
 function nothing(_ex: Exchange): void {}
 

@@ -1,7 +1,7 @@
-import { EMPTY_BYTES } from "../core/ascii.ts";
-import { sliceText } from "../core/bytes.ts";
+import { EMPTY_BYTES, equalsBytes, latin1, sliceText } from "../core/bytes.ts";
+import { MAX_REQUEST_ID_BYTES } from "../core/limits.ts";
+import type { ExtraFields } from "./extra-fields.ts";
 import { HeaderBlock } from "./header-block.ts";
-import { Method } from "./method.ts";
 
 /** How a message's body is delimited. RFC 9112 §6. */
 export const enum Framing {
@@ -159,4 +159,133 @@ export class RequestHead {
     this.hostIndex = other.hostIndex;
     this.trailers = null;
   }
+}
+
+/** A reply's head: what a handler or an upstream says, before a protocol engine writes it. */
+export class ReplyHead {
+  status = 0;
+  readonly headers: HeaderBlock = new HeaderBlock();
+  /** How the length of the body is known: Length, Chunked (unknown in advance), None (no body follows). */
+  framing: Framing = Framing.None;
+  /** Body length in bytes where framing is Length. Kept for HEAD and 304, where no body follows. */
+  contentLength = 0;
+  /** Whether a Content-Length is written although no body follows (HEAD, 304 of an upstream that sent one). */
+  lengthWithoutBody = false;
+  /** Whether no body may follow whatever the fields say: an answer to HEAD, a 304. */
+  withoutBody = false;
+  /** Whether the connection must be closed after this reply. */
+  close = false;
+  /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
+  readonly requestIdLine: Buffer = newRequestIdLine();
+  requestIdEnd = 0;
+  /** Trailer fields that follow a body of unknown length; null where there are none. */
+  trailers: HeaderBlock | null = null;
+  /** Fields that head taps add to the reply, prebuilt ones included; null where there are none. */
+  extra: ExtraFields | null = null;
+  /** Whether an upstream made the reply; the gateway's own replies get `Server: edge`. */
+  fromUpstream = false;
+
+  /** The request id, as text; "" where none has been assigned. */
+  requestId(): string {
+    return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
+  }
+
+  /** Adds prebuilt fields to whatever the reply will be. */
+  addExtra(fields: ExtraFields): void {
+    this.extra = this.extra === null ? fields : this.extra.with(fields);
+  }
+
+  /** Takes over what another head says of status, fields and body; what belongs to this exchange stays. */
+  takeOver(other: ReplyHead): void {
+    this.status = other.status;
+    this.headers.copyFrom(other.headers);
+    this.framing = other.framing;
+    this.contentLength = other.contentLength;
+    this.lengthWithoutBody = other.lengthWithoutBody;
+    this.withoutBody = other.withoutBody;
+    this.fromUpstream = other.fromUpstream;
+    this.trailers = null;
+  }
+
+  /** Makes the head ready for the next reply. */
+  reset(): void {
+    this.status = 0;
+    this.headers.reset(EMPTY_BYTES);
+    this.requestIdEnd = 0;
+    this.framing = Framing.None;
+    this.contentLength = 0;
+    this.lengthWithoutBody = false;
+    this.withoutBody = false;
+    this.close = false;
+    this.trailers = null;
+    this.extra = null;
+    this.fromUpstream = false;
+  }
+}
+
+const REQUEST_ID_NAME = "X-Request-Id: ";
+/** Where the id begins in `requestIdLine`, whose name stands there from the start. */
+export const REQUEST_ID_FROM: number = REQUEST_ID_NAME.length;
+
+function newRequestIdLine(): Buffer {
+  const line = Buffer.allocUnsafeSlow(MAX_REQUEST_ID_BYTES + 32);
+  line.latin1Write(REQUEST_ID_NAME);
+  return line;
+}
+
+/** Request methods as small integers. Methods are case-sensitive (RFC 9110 §9.1); unknown ones are Other. */
+export const enum Method {
+  Other = 0,
+  Get,
+  Head,
+  Post,
+  Put,
+  Delete,
+  Patch,
+  Options,
+  Connect,
+  Trace,
+}
+
+/** Number of members of Method, for tables with one row a method. */
+export const METHOD_COUNT = 10;
+
+const NAMES: readonly string[] = [
+  "OTHER",
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "DELETE",
+  "PATCH",
+  "OPTIONS",
+  "CONNECT",
+  "TRACE",
+];
+const BYTES: readonly Uint8Array[] = NAMES.map(latin1);
+
+/** The name of a known method; `OTHER` for every unknown one, so that labels stay bounded. */
+export function methodName(method: Method): string {
+  return NAMES[method]!;
+}
+
+/** The method that `bytes[from, to)` names. */
+export function methodOf(bytes: Uint8Array, from: number, to: number): Method {
+  if (to - from === 3 && bytes[from] === 0x47 && bytes[from + 1] === 0x45 && bytes[from + 2] === 0x54)
+    return Method.Get;
+  for (let i = 1; i < METHOD_COUNT; i++) {
+    if (equalsBytes(bytes, from, to, BYTES[i]!)) return i;
+  }
+  return Method.Other;
+}
+
+/** The method with this exact name, or Other. */
+export function methodFromName(name: string): Method {
+  const bytes = latin1(name);
+  return methodOf(bytes, 0, bytes.length);
+}
+
+/** Whether repeating the request has the effect of making it once (RFC 9110 §9.2.2). */
+export function isIdempotent(method: Method): boolean {
+  return method !== Method.Other && method !== Method.Post && method !== Method.Patch && method !== Method.Connect;
 }

@@ -1,7 +1,7 @@
-import { latin1 } from "../core/ascii.ts";
+import { latin1 } from "../core/bytes.ts";
 import type { PathPattern } from "../core/path-pattern.ts";
-import { METHOD_COUNT } from "./method.ts";
-import type { Handler } from "./pipeline.ts";
+import type { Handler } from "./exchange.ts";
+import { METHOD_COUNT } from "./request-head.ts";
 
 /** What to do with a chunked request body. docs/bodies.md#chunked-bodies */
 export const enum ChunkedMode {

@@ -1,5 +1,4 @@
-import { EMPTY_BYTES } from "../core/ascii.ts";
-import { copyBytes } from "../core/bytes.ts";
+import { copyBytes, EMPTY_BYTES } from "../core/bytes.ts";
 import {
   DEFAULT_UNSENT_BYTES,
   KEPT_COPY_BYTES,

@@ -7,7 +7,7 @@ import { block, type Rows } from "../config/row.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { EditedHandler } from "../features/forward/edited-handler.ts";
 import { type EditPlan, type HeaderStep, RequestEdits, ResponseEdits } from "../features/forward/header-edits.ts";
-import type { Handler } from "../message/pipeline.ts";
+import type { Handler } from "../message/exchange.ts";
 
 /**
  * One operation on the fields of a direction: a key below `headers.request` and `headers.response`. All fields that operations take

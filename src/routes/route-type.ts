@@ -4,7 +4,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
-import type { Handler } from "../message/pipeline.ts";
+import type { Handler } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
 

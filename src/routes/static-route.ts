@@ -6,7 +6,7 @@ import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { flag, text, textLike } from "../config/scalars.ts";
 import { FILE_RECHECK_MS } from "../core/limits.ts";
 import { FileHandler } from "../features/files/file-handler.ts";
-import type { Handler } from "../message/pipeline.ts";
+import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";

@@ -1,5 +1,4 @@
-import { LOWER } from "../core/ascii.ts";
-import { copyBytes } from "../core/bytes.ts";
+import { copyBytes, LOWER } from "../core/bytes.ts";
 
 /**
  * The key of a request, being put together: first what names the resource (authority and target), then what tells its

@@ -1,12 +1,10 @@
-import { Byte, equalsLower, latin1 } from "../core/ascii.ts";
-import { offsetBehind } from "../core/bytes.ts";
+import { Byte, equalsLower, latin1, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { Leniency } from "../core/leniency.ts";
 import { CONSENT_MS, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import { HeaderBlock } from "../message/header-block.ts";
-import { HeaderId } from "../message/header-id.ts";
+import { HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";

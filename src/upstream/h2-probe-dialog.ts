@@ -1,4 +1,4 @@
-import { ReplyHead } from "../message/reply-head.ts";
+import { ReplyHead } from "../message/request-head.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { FrameEvent, FrameReader } from "../proto/h2/frame-reader.ts";
 import { writeSettings } from "../proto/h2/frame-writer.ts";

@@ -6,7 +6,7 @@ import {
   H2_ORIGIN_STREAMS,
   H2_RUN_OUT_MS,
 } from "../core/limits.ts";
-import { ReplyHead } from "../message/reply-head.ts";
+import { ReplyHead } from "../message/request-head.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import { isSocketShortage } from "../core/shortage.ts";
 import { HeaderBlock } from "../message/header-block.ts";
-import { Method } from "../message/method.ts";
+import { Method } from "../message/request-head.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { latin1 } from "../../src/core/ascii.ts";
+import { latin1 } from "../../src/core/bytes.ts";
 import { CacheKey } from "../../src/shared/cache-key.ts";
 import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/shared/cache-memory.ts";
 import { rebuildCache } from "../../src/shared/cache-repair.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { encodeForwardHead, forwardHeadBound } from "../../src/features/forward/forward-head.ts";
-import { HeaderId, headerIdFromName } from "../../src/message/header-id.ts";
+import { HeaderId, headerIdFromName } from "../../src/message/header-block.ts";
 import { Framing, type RequestHead } from "../../src/message/request-head.ts";
 import { forwardExchange, parsedHead, targetAt } from "../unit/features/forward/forward-exchange.ts";
 import { requestVectors } from "../unit/proto/h1/request-log.ts";

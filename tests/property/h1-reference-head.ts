@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 // A second reading of request heads: by lines and regular expressions, slow and plain, made from RFC 9110, RFC 9112 and
 // docs/wire.md without a look at the parser. It knows whole heads only.
-import { HeaderId, headerIdFromName } from "../../src/message/header-id.ts";
+import { HeaderId, headerIdFromName } from "../../src/message/header-block.ts";
 import { type HeadRow, MAX_HEAD_BYTES } from "../unit/proto/h1/request-log.ts";
 import type { Span } from "../unit/proto/spans.ts";
 

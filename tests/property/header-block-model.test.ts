@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { HeaderBlock } from "../../src/message/header-block.ts";
-import { headerIdFromName } from "../../src/message/header-id.ts";
+import { HeaderBlock, headerIdFromName } from "../../src/message/header-block.ts";
 import { headOf } from "../unit/features/forward/forward-exchange.ts";
 
 type Pair = readonly [name: string, value: string];

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { headerIdFromName } from "../../src/message/header-id.ts";
+import { headerIdFromName } from "../../src/message/header-block.ts";
 import { HpackDecoder } from "../../src/proto/hpack/decoder.ts";
 import { HpackEncoder } from "../../src/proto/hpack/encoder.ts";
 import { decodeHuffman, encodeHuffman, huffmanLength } from "../../src/proto/hpack/huffman.ts";

@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { HeaderBlock } from "../../src/message/header-block.ts";
-import { Method } from "../../src/message/method.ts";
-import { ReplyHead } from "../../src/message/reply-head.ts";
-import { Framing } from "../../src/message/request-head.ts";
+import { Framing, Method, ReplyHead } from "../../src/message/request-head.ts";
 import { encodeInterim, encodeReplyHead, Persistence, replyHeadBound } from "../../src/proto/h1/reply-encoder.ts";
 import { ResponseParser } from "../../src/proto/h1/response-parser.ts";
 

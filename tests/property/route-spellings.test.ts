@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { FAULTS } from "../../src/core/fault.ts";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { PathEscapesPhase, RouteExactPhase, RoutePrefixPhase } from "../../src/features/route/routing-phases.ts";
-import { Verdict } from "../../src/message/pipeline.ts";
+import { Verdict } from "../../src/message/exchange.ts";
 import { makeCase, makeTable, type PathCase } from "../harness/path-cases.ts";
 import { faultIn, type Outcome, plainLabel, type ReferenceRoute } from "../harness/path-reference.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { latin1 } from "../../src/core/ascii.ts";
+import { latin1 } from "../../src/core/bytes.ts";
 import { isPlainPath } from "../../src/proto/h1/request-rules.ts";
 import { canonicalise, offsetBehindSegments, pathFrom, slashedPath } from "../../src/proto/target/canonical-path.ts";
 import {

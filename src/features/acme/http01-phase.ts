@@ -1,11 +1,9 @@
-import { latin1, TOKEN } from "../../core/ascii.ts";
+import { latin1, TOKEN } from "../../core/bytes.ts";
 import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
 import { CHALLENGE_PREFIX, INVALID_TOKEN, isChallenge } from "../../message/challenge-path.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import { METHOD_COUNT, Method } from "../../message/method.ts";
-import { type Handler, type Phase, Verdict } from "../../message/pipeline.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";

@@ -1,4 +1,4 @@
-import type { Handler } from "../../message/pipeline.ts";
+import type { Handler } from "../../message/exchange.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
 import type { HealthHandler } from "./health-handler.ts";

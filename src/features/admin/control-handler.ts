@@ -1,8 +1,6 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { Method } from "../../message/method.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { ReplySource } from "../../message/ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, Method } from "../../message/request-head.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { NO_STORE } from "./built-in-reply.ts";
 

@@ -1,6 +1,6 @@
 import { errorBody } from "../../core/status.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { jsonReply } from "./built-in-reply.ts";
 

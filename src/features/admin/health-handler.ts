@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { jsonReply } from "./built-in-reply.ts";
 
 /** `/health`: 200 `{"status":"ok"}`, and 503 `{"status":"draining"}` once the process is going away. */

@@ -1,4 +1,4 @@
-import { latin1, TOKEN } from "../../core/ascii.ts";
+import { latin1, TOKEN } from "../../core/bytes.ts";
 import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { removeDotSegments } from "../../proto/target/dot-segments.ts";

@@ -1,9 +1,16 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
-import { ClientPeer, isLoopback, UNKNOWN_CLIENT } from "../../message/client.ts";
-import { Exchange, type IdleExchangePorts } from "../../message/exchange.ts";
-import { type Handler, type Pipeline, Verdict } from "../../message/pipeline.ts";
+import {
+  ClientPeer,
+  Exchange,
+  type Handler,
+  type IdleExchangePorts,
+  isLoopback,
+  type Pipeline,
+  UNKNOWN_CLIENT,
+  Verdict,
+} from "../../message/exchange.ts";
 import type { BodySink, ReplySource } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";

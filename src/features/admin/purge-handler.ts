@@ -1,7 +1,6 @@
 import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";

@@ -1,6 +1,5 @@
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { ENGINE, VERSION } from "../../shared/version.ts";
 import { jsonReply } from "./built-in-reply.ts";

@@ -1,5 +1,5 @@
 import type { WafConfig } from "../../config/runtime-config.ts";
-import { methodName } from "../../message/method.ts";
+import { methodName } from "../../message/request-head.ts";
 import { COUNTERS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount } from "../../shared/counter-totals.ts";
 

@@ -1,6 +1,6 @@
-import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
+import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
+import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { hashBytes, hashText } from "./hash.ts";
 
 /** What a hashing policy goes by. */

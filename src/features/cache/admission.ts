@@ -1,10 +1,7 @@
-import { equalsLower, latin1 } from "../../core/ascii.ts";
+import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, Method, type ReplyHead, type RequestHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheTimes } from "./cache-times.ts";

@@ -1,8 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_BACKGROUND_FETCHES } from "../../core/limits.ts";
-import { Exchange, ExchangeState } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import type { Pipeline } from "../../message/pipeline.ts";
+import { Exchange, ExchangeState, type Pipeline } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { FillResult } from "../../shared/cache-memory.ts";

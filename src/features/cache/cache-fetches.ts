@@ -1,10 +1,9 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
-import { ReplyHead } from "../../message/reply-head.ts";
-import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { Framing, ReplyHead, type RequestHead } from "../../message/request-head.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";

@@ -1,9 +1,7 @@
 import { CacheResult } from "../../message/cache-result.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { HeaderIdSet } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
+import { Method } from "../../message/request-head.ts";
 import { Slot, SlotTime } from "../../shared/cache-memory.ts";
 import { type CacheStore, Found } from "../../shared/cache-store.ts";
 import { isEnough } from "./admission.ts";

@@ -1,10 +1,9 @@
 import { CacheResult } from "../../message/cache-result.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Method } from "../../message/request-head.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { RequestKeys } from "./request-keys.ts";
 

@@ -1,5 +1,4 @@
-import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 
 /** What an answer's Cache-Control says. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
 export interface ResponseDirectives {

@@ -1,7 +1,6 @@
-import { latin1 } from "../../core/ascii.ts";
+import { latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { isFolded } from "../../proto/h1/claimed-fields.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CachePolicy } from "./policy.ts";

@@ -1,8 +1,7 @@
-import { Byte, latin1 } from "../../core/ascii.ts";
+import { Byte, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import { CacheKey } from "../../shared/cache-key.ts";
 
 /**

@@ -1,5 +1,4 @@
-import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
-import { type Phase, Pipeline, type ReplyTap } from "../../message/pipeline.ts";
+import { type Exchange, type IdleExchangePorts, type Phase, Pipeline, type ReplyTap } from "../../message/exchange.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
 import { CacheFetches } from "./cache-fetches.ts";

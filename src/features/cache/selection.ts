@@ -1,5 +1,4 @@
-import { type HeaderBlock, HeaderIdSet } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { parseHttpDate } from "../../proto/semantics/http-date.ts";

@@ -1,7 +1,6 @@
 import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { Slot } from "../../shared/cache-memory.ts";

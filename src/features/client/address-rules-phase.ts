@@ -1,6 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { AddressRules } from "./address-rules.ts";
 
 /** `server.ip_rules`: refuses clients before anything else is done for them. */

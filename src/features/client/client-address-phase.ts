@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { believeIdentity } from "../../proto/h1/claimed-fields.ts";
 import { forwardedClient, type TrustedProxies } from "./forwarded-client.ts";
 

@@ -1,7 +1,6 @@
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
-import { UNKNOWN_CLIENT } from "../../message/client.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { namesClient } from "../../proto/h1/claimed-fields.ts";
 
 /** Addresses that belong to proxies. */

@@ -1,8 +1,7 @@
 import type { CorsConfig } from "../../config/runtime-config.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 /** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {

@@ -1,6 +1,5 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import { HEADER_ID_COUNT, HeaderId } from "../../message/header-block.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**

@@ -1,8 +1,7 @@
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Method } from "../../message/request-head.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**

@@ -1,6 +1,5 @@
-import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 /** The codings in which a file may lie ready, in the order of preference where the client has none. docs/files.md */
 export const enum Coding {

@@ -1,12 +1,9 @@
 import { sliceText } from "../../core/bytes.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { hasEndlessSegment, holdsDotSegment, MAX_NAME_BYTES } from "../../proto/target/dot-segments.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";

@@ -1,10 +1,8 @@
 import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { Framing } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { type ContainedRoot, Found } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";

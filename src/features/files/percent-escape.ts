@@ -1,4 +1,4 @@
-import { Byte, latin1, table } from "../../core/ascii.ts";
+import { Byte, latin1, table } from "../../core/bytes.ts";
 import { escapedByte } from "../../proto/target/percent-decoding.ts";
 
 const UPPER_HEX = "0123456789ABCDEF";

@@ -1,5 +1,4 @@
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { parseHttpDate } from "../../proto/semantics/http-date.ts";
 
 /** What a request's conditions say of the selected representation. */

@@ -1,8 +1,7 @@
 import type { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, Handler, Verdict } from "../../message/exchange.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import type { Handler, Verdict } from "../../message/pipeline.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { ResponseEdits } from "./header-edits.ts";
 

@@ -1,12 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import { type TimerHolder, TimerNode, type TimerWheel } from "../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type Handler, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import { isIdempotent } from "../../message/method.ts";
-import { type Handler, type ReplyTap, Verdict } from "../../message/pipeline.ts";
 import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, isIdempotent } from "../../message/request-head.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";

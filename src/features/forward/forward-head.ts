@@ -1,14 +1,9 @@
-import { equalsLower, latin1, table } from "../../core/ascii.ts";
-import { copyBytes, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, equalsLower, latin1, table, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS, MAX_REQUEST_ID_BYTES, MAX_VIA_HOPS } from "../../core/limits.ts";
-import { UNKNOWN_CLIENT } from "../../message/client.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
+import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
-import { REQUEST_ID_FROM } from "../../message/reply-head.ts";
-import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { Framing, Method, REQUEST_ID_FROM, type RequestHead } from "../../message/request-head.ts";
 import type { Target } from "../../message/target.ts";
 import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";

@@ -1,10 +1,8 @@
 import type { HeaderValue } from "../../config/route-config.ts";
-import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
+import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId, headerIdFromName } from "../../message/header-id.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
+import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import type { ReplyHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 
 /** What a route does to the fields of one direction, in this order. */

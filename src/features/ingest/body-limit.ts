@@ -1,8 +1,6 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
-import { Framing } from "../../message/request-head.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { Framing, Method } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 
 /** Refuses what a route does not take before one byte of the body is read. docs/bodies.md#limits */

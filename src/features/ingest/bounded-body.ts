@@ -1,6 +1,5 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { Method } from "../../message/request-head.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 

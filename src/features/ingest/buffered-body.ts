@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from "../../core/ascii.ts";
+import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";

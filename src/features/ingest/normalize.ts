@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { Framing } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";

@@ -1,9 +1,7 @@
-import { equalsLower, latin1 } from "../../core/ascii.ts";
+import { equalsLower, latin1 } from "../../core/bytes.ts";
 import { parseAddress } from "../../core/ip-address.ts";
-import { UNKNOWN_CLIENT } from "../../message/client.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { type HeaderId, headerIdFromName } from "../../message/header-id.ts";
+import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { type HeaderBlock, type HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
 import type { TokenBuckets } from "../../shared/token-bucket.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";

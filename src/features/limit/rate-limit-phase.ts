@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { RateLimit } from "./rate-limit.ts";
 

@@ -1,4 +1,4 @@
-import { latin1 } from "../../core/ascii.ts";
+import { latin1 } from "../../core/bytes.ts";
 import { isFixedPattern } from "../../core/path-pattern.ts";
 import { Route, type RouteInit } from "../../message/route.ts";
 import { methodSet } from "./method-set.ts";

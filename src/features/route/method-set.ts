@@ -1,4 +1,4 @@
-import { METHOD_COUNT, Method, methodFromName, methodName } from "../../message/method.ts";
+import { METHOD_COUNT, Method, methodFromName, methodName } from "../../message/request-head.ts";
 
 /** The methods of a route as a 405 and a lookup need them. */
 export interface MethodSet {

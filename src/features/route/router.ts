@@ -1,6 +1,5 @@
-import { Byte, equalsBytes, latin1 } from "../../core/ascii.ts";
-import { METHOD_COUNT, Method } from "../../message/method.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { Byte, equalsBytes, latin1 } from "../../core/bytes.ts";
+import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { requestHost } from "../../message/request-host.ts";
 import type { Route } from "../../message/route.ts";
 import { slashedPath } from "../../proto/target/canonical-path.ts";

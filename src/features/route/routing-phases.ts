@@ -1,10 +1,8 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
-import { Framing, TargetFlag } from "../../message/request-head.ts";
+import { Framing, Method, TargetFlag } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {

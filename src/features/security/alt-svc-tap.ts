@@ -1,6 +1,5 @@
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
 
 /** Tells clients that come over TLS where HTTP/3 is to be had. RFC 7838 §3, RFC 9114 §3.1.1. */
 export class AltSvcTap implements ReplyTap {

@@ -1,9 +1,8 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Method } from "../../message/request-head.ts";
 
 /**
  * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints

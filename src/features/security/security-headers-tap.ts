@@ -1,10 +1,8 @@
 import type { SecurityHeadersConfig } from "../../config/runtime-config.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
+import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 /**
  * Adds `server.security_headers` to every answer that does not say the same things itself, and HSTS over TLS alone

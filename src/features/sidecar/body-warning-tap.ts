@@ -1,6 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { Framing } from "../../message/request-head.ts";
 
 /** Who writes what an operator should know. */

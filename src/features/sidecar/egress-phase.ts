@@ -1,6 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import type { AuthorityChoice } from "./authority-choice.ts";

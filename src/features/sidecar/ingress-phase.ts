@@ -1,7 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { ClientIdentity } from "../../message/client.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, Verdict } from "../../message/pipeline.ts";
+import { type ClientIdentity, type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { Route } from "../../message/route.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 

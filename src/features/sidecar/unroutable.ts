@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { Method } from "../../message/method.ts";
+import { Method } from "../../message/request-head.ts";
 
 /**
  * Refuses what no server behind a sidecar is asked: CONNECT and TRACE, which are 405 everywhere, and a target

@@ -1,9 +1,8 @@
 import { Fault, faultRow } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method, methodName } from "../../message/method.ts";
-import type { ReplyTap } from "../../message/pipeline.ts";
+import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
+import { Method, methodName } from "../../message/request-head.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { IsoTime } from "./iso-time.ts";
 import { jsonText, jsonTextOrNull } from "./json-text.ts";

@@ -1,8 +1,7 @@
 import { FAULTS, Fault, faultRow, isLimitFault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { type Phase, type ReplyTap, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import type { Refusals } from "./refusals.ts";

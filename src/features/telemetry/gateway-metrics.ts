@@ -1,5 +1,5 @@
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
-import { methodName } from "../../message/method.ts";
+import { methodName } from "../../message/request-head.ts";
 import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount, LatencyTotals } from "../../shared/counter-totals.ts";
 import { labelled, type Metric, type Sample } from "./metric.ts";

@@ -1,7 +1,6 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
-import { Method } from "../../message/method.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, Method } from "../../message/request-head.ts";
 
 /** The body of an error. docs/transcoder.md#errors @param details JSON texts */
 export function errorJson(status: GrpcStatus, details: readonly string[]): string {

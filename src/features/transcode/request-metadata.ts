@@ -1,7 +1,6 @@
-import { UNKNOWN_CLIENT } from "../../message/client.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import type { GrpcMetadata } from "../../message/grpc-upstream.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import { viaOf } from "../../message/via.ts";
 
 /**

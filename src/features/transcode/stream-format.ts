@@ -1,5 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { HeaderId } from "../../message/header-block.ts";
 
 /** How a stream of messages is written. docs/transcoder.md#responses */
 export interface StreamFormat {

@@ -1,10 +1,9 @@
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { type Handler, Verdict } from "../../message/pipeline.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readJson } from "../../proto/grpc/json-text.ts";

@@ -1,5 +1,4 @@
-import { EMPTY_BYTES } from "../../core/ascii.ts";
-import { sliceText } from "../../core/bytes.ts";
+import { EMPTY_BYTES, sliceText } from "../../core/bytes.ts";
 import { RequestHead } from "../../message/request-head.ts";
 import { BUDGET_EXHAUSTED } from "./detectors/protocol-abuse.ts";
 import { type IncidentLocation, MAX_SNIPPET_CHARS, snippetOf } from "./incident.ts";

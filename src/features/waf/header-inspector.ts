@@ -1,6 +1,5 @@
-import { Byte, LOWER, latin1 } from "../../core/ascii.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
+import { Byte, LOWER, latin1 } from "../../core/bytes.ts";
+import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { COOKIE_BYTES, findGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";

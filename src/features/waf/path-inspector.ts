@@ -1,5 +1,4 @@
-import { Byte, HEX_VALUE, LOWER, table } from "../../core/ascii.ts";
-import { indexOfByte } from "../../core/bytes.ts";
+import { Byte, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";

@@ -1,5 +1,4 @@
-import { Byte, LOWER } from "../../core/ascii.ts";
-import { indexOfByte } from "../../core/bytes.ts";
+import { Byte, indexOfByte, LOWER } from "../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
 import { OVER_ENCODING } from "./detectors/protocol-abuse.ts";
 import type { Findings } from "./findings.ts";

@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";

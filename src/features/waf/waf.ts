@@ -1,8 +1,6 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { type Phase, type TrailerGate, Verdict } from "../../message/pipeline.ts";
+import { type Exchange, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";

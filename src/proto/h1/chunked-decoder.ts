@@ -1,5 +1,4 @@
-import { Byte, HEX_VALUE } from "../../core/ascii.ts";
-import { offsetBehind } from "../../core/bytes.ts";
+import { Byte, HEX_VALUE, offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
 import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";

@@ -1,6 +1,5 @@
-import { Byte, LOWER, latin1, table } from "../../core/ascii.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { Byte, LOWER, latin1, table } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 // Fields in which a client claims what the gateway itself says of the message and of the connection, or what only a proxy
 // in front of it may say. docs/security.md#identity-headers

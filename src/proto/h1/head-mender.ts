@@ -1,7 +1,6 @@
-import { Byte } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
+import { Byte, copyBytes } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
-import { headerIdOf } from "../../message/header-id.ts";
+import { headerIdOf } from "../../message/header-block.ts";
 import { dropTable, HOP_BY_HOP } from "./reply-encoder.ts";
 
 const enum Stage {

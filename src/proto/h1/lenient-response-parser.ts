@@ -1,10 +1,9 @@
-import { Byte, equalsBytes } from "../../core/ascii.ts";
+import { Byte, equalsBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import type { Method } from "../../message/method.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { Method } from "../../message/request-head.ts";
 import { HeadMender } from "./head-mender.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { ResponseParser } from "./response-parser.ts";

@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 
 /**
  * The elements of a comma-separated field value, one at a time, without copying. RFC 9110 §5.6.1. Empty elements are

@@ -1,12 +1,9 @@
-import { Byte } from "../../core/ascii.ts";
-import { copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
+import { Byte, copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
 import { reasonOf } from "../../core/status.ts";
 import type { ExtraFields } from "../../message/extra-fields.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HEADER_ID_COUNT, HeaderId } from "../../message/header-id.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { parseContentLength } from "./request-rules.ts";
 
 /**

@@ -1,9 +1,8 @@
-import { Byte, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
+import { Byte, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
-import { Method, methodOf } from "../../message/method.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { HeaderId, headerIdOf } from "../../message/header-block.ts";
+import { Method, methodOf, type RequestHead } from "../../message/request-head.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, judgeRequest, locateTarget, TARGET_CLASS } from "./request-rules.ts";
 

@@ -1,12 +1,9 @@
-import { Byte, equalsLower, LOWER, latin1, TOKEN, table } from "../../core/ascii.ts";
-import { indexOfByte } from "../../core/bytes.ts";
+import { Byte, equalsLower, indexOfByte, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import { Framing, type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, Method, type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { hasDotSegment } from "../target/dot-segments.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";

@@ -1,11 +1,8 @@
-import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/ascii.ts";
+import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
+import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";

@@ -1,6 +1,5 @@
-import { latin1 } from "../../core/ascii.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import { latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Claim, claimOf, isFolded, isSameFolded } from "./claimed-fields.ts";
 
 // Which names may stand in the trailers of a message, and which go on. docs/security.md#trailers

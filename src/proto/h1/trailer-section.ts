@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, FIELD_VALUE, TOKEN } from "../../core/ascii.ts";
+import { Byte, EMPTY_BYTES, FIELD_VALUE, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";

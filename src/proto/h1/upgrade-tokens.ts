@@ -1,6 +1,5 @@
 import { sliceText } from "../../core/bytes.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { ListTokens } from "./list-tokens.ts";
 
 /**

@@ -1,9 +1,6 @@
-import { Byte, equalsLower, latin1 } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
 /**

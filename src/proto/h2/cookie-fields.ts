@@ -1,7 +1,5 @@
-import { Byte } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
+import { Byte, copyBytes } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
 /**

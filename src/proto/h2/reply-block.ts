@@ -1,10 +1,7 @@
-import { Byte } from "../../core/ascii.ts";
-import { writeDecimal } from "../../core/bytes.ts";
+import { Byte, writeDecimal } from "../../core/bytes.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../h1/reply-encoder.ts";
 import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 

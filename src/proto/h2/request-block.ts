@@ -1,5 +1,5 @@
-import { Byte } from "../../core/ascii.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import { Byte } from "../../core/bytes.ts";
+import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { dropTable } from "../h1/reply-encoder.ts";
 import { FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 import { staticIndex, staticNameIndex } from "../hpack/static-table.ts";

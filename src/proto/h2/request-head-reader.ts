@@ -1,9 +1,8 @@
-import { Byte, latin1, TOKEN } from "../../core/ascii.ts";
+import { Byte, latin1, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method, methodOf } from "../../message/method.ts";
-import { Framing, type RequestHead } from "../../message/request-head.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Framing, Method, methodOf, type RequestHead } from "../../message/request-head.ts";
 import { describeRefused } from "../h1/request-parser.ts";
 import { judgeRequest, locateTarget, sameAuthority, TARGET_CLASS } from "../h1/request-rules.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";

@@ -1,8 +1,6 @@
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import { Method } from "../../message/method.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { parseContentLength } from "../h1/request-rules.ts";
 import { FieldEvent, type HpackDecoder } from "../hpack/decoder.ts";
 import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";

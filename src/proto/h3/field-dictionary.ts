@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
 import { type FieldTag, tagOf } from "../hpack/field-kind.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";

@@ -1,9 +1,7 @@
 import { sliceText } from "../../core/bytes.ts";
 import type { FixedReply } from "../../message/fixed-reply.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import { HeaderId } from "../../message/header-id.ts";
-import type { ReplyHead } from "../../message/reply-head.ts";
-import { Framing } from "../../message/request-head.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { NOT_IN_REPLIES } from "../h2/reply-block.ts";
 import type { FieldRecord } from "./field-dictionary.ts";
 

@@ -1,5 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
+import { Byte, copyBytes } from "../../core/bytes.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { type FieldTag, tagOf } from "./field-kind.ts";
 import { decodeHuffman } from "./huffman.ts";

@@ -1,6 +1,5 @@
-import { LOWER, latin1 } from "../../core/ascii.ts";
-import { copyBytes } from "../../core/bytes.ts";
-import { HEADER_ID_COUNT, HeaderId, headerName } from "../../message/header-id.ts";
+import { copyBytes, LOWER, latin1 } from "../../core/bytes.ts";
+import { HEADER_ID_COUNT, HeaderId, headerName } from "../../message/header-block.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { encodeHuffman, huffmanLength } from "./huffman.ts";
 import { STATIC_ENTRIES, staticIndex, staticNameIndex } from "./static-table.ts";

@@ -1,5 +1,5 @@
-import { Byte, equalsBytes, equalsLower, latin1, TOKEN, table } from "../../core/ascii.ts";
-import { HeaderId, headerIdOf } from "../../message/header-id.ts";
+import { Byte, equalsBytes, equalsLower, latin1, TOKEN, table } from "../../core/bytes.ts";
+import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 
 /**
  * What a field is to HTTP/2, judged once for each entry of a table and once for each literal. RFC 9113 §8.2, §8.3;

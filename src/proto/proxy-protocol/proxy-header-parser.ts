@@ -1,4 +1,4 @@
-import { Byte, latin1 } from "../../core/ascii.ts";
+import { Byte, latin1 } from "../../core/bytes.ts";
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
 
 /** What the bytes so far come to. */

@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 import { mergeSlashes, removeDotSegments } from "./dot-segments.ts";
 import { decodeOnce, escapedByte, MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 

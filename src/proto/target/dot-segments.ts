@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 
 /**
  * Whether a segment of `bytes[from, to)` is `.` or `..`, parameters behind a semicolon left out. Only literal dots and slashes

@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../core/ascii.ts";
+import { Byte, HEX_VALUE, table } from "../../core/bytes.ts";
 import { lookalikeOf, TWO_DOTS } from "./lookalike.ts";
 import { MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 

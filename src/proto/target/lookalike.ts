@@ -1,4 +1,4 @@
-import { Byte } from "../../core/ascii.ts";
+import { Byte } from "../../core/bytes.ts";
 
 /** What a lenient decoder makes of U+2025: two dots at once. */
 export const TWO_DOTS = 0x2e2e;

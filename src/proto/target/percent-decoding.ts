@@ -1,4 +1,4 @@
-import { HEX_VALUE } from "../../core/ascii.ts";
+import { HEX_VALUE } from "../../core/bytes.ts";
 
 /** Rounds of percent-decoding before a text counts as an attack: no honest client encodes more than two or three times. */
 export const MAX_DECODING_ROUNDS = 8;

@@ -1,4 +1,4 @@
-import { LOWER } from "../../core/ascii.ts";
+import { LOWER } from "../../core/bytes.ts";
 import { MAX_ALPN_NAMES, MAX_SIGNATURE_SCHEMES } from "../../core/limits.ts";
 
 /** What a ClientHello says that decides which certificate and protocol the client gets. */

@@ -2,7 +2,7 @@ import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
-import type { Handler } from "../../message/pipeline.ts";
+import type { Handler } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";

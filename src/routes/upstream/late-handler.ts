@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import type { Handler, Verdict } from "../../message/pipeline.ts";
+import type { Exchange, Handler, Verdict } from "../../message/exchange.ts";
 
 /** A handler that is made when its first request comes: of ten thousand routes most are asked for nothing for long. */
 export class LateHandler implements Handler {

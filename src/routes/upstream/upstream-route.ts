@@ -4,7 +4,7 @@ import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-confi
 import { MANY_ROUTES } from "../../core/limits.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
-import type { Handler } from "../../message/pipeline.ts";
+import type { Handler } from "../../message/exchange.ts";
 import { RouteKind } from "../../message/route.ts";
 import { namesChanged } from "../header-operations.ts";
 import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";

@@ -1,8 +1,7 @@
-import { EMPTY_BYTES } from "../../core/ascii.ts";
+import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { MAX_INTERIM_RESPONSES } from "../../core/limits.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
-import type { Method } from "../../message/method.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, type Method } from "../../message/request-head.ts";
 import { ChunkEvent, ChunkedDecoder } from "../../proto/h1/chunked-decoder.ts";
 import { NEED_MORE } from "../../proto/h1/outcome.ts";
 import { ResponseParser } from "../../proto/h1/response-parser.ts";

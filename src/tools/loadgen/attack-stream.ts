@@ -1,5 +1,5 @@
 import { LOAD_REQUEST_LIMIT_MS, MAX_OPEN_ATTACKS } from "../../core/limits.ts";
-import { Method } from "../../message/method.ts";
+import { Method } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import type { Attack } from "./attack-catalogue.ts";
 import { Ending } from "./attack-tier.ts";

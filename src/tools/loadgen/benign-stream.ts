@@ -1,5 +1,5 @@
 import { LOAD_REQUEST_LIMIT_MS } from "../../core/limits.ts";
-import { methodFromName } from "../../message/method.ts";
+import { methodFromName } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import { Ending } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";

@@ -21,10 +21,15 @@ import { EventLog } from "../../../src/features/telemetry/events.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { Waf, WafPhase } from "../../../src/features/waf/waf.ts";
-import { ClientPeer } from "../../../src/message/client.ts";
-import type { Exchange } from "../../../src/message/exchange.ts";
+import {
+  ClientPeer,
+  type Exchange,
+  type Handler,
+  type Phase,
+  Pipeline,
+  Verdict,
+} from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { type Handler, type Phase, Pipeline, Verdict } from "../../../src/message/pipeline.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/route.ts";
 import type { Target } from "../../../src/message/target.ts";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";

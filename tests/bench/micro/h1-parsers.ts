@@ -1,7 +1,6 @@
 // The parsers of HTTP/1.1, each on a message that came in one piece.
 import { HeaderBlock } from "../../../src/message/header-block.ts";
-import { Method } from "../../../src/message/method.ts";
-import { RequestHead } from "../../../src/message/request-head.ts";
+import { Method, RequestHead } from "../../../src/message/request-head.ts";
 import { ChunkEvent, ChunkedDecoder } from "../../../src/proto/h1/chunked-decoder.ts";
 import { RequestParser } from "../../../src/proto/h1/request-parser.ts";
 import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";

@@ -1,7 +1,6 @@
 // The way down of a request, phase by phase: WAF and routing.
-import { Exchange } from "../../../src/message/exchange.ts";
+import { Exchange, Verdict } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { Verdict } from "../../../src/message/pipeline.ts";
 import { bench } from "../micro.ts";
 import { GatewayLab } from "./gateway-lab.ts";
 import { BROWSER_HEAD, CURL_HEAD, PROXIED_HEAD, parsed } from "./samples.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { equalsBytes, equalsLower, FIELD_VALUE, HEX_VALUE, LOWER, latin1, TOKEN } from "../../../src/core/ascii.ts";
+import { equalsBytes, equalsLower, FIELD_VALUE, HEX_VALUE, LOWER, latin1, TOKEN } from "../../../src/core/bytes.ts";
 
 const ALL = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code));
 

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { Exchange } from "../../../src/message/exchange.ts";
+import { Exchange, Pipeline, Verdict } from "../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { Pipeline, Verdict } from "../../../src/message/pipeline.ts";
-import { ReplyHead } from "../../../src/message/reply-head.ts";
-import { RequestHead } from "../../../src/message/request-head.ts";
+import { ReplyHead, RequestHead } from "../../../src/message/request-head.ts";
 import type { Route } from "../../../src/message/route.ts";
 
 /** The fields that hold a number, a text or a flag. */

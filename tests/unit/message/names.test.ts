@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { latin1 } from "../../../src/core/ascii.ts";
-import { HEADER_ID_COUNT, HeaderId, headerIdFromName, headerIdOf, headerName } from "../../../src/message/header-id.ts";
+import { latin1 } from "../../../src/core/bytes.ts";
+import {
+  HEADER_ID_COUNT,
+  HeaderId,
+  headerIdFromName,
+  headerIdOf,
+  headerName,
+} from "../../../src/message/header-block.ts";
 import {
   isIdempotent,
   METHOD_COUNT,
@@ -8,7 +14,7 @@ import {
   methodFromName,
   methodName,
   methodOf,
-} from "../../../src/message/method.ts";
+} from "../../../src/message/request-head.ts";
 
 const KNOWN = Array.from({ length: HEADER_ID_COUNT - 2 }, (_, i) => (i + 1) as HeaderId);
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Exchange } from "../../../src/message/exchange.ts";
+import { Exchange, type Phase, Pipeline, type ReplyTap, Verdict } from "../../../src/message/exchange.ts";
 import { FixedReply } from "../../../src/message/fixed-reply.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { type Phase, Pipeline, type ReplyTap, Verdict } from "../../../src/message/pipeline.ts";
 
 function phases(log: string[], verdicts: Readonly<Record<string, Verdict>>): Phase[] {
   return Object.entries(verdicts).map(([name, verdict]) => ({

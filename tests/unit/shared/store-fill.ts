@@ -1,4 +1,4 @@
-import { latin1 } from "../../../src/core/ascii.ts";
+import { latin1 } from "../../../src/core/bytes.ts";
 import { BlockCursor } from "../../../src/shared/cache-blocks.ts";
 import { CacheKey } from "../../../src/shared/cache-key.ts";
 import { Head, Slot } from "../../../src/shared/cache-memory.ts";

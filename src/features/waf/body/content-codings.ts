@@ -1,13 +1,12 @@
 import zlib from "node:zlib";
-import { EMPTY_BYTES } from "../../../core/ascii.ts";
+import { EMPTY_BYTES } from "../../../core/bytes.ts";
 import {
   MAX_CODING_WINDOW_BITS,
   MAX_CONTENT_CODINGS,
   MAX_INFLATION,
   MIN_INFLATED_BYTES,
 } from "../../../core/limits.ts";
-import type { HeaderBlock } from "../../../message/header-block.ts";
-import { HeaderId } from "../../../message/header-id.ts";
+import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 
 /** What is in a body with a Content-Encoding. */
 export interface Content {

@@ -1,4 +1,4 @@
-import { Byte, table } from "../../../core/ascii.ts";
+import { Byte, table } from "../../../core/bytes.ts";
 import { inflate, Packing } from "./content-codings.ts";
 
 /** The messages in the beginning of a body of gRPC or of a stream of Connect. */

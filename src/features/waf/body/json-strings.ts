@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { isPlainName } from "../match/escaped-scan.ts";
 import { CLASS_BITS, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";

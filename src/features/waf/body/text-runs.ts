@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, table } from "../../../core/ascii.ts";
+import { Byte, EMPTY_BYTES, table } from "../../../core/bytes.ts";
 import { isWhitespace } from "../../../core/scan.ts";
 
 /** Takes a run of text out of a binary body. */

@@ -1,5 +1,4 @@
-import { Byte, equalsLower, LOWER, latin1, table } from "../../../core/ascii.ts";
-import { indexOfByte, sliceText } from "../../../core/bytes.ts";
+import { Byte, equalsLower, indexOfByte, LOWER, latin1, sliceText, table } from "../../../core/bytes.ts";
 import { GROWING_ENTITY, HIDDEN_CHARSET } from "../detectors/protocol-abuse.ts";
 import { EXTERNAL_ENTITY } from "../detectors/script-words.ts";
 import type { Findings } from "../findings.ts";

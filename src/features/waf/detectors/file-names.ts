@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
+import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { isLowerLetter } from "../../../core/scan.ts";
 import { FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

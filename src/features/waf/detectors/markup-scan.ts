@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
-import { indexOfByte } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, indexOfByte } from "../../../core/bytes.ts";
 import { isLowerLetter, isWhitespace } from "../../../core/scan.ts";
 import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

@@ -1,5 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
-import { indexOfByte } from "../../../core/bytes.ts";
+import { Byte, indexOfByte } from "../../../core/bytes.ts";
 import { isLowerLetter } from "../../../core/scan.ts";
 import { isQuote } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

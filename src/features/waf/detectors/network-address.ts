@@ -1,5 +1,4 @@
-import { Byte, HEX_VALUE } from "../../../core/ascii.ts";
-import { sliceText } from "../../../core/bytes.ts";
+import { Byte, HEX_VALUE, sliceText } from "../../../core/bytes.ts";
 import { parseAddress } from "../../../core/ip-address.ts";
 import { isDigit } from "../../../core/scan.ts";
 import { WordSet } from "../match/word-set.ts";

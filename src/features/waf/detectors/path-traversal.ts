@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../../message/request-head.ts";
 import { canonicalise } from "../../../proto/target/canonical-path.ts";
 import {

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
-import { indexOfByte } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, indexOfByte } from "../../../core/bytes.ts";
 import { isDigit } from "../../../core/scan.ts";
 import { isQuote, isScriptNameByte } from "../match/scan.ts";
 import type { StepBudget } from "../match/step-budget.ts";

@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, latin1 } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, latin1 } from "../../../core/bytes.ts";
 import { endsReference, isQuote, isWordByte } from "../match/scan.ts";
 
 /**

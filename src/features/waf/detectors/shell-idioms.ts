@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte } from "../../../core/bytes.ts";
 import { isLowerLetter, isOws } from "../../../core/scan.ts";
 import { isWordByte, wordEnd } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";

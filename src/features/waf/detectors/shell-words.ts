@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte } from "../../../core/bytes.ts";
 import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import { classEnd, PROGRAM_NAME } from "../match/scan.ts";
 import { WordSet } from "../match/word-set.ts";

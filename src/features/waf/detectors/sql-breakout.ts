@@ -1,5 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
-import { indexOfByte } from "../../../core/bytes.ts";
+import { Byte, indexOfByte } from "../../../core/bytes.ts";
 import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import type { DetectionListener, Detector, WafRule } from "../rule.ts";

@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte } from "../../../core/bytes.ts";
 import { WordSet } from "../match/word-set.ts";
 import { Sql, type SqlTokens } from "./sql-tokens.ts";
 

@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/ascii.ts";
+import { Byte } from "../../../core/bytes.ts";
 import { isSeparator } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

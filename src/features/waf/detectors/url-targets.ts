@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/ascii.ts";
+import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { classEnd, isQuote, isSeparator, SCHEME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { classOf } from "../../../core/scan.ts";
 import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
 

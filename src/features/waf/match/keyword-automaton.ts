@@ -1,4 +1,4 @@
-import { Byte, LOWER, table } from "../../../core/ascii.ts";
+import { Byte, LOWER, table } from "../../../core/bytes.ts";
 import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import { isQuote } from "./scan.ts";
 

@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, LOWER } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, LOWER } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { StepBudget } from "./step-budget.ts";
 import { readXmlText } from "./xml-text.ts";

@@ -1,4 +1,4 @@
-import { latin1 } from "../../../core/ascii.ts";
+import { latin1 } from "../../../core/bytes.ts";
 
 /** A fixed set of short lower-case words, each with a small number, that is asked with bytes. */
 export class WordSet {

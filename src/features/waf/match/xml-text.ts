@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, LOWER, latin1 } from "../../../core/ascii.ts";
+import { Byte, HEX_VALUE, LOWER, latin1 } from "../../../core/bytes.ts";
 
 /**
  * Writes what an XML parser makes of a run of text or of an attribute's value, in lower case: references undone, CDATA

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { AccessGuard } from "../../../../src/features/admin/access-guard.ts";
 import { ControlHandler, type ControlPort } from "../../../../src/features/admin/control-handler.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { Verdict } from "../../../../src/message/exchange.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 import { configOf } from "../../config/any-config.ts";
 import { type FakeRequest, fakeExchange } from "../telemetry/exchange-fake.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { internalAnswers } from "../../../../src/features/admin/internal-answers.ts";
-import { Method } from "../../../../src/message/method.ts";
+import { Method } from "../../../../src/message/request-head.ts";
 import { routeList } from "../../../../src/routes/route-list.ts";
 import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/shared/incident-ring.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { HealthHandler } from "../../../../src/features/admin/health-handler.ts";
 import { StatusHandler } from "../../../../src/features/admin/status-handler.ts";
 import { uptimeText } from "../../../../src/features/admin/uptime.ts";
+import { Verdict } from "../../../../src/message/exchange.ts";
 import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 function seen(reply: FixedReply | undefined) {

@@ -4,8 +4,7 @@ import { addressRules } from "../../../../src/features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../../../../src/features/client/address-rules-phase.ts";
 import { ClientAddressPhase } from "../../../../src/features/client/client-address-phase.ts";
 import { RememberedNetworks } from "../../../../src/features/client/remembered-networks.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 import { networkSet, networks } from "./networks.ts";
 

@@ -3,8 +3,7 @@ import type { CorsConfig } from "../../../../src/config/runtime-config.ts";
 import { CorsPolicy } from "../../../../src/features/cors/cors-policy.ts";
 import { CorsTap } from "../../../../src/features/cors/cors-tap.ts";
 import { PreflightPhase } from "../../../../src/features/cors/preflight-phase.ts";
-import type { Exchange } from "../../../../src/message/exchange.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { Route, RouteKind } from "../../../../src/message/route.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 

@@ -2,8 +2,8 @@ import type { Fault } from "../../../../src/core/fault.ts";
 import { type Exchange, ExchangeState } from "../../../../src/message/exchange.ts";
 import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import type { HeaderBlock } from "../../../../src/message/header-block.ts";
-import { Method } from "../../../../src/message/method.ts";
 import type { ReplySink, TunnelEnd } from "../../../../src/message/ports.ts";
+import { Method } from "../../../../src/message/request-head.ts";
 
 /** What a handler did to one exchange. */
 export class FakeSink implements ReplySink {

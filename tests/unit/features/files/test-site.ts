@@ -16,10 +16,9 @@ import { Clock } from "../../../../src/core/clock.ts";
 import { FILE_RECHECK_MS } from "../../../../src/core/limits.ts";
 import { FileCache } from "../../../../src/features/files/file-cache.ts";
 import { FileHandler, type FileMount } from "../../../../src/features/files/file-handler.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "../../../../src/message/exchange.ts";
-import { headerIdFromName } from "../../../../src/message/header-id.ts";
-import { methodFromName } from "../../../../src/message/method.ts";
-import { Pipeline } from "../../../../src/message/pipeline.ts";
+import { Exchange, ExchangeState, type IdleExchangePorts, Pipeline } from "../../../../src/message/exchange.ts";
+import { headerIdFromName } from "../../../../src/message/header-block.ts";
+import { methodFromName } from "../../../../src/message/request-head.ts";
 import { canonicalise } from "../../../../src/proto/target/canonical-path.ts";
 import { FakeSink } from "./fake-sink.ts";
 

@@ -1,6 +1,5 @@
 import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
-import { Exchange } from "../../../../src/message/exchange.ts";
+import { ClientPeer, Exchange } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
 import { RequestHead } from "../../../../src/message/request-head.ts";
 import type { Target } from "../../../../src/message/target.ts";

@@ -1,5 +1,5 @@
 import { NormalizePhase } from "../../../../src/features/ingest/normalize.ts";
-import { type Phase, Verdict } from "../../../../src/message/pipeline.ts";
+import { type Phase, Verdict } from "../../../../src/message/exchange.ts";
 import type { BodyBudget } from "../../../../src/shared/body-budget.ts";
 import { bodyRoute, budgetOf, SILENT } from "../ingest/body-route.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FixedReply } from "../../../../src/message/fixed-reply.ts";
-import { HeaderId, headerIdFromName } from "../../../../src/message/header-id.ts";
-import { ReplyHead } from "../../../../src/message/reply-head.ts";
+import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
+import { ReplyHead } from "../../../../src/message/request-head.ts";
 import { requestEdits, responseEdits } from "../../../../src/routes/header-operations.ts";
 
 const NONE = { set: [], add: [], remove: [] };

@@ -1,9 +1,7 @@
 import type { SpoolListener } from "../../../../src/features/ingest/buffered-body.ts";
-import { Exchange } from "../../../../src/message/exchange.ts";
+import { Exchange, type Handler, type Phase, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
-import { METHOD_COUNT } from "../../../../src/message/method.ts";
-import { type Handler, type Phase, Verdict } from "../../../../src/message/pipeline.ts";
-import { Framing } from "../../../../src/message/request-head.ts";
+import { Framing, METHOD_COUNT } from "../../../../src/message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../../../src/message/route.ts";
 import { BODY_BLOCK_BYTES, BodyBudget, createBodyBudget } from "../../../../src/shared/body-budget.ts";
 

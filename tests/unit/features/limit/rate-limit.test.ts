@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RateLimitConfig } from "../../../../src/config/runtime-config.ts";
 import { RateLimit } from "../../../../src/features/limit/rate-limit.ts";
 import { RateLimitPhase } from "../../../../src/features/limit/rate-limit-phase.ts";
-import type { Exchange } from "../../../../src/message/exchange.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { createTokenBuckets, TokenBuckets } from "../../../../src/shared/token-bucket.ts";
 import { type FakeRequest, fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 

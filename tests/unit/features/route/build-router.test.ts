@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
-import { Method } from "../../../../src/message/method.ts";
+import { Method } from "../../../../src/message/request-head.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";
 import { type RouteVector, routeInit } from "./route-inits.ts";
 

@@ -1,6 +1,5 @@
 import type { Fault } from "../../../../src/core/fault.ts";
-import { Exchange, type IdleExchangePorts } from "../../../../src/message/exchange.ts";
-import { Pipeline } from "../../../../src/message/pipeline.ts";
+import { Exchange, type IdleExchangePorts, Pipeline } from "../../../../src/message/exchange.ts";
 import type { RequestHead } from "../../../../src/message/request-head.ts";
 
 /** An exchange for a request, and the faults that it is refused with. */

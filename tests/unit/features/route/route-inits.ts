@@ -1,4 +1,4 @@
-import type { Handler } from "../../../../src/message/pipeline.ts";
+import type { Handler } from "../../../../src/message/exchange.ts";
 import { ChunkedMode, type RouteInit, RouteKind } from "../../../../src/message/route.ts";
 
 /** A route as a vector file writes it. */

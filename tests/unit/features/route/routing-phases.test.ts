@@ -8,7 +8,7 @@ import {
   RouteExactPhase,
   RoutePrefixPhase,
 } from "../../../../src/features/route/routing-phases.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { Verdict } from "../../../../src/message/exchange.ts";
 import requests from "../../../vectors/route/requests.json";
 import routes from "../../../vectors/route/routes.json";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SecurityHeadersConfig } from "../../../../src/config/runtime-config.ts";
 import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
+import { ClientPeer } from "../../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";
 import { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";

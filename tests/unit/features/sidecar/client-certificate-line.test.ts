@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { isAllowed } from "../../../../src/features/sidecar/ingress-phase.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
+import { ClientPeer } from "../../../../src/message/exchange.ts";
 
 const identity = (subject: string, uris: readonly string[] = [], dnsNames: readonly string[] = []) => ({
   subject,

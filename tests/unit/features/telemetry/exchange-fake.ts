@@ -1,11 +1,17 @@
 import { Fault } from "../../../../src/core/fault.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "../../../../src/message/exchange.ts";
+import {
+  ClientPeer,
+  Exchange,
+  ExchangeState,
+  type Handler,
+  type IdleExchangePorts,
+  Pipeline,
+  Verdict,
+} from "../../../../src/message/exchange.ts";
 import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
-import { HeaderId, headerIdFromName } from "../../../../src/message/header-id.ts";
-import { METHOD_COUNT, methodFromName } from "../../../../src/message/method.ts";
-import { type Handler, Pipeline, Verdict } from "../../../../src/message/pipeline.ts";
+import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
 import type { ReplySink } from "../../../../src/message/ports.ts";
+import { METHOD_COUNT, methodFromName } from "../../../../src/message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../../../src/message/route.ts";
 
 /** What was done to a reply, in order; bodies as text. */

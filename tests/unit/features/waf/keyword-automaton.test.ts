@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { latin1 } from "../../../../src/core/ascii.ts";
+import { latin1 } from "../../../../src/core/bytes.ts";
 import { COOKIE_BYTES, findGroups, PAIR_BYTES, URL_BYTES } from "../../../../src/features/waf/match/escaped-scan.ts";
 import { KeywordAutomaton } from "../../../../src/features/waf/match/keyword-automaton.ts";
 import { WordSet } from "../../../../src/features/waf/match/word-set.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { latin1 } from "../../../../src/core/ascii.ts";
+import { latin1 } from "../../../../src/core/bytes.ts";
 import { ValueReading } from "../../../../src/features/waf/match/value-reading.ts";
 import { MAX_DECODING_ROUNDS } from "../../../../src/proto/target/percent-decoding.ts";
 

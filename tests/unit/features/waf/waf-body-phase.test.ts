@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { NormalizePhase } from "../../../../src/features/ingest/normalize.ts";
-import { type Phase, Verdict } from "../../../../src/message/pipeline.ts";
+import { type Phase, Verdict } from "../../../../src/message/exchange.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 import { RouteKind } from "../../../../src/message/route.ts";
 import { BODY_BLOCK_BYTES } from "../../../../src/shared/body-budget.ts";

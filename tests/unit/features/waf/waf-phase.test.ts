@@ -4,8 +4,7 @@ import type { RouteFacts } from "../../../../src/features/waf/detectors/path-tra
 import type { WafIncident } from "../../../../src/features/waf/incident.ts";
 import { Waf, WafPhase } from "../../../../src/features/waf/waf.ts";
 import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
-import { ClientPeer } from "../../../../src/message/client.ts";
-import { Verdict } from "../../../../src/message/pipeline.ts";
+import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";
 import { recordedExchange } from "../route/recorded-exchange.ts";
 import { ENFORCE, NOBODY } from "./waf-settings.ts";

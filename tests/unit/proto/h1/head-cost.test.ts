@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { HeaderBlock } from "../../../../src/message/header-block.ts";
-import { Method } from "../../../../src/message/method.ts";
-import { RequestHead } from "../../../../src/message/request-head.ts";
+import { Method, RequestHead } from "../../../../src/message/request-head.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 import { ResponseParser } from "../../../../src/proto/h1/response-parser.ts";
 import { MAX_HEAD_BYTES } from "./request-log.ts";

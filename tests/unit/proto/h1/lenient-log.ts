@@ -1,7 +1,7 @@
 import { LENIENCIES } from "../../../../src/core/leniency.ts";
 import { MAX_RESPONSE_FIELDS } from "../../../../src/core/limits.ts";
 import { HeaderBlock } from "../../../../src/message/header-block.ts";
-import { methodFromName } from "../../../../src/message/method.ts";
+import { methodFromName } from "../../../../src/message/request-head.ts";
 import { LenientResponseParser } from "../../../../src/proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../../../../src/proto/h1/outcome.ts";
 import { ResponseParser } from "../../../../src/proto/h1/response-parser.ts";

@@ -1,7 +1,6 @@
 import { faultRow } from "../../../../src/core/fault.ts";
-import { HeaderId } from "../../../../src/message/header-id.ts";
-import { methodName } from "../../../../src/message/method.ts";
-import { RequestHead } from "../../../../src/message/request-head.ts";
+import { HeaderId } from "../../../../src/message/header-block.ts";
+import { methodName, RequestHead } from "../../../../src/message/request-head.ts";
 import { faultOf, NEED_MORE } from "../../../../src/proto/h1/outcome.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 import type { Carrier } from "../carriers.ts";

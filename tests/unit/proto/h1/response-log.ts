@@ -1,7 +1,6 @@
 import { Fault } from "../../../../src/core/fault.ts";
-import { HeaderBlock } from "../../../../src/message/header-block.ts";
-import { HeaderId } from "../../../../src/message/header-id.ts";
-import { methodFromName } from "../../../../src/message/method.ts";
+import { HeaderBlock, HeaderId } from "../../../../src/message/header-block.ts";
+import { methodFromName } from "../../../../src/message/request-head.ts";
 import { faultOf, NEED_MORE } from "../../../../src/proto/h1/outcome.ts";
 import { ResponseParser } from "../../../../src/proto/h1/response-parser.ts";
 import type { Carrier } from "../carriers.ts";

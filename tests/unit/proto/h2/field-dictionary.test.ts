@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
-import { HeaderId } from "../../../../src/message/header-id.ts";
+import { HeaderId } from "../../../../src/message/header-block.ts";
 import { Framing, RequestHead } from "../../../../src/message/request-head.ts";
 import { isForbiddenTrailer } from "../../../../src/proto/h1/trailer-names.ts";
 import { RequestHeadReader } from "../../../../src/proto/h2/request-head-reader.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { latin1 } from "../../../../src/core/ascii.ts";
+import { latin1 } from "../../../../src/core/bytes.ts";
 import { FoldedPath, Mark } from "../../../../src/proto/target/folded-path.ts";
 import vectors from "../../../vectors/target/foldings.json";
 

@@ -1,7 +1,6 @@
-import { latin1 } from "../../../../src/core/ascii.ts";
-import { HeaderId } from "../../../../src/message/header-id.ts";
-import { methodFromName } from "../../../../src/message/method.ts";
-import { RequestHead, TargetFlag } from "../../../../src/message/request-head.ts";
+import { latin1 } from "../../../../src/core/bytes.ts";
+import { HeaderId } from "../../../../src/message/header-block.ts";
+import { methodFromName, RequestHead, TargetFlag } from "../../../../src/message/request-head.ts";
 
 /**
  * A request head as the parser leaves it, but from any target, those included that the parser refuses.

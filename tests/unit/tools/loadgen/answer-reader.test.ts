@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Method } from "../../../../src/message/method.ts";
+import { Method } from "../../../../src/message/request-head.ts";
 import { AnswerReader, AnswerState } from "../../../../src/tools/loadgen/answer-reader.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
