@@ -111,6 +111,7 @@ export function section<E extends Entries>(
   { shorthand = "", manual = "edge help config" }: { readonly shorthand?: string; readonly manual?: string } = {},
 ): Kind<Section<E>> {
   const known = Object.keys(entries);
+  const isKnown = new Set(known);
   const map = piece((value) => {
     if (value === null || value === undefined) return {};
     if (typeof value === "object" && !Array.isArray(value)) return value;
@@ -121,7 +122,7 @@ export function section<E extends Entries>(
   // The check stands after the entries: valibot runs checks after faults too, but no further schema.
   const strict = v.rawCheck<Record<string, unknown>>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
-    const unknown = Object.keys(input).filter((key) => !known.includes(key));
+    const unknown = Object.keys(input).filter((key) => !isKnown.has(key));
     for (const key of unknown.slice(0, MAX_UNKNOWN)) {
       const note = (name: string, message: string) =>
         addIssue({ message, path: [{ type: "object", origin: "key", input, key: name, value: input[key] }] });
@@ -132,7 +133,23 @@ export function section<E extends Entries>(
     }
   });
   const whole: Piece<unknown> = v.pipe(map as Piece<object>, v.looseObject(entries), strict as never);
-  return asKind(v.optional(whole, whenAbsent as never) as unknown as Piece<Section<E>>);
+  const optional = v.optional(whole, whenAbsent as never) as unknown as Piece<Section<E>>;
+  return asKind(readOnce(optional, whenAbsent));
+}
+
+/** The same schema, which reads what an absent section is read as once: thousands of routes leave most sections out. */
+function readOnce<T>(schema: Piece<T>, whenAbsent: unknown): Piece<T> {
+  let absent: { readonly value: T } | null = null;
+  return {
+    ...schema,
+    "~run"(dataset, config) {
+      if (dataset.value !== whenAbsent) return schema["~run"](dataset, config);
+      if (absent !== null) return { typed: true, value: absent.value };
+      const result = schema["~run"](dataset, config);
+      if (result.issues === undefined) absent = { value: result.value as T };
+      return result;
+    },
+  };
 }
 
 /** The fault text for a key that a section does not have. */

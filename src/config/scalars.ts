@@ -143,9 +143,10 @@ export function chunkedMode(): Kind<"normalize" | "passthrough" | "reject" | "">
 export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<number, number, "Ms"> {
   const kind = piece<number>((value) => {
     const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
-    const meant = typeof value === "string" ? meantDuration(value) : "";
-    if (ms < 0)
+    if (ms < 0) {
+      const meant = typeof value === "string" ? meantDuration(value) : "";
       return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
+    }
     if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
     return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
   });

@@ -26,6 +26,15 @@ describe("the listed configuration", () => {
     });
   }
 
+  test("has what only some of a section read", () => {
+    const config = "transcoder: {timeout: 5s}\nproxy: {transport: {max_buffered_share: 7%}}\n";
+    const result = loadCase({ name: "shares", config, routes: "[]" });
+    if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+    const text = listConfig(result.config, ROUTE_FORMAT);
+    expect(text).toContain("  timeout: 5s\n");
+    expect(text).toContain("max_buffered_share: 7%\n");
+  });
+
   test("shows no secret", () => {
     const result = loadCase({
       name: "secrets",
