@@ -1,5 +1,6 @@
 import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { isOws, skipOws } from "../../core/scan.ts";
 
 /** The codings in which a file may lie ready, in the order of preference where the client has none. docs/files.md */
 export const enum Coding {
@@ -69,18 +70,18 @@ function readWeights(bytes: Uint8Array, from: number, to: number): void {
 }
 
 function readElement(bytes: Uint8Array, from: number, to: number): void {
-  let at = skipSpace(bytes, from, to);
+  let at = skipOws(bytes, from, to);
   const nameFrom = at;
-  while (at < to && bytes[at] !== Byte.Semicolon && !isSpace(bytes[at]!)) at++;
+  while (at < to && bytes[at] !== Byte.Semicolon && !isOws(bytes[at]!)) at++;
   const slot = slotOf(bytes, nameFrom, at);
   if (slot < 0) return;
-  at = skipSpace(bytes, at, to);
+  at = skipOws(bytes, at, to);
   if (at === to) {
     weights[slot] = 1000;
     return;
   }
   if (bytes[at] !== Byte.Semicolon) return;
-  at = skipSpace(bytes, at + 1, to);
+  at = skipOws(bytes, at + 1, to);
   if (at + 1 >= to || (bytes[at]! | 0x20) !== 0x71 || bytes[at + 1] !== Byte.Equals) return;
   const weight = readWeight(bytes, at + 2, to);
   if (weight >= 0) weights[slot] = weight;
@@ -89,7 +90,7 @@ function readElement(bytes: Uint8Array, from: number, to: number): void {
 /** RFC 9110 §12.4.2: `0` or `1` with up to three decimals. Gives thousandths, or -1 where it is not one. */
 function readWeight(bytes: Uint8Array, from: number, to: number): number {
   let end = to;
-  while (end > from && isSpace(bytes[end - 1]!)) end--;
+  while (end > from && isOws(bytes[end - 1]!)) end--;
   const first = bytes[from]! - Byte.Zero;
   if (end === from || end - from > 5 || (first !== 0 && first !== 1)) return -1;
   if (end - from > 1 && bytes[from + 1] !== Byte.Dot) return -1;
@@ -110,14 +111,4 @@ function slotOf(bytes: Uint8Array, from: number, to: number): number {
   }
   // RFC 9110 §8.4.1.3: x-gzip is gzip.
   return equalsLower(bytes, from, to, X_GZIP) ? Coding.Gzip : -1;
-}
-
-function skipSpace(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && isSpace(bytes[at]!)) at++;
-  return at;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }

@@ -1,5 +1,6 @@
 import { sliceText } from "../../core/bytes.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { climbsAboveRoot, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { isWellEscaped } from "./percent-escape.ts";
 
@@ -44,20 +45,15 @@ export class RelativePath {
    */
   constructor(path: string, prefix: string) {
     const rest = path.slice(prefix.length);
-    const segments: string[] = [];
+    const below = mergeSlashes(rest === "" || rest.startsWith("/") ? rest : `/${rest}`);
+    const cleaned = removeDotSegments(below);
     let verdict = PathVerdict.Ok;
     // Routing has seen to this already; a path that is not below the prefix must never be cut at the wrong place.
     if (!path.startsWith(prefix) || (rest !== "" && rest[0] !== "/" && prefix !== "")) verdict = PathVerdict.Escapes;
-    let last = "";
-    for (const segment of rest.split("/")) {
-      last = segment;
-      if (segment === "" || segment === ".") continue;
-      if (segment !== "..") segments.push(segment);
-      else if (segments.pop() === undefined) verdict = PathVerdict.Escapes;
-    }
-    if (verdict === PathVerdict.Ok && segments.some(isHidden)) verdict = PathVerdict.Hidden;
-    this.text = segments.join("/");
-    this.isDirectory = path.endsWith("/") || last === "." || last === "..";
+    else if (climbsAboveRoot(below)) verdict = PathVerdict.Escapes;
+    else if (HIDDEN.test(cleaned)) verdict = PathVerdict.Hidden;
+    this.isDirectory = cleaned.endsWith("/");
+    this.text = cleaned.slice(1, this.isDirectory ? -1 : undefined);
     this.verdict = path.includes("\0") ? PathVerdict.Bad : verdict;
   }
 
@@ -70,7 +66,5 @@ export class RelativePath {
   }
 }
 
-/** Dotfiles are not served, but for `.well-known` (RFC 8615). */
-function isHidden(segment: string): boolean {
-  return segment[0] === "." && segment !== ".well-known";
-}
+/** A segment that begins with a dot is not served, but for `.well-known` (RFC 8615). */
+const HIDDEN = /\/\.(?!well-known(?:\/|$))/;

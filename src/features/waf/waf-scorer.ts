@@ -38,22 +38,22 @@ export class WafScorer {
   }
 
   /**
-   * Judges a request that scored.
+   * Decides on a request that scored.
    * @returns whether it may go on; otherwise it has been refused
    */
   passes(ex: Exchange, findings: Findings): boolean {
-    const fault = this.judge(ex, findings, findings.score);
+    const fault = this.decide(ex, findings, findings.score);
     if (fault === Fault.None) return true;
     ex.sink.abort(ex, fault);
     return false;
   }
 
   /**
-   * Judges and reports a request that scored, and leaves it to the caller to refuse it.
+   * Scores and reports a request that scored, and leaves it to the caller to refuse it.
    * @param score of what was found and of what had been found before
    * @returns Fault.None where it may go on
    */
-  judge(ex: Exchange, findings: Findings, score: number): Fault {
+  decide(ex: Exchange, findings: Findings, score: number): Fault {
     ex.wafScore = score;
     const blocks = isBlocked(this.settings, score);
     this.report(ex, findings, blocks);
@@ -63,7 +63,7 @@ export class WafScorer {
   }
 
   /** Reports a body that is refused because not all of it would be inspected. @returns the fault */
-  judgeOverLimit(ex: Exchange): Fault {
+  refuseOverLimit(ex: Exchange): Fault {
     this.listener.onOverLimit(
       {
         timestampMs: this.clock.nowMs,

@@ -7,7 +7,7 @@ import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyProgress } from "./body/body-inspector.ts";
 import { extraBytes } from "./body/content-codings.ts";
 import { declaredTypes } from "./body/declared-types.ts";
-import { type BodyJudge, HeldBody } from "./body/held-body.ts";
+import { type BodyScorer, InspectedBody } from "./body/inspected-body.ts";
 import { InspectedMessages } from "./body/inspected-messages.ts";
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
@@ -17,7 +17,7 @@ import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 
 /**
  * What the phases of the firewall share, made once a configuration and worker. One inspector serves them all: what it
- * found of a request is judged before it looks at another, and what it has learnt of harmless values serves each.
+ * found of a request is scored before it looks at another, and what it knows of harmless values serves each.
  */
 export class Waf {
   readonly settings: WafSettings;
@@ -73,7 +73,7 @@ export class WafPhase implements Phase {
  * Scores the beginning of a body before any other part sees a byte of it. It runs behind the limits and guards, so that no body is
  * asked for (Expect: 100-continue) that is refused anyway. `docs/security.md#bodies-and-the-firewall`
  */
-export class WafBodyPhase implements Phase, BodyJudge {
+export class WafBodyPhase implements Phase, BodyScorer {
   readonly name = "wafBody";
   readonly concernsBody = true;
   private readonly waf: Waf;
@@ -96,28 +96,28 @@ export class WafBodyPhase implements Phase, BodyJudge {
     if (this.waf.allowedIps.has(ex.clientIp)) return Verdict.Next;
     const { maxInspectBodyBytes } = this.waf.settings;
     if (this.rejects && request.framing === Framing.Length && request.contentLength > maxInspectBodyBytes) {
-      ex.sink.abort(ex, this.waf.scorer.judgeOverLimit(ex));
+      ex.sink.abort(ex, this.waf.scorer.refuseOverLimit(ex));
       return Verdict.Done;
     }
     // One byte more tells whether there is more.
     const heldBytes = maxInspectBodyBytes + (this.rejects ? 1 : extraBytes(request.headers));
     const body = goesOnInMessages(ex)
       ? new InspectedMessages(ex, heldBytes, this.budget, this)
-      : new HeldBody(ex, heldBytes, this.budget, this);
+      : new InspectedBody(ex, heldBytes, this.budget, this);
     ex.held = body;
     ex.body = body;
     ex.sink.wantBody(ex);
     return Verdict.Wait;
   }
 
-  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
+  scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
     const { inspector, scorer, settings } = this.waf;
     const isJson = ex.route!.kind.readsJson;
     const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
     const before = ex.wafScore;
     const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
-    const fault = score <= before ? Fault.None : scorer.judge(ex, inspector.findings, score);
-    return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.judgeOverLimit(ex) : fault;
+    const fault = score <= before ? Fault.None : scorer.decide(ex, inspector.findings, score);
+    return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.refuseOverLimit(ex) : fault;
   }
 }
 
@@ -128,7 +128,7 @@ function goesOnInMessages({ request, route }: Exchange): boolean {
 }
 
 /**
- * Judges trailers by the rules for headers, since nothing may get past these by coming late: as a phase where the trailers of
+ * Scores trailers by the rules for headers, since nothing may get past these by coming late: as a phase where the trailers of
  * a gathered body have become headers, and as a gate where they follow a body that streams.
  * docs/security.md#bodies-and-the-firewall
  */
@@ -156,6 +156,6 @@ export class WafTrailerPhase implements Phase, TrailerGate {
     const { inspector, scorer, allowedIps } = this.waf;
     const score = inspector.inspectTrailers(ex.request, trailers);
     if (score === 0 || allowedIps.has(ex.clientIp)) return Fault.None;
-    return scorer.judge(ex, inspector.findings, ex.wafScore + score);
+    return scorer.decide(ex, inspector.findings, ex.wafScore + score);
   }
 }

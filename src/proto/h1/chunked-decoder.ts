@@ -1,6 +1,7 @@
 import { Byte, HEX_VALUE, offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
+import { isOws } from "../../core/scan.ts";
 import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
 
@@ -142,7 +143,7 @@ export class ChunkedDecoder {
     if (this.sizeChars === 0) this.fault = Fault.BadChunkSize;
     else if (byte === Byte.Cr) this.sizeStage = SizeStage.LineFeed;
     else if (byte === Byte.Semicolon) this.sizeStage = SizeStage.Extension;
-    else if (this.allowsSpace && isBlank(byte) && ++this.sizeChars <= MAX_CHUNK_SIZE_CHARS) this.sawSpace = true;
+    else if (this.allowsSpace && isOws(byte) && ++this.sizeChars <= MAX_CHUNK_SIZE_CHARS) this.sawSpace = true;
     else if (byte === Byte.Lf && this.takesBareLf()) this.endSizeLine();
     else this.fault = byte === Byte.Lf ? Fault.BadChunkDelimiter : Fault.BadChunkSize;
   }
@@ -206,8 +207,4 @@ export class ChunkedDecoder {
     this.sawCr = false;
     this.sawSpace = false;
   }
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }

@@ -1,4 +1,5 @@
 import { Byte } from "../../core/bytes.ts";
+import { isOws } from "../../core/scan.ts";
 
 /**
  * The elements of a comma-separated field value, one at a time, without copying. RFC 9110 §5.6.1. Empty elements are
@@ -27,14 +28,10 @@ export class ListTokens {
       this.from = this.at;
       this.to = to;
       this.at = to + 1;
-      while (this.from < this.to && isBlank(this.bytes[this.from]!)) this.from++;
-      while (this.to > this.from && isBlank(this.bytes[this.to - 1]!)) this.to--;
+      while (this.from < this.to && isOws(this.bytes[this.from]!)) this.from++;
+      while (this.to > this.from && isOws(this.bytes[this.to - 1]!)) this.to--;
       if (this.to > this.from) return true;
     }
     return false;
   }
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }

@@ -4,6 +4,7 @@ import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { isOws } from "../../core/scan.ts";
 import { hasDotSegment } from "../target/dot-segments.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
@@ -113,8 +114,8 @@ function judgeCodingList(bytes: Uint8Array, from: number, to: number, before: Fa
     while (end < to && bytes[end] !== Byte.Comma) end++;
     let a = at;
     let b = end;
-    while (a < b && isBlank(bytes[a]!)) a++;
-    while (b > a && isBlank(bytes[b - 1]!)) b--;
+    while (a < b && isOws(bytes[a]!)) a++;
+    while (b > a && isOws(bytes[b - 1]!)) b--;
     if (a === b || last) return Fault.BadTransferEncoding;
     for (let i = a; i < b; i++) if (TOKEN[bytes[i]!] !== 1) return Fault.BadTransferEncoding;
     last = equalsLower(bytes, a, b, CHUNKED);
@@ -203,10 +204,6 @@ export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, 
       fields.ids[i] = HeaderId.NamedByConnection;
     }
   }
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }
 
 const CHUNKED: Uint8Array = latin1("chunked");

@@ -3,6 +3,7 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { isDigit } from "../../core/scan.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
@@ -214,10 +215,6 @@ export class ResponseParser {
 function isUsual(bytes: Uint8Array, at: number): boolean {
   if (!isHttp11(bytes, at) || bytes[at + 8] !== Byte.Space) return false;
   return isDigit(bytes[at + 9]!) && isDigit(bytes[at + 10]!) && isDigit(bytes[at + 11]!);
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= Byte.Zero && byte <= Byte.Nine;
 }
 
 const MALFORMED = failure(Fault.UpstreamMalformed);

@@ -1,6 +1,7 @@
 import { Byte, EMPTY_BYTES, FIELD_VALUE, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
+import { isOws } from "../../core/scan.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { TrailerRule } from "./trailer-names.ts";
 
@@ -54,8 +55,8 @@ export class TrailerSection {
       while (bytes[lineTo] !== Byte.Cr) lineTo++;
       let valueFrom = colon + 1;
       let valueTo = lineTo;
-      while (valueFrom < valueTo && isBlank(bytes[valueFrom]!)) valueFrom++;
-      while (valueTo > valueFrom && isBlank(bytes[valueTo - 1]!)) valueTo--;
+      while (valueFrom < valueTo && isOws(bytes[valueFrom]!)) valueFrom++;
+      while (valueTo > valueFrom && isOws(bytes[valueTo - 1]!)) valueTo--;
       headers.addBytes(bytes, at, colon, valueFrom, valueTo);
       at = lineTo + 2;
     }
@@ -122,8 +123,4 @@ export class TrailerSection {
     bigger.set(this.bytes);
     this.bytes = bigger;
   }
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }

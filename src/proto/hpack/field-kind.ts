@@ -1,5 +1,6 @@
 import { Byte, equalsBytes, equalsLower, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { HeaderId, headerIdOf } from "../../message/header-block.ts";
+import { isOws } from "../../core/scan.ts";
 
 /**
  * What a field is to HTTP/2, judged once for each entry of a table and once for each literal. RFC 9113 §8.2, §8.3;
@@ -64,11 +65,7 @@ export function idOf(tag: FieldTag): HeaderId {
 
 function isValue(bytes: Uint8Array, from: number, to: number): boolean {
   for (let i = from; i < to; i++) if (VALUE[bytes[i]!] !== 1) return false;
-  return from === to || (!isBlank(bytes[from]!) && !isBlank(bytes[to - 1]!));
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
+  return from === to || (!isOws(bytes[from]!) && !isOws(bytes[to - 1]!));
 }
 
 function pseudoOf(bytes: Uint8Array, from: number, to: number): FieldKind {

@@ -1,5 +1,5 @@
 import { Byte } from "../../core/bytes.ts";
-import { mergeSlashes, removeDotSegments } from "./dot-segments.ts";
+import { DotReading, dotsOf, holdsDotSegment, mergeSlashes, removeDotSegments } from "./dot-segments.ts";
 import { decodeOnce, escapedByte, MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
 /** The two forms of a path that routing works with. */
@@ -27,7 +27,7 @@ export function canonicalise(raw: string): CanonicalPath {
   const decoded = decodeOnce(raw);
   if (!raw.startsWith("/")) return { sanitised: raw, canonical: mergeSlashes(decoded), hiddenDots: false };
   const literal = removeDotSegments(raw);
-  const hides = HIDING.test(raw) && DOT_SEGMENT.test(withSlashes(decoded));
+  const hides = HIDING.test(raw) && holdsDotSegment(withSlashes(decoded), DotReading.Parameters);
   const resolved = hides ? resolve(resolve(raw, false), true) : literal;
   const sanitised = resolved.replace(LEADING_SLASHES, "/");
   return {
@@ -53,7 +53,8 @@ export function slashedPath(canonical: string): string {
 export function deeperReadings(canonical: string): readonly string[] | null {
   const readings: string[] = [];
   for (let text = canonical, next = decodeOnce(text); next !== text; text = next, next = decodeOnce(text)) {
-    if (readings.length === MAX_DECODING_ROUNDS || DOT_SEGMENT.test(withSlashes(next))) return null;
+    if (readings.length === MAX_DECODING_ROUNDS || holdsDotSegment(withSlashes(next), DotReading.Parameters))
+      return null;
     readings.push(mergeSlashes(next));
   }
   return readings;
@@ -93,7 +94,7 @@ function resolve(path: string, atEncoded: boolean): string {
   let changed = false;
   for (let i = 0; i < starts.length; i++) {
     const from = starts[i]!;
-    const dots = dotsOf(path, from + slashWidth(path, from), starts[i + 1] ?? path.length);
+    const dots = dotsOf(path, from + slashWidth(path, from), starts[i + 1] ?? path.length, DECODED);
     if (dots === 2) kept.pop();
     if (dots === 0) kept.push(i);
     else if (i === starts.length - 1) kept.push(EMPTY_SEGMENT);
@@ -120,19 +121,6 @@ function join(path: string, starts: readonly number[], kept: readonly number[]):
   return `/${out.slice(slashWidth(out, 0))}`;
 }
 
-/** 1 for a segment that decodes to `.`, 2 for `..`, parameters behind a semicolon left out; else 0. */
-function dotsOf(path: string, from: number, to: number): number {
-  let dots = 0;
-  for (let at = from; at < to; dots++) {
-    const escaped = escapedByte(path, at);
-    const byte = escaped < 0 ? path.charCodeAt(at) : escaped;
-    if (byte === Byte.Semicolon) return dots;
-    if (byte !== Byte.Dot || dots === 2) return 0;
-    at += escaped < 0 ? 1 : 3;
-  }
-  return dots;
-}
-
 /** Where the run of slashes in any spelling that begins at `from` ends. */
 function behindSlashes(path: string, from: number): number {
   let at = from;
@@ -156,8 +144,8 @@ function withSlashes(decoded: string): string {
 const EMPTY_SEGMENT = -1;
 /** What a dot segment can be hidden by. */
 const HIDING = /[%\\;]/;
-/** A dot segment of a decoded path, whether or not parameters follow the dots. */
-const DOT_SEGMENT = /\/\.\.?(?:[/;]|$)/;
+/** How stage 2 reads dots. */
+const DECODED: DotReading = DotReading.Escaped | DotReading.Parameters;
 /** More than one slash at the beginning; browsers, and servers that resolve URLs as browsers do, read a backslash as one. */
 const LEADING_SLASHES = /^\/[/\\]+/;
 const OTHER_SLASH = /\\|%2f|%5c/gi;

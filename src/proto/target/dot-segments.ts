@@ -1,4 +1,58 @@
-import { Byte } from "../../core/bytes.ts";
+import { Byte, indexOfByte } from "../../core/bytes.ts";
+import { percentByte } from "./percent-decoding.ts";
+
+/**
+ * What beside `.` and `..` themselves a reader takes for them, as bits. Each of them is what some servers do: routing reads paths as
+ * most do, the firewall as the most lenient one does.
+ */
+export const enum DotReading {
+  /** RFC 3986 §5.2.4: literal dots and nothing else. */
+  Literal = 0,
+  /** Dots may be written `%2e`. RFC 3986 §6.2.2. */
+  Escaped = 1,
+  /** Parameters may follow: `..;v=1`. */
+  Parameters = 2,
+  /** What a second parser takes for a query or a fragment may follow: `..?x`, `..#x`. */
+  Suffix = 4,
+  /** Spaces may follow, which Windows cuts off at the end of a name. */
+  Blanks = 8,
+  /** `....` too: what is left of `....//` when a filter takes out `../`. */
+  Filtered = 16,
+}
+
+/**
+ * How many dots a segment is made of: all that ask whether a path climbs ask this.
+ * @param path one character a byte, or bytes; the segment is `[from, to)` of it, without the slashes around it
+ * @returns 1 for the segment `.`, 2 for `..`, 0 for every other
+ */
+export function dotsOf(path: string | Uint8Array, from: number, to: number, reading: DotReading): number {
+  let dots = 0;
+  let code = 0;
+  let at = from;
+  while (at < to) {
+    code = codeAt(path, at);
+    let width = 1;
+    if (code === Byte.Percent && (reading & DotReading.Escaped) !== 0 && at + 2 < to) {
+      const byte = percentByte(codeAt(path, at + 1), codeAt(path, at + 2));
+      if (byte >= 0) {
+        code = byte;
+        width = 3;
+      }
+    }
+    if (code !== Byte.Dot) break;
+    dots++;
+    at += width;
+  }
+  if (dots > 2) return dots === 4 && at === to && (reading & DotReading.Filtered) !== 0 ? 2 : 0;
+  if (at === to) return dots;
+  if (code === Byte.Space && (reading & DotReading.Blanks) !== 0) {
+    while (at < to && codeAt(path, at) === Byte.Space) at++;
+    if (at === to) return dots;
+    code = codeAt(path, at);
+  }
+  if (code === Byte.Semicolon) return (reading & DotReading.Parameters) !== 0 ? dots : 0;
+  return (code === Byte.Question || code === Byte.Hash) && (reading & DotReading.Suffix) !== 0 ? dots : 0;
+}
 
 /**
  * Whether a segment of `bytes[from, to)` is `.` or `..`, parameters behind a semicolon left out. Only literal dots and slashes
@@ -9,9 +63,8 @@ export function hasDotSegment(bytes: Uint8Array, from: number, to: number): bool
   for (let at = from; at < to; at++) {
     const byte = bytes[at];
     if (byte === Byte.Dot && atStart) {
-      let next = at + 1;
-      if (next < to && bytes[next] === Byte.Dot) next++;
-      if (next === to || bytes[next] === Byte.Slash || bytes[next] === Byte.Semicolon) return true;
+      const end = indexOfByte(bytes, Byte.Slash, at, to);
+      if (dotsOf(bytes, at, end, DotReading.Parameters) > 0) return true;
     }
     atStart = byte === Byte.Slash;
   }
@@ -19,8 +72,8 @@ export function hasDotSegment(bytes: Uint8Array, from: number, to: number): bool
 }
 
 /** Whether a segment of the path is `.` or `..`. */
-export function holdsDotSegment(path: string): boolean {
-  return firstDotSegment(path) >= 0;
+export function holdsDotSegment(path: string, reading: DotReading = DotReading.Literal): boolean {
+  return firstDotSegment(path, reading) >= 0;
 }
 
 /**
@@ -28,7 +81,7 @@ export function holdsDotSegment(path: string): boolean {
  * The whole path where it has no such segment.
  */
 export function beforeDotSegments(path: string): string {
-  const at = firstDotSegment(path);
+  const at = firstDotSegment(path, DotReading.Literal);
   if (at < 0) return path;
   return at <= 1 ? "/" : path.slice(0, at - 1);
 }
@@ -45,7 +98,7 @@ export function removeDotSegments(path: string): string {
   let end = 0;
   for (let from = 0; from < path.length; from = end) {
     end = endOfSegment(path, from + 1);
-    const dots = dotsOf(path, from + 1, end);
+    const dots = dotsOf(path, from + 1, end, DotReading.Literal);
     if (dots === 2) {
       starts.pop();
       ends.pop();
@@ -67,7 +120,7 @@ export function climbsAboveRoot(path: string): boolean {
   let end = 0;
   for (let from = path.indexOf("/"); from >= 0 && from < path.length; from = end) {
     end = endOfSegment(path, from + 1);
-    const dots = dotsOf(path, from + 1, end);
+    const dots = dotsOf(path, from + 1, end, DotReading.Literal);
     if (dots === 0) depth++;
     else if (dots === 2 && --depth < 0) return true;
   }
@@ -111,17 +164,14 @@ function endOfSegment(path: string, from: number): number {
   return slash < 0 ? path.length : slash;
 }
 
-/** 1 for the segment `.`, 2 for `..`, 0 for every other. */
-function dotsOf(path: string, from: number, to: number): number {
-  if (to - from > 2 || to === from || path.charCodeAt(from) !== Byte.Dot) return 0;
-  return to - from === 1 ? 1 : path.charCodeAt(from + 1) === Byte.Dot ? 2 : 0;
+function codeAt(path: string | Uint8Array, at: number): number {
+  return typeof path === "string" ? path.charCodeAt(at) : path[at]!;
 }
 
 /** Where the first `.` or `..` segment begins, or -1. */
-function firstDotSegment(path: string): number {
+function firstDotSegment(path: string, reading: DotReading): number {
   for (let at = path.startsWith(".") ? 0 : nextHidden(path, 0); at >= 0; at = nextHidden(path, at)) {
-    const end = path.charCodeAt(at + 1) === Byte.Dot ? at + 2 : at + 1;
-    if (end >= path.length || path.charCodeAt(end) === Byte.Slash) return at;
+    if (dotsOf(path, at, endOfSegment(path, at), reading) > 0) return at;
   }
   return -1;
 }

@@ -6,28 +6,28 @@ import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 import { wholeMessagesEnd } from "./grpc-messages.ts";
-import { type BodyJudge, NO_TAKER } from "./held-body.ts";
+import { type BodyScorer, NO_TAKER } from "./inspected-body.ts";
 
 /**
- * The beginning of a stream of messages, handed on message by message as each is judged: both sides of a gRPC call may wait for
+ * The beginning of a stream of messages, handed on message by message as each is scored: both sides of a gRPC call may wait for
  * the other's next message, so that nothing may be held until the body ends.
  *
- *   Gathering ──a message is whole──▶ judged ──passes──▶ HandingOn ──all is taken──▶ Gathering … until the limit or the end
+ *   Gathering ──a message is whole──▶ scored ──passes──▶ HandingOn ──all is taken──▶ Gathering … until the limit or the end
  */
 export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   private ex: Exchange | null;
   private readonly maxBytes: number;
   private readonly budget: BodyBudget;
-  private readonly judge: BodyJudge;
+  private readonly scorer: BodyScorer;
   private readonly clientFlow: BodyFlow;
   /** What came and has not been handed on, in `[0, length)`. */
   private bytes: Buffer = NOTHING;
   private length = 0;
-  /** How much of it is judged. */
-  private judged = 0;
+  /** How much of it is scored. */
+  private scored = 0;
   private inspectedBytes = 0;
   private readonly progress: BodyProgress = { bytes: 0, steps: 0 };
-  /** Who takes the body; null before the first message is judged. */
+  /** The taker of the body; null before the first message is scored. */
   private taker: BodySink | null = null;
   /** Null while nothing is held: a stream that says nothing for a while is no slow body. */
   private hold: BodyHold | null = null;
@@ -36,13 +36,13 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   private isPaused = false;
   private isDelivering = false;
 
-  /** @param maxBytes bytes that are judged */
-  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, judge: BodyJudge) {
+  /** @param maxBytes bytes that are scored */
+  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer) {
     this.ex = ex;
     this.clientFlow = ex.flow;
     this.maxBytes = maxBytes;
     this.budget = budget;
-    this.judge = judge;
+    this.scorer = scorer;
   }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
@@ -80,7 +80,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
     else this.deliver();
   }
 
-  /** The exchange is over, or what comes now is not judged any more. */
+  /** The exchange is over, or what comes now is not scored any more. */
   release(): void {
     if (this.ex === null) return;
     this.ex = null;
@@ -116,7 +116,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
     return true;
   }
 
-  /** @param key the setting that is to blame; "" for a judgement, which has a detail of its own */
+  /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
   private refuse(ex: Exchange, fault: Fault, key: string): void {
     const { taker } = this;
     this.release();
@@ -130,9 +130,9 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   }
 
   private decide(ex: Exchange, whole: number): void {
-    const fault = whole === 0 ? Fault.None : this.judge.judge(ex, this.bytes, 0, whole, this.progress);
+    const fault = whole === 0 ? Fault.None : this.scorer.scoreBody(ex, this.bytes, 0, whole, this.progress);
     if (fault !== Fault.None) return this.refuse(ex, fault, "");
-    this.judged = whole;
+    this.scored = whole;
     this.inspectedBytes += whole;
     this.isGathering = false;
     if (!this.isComplete) this.clientFlow.pauseBody(ex);
@@ -152,9 +152,9 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   }
 
   private step(ex: Exchange): void {
-    // Whoever keeps the body behind this may have ended the exchange without a word to this.
+    // A later owner of the body may have ended the exchange without telling this one.
     if (ex.flow !== this) return this.release();
-    if (this.judged > 0) return this.handOn(ex);
+    if (this.scored > 0) return this.handOn(ex);
     if (this.isComplete) {
       this.release();
       ex.body.onBodyEnd(ex);
@@ -170,18 +170,18 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
     }
   }
 
-  /** Hands on what is judged; the taker may keep it, so that the rest moves. */
+  /** Hands on what is scored; the taker may keep it, so that the rest moves. */
   private handOn(ex: Exchange): void {
-    const { bytes, judged } = this;
-    const rest = this.length - judged;
-    this.bytes = rest === 0 ? NOTHING : Buffer.from(bytes.subarray(judged, this.length));
+    const { bytes, scored } = this;
+    const rest = this.length - scored;
+    this.bytes = rest === 0 ? NOTHING : Buffer.from(bytes.subarray(scored, this.length));
     this.length = rest;
-    this.judged = 0;
+    this.scored = 0;
     if (rest === 0) {
       this.hold?.release();
       this.hold = null;
     }
-    ex.body.onBody(ex, bytes, 0, judged);
+    ex.body.onBody(ex, bytes, 0, scored);
   }
 }
 

@@ -276,8 +276,9 @@ export function hidesItsText(bytes: Uint8Array, from: number, to: number, isDecl
     if (bytes[from]! >= 0xfe) return true;
     for (let at = from; at < from + 4; at++) if (bytes[at] === Byte.Nul) return true;
   }
-  const open = indexOfByte(bytes, Byte.Question, from, Math.min(to, from + MAX_BEFORE));
-  if (bytes[open - 1] !== Byte.Less) return false;
+  const limit = Math.min(to, from + MAX_BEFORE);
+  const open = indexOfByte(bytes, Byte.Question, from, limit);
+  if (open === limit || bytes[open - 1] !== Byte.Less) return false;
   const declaration = sliceText(bytes, open, indexOfByte(bytes, Byte.Question, open + 1, to)).toLowerCase();
   const encoding = /^\?xml\s.*?encoding\s*=\s*["']([^"']+)/s.exec(declaration)?.[1] ?? "";
   return encoding !== "" && !WIDE.test(encoding) && !isPlainCharset(encoding);

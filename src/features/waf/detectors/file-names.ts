@@ -1,5 +1,6 @@
 import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { isLowerLetter } from "../../../core/scan.ts";
+import { DotReading, dotsOf } from "../../../proto/target/dot-segments.ts";
 import { FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
@@ -101,7 +102,7 @@ export class FileNames implements Detector {
       const byte = bytes[at]!;
       const isBetween = isSeparator(byte);
       if (!isBetween && PATH[byte] === 1) continue;
-      if (isClimb(bytes, segment, at) || isSplitClimb(bytes, segment, at)) climbs++;
+      if (dotsOf(bytes, segment, at, AS_FILTERED) === 2 || isSplitClimb(bytes, segment, at)) climbs++;
       else if (climbs > 0) {
         const kind = FILE_WORDS.valueOf(bytes, segment, at);
         leadsToSystem ||= kind !== 0;
@@ -225,14 +226,6 @@ export class FileNames implements Detector {
   }
 }
 
-/** `..`, also with what a filter leaves over or a parameter behind: `....`, `..;`. */
-function isClimb(bytes: Uint8Array, from: number, to: number): boolean {
-  const width = to - from;
-  if (width < 2 || bytes[from] !== Byte.Dot || bytes[from + 1] !== Byte.Dot) return false;
-  if (width === 2 || bytes[from + 2] === Byte.Semicolon) return true;
-  return width === 4 && bytes[from + 2] === Byte.Dot && bytes[from + 3] === Byte.Dot;
-}
-
 /** `..././`: what is left of it when a filter takes out each `../`. */
 function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
   const isThree =
@@ -324,6 +317,8 @@ const WRAPPERS: WordSet = new WordSet([
   [2, "file"],
 ]);
 
+/** `..`, also with parameters behind it, or with what a filter leaves of `....//`. */
+const AS_FILTERED: DotReading = DotReading.Parameters | DotReading.Filtered;
 const DATA: WordSet = new WordSet([[1, "data text"]]);
 const LOCAL = 2;
 /** Program texts import from folders above; the root of a file system is rarely so near. */

@@ -4,6 +4,8 @@ import { canonicalise } from "../../../proto/target/canonical-path.ts";
 import {
   beforeDotSegments,
   climbsAboveRoot,
+  DotReading,
+  dotsOf,
   hasEndlessSegment,
   mergeSlashes,
 } from "../../../proto/target/dot-segments.ts";
@@ -152,7 +154,7 @@ export class TraversalScan {
     let from = 0;
     for (let at = 0; at <= path.length; at++) {
       if (at < path.length && !path.isSeparator(at)) continue;
-      if (isDotDot(path, from, at) && (!followed || at < path.length)) {
+      if (dotsOf(path.bytes, from, at, AS_LENIENT) === 2 && (!followed || at < path.length)) {
         spellings |= this.spellingOf(from, at);
         if (this.firstAt < 0) this.firstAt = path.origins[from]!;
       }
@@ -183,19 +185,6 @@ export class TraversalScan {
   }
 }
 
-/**
- * Whether the segment is `..`, be it with parameters (`..;x`), with what a second parser takes for a query behind it, or
- * with spaces, which Windows cuts off at the end of a name.
- */
-function isDotDot(path: FoldedPath, from: number, to: number): boolean {
-  const bytes = path.bytes;
-  if (to - from < 2 || bytes[from] !== Byte.Dot || bytes[from + 1] !== Byte.Dot) return false;
-  let at = from + 2;
-  while (at < to && bytes[at] === Byte.Space) at++;
-  const next = bytes[at];
-  return at === to || next === Byte.Semicolon || next === Byte.Question || next === Byte.Hash;
-}
-
 function hasThreeDots(path: FoldedPath): boolean {
   let run = 0;
   for (let at = 0; at < path.length; at++) {
@@ -213,6 +202,8 @@ function isNested(mark: number): boolean {
   return (mark & Mark.Rounds) >= 2;
 }
 
+/** `..;x`, what a second parser takes for a query behind the dots, and spaces. */
+const AS_LENIENT: DotReading = DotReading.Parameters | DotReading.Suffix | DotReading.Blanks;
 const NO_HEX_DIGIT = 255;
 /**
  * 1 for bytes that an escape of an innocent path rarely stands for: control bytes, the dot, the percent sign, and bytes

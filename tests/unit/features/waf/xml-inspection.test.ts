@@ -32,6 +32,10 @@ describe("which documents are inspected", () => {
     expect(explain(`<a>${UNION}</a>`, type).verdict === "block").toBe(isInspected);
   });
 
+  test.each(["<a>x<", "<aaa><", "<a b='<", "<aa>\ufffd<"])("%p, which ends where a tag begins", (body) => {
+    expect(explain(body).verdict).toBe("pass");
+  });
+
   test("no more of one than the limit says", () => {
     const settings = { ...ENFORCE, maxInspectBodyBytes: 40 };
     expect(explain(`<a>${UNION}</a>`, "text/xml", settings).verdict).toBe("block");

@@ -3,6 +3,8 @@ import { latin1 } from "../../../../src/core/bytes.ts";
 import {
   beforeDotSegments,
   climbsAboveRoot,
+  DotReading,
+  dotsOf,
   hasDotSegment,
   holdsDotSegment,
   isWithin,
@@ -35,6 +37,50 @@ describe("dot segments", () => {
     ["/a//../b", "/a/"],
   ])("before the dot segments of %s", (path, before) => {
     expect(beforeDotSegments(path)).toBe(before);
+  });
+});
+
+describe("the dots of a segment", () => {
+  const { Literal, Escaped, Parameters, Suffix, Blanks, Filtered } = {
+    Literal: DotReading.Literal,
+    Escaped: DotReading.Escaped,
+    Parameters: DotReading.Parameters,
+    Suffix: DotReading.Suffix,
+    Blanks: DotReading.Blanks,
+    Filtered: DotReading.Filtered,
+  };
+  const ALL = Escaped | Parameters | Suffix | Blanks | Filtered;
+  test.each([
+    ["", ALL, 0],
+    [".", Literal, 1],
+    ["..", Literal, 2],
+    ["...", ALL, 0],
+    ["..a", ALL, 0],
+    ["a..", ALL, 0],
+    ["%2e.", Literal, 0],
+    ["%2E%2e", Escaped, 2],
+    ["%2e", Escaped, 1],
+    ["%2", ALL, 0],
+    [".%2d", ALL, 0],
+    ["..;x", Literal, 0],
+    ["..;x", Parameters, 2],
+    [".;", Parameters, 1],
+    ["..%3bx", Escaped | Parameters, 2],
+    ["..?x", Parameters, 0],
+    ["..?x", Suffix, 2],
+    ["..#", Suffix, 2],
+    [".. ", Suffix, 0],
+    ["..  ", Blanks, 2],
+    [".. x", ALL, 0],
+    [".. ;x", Blanks | Parameters, 2],
+    ["....", Literal, 0],
+    ["....", Filtered, 2],
+    ["....;x", ALL, 0],
+    [".....", ALL, 0],
+  ])("of %p, read as %p, are %p", (segment, reading, expected) => {
+    const path = `/a/${segment}/b`;
+    expect(dotsOf(path, 3, 3 + segment.length, reading)).toBe(expected);
+    expect(dotsOf(latin1(path), 3, 3 + segment.length, reading)).toBe(expected);
   });
 });
 

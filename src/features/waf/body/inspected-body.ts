@@ -6,31 +6,31 @@ import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner, LateHolder } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 
-/** Decides on the beginning of a body. */
-export interface BodyJudge {
+/** Scores the beginning of a body. */
+export interface BodyScorer {
   /**
-   * @param progress of a body that is judged piece by piece; null where this is all that is judged
+   * @param progress of a body that is scored piece by piece; null where this is all that is scored
    * @returns Fault.None where the exchange may go on, else why it is to be refused
    */
-  judge(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
+  scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
 }
 
 /**
- * The beginning of a request body, held until it is judged, then handed on with what comes behind it.
+ * The beginning of a request body, held until it is scored, then handed on with what comes behind it.
  *
- *   Gathering ──the limit or the end is reached──▶ Judged ──passes──▶ HandingOn ──all is handed on──▶ (gone)
+ *   Gathering ──the limit or the end is reached──▶ Scored ──passes──▶ HandingOn ──all is handed on──▶ (gone)
  *                                                     └─refused─▶ (gone)
  *
  * Most bodies come in one piece, which is looked at and handed on where it stands. Where the limit is reached before
- * the end, the client is stopped until whoever takes the body has taken what was held.
+ * the end, the client is stopped until the taker of the body has taken what was held.
  */
-export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder {
+export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder {
   private ex: Exchange | null;
   private readonly maxBytes: number;
   private readonly budget: BodyBudget;
-  private readonly judge: BodyJudge;
+  private readonly scorer: BodyScorer;
   private readonly clientFlow: BodyFlow;
-  /** The held bytes: `bytes[from, to)`, somebody else's until a second piece comes. */
+  /** The held bytes: `bytes[from, to)`, borrowed until a second piece comes. */
   private bytes: Uint8Array = NOTHING;
   private from = 0;
   private to = 0;
@@ -44,13 +44,13 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder
   private isPaused = false;
   private isDelivering = false;
 
-  /** @param maxBytes bytes that are held and judged */
-  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, judge: BodyJudge) {
+  /** @param maxBytes bytes that are held and scored */
+  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer) {
     this.ex = ex;
     this.clientFlow = ex.flow;
     this.maxBytes = maxBytes;
     this.budget = budget;
-    this.judge = judge;
+    this.scorer = scorer;
   }
 
   // ── gathering ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder
     return true;
   }
 
-  /** @param key the setting that is to blame; "" for a judgement, which has a detail of its own */
+  /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
   private refuse(ex: Exchange, fault: Fault, key: string): void {
     this.release();
     if (key !== "") ex.detail = key;
@@ -138,7 +138,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder
 
   private decide(ex: Exchange): void {
     const to = Math.min(this.to, this.from + this.maxBytes);
-    const fault = this.judge.judge(ex, this.bytes, this.from, to, null);
+    const fault = this.scorer.scoreBody(ex, this.bytes, this.from, to, null);
     if (fault === Fault.None) this.handOn(ex);
     else this.refuse(ex, fault, "");
   }
@@ -192,7 +192,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder
 
   private deliverPiece(ex: Exchange): void {
     const { bytes, from, to } = this;
-    // Whoever keeps the body behind this may have ended the exchange without a word to this.
+    // A later owner of the body may have ended the exchange without telling this one.
     if (ex.flow !== this) return this.release();
     if (from < to) {
       this.bytes = this.rest;
@@ -214,7 +214,7 @@ export class HeldBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);
-/** Stands in until somebody takes the body. */
+/** Takes the place of a taker until there is one. */
 export const NO_TAKER: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},
