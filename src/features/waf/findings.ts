@@ -48,7 +48,7 @@ export class Findings implements DetectionListener {
     this.source = EMPTY_BYTES;
   }
 
-  /** Says where the value in the reading stands on the wire, its name included. */
+  /** Says where the value in the reading is on the wire, its name included. */
   setSource(bytes: Uint8Array, from: number, to: number): void {
     this.source = bytes;
     this.sourceFrom = from;
@@ -99,7 +99,7 @@ export class Findings implements DetectionListener {
     this.score += finding.rule.score;
   }
 
-  /** What stands on the wire where that is short enough, else the reading around the find. */
+  /** What is on the wire where that is short enough, else the reading around the find. */
   private snippet(at: number): string {
     const { source, sourceFrom, sourceTo, value } = this;
     if (sourceTo - sourceFrom <= MAX_SNIPPET_CHARS) return snippetOf(sliceText(source, sourceFrom, sourceTo), 0);

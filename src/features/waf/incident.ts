@@ -51,7 +51,7 @@ export interface IncidentListener {
 
 /** Longest snippet in characters. docs/waf.md#events */
 export const MAX_SNIPPET_CHARS = 256;
-/** Characters shown of what stands before the find. */
+/** Characters shown of what precedes the find. */
 const LEAD_CHARS = 64;
 
 /**

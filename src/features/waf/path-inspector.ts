@@ -14,7 +14,7 @@ export function mayPathMatch(head: RequestHead): boolean {
 }
 
 /**
- * Inspects the path: as one value, for what loggers, templates and pages make something of wherever it stands; segment by
+ * Inspects the path: as one value, for what loggers, templates and pages act on wherever it is; segment by
  * segment, since applications take one for a value of theirs; and from a segment on, since payloads have slashes, too.
  * docs/security.md#bodies-and-the-firewall
  */
@@ -26,7 +26,7 @@ export function inspectPath(inspector: ValueInspector, head: RequestHead): void 
     const to = indexOfByte(bytes, Byte.Slash, from, pathTo);
     const isMarked = hasMark(bytes, from, to);
     if (isMarked) inspectValue(inspector, InputLocation.Segment, bytes, from, to);
-    // A comment of SQL in place of a blank, or a file's whole name behind an empty segment.
+    // A comment of SQL in place of a blank, or a file's whole name after an empty segment.
     const goesOn = bytes[to + 1] === Byte.Star || (from === to && to > pathFrom);
     if (to < pathTo && (goesOn || isMarked)) {
       inspectValue(inspector, InputLocation.PathRest, bytes, from, Math.min(pathTo, to + MAX_BEHIND));
@@ -84,6 +84,6 @@ const IS_ESCAPED_MARK: Uint8Array = table((byte) => {
   if (byte >= 0x80) return byte === 0xa0 ? 1 : 0;
   return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte)) ? 0 : 1;
 });
-/** How much of the path behind a segment is looked at with it: the rest of a command, of a comment, of a query. */
+/** How much of the path after a segment is looked at with it: the rest of a command, of a comment, of a query. */
 const MAX_BEHIND = 96;
 const LOWER_U = 0x75;

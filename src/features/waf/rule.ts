@@ -69,7 +69,7 @@ export function words(text: string): string[] {
   return text.split(" ").filter((word) => word !== "");
 }
 
-/** Each of some words, with something in front of it or behind it. */
+/** Each of some words, with something in front of it or after it. */
 export function each(text: string, change: (word: string) => string | readonly string[]): string[] {
   return words(text).flatMap(change);
 }

@@ -22,7 +22,7 @@ import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { keywordAutomaton, QUERY_GROUPS } from "./rule-table.ts";
 import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 
-/** Applies the rules to requests. What it found of the last one stands in `findings`. */
+/** Applies the rules to requests. What it found of the last one is in `findings`. */
 export class WafInspector {
   readonly findings: Findings;
   /** What the inspection of the last request has cost. */

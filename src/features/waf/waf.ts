@@ -70,7 +70,7 @@ export class WafPhase implements Phase {
 }
 
 /**
- * Scores the beginning of a body before any other part sees a byte of it. It runs behind the limits and guards, so that no body is
+ * Scores the beginning of a body before any other part sees a byte of it. It runs after the limits and guards, so that no body is
  * asked for (Expect: 100-continue) that is refused anyway. `docs/security.md#bodies-and-the-firewall`
  */
 export class WafBodyPhase implements Phase, BodyScorer {

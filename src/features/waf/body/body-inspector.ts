@@ -55,7 +55,7 @@ export class BodyInspector {
   }
 
   /**
-   * Inspects `bytes[from, to)`, as it stands and with its content codings undone.
+   * Inspects `bytes[from, to)`, as it is and with its content codings undone.
    * @returns whether that was all: false where there is more content in the bytes than is looked at
    */
   inspect(headers: HeaderBlock, question: BodyQuestion, bytes: Uint8Array, from: number, to: number): boolean {
@@ -80,7 +80,7 @@ export class BodyInspector {
     const content = contentOf(codings, bytes.subarray(from, to), question.maxBytes);
     this.beginSteps(Math.min(to - from, question.maxBytes) + content.bytes.length, null);
     const inside = this.inspectContent(types, question, content.bytes, 0, content.bytes.length);
-    // Applications that do not look at the coding read what stands there.
+    // Applications that do not look at the coding read what is there.
     const outside = this.inspectPacked(
       types,
       question,
@@ -160,7 +160,7 @@ export class BodyInspector {
     const isJson = (kinds & BodyKind.Json) !== 0;
     if (mayBeJson || isJson) {
       const groups = findJsonGroups(automaton, bytes, from, to);
-      // In a clean text of JSON, all that can mean something stands in its strings.
+      // In a clean text of JSON, all that can mean something is in its strings.
       if ((groups & BODY_GROUPS) === 0) return;
       inspectJson(inspector, bytes, from, to, isJson);
       inspector.nameNothing();
@@ -178,7 +178,7 @@ export class BodyInspector {
     else this.seen.note(bytes, from, to);
   }
 
-  /** Whether there is a keyword in the text as it stands, or in the pairs that it may consist of. */
+  /** Whether there is a keyword in the text as it is, or in the pairs that it may consist of. */
   private mayTextMatch(bytes: Uint8Array, from: number, to: number): boolean {
     const { automaton } = this;
     if ((automaton.find(bytes, from, to) & BODY_GROUPS) !== 0) return true;
@@ -196,7 +196,7 @@ export class BodyInspector {
     inspector.nameNothing();
   }
 
-  /** The pairs of what may be a form: in texts and programs, what stands between two ampersands is no pair. */
+  /** The pairs of what may be a form: in texts and programs, what is between two ampersands is no pair. */
   private inspectLikelyPairs(bytes: Uint8Array, from: number, to: number): void {
     // Bounded, since a body may consist of thousands of runs.
     if (!hasByte(bytes, Byte.Equals, from, to)) return;
@@ -236,7 +236,7 @@ export class BodyInspector {
     return isFramed && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
   }
 
-  /** A field of a multipart body, or what stands between its parts; the reading has its name. */
+  /** A field of a multipart body, or what is between its parts; the reading has its name. */
   private inspectField(bytes: Uint8Array, from: number, to: number): void {
     const { inspector, findings, automaton } = this;
     const { value } = inspector;
@@ -263,7 +263,7 @@ export class BodyInspector {
   }
 }
 
-/** The first byte that is no white space, behind a byte order mark; 0 where there is none. */
+/** The first byte that is no white space, after a byte order mark; 0 where there is none. */
 function firstByte(bytes: Uint8Array, from: number, to: number): number {
   let at = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf ? from + 3 : from;
   while (at < to && isWhitespace(bytes[at]!)) at++;

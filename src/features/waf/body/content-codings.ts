@@ -51,7 +51,7 @@ export function contentOf(codings: readonly Packing[], packed: Uint8Array, maxBy
     const content = inflate(codings[i]!, bytes, limit);
     isCut ||= content.isCut || content.bytes.length > allowed;
     isBroken ||= content.isBroken;
-    // What is there of a wrong label is inspected as it stands.
+    // What is there of a wrong label is inspected as it is.
     if (content.bytes.length > 0) bytes = content.bytes;
   }
   return { bytes: bytes === packed ? EMPTY_BYTES : bytes, isCut, isBroken };
@@ -82,14 +82,14 @@ export interface Inflated {
   /** Whether there is more than was asked for. */
   readonly isCut: boolean;
   /**
-   * Whether another reader may find more: the stream has a fault, or goes on behind its end, or is of two formats. Some readers
+   * Whether another reader may find more: the stream has a fault, or goes on after its end, or is of two formats. Some readers
    * pass over checks in the head of a gzip member, or over zeros between two members, and take larger windows.
    */
   readonly isBroken: boolean;
 }
 
 /**
- * Inflates the beginning of a compressed body, be it cut off or damaged further behind: what came out before counts.
+ * Inflates the beginning of a compressed body, which may be cut off or damaged further on: what came out before counts.
  * @param maxBytes of content; memory is this and one window of the format
  */
 export function inflate(packing: Packing, packed: Uint8Array, maxBytes: number): Inflated {
@@ -142,7 +142,7 @@ function smallWindow(packed: Uint8Array, maxBytes: number): Uint8Array {
   const first = packed[0] ?? 0;
   const wanted = Math.max(1, Math.ceil(Math.log2(maxBytes + WINDOW_GAP)) - LEAST_WINDOW_BITS);
   const declared = (first >> 1) & 7;
-  // Windows of 18 to 24 bits are written in the three bits behind a 1; smaller ones otherwise.
+  // Windows of 18 to 24 bits are written in the three bits after a 1; smaller ones otherwise.
   if ((first & 1) === 0 || declared <= wanted) return packed;
   const out = Buffer.from(packed);
   out[0] = (first & ~0x0e) | (wanted << 1);
@@ -191,7 +191,7 @@ function grown(out: Buffer, maxBytes: number): Buffer<ArrayBuffer> {
   return larger as Buffer<ArrayBuffer>;
 }
 
-/** Behind the last byte that is no zero. */
+/** After the last byte that is no zero. */
 function endOf(out: Uint8Array, from: number): number {
   let end = out.length;
   while (end > from && out[end - 1] === 0) end--;

@@ -19,7 +19,7 @@ export interface DeclaredTypes {
   readonly boundary: string;
   /** Whether a character set is named in which text that looks harmless is not. */
   readonly hidesText: boolean;
-  /** Whether the body is a stream of messages, and nothing else to whoever goes by its type. */
+  /** Whether the body is a stream of messages, and nothing else to a reader that goes by its type. */
   readonly isStream: boolean;
   /** Whether the messages are written in base64: gRPC-Web's "-text" formats. */
   readonly isBase64: boolean;
@@ -79,7 +79,7 @@ export function isPlainCharset(name: string): boolean {
 }
 
 function boundaryOf(text: string): string {
-  // Some readers look for the word wherever it stands.
+  // Some readers look for the word wherever it is.
   if ([...text.matchAll(BOUNDARY)].length !== 1) return "";
   const [, quoted, token] = ONE_BOUNDARY.exec(text) ?? [];
   const boundary = quoted ?? token ?? "";
@@ -99,14 +99,14 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
   ["application/grpc", BodyKind.Grpc],
   ["application/connect+", BodyKind.Grpc],
 ];
-/** One type, and no other behind it. */
+/** One type, and no other after it. */
 const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
 const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;
 const BOUNDARY = /boundary[\s*\d]*=/gi;
 /**
- * The parameter where the word stands for the first time, which is where some look for it, and a value whose end all see alike:
+ * The parameter where the word is for the first time, which is where some look for it, and a value whose end all see alike:
  * without quotes, some end it at the first byte that is none of a token.
  */
 const ONE_BOUNDARY =

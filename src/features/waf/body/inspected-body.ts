@@ -16,12 +16,12 @@ export interface BodyScorer {
 }
 
 /**
- * The beginning of a request body, held until it is scored, then handed on with what comes behind it.
+ * The beginning of a request body, held until it is scored, then handed on with what comes after it.
  *
  *   Gathering ──the limit or the end is reached──▶ Scored ──passes──▶ HandingOn ──all is handed on──▶ (gone)
  *                                                     └─refused─▶ (gone)
  *
- * Most bodies come in one piece, which is looked at and handed on where it stands. Where the limit is reached before
+ * Most bodies come in one piece, which is looked at and handed on where it is. Where the limit is reached before
  * the end, the client is stopped until the taker of the body has taken what was held.
  */
 export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder {
@@ -96,7 +96,7 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateH
     if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
   }
 
-  /** Puts a piece behind what is held; what is beyond the limit stays where it is. @returns false where it was refused */
+  /** Puts a piece after what is held; what is beyond the limit stays where it is. @returns false where it was refused */
   private append(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.to - this.from;
     const end = Math.min(to, from + this.maxBytes - length);

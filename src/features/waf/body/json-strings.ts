@@ -137,7 +137,7 @@ class JsonWalk {
     }
   }
 
-  /** The member's name stands in the reading: it goes behind the path. */
+  /** The member's name is in the reading: it goes after the path. */
   name(): void {
     const value = this.value!;
     this.isNameDue = false;
@@ -157,7 +157,7 @@ class JsonWalk {
   }
 }
 
-/** The character behind a backslash at `at`, as a class sees it. */
+/** The character after a backslash at `at`, as a class sees it. */
 function escaped(bytes: Uint8Array, at: number, to: number): number {
   const byte = at < to ? bytes[at]! : Byte.Nul;
   if (byte !== LOWER_U) return byte < ESCAPES.length ? ESCAPES[byte]! : byte;

@@ -21,7 +21,7 @@ export const enum Shape {
 export type FieldTaker = (bytes: Uint8Array, from: number, to: number) => void;
 
 /**
- * Takes multipart bodies apart and inspects their fields, all that stands around them, and the names of files; the contents of files
+ * Takes multipart bodies apart and inspects their fields, all that is around them, and the names of files; the contents of files
  * are the application's business, but for what an XML parser would fetch. RFC 7578, read as leniently as applications do: bare line
  * feeds, names without quotes.
  */
@@ -97,13 +97,13 @@ export class MultipartParts {
     inspector.value.isName = false;
   }
 
-  /** What stands in front of the first delimiter: some readers find parts there. */
+  /** What precedes the first delimiter: some readers find parts there. */
   private inspectAround(text: Buffer, from: number, to: number): void {
     this.inspector.nameNothing();
     if (to > from) this.takeField(text, from, to);
   }
 
-  /** What stands behind the last delimiter, which is followed by the end of its line or by the text's. */
+  /** What follows the last delimiter, which is followed by the end of its line or by the text's. */
   private inspectEnd(text: Buffer, from: number): Shape {
     this.inspectAround(text, from, text.length);
     let at = from;
@@ -158,7 +158,7 @@ interface PartHead {
   readonly contentFrom: number;
 }
 
-/** Reads the fields of the part at `from`, behind its delimiter. */
+/** Reads the fields of the part at `from`, after its delimiter. */
 function partHead(text: Buffer, from: number, to: number): PartHead {
   const { end, behind } = headEnd(text, from, to);
   const head = sliceText(text, from, end);
@@ -256,7 +256,7 @@ export function parametersOf(text: string): TypeParameter[] {
   return found;
 }
 
-/** Offset of the semicolon behind a parameter, which may have others between quotes. */
+/** Offset of the semicolon after a parameter, which may have others between quotes. */
 function endOfParameter(text: string, from: number): number {
   let at = from;
   for (; at < text.length && text[at] !== ";"; at++) {

@@ -37,7 +37,7 @@ export function inspectXml(
 }
 
 /**
- * Inspects what an XML parser would fetch for a file that somebody sends: its declarations of entities and what it includes. What it
+ * Inspects what an XML parser would fetch for an uploaded file: its declarations of entities and what it includes. What it
  * shows is the application's business. XML 1.0 §4.2.2, XInclude §3.1.
  */
 export function inspectUpload(
@@ -74,7 +74,7 @@ function isMarkup(bytes: Uint8Array, at: number, to: number): boolean {
   return next === Byte.Bang ? !isAside(bytes, at, to) : next === Byte.Slash || IS_NAME_START[next] === 1;
 }
 
-/** Inspects the text up to the next tag. @returns the offset behind it */
+/** Inspects the text up to the next tag. @returns the offset after it */
 function inspectText(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): number {
   let hasProgram = false;
   let isBlank = true;
@@ -101,7 +101,7 @@ function isXmlInstruction(bytes: Uint8Array, at: number): boolean {
   return (bytes[at]! | 0x20) === Byte.LowerX && (bytes[at + 1]! | 0x20) === LOWER_M;
 }
 
-/** Inspects the attributes of the tag at `open`, and leaves its name to the text behind it. */
+/** Inspects the attributes of the tag at `open`, and leaves its name to the text after it. */
 function inspectTag(inspector: ValueInspector, bytes: Uint8Array, open: number, to: number): number {
   let at = nameEnd(bytes, open + 1, to);
   const nameFrom = localName(bytes, open + 1, at);
@@ -144,7 +144,7 @@ function inspectAttribute(inspector: ValueInspector, bytes: Uint8Array, from: nu
   return isQuoted ? end + 1 : end;
 }
 
-/** Where a name begins behind its prefix; one that declares a prefix stays whole. */
+/** Where a name begins after its prefix; one that declares a prefix stays whole. */
 function localName(bytes: Uint8Array, from: number, to: number): number {
   let at = to;
   while (at > from && bytes[at - 1] !== Byte.Colon) at--;
@@ -166,7 +166,7 @@ function behindGreater(bytes: Uint8Array, from: number, to: number): number {
 /**
  * Inspects <!ENTITY …> and the head of <!DOCTYPE …>. An entity whose text is elsewhere is an attack in a request; so is one
  * that is made of many others. A document type elsewhere is one unless it is that of a standard or of the type's owner.
- * @returns where to look on: behind the declaration, or behind the bracket that begins a list of others
+ * @returns where to look on: after the declaration, or after the bracket that begins a list of others
  */
 export function inspectDeclaration(
   inspector: ValueInspector,
@@ -300,7 +300,7 @@ const IS_NAME_START: Uint8Array = table((byte) => {
   const lower = byte | 0x20;
   return (lower >= Byte.LowerA && lower <= Byte.LowerZ) || byte === Byte.Underscore || byte >= 0x80 ? 1 : 0;
 });
-/** What stands between attributes: white space, the slash of an empty element, stray quotes. */
+/** What is between attributes: white space, the slash of an empty element, stray quotes. */
 const IS_GAP: Uint8Array = table((byte) =>
   byte <= Byte.Space || byte === Byte.Slash || byte === Byte.Quote || byte === Byte.Apostrophe ? 1 : 0,
 );

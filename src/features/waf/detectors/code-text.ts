@@ -140,7 +140,7 @@ export function isPollution(value: ValueReading, from: number, to: number): bool
   return isProto && isQuote(bytes[from - 1]!) && isQuote(bytes[to]!) && bytes[next] === Byte.Colon;
 }
 
-/** Whether a member stands in one that is called constructor. */
+/** Whether a member is in one that is called constructor. */
 function isConstructor({ name, nameLength }: ValueReading): boolean {
   const from = nameLength - CONSTRUCTOR.length;
   return from >= 0 && CONSTRUCTOR.every((byte, i) => name[from + i] === byte);

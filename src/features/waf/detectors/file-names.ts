@@ -89,7 +89,7 @@ export class FileNames implements Detector {
     }
   }
 
-  /** Counts the climbs of the path at `from`, and looks where they lead. @returns the offset behind the path */
+  /** Counts the climbs of the path at `from`, and looks where they lead. @returns the offset after the path */
   private readClimbs(value: ValueReading, from: number): number {
     const { bytes } = this;
     let climbs = 0;
@@ -212,7 +212,7 @@ export class FileNames implements Detector {
     return at;
   }
 
-  /** Whether no white space stands from `from` on, but behind a NUL. */
+  /** Whether no white space is from `from` on, but after a NUL. */
   private isOnePath(from: number): boolean {
     for (let at = from; at < this.length; at++) {
       if (this.bytes[at] === Byte.Nul) return true;
@@ -233,7 +233,7 @@ function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
   return isThree && bytes[to + 1] === Byte.Dot && isSeparator(bytes[to + 2]!);
 }
 
-/** Whether an overlong slash, a wide one, one of mathematics, or a character that had an escape of its own stands here. */
+/** Whether an overlong slash, a wide one, one of mathematics, or a character that had an escape of its own is here. */
 function isOverlong(bytes: Uint8Array, at: number): boolean {
   const first = bytes[at]!;
   const next = bytes[at + 1]!;
@@ -258,7 +258,7 @@ function nameEnd(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Offset behind the last dot of a name, or its end. */
+/** Offset after the last dot of a name, or its end. */
 function behindDot(bytes: Uint8Array, from: number, to: number): number {
   let at = to;
   while (at > from && bytes[at - 1] !== Byte.Dot) at--;
@@ -295,7 +295,7 @@ const FILE_WORDS: WordSet = new WordSet([
   ],
 ]);
 
-/** What stands within the folders of the system. */
+/** What is within the folders of the system. */
 const SYSTEM_FILES: WordSet = new WordSet([
   [
     1,
@@ -317,7 +317,7 @@ const WRAPPERS: WordSet = new WordSet([
   [2, "file"],
 ]);
 
-/** `..`, also with parameters behind it, or with what a filter leaves of `....//`. */
+/** `..`, also with parameters after it, or with what a filter leaves of `....//`. */
 const AS_FILTERED: DotReading = DotReading.Parameters | DotReading.Filtered;
 const DATA: WordSet = new WordSet([[1, "data text"]]);
 const LOCAL = 2;
@@ -326,5 +326,5 @@ const MIN_CLIMBS_TO_SYSTEM = 2;
 const MIN_CLIMBS = 3;
 const MANY_CLIMBS = 6;
 const MIN_SCHEME = 3;
-/** What stands before a path that is cut out of something: ' " ( [ { = < > @ | , */
+/** What precedes a path that is cut out of something: ' " ( [ { = < > @ | , */
 const PREFIXES: readonly number[] = [0x27, 0x22, 0x28, 0x5b, 0x7b, 0x3d, 0x3c, 0x3e, 0x40, 0x7c, 0x2c];

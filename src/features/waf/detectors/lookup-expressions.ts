@@ -115,7 +115,7 @@ export class LookupExpressions implements Detector {
     return at;
   }
 
-  /** Offset of what stands behind `:-`, or -1. */
+  /** Offset of what follows `:-`, or -1. */
   private indexOfDefault(from: number): number {
     for (let at = from; at + 1 < this.length; at++) {
       if (this.text[at] === Byte.Colon && this.text[at + 1] === Byte.Dash) return at + 2;

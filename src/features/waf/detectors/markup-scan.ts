@@ -18,7 +18,7 @@ import {
 } from "./script-words.ts";
 
 /**
- * Reads tags as a browser would and says which of them run or load something. Every byte is read once, but behind a
+ * Reads tags as a browser would and says which of them run or load something. Every byte is read once, but after a
  * quote that is not closed within MAX_VALUE_BYTES, where reading starts anew: that cannot happen often, since a quote
  * of the same kind would close it.
  */
@@ -67,7 +67,7 @@ export class MarkupScan implements Detector {
     return Math.max(at, behindName);
   }
 
-  /** Reads the attributes of a tag. @returns the offset behind it, or where reading was given up */
+  /** Reads the attributes of a tag. @returns the offset after it, or where reading was given up */
   private readAttributes(from: number, open: number, kind: Tag): number {
     const { bytes } = this;
     const limit = this.length;
@@ -97,7 +97,7 @@ export class MarkupScan implements Detector {
     return at < limit && bytes[at] === Byte.Greater ? at + 1 : at;
   }
 
-  /** Reads one attribute; `valueFrom` is -1 where it has no value. @returns the offset behind it */
+  /** Reads one attribute; `valueFrom` is -1 where it has no value. @returns the offset after it */
   private readAttribute(from: number, limit: number): number {
     const { bytes } = this;
     let at = from;
@@ -183,7 +183,7 @@ export class MarkupScan implements Detector {
     return false;
   }
 
-  /** A script with a source, or with something behind it that looks like a program. */
+  /** A script with a source, or with something after it that looks like a program. */
   private isScript(open: number, behindName: number, behindTag: number): boolean {
     const { bytes } = this;
     // <script/… and <script ⟨attribute⟩ are no way to talk about the tag.
@@ -215,7 +215,7 @@ export class MarkupScan implements Detector {
     return open + 1;
   }
 
-  /** Whether a quote stands behind the word at `from`, as XML demands: "the system id and the public id" is prose. */
+  /** Whether a quote follows the word at `from`, as XML demands: "the system id and the public id" is prose. */
   private hasLiteral(from: number): boolean {
     const { bytes } = this;
     let at = dashedEnd(bytes, from, this.length);
@@ -231,7 +231,7 @@ export class MarkupScan implements Detector {
     return bytes[at + 1] === Byte.Dash && bytes[at + 2] === Byte.Slash;
   }
 
-  /** In a query nobody writes such elements; in a body they may be an article's. */
+  /** In a query such elements are no text; in a body they may be an article's. */
   private reportActive(open: number): void {
     this.report(this.value!.location === InputLocation.Body ? EMBEDDED_ELEMENT : ACTIVE_ELEMENT, open);
   }
@@ -262,14 +262,14 @@ const enum Attribute {
   Equivalent,
 }
 
-/** Where the part behind the last colon begins: svg:script, xlink:href. */
+/** Where the part after the last colon begins: svg:script, xlink:href. */
 function lastPart(bytes: Uint8Array, from: number, to: number): number {
   let at = to;
   while (at > from && bytes[at - 1] !== Byte.Colon) at--;
   return at;
 }
 
-/** Offset behind the letters and dashes that go on at `from`. */
+/** Offset after the letters and dashes that go on at `from`. */
 function dashedEnd(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to && DASHED_WORD[bytes[at]!] === 1) at++;

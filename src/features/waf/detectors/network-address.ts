@@ -6,7 +6,7 @@ import { WordSet } from "../match/word-set.ts";
 /** What kind of place a host is. */
 export const enum HostKind {
   Other = 0,
-  /** An address that is nobody's own network. */
+  /** An address of the public Internet. */
   Address,
   Loopback,
   Internal,

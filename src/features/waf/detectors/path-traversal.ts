@@ -99,7 +99,7 @@ function isHarmlessReading(path: string, head: RequestHead, routes: RouteFacts):
 
 /**
  * Whether a dot-dot segment may hide in the path. A path with neither dots nor escapes costs one look at the flags; the
- * others cost one scan, which ends with "no" unless two dots stand side by side or an escape is broken or stands for
+ * others cost one scan, which ends with "no" unless two dots are side by side or an escape is broken or stands for
  * something that dots are made of.
  */
 export function maySpellDotDot(head: RequestHead): boolean {
@@ -147,7 +147,7 @@ export class TraversalScan {
     return spellings;
   }
 
-  /** @param followed whether only segments with a separator behind them count */
+  /** @param followed whether only segments with a separator after them count */
   private scanSegments(followed: boolean): number {
     const path = this.path;
     let spellings = 0;
@@ -202,7 +202,7 @@ function isNested(mark: number): boolean {
   return (mark & Mark.Rounds) >= 2;
 }
 
-/** `..;x`, what a second parser takes for a query behind the dots, and spaces. */
+/** `..;x`, what a second parser takes for a query after the dots, and spaces. */
 const AS_LENIENT: DotReading = DotReading.Parameters | DotReading.Suffix | DotReading.Blanks;
 const NO_HEX_DIGIT = 255;
 /**

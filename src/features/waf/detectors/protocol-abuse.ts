@@ -104,7 +104,7 @@ function isCutBreak(bytes: Uint8Array, at: number): boolean {
 
 /**
  * Whether a field that matters, a status line or a request line begins at `from`.
- * @param isFirst whether no blank stands before it
+ * @param isFirst whether no blank precedes it
  */
 function isField(bytes: Uint8Array, from: number, isFirst: boolean): boolean {
   let at = from;
@@ -120,7 +120,7 @@ function isField(bytes: Uint8Array, from: number, isFirst: boolean): boolean {
   return word === FIELD || (word === PROSE && (isFirst || holdsAddress(bytes, at + 1)));
 }
 
-/** Whether an address of mail or web stands in the same line, not too far behind `from`. */
+/** Whether an address of mail or web is in the same line, not too far after `from`. */
 function holdsAddress(bytes: Uint8Array, from: number): boolean {
   for (let at = from; at < from + MAX_VALUE && bytes[at]! >= Byte.Space; at++) {
     const byte = bytes[at];

@@ -56,7 +56,7 @@ export const SCRIPT_GROUP: DetectorGroup = {
 };
 
 /**
- * Finds programs for a browser that come without a tag: behind a quote that closes one of the page's own, in an
+ * Finds programs for a browser that come without a tag: after a quote that closes one of the page's own, in an
  * attribute that a quote opened, as a URL, in a template. One pass over the words of the value.
  */
 export class ScriptContext implements Detector {
@@ -148,7 +148,7 @@ export class ScriptContext implements Detector {
     return true;
   }
 
-  /** alert(1), eval`…`: an attack behind a break, or when its argument is one. */
+  /** alert(1), eval`…`: an attack after a break, or when its argument is one. */
   private judgeCall(word: Word, from: number, open: number): void {
     const { bytes } = this;
     if (bytes[open] !== Byte.OpenParen && bytes[open] !== Byte.Backtick) return;
@@ -166,7 +166,7 @@ export class ScriptContext implements Detector {
       word === Word.Evaluator &&
       (argument === Word.Decoder || argument === Word.Object) &&
       (next === Byte.OpenParen || next === Byte.Dot);
-    // alert(1) and no more: nobody else asks for that.
+    // alert(1) and no more: no other client sends that.
     const isProbe = word === Word.Box && this.isFirst(from) && isProbeArgument(bytes[inside]!) && this.isProbe(inside);
     const isTwice = word === Word.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
     if (isTwice) this.report(SCRIPT_SINK, from);
@@ -182,7 +182,7 @@ export class ScriptContext implements Detector {
     return true;
   }
 
-  /** Whether nothing stands before the word at `from`, but for the window: top.alert(1). */
+  /** Whether nothing precedes the word at `from`, but for the window: top.alert(1). */
   private isFirst(from: number): boolean {
     if (from === 0) return true;
     if (this.bytes[from - 1] !== Byte.Dot) return false;
@@ -208,7 +208,7 @@ export class ScriptContext implements Detector {
     return SECRETS.valueOf(this.bytes, from, end) !== 0;
   }
 
-  /** onerror=… outside a tag: behind a quote that ended an attribute, or with a call that gives it away. */
+  /** onerror=… outside a tag: after a quote that ended an attribute, or with a call that gives it away. */
   private judgeHandler(from: number, to: number): void {
     const { bytes } = this;
     const before = from === 0 ? Byte.Space : bytes[from - 1]!;
@@ -245,7 +245,7 @@ export class ScriptContext implements Detector {
   }
 
   /**
-   * Whether nothing but operators stands between a quote that closed one of the page's and the word at `from`; names
+   * Whether nothing but operators is between a quote that closed one of the page's and the word at `from`; names
    * in front of it as in window.alert do not matter. At the start of a value an operator alone will do.
    */
   private isBehindBreak(from: number): boolean {

@@ -2,8 +2,8 @@ import { Byte, HEX_VALUE, latin1 } from "../../../core/bytes.ts";
 import { endsReference, isQuote, isWordByte } from "../match/scan.ts";
 
 /**
- * Whether the text behind a script's tag, in `bytes[from, to)`, looks like a program. Those who write about the tag go on
- * with words and blanks, with a bracket behind a blank, or with the backtick that ends their code.
+ * Whether the text after a script's tag, in `bytes[from, to)`, looks like a program. Those who write about the tag go on
+ * with words and blanks, with a bracket after a blank, or with the backtick that ends their code.
  */
 export function isProgramText(bytes: Uint8Array, from: number, to: number): boolean {
   let words = 0;
@@ -27,7 +27,7 @@ export function isProgramText(bytes: Uint8Array, from: number, to: number): bool
         if (next > Byte.Space && !endsReference(bytes, at)) return true;
         break;
       case Byte.Less:
-        // The end of the script, right behind what is in it.
+        // The end of the script, right after what is in it.
         if (next === Byte.Slash && before > Byte.Space) return true;
         break;
       case Byte.Slash:
@@ -130,7 +130,7 @@ function startsWith(text: Uint8Array, at: number, length: number): boolean {
   return true;
 }
 
-/** The character that a reference at `at` stands for, or the ampersand; `referenceEnd` is behind it. */
+/** The character that a reference at `at` stands for, or the ampersand; `referenceEnd` is after it. */
 function reference(bytes: Uint8Array, at: number, to: number): number {
   referenceEnd = at + 1;
   const limit = Math.min(to, at + MAX_REFERENCE_BYTES);

@@ -52,7 +52,7 @@ export class ServerCode implements Detector {
   /** Whether an expression of a template language has begun: ${ #{ %{ *{ {{ {% <% T( */
   private isExpression = false;
   private isPhp = false;
-  /** Offset behind the last attribute of the kind __class__; 0 where there is none. */
+  /** Offset after the last attribute of the kind __class__; 0 where there is none. */
   private dunderTo = 0;
 
   /** Looks at every word and every bracket that begins an expression. */
@@ -124,7 +124,7 @@ export class ServerCode implements Detector {
     }
   }
 
-  /** <?=`$_GET[1]`?>, <?php echo `id`;?>: in a text that somebody writes backticks are for code. */
+  /** <?=`$_GET[1]`?>, <?php echo `id`;?>: in prose backticks are for code. */
   private isPhpCommand(at: number): boolean {
     const next = this.bytes[at + 1]!;
     if (next === Byte.Dollar) return this.bytes[at + 2] === Byte.Underscore;
@@ -200,7 +200,7 @@ export class ServerCode implements Detector {
     }
   }
 
-  /** __class__.__mro__: one behind the other, or one within an expression. */
+  /** __class__.__mro__: one after the other, or one within an expression. */
   private judgeDunder(from: number, to: number): void {
     const before = this.bytes[from - 1];
     if (before !== Byte.Dot && before !== Byte.Apostrophe && before !== Byte.Quote) return;
@@ -219,7 +219,7 @@ export class ServerCode implements Detector {
     return (isArgument || this.isDecoder(inside)) && (this.isExpression || this.isDirect(from));
   }
 
-  /** phpinfo() alone needs no argument: "eval()" is what somebody asks about. */
+  /** phpinfo() alone needs no argument: "eval()" is a question about PHP. */
   private isInformation(from: number, first: number): boolean {
     return first === Byte.CloseParen && this.bytes[from] === LOWER_P;
   }
@@ -249,7 +249,7 @@ export class ServerCode implements Detector {
     return false;
   }
 
-  /** Whether a call is all of the value, or stands right behind an operator. */
+  /** Whether a call is all of the value, or is right after an operator. */
   private isDirect(from: number): boolean {
     const { bytes } = this;
     if (from === 0) return ENDS.includes(bytes[this.length - 1]!);
@@ -267,7 +267,7 @@ export class ServerCode implements Detector {
     return (at === 0 || isNew) && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
   }
 
-  /** Whether nothing stands behind the call at `open` in its line: a statement of a program, whose value is not used. */
+  /** Whether nothing follows the call at `open` in its line: a statement of a program, whose value is not used. */
   private isLine(open: number): boolean {
     const { bytes } = this;
     let at = open;
@@ -301,7 +301,7 @@ export class ServerCode implements Detector {
     return isText && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.Php;
   }
 
-  /** Whether nothing but operators stands before a call, as in "|| system('x')". */
+  /** Whether nothing but operators precedes a call, as in "|| system('x')". */
   private isFirst(from: number): boolean {
     let at = from - 1;
     while (at >= 0 && at > from - MAX_BLANKS && (this.bytes[at] === Byte.Space || DIRECT.includes(this.bytes[at]!)))

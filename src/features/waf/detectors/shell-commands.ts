@@ -37,20 +37,20 @@ export const SHELL_GROUP: DetectorGroup = {
 };
 
 /**
- * Finds commands that a shell would run behind a separator or within a substitution. Each separator costs a look at
- * one word behind it and at MAX_LOOK bytes before it. A line that begins with a command itself is taken from a manual.
+ * Finds commands that a shell would run after a separator or within a substitution. Each separator costs a look at
+ * one word after it and at MAX_LOOK bytes before it. A line that begins with a command itself is taken from a manual.
  */
 export class ShellCommands implements Detector {
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
   private listener: DetectionListener | null = null;
   private steps: StepBudget = new StepBudget();
-  /** Whether the value may be a text that somebody wrote: it comes in a body. */
+  /** Whether the value may be a text that a person wrote: it comes in a body. */
   private isText = false;
-  /** Offset behind the word that was read last. */
+  /** Offset after the word that was read last. */
   private wordTo = 0;
 
-  /** Looks behind every separator of the value. */
+  /** Looks after every separator of the value. */
   analyse(value: ValueReading, listener: DetectionListener): void {
     this.bytes = value.bytes;
     this.length = value.length;
@@ -91,7 +91,7 @@ export class ShellCommands implements Detector {
     }
   }
 
-  /** Whether nothing but blanks stands between a separator and the end of its line. */
+  /** Whether nothing but blanks is between a separator and the end of its line. */
   private endsLine(at: number): boolean {
     let next = at + 1;
     while (next < at + MAX_CLOSERS && isShellSpace(this.bytes[next]!) && this.bytes[next] !== Byte.Lf) next++;
@@ -118,7 +118,7 @@ export class ShellCommands implements Detector {
       this.report(SHELL_WORD, at);
   }
 
-  /** Whether a line break stands behind "Hello," or "Steps:" of a text that somebody sends. */
+  /** Whether a line break follows "Hello," or "Steps:" of a text. */
   private isGreeting(at: number): boolean {
     const { bytes } = this;
     if (bytes[at] !== Byte.Lf || !this.isText) return false;
@@ -127,7 +127,7 @@ export class ShellCommands implements Detector {
     return before >= 0 && GREETING_ENDS.includes(bytes[before]!);
   }
 
-  /** Whether <( or >( stands at `at` as shells have it, and no type of a program: a blank or nothing before it. */
+  /** Whether <( or >( is at `at` as shells have it, and no type of a program: a blank or nothing before it. */
   private isProcess(at: number): boolean {
     const isArrow = this.bytes[at] === Byte.Less || this.bytes[at] === Byte.Greater;
     return isArrow && (at === 0 || isShellSpace(this.bytes[at - 1]!));
@@ -139,7 +139,7 @@ export class ShellCommands implements Detector {
     return command === Command.Query || (isBroken && (command === Command.Short || command === Command.Shell));
   }
 
-  /** $(id), <(id): in a manual a command stands before it. */
+  /** $(id), <(id): in a manual a command precedes it. */
   private judgeSubstitution(open: number): void {
     const command = this.readCommand(open + 1);
     if (command === 0 || command === Command.Manual) return;
@@ -149,7 +149,7 @@ export class ShellCommands implements Detector {
     }
   }
 
-  /** `id`: glued to what stands before it, or alone. With a blank before it it is code within prose. */
+  /** `id`: glued to what precedes it, or alone. With a blank before it it is code within prose. */
   private judgeBacktick(open: number): void {
     const { bytes } = this;
     const command = this.readCommand(open + 1);
@@ -204,7 +204,7 @@ export class ShellCommands implements Detector {
     return kind;
   }
 
-  /** Whether what stands at `from` is an argument that prose would not have there. */
+  /** Whether what is at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
     if (isExpansion(bytes, from) || this.isRedirection(from)) return true;
@@ -266,7 +266,7 @@ export class ShellCommands implements Detector {
     return SERVICE_VERBS.valueOf(this.bytes, from, to) !== 0;
   }
 
-  /** Whether a name with a dot, a slash or a colon in it stands at `from`: a host, a path, a URL. */
+  /** Whether a name with a dot, a slash or a colon in it is at `from`: a host, a path, a URL. */
   private isFileName(from: number): boolean {
     const { bytes } = this;
     const limit = from + MAX_NAME;
@@ -286,7 +286,7 @@ export class ShellCommands implements Detector {
     return at >= this.length || bytes[at] === 0;
   }
 
-  /** Whether what stands before a separator looks like data that an attack leaves: a number, an end of something. */
+  /** Whether what precedes a separator looks like data that an attack leaves: a number, an end of something. */
   private isInjected(at: number): boolean {
     const { bytes } = this;
     if (at > 0 && bytes[at - 1] === bytes[at] && bytes[at] !== Byte.Lf) return true;
@@ -309,7 +309,7 @@ export class ShellCommands implements Detector {
     return false;
   }
 
-  /** Whether an ampersand behind `before` separates the parameters of a URL. */
+  /** Whether an ampersand after `before` separates the parameters of a URL. */
   private isInUrl(before: number): boolean {
     const limit = Math.max(0, before - MAX_LOOK);
     for (let at = before; at >= limit && this.bytes[at]! > Byte.Space; at--) {
@@ -318,7 +318,7 @@ export class ShellCommands implements Detector {
     return false;
   }
 
-  /** Whether a command stands in the line before `at`: then it is a line of a manual. */
+  /** Whether a command is in the line before `at`: then it is a line of a manual. */
   private isManual(at: number): boolean {
     const { bytes } = this;
     const limit = Math.max(0, at - MAX_LOOK);
@@ -336,7 +336,7 @@ export class ShellCommands implements Detector {
     return false;
   }
 
-  /** Whether the command at `from` is itself one that an attack runs behind data: 1;cd /tmp;wget … */
+  /** Whether the command at `from` is itself one that an attack runs after data: 1;cd /tmp;wget … */
   private isBehindData(from: number): boolean {
     let at = from - 1;
     while (at >= 0 && isShellSpace(this.bytes[at]!)) at--;
@@ -366,7 +366,7 @@ const CARET = 0x5e;
 const LOWER_P = 0x70;
 /** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
 const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];
-/** ( [ { , . ` * _ # > and quotes: what stands before code in prose, in SQL and in lists. */
+/** ( [ { , . ` * _ # > and quotes: what precedes code in prose, in SQL and in lists. */
 const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a, 0x5f, 0x23, 0x3e, 0x22, 0x27, 0x7c];
 /** , : ! ? */
 const GREETING_ENDS: readonly number[] = [0x2c, 0x3a, 0x21, 0x3f];

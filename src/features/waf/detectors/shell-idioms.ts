@@ -45,8 +45,8 @@ export const SHELL_IDIOM: WafRule = {
 };
 
 /**
- * Finds what only attacks write, wherever it stands: ${IFS}, /dev/tcp/…, bash -i, nc -e, cmd /c, powershell -enc,
- * /???/ in place of /bin/. One pass over the value; every find costs a bounded look behind a word.
+ * Finds what only attacks write, wherever it is: ${IFS}, /dev/tcp/…, bash -i, nc -e, cmd /c, powershell -enc,
+ * /???/ in place of /bin/. One pass over the value; every find costs a bounded look after a word.
  */
 export function findShellIdioms(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
@@ -110,12 +110,12 @@ function isInlineProgram(bytes: Uint8Array, _from: number, to: number): boolean 
   return (option === LOWER_C || option === LOWER_E || option === LOWER_R) && hasSystemWord(bytes, next + 2);
 }
 
-/** The letter behind a dash; 0 where there is no dash. */
+/** The letter after a dash; 0 where there is no dash. */
 function optionAt(bytes: Uint8Array, at: number): number {
   return bytes[at] === Byte.Dash ? bytes[at + 1]! : 0;
 }
 
-/** Where the next word begins behind a program's name that ends at `to`, with .exe behind it or not. */
+/** Where the next word begins after a program's name that ends at `to`, with .exe after it or not. */
 function behindExtension(bytes: Uint8Array, to: number): number {
   return skipBlanks(bytes, bytes[to] === Byte.Dot ? to + 4 : to);
 }
@@ -172,7 +172,7 @@ function isRedirected(bytes: Uint8Array, from: number): boolean {
   return false;
 }
 
-/** Whether a shell's name stands behind a separator, with its path at most in between. */
+/** Whether a shell's name follows a separator, with its path at most in between. */
 function isBehindSeparator(bytes: Uint8Array, from: number): boolean {
   let at = from - 1;
   const limit = from - MAX_OPTIONS;
@@ -194,7 +194,7 @@ function isFolderOrShell(bytes: Uint8Array, at: number): boolean {
   return SHELLS.valueOf(bytes, at, end) !== 0 || COMMANDS.valueOf(bytes, at, end) !== 0;
 }
 
-/** Whether one of the modules that reach the system is named soon behind `from`. */
+/** Whether one of the modules that reach the system is named soon after `from`. */
 function hasSystemWord(bytes: Uint8Array, from: number): boolean {
   for (let at = from; at < from + MAX_PROGRAM && bytes[at] !== 0; ) {
     const start = at;

@@ -66,7 +66,7 @@ export const enum Command {
   Manual,
 }
 
-/** Whether one of PowerShell's commands stands at `from`: Invoke-WebRequest. */
+/** Whether one of PowerShell's commands is at `from`: Invoke-WebRequest. */
 export function isCmdlet(bytes: Uint8Array, from: number): boolean {
   const to = classEnd(bytes, from, PROGRAM_NAME);
   const isNoun = bytes[to] === Byte.Dash && isLowerLetter(bytes[to + 1]!);
@@ -79,7 +79,7 @@ export function isProcessOption(bytes: Uint8Array, from: number): boolean {
   return PROCESS_OPTIONS.valueOf(bytes, from, to) !== 0;
 }
 
-/** Whether $IFS, ${x}, $(x), $@ or $x/ stands right behind a command. A column of R, df$x, is followed by none of that. */
+/** Whether $IFS, ${x}, $(x), $@ or $x/ is right after a command. A column of R, df$x, is followed by none of that. */
 export function isExpansion(bytes: Uint8Array, from: number): boolean {
   if (bytes[from] !== Byte.Dollar) return false;
   const to = classEnd(bytes, from + 1, PROGRAM_NAME);
@@ -90,7 +90,7 @@ function isNamed(bytes: Uint8Array, from: number, to: number): boolean {
   return isDigit(bytes[from]!) || EXPANSIONS.valueOf(bytes, from, Math.min(to, from + 3)) !== 0;
 }
 
-/** Whether nothing but the end of a command comes behind the number at `from`: sleep 5; and not "top 10 songs". */
+/** Whether nothing but the end of a command comes after the number at `from`: sleep 5; and not "top 10 songs". */
 export function isLastNumber(bytes: Uint8Array, from: number): boolean {
   let at = classEnd(bytes, from, PROGRAM_NAME);
   while (bytes[at] === Byte.Space) at++;

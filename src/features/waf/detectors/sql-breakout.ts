@@ -9,15 +9,15 @@ import { Sql, SqlTokens } from "./sql-tokens.ts";
 
 /** Where SQL may go on in a value that an application pastes into a statement. */
 const enum Anchor {
-  /** Behind a number that the value begins with, or behind nothing. */
+  /** After a number that the value begins with, or after nothing. */
   Number = 0,
-  /** Behind nothing: the value goes on from one that the application has. */
+  /** After nothing: the value goes on from one that the application has. */
   Nothing,
-  /** Behind a word that the value begins with: prose begins so, too. */
+  /** After a word that the value begins with: prose begins so, too. */
   Word,
-  /** Behind a quote that closes one that the application opened: the first, third, … of its kind. */
+  /** After a quote that closes one that the application opened: the first, third, … of its kind. */
   OddQuote,
-  /** Behind a quote that closes one of the value's own. */
+  /** After a quote that closes one of the value's own. */
   EvenQuote,
 }
 
@@ -34,7 +34,7 @@ export class SqlBreakout implements Detector {
   /** Whether the quote before the tokens is the first of its kind. */
   private isFirst = false;
 
-  /** Tries the start of a value, and behind every quote in it. */
+  /** Tries the start of a value, and after every quote in it. */
   analyse(value: ValueReading, listener: DetectionListener): void {
     this.listener = listener;
     this.tokens.open(value);
@@ -73,14 +73,14 @@ export class SqlBreakout implements Detector {
       isOdd = !isOdd;
       if (value.steps.isSpent) return;
       this.tokens.begin(at + 1);
-      // A quote behind a blank or a bracket begins a text of the value's own.
+      // A quote after a blank or a bracket begins a text of the value's own.
       const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);
       this.anchor = isOdd && isBehindData ? Anchor.OddQuote : Anchor.EvenQuote;
       this.tryContinuation(0);
     }
   }
 
-  /** What stands at token `first` must go on from a literal. */
+  /** What is at token `first` must go on from a literal. */
   private tryContinuation(first: number): void {
     const { tokens } = this;
     let at = first;
@@ -125,7 +125,7 @@ export class SqlBreakout implements Detector {
     return this.byteAt(this.tokens.to(at)) !== Byte.Lf && this.byteAt(this.tokens.to(at)) !== Byte.Cr;
   }
 
-  /** Whether a condition that an attacker would write stands at token `at`. */
+  /** Whether a condition that an attacker would write is at token `at`. */
   private isCondition(at: number): boolean {
     const { tokens } = this;
     const next = this.operands.skip(at);
@@ -199,11 +199,11 @@ export class SqlBreakout implements Detector {
     if (right === Operand.None) return false;
     if (right === Operand.Call) return this.anchor !== Anchor.EvenQuote;
     if (left === Operand.Literal && right === Operand.Literal) return true;
-    // "a" = b is a condition in anybody's filter language, unless a quote has just been broken out of.
+    // "a" = b is a condition in many a filter language, unless a quote has just been broken out of.
     return this.anchor === Anchor.OddQuote || (this.anchor === Anchor.Number && right === Operand.Literal);
   }
 
-  /** Whether the operator at `at`, a word, has the operand behind it that SQL wants and prose does not. */
+  /** Whether the operator at `at`, a word, has the operand after it that SQL wants and prose does not. */
   private isWordComparison(at: number): boolean {
     const { tokens } = this;
     const first = this.tokens.from(at);
@@ -222,7 +222,7 @@ export class SqlBreakout implements Detector {
     return this.tokens.kind(this.tokens.kind(at) === Sql.Prefix ? at + 1 : at) === Sql.Constant;
   }
 
-  /** '=' and the like right behind the quote: the other half of the comparison is cut off or goes on. */
+  /** '=' and the like right after the quote: the other half of the comparison is cut off or goes on. */
   private isCutComparison(at: number): boolean {
     const { tokens } = this;
     const isGlued = tokens.from(at + 1) === tokens.to(at);
@@ -239,18 +239,18 @@ export class SqlBreakout implements Detector {
     if (kind === Sql.Comment || kind === Sql.Logic) return true;
     const last = tokens.kind(next - 1);
     if (kind !== Sql.End || last !== Sql.OpenText) return kind === Sql.End && last === Sql.Text;
-    // A lone quote: more behind it is a string in a program, as in split('=').
+    // A lone quote: more after it is a string in a program, as in split('=').
     return this.isWordAt(at) || tokens.to(next - 1) - tokens.from(next - 1) === 1;
   }
 
-  /** Whether a comparison has a query behind it, or one in words a call. */
+  /** Whether a comparison has a query after it, or one in words a call. */
   private isQueryBehind(at: number): boolean {
     let next = at + 1;
     while (this.tokens.kind(next) === Sql.Open) next++;
     return (this.isWordAt(at) || this.tokens.kind(next) === Sql.Select) && this.isCallBehind(at);
   }
 
-  /** Whether an operator has a call or a query behind it. */
+  /** Whether an operator has a call or a query after it. */
   private isCallBehind(at: number): boolean {
     if (this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     this.operands.skip(at + 1);
@@ -277,7 +277,7 @@ export class SqlBreakout implements Detector {
     );
   }
 
-  /** 5'10" -- a bit more: inches and feet behind a number, and a dash. */
+  /** 5'10" -- a bit more: inches and feet after a number, and a dash. */
   private isMeasure(at: number): boolean {
     const quote = this.tokens.from(at) - 1;
     const isSpaced = this.byteAt(quote) === Byte.Space;
@@ -325,7 +325,7 @@ export class SqlBreakout implements Detector {
     return end === to && end > tokens.from(at) + 1;
   }
 
-  /** Whether token `at` is '1 and no more: the application's own quote comes behind it. */
+  /** Whether token `at` is '1 and no more: the application's own quote comes after it. */
   private isTruth(at: number): boolean {
     const { tokens } = this;
     const isOneDigit = isDigit(this.byteAt(tokens.from(at) + 1)) && tokens.to(at) - tokens.from(at) === 2;
@@ -345,9 +345,9 @@ export class SqlBreakout implements Detector {
   }
 }
 
-/** Bytes that sqlmap and its kind put behind a comment, so that two dashes are one in every database. */
+/** Bytes that sqlmap and its kind put after a comment, so that two dashes are one in every database. */
 const MAX_TAIL = 12;
-/** What stands before a text in a program: blanks, ( [ { = , : + | & < > */
+/** What precedes a text in a program: blanks, ( [ { = , : + | & < > */
 const BEFORE_TEXT: readonly number[] = [
   0x20, 0x09, 0x0a, 0x0d, 0x28, 0x5b, 0x7b, 0x3d, 0x2c, 0x3a, 0x2b, 0x7c, 0x26, 0x3c, 0x3e,
 ];

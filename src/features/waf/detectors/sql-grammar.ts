@@ -22,8 +22,8 @@ export class SqlOperands {
   }
 
   /**
-   * Passes over an operand with signs, brackets and arithmetic; its kind stands in `last` then.
-   * @returns the index of the token behind it
+   * Passes over an operand with signs, brackets and arithmetic; its kind is in `last` then.
+   * @returns the index of the token after it
    */
   skip(first: number): number {
     const { tokens } = this;
@@ -64,26 +64,26 @@ export class SqlOperands {
       case Sql.Case:
         return tokens.kind(at + 1) === Sql.When ? Operand.Call : Operand.None;
       case Sql.Statement:
-        // if(…): the function of that name; programs put a blank behind it.
+        // if(…): the function of that name; programs put a blank after it.
         return this.isCallOf(at) && tokens.to(at) - tokens.from(at) === 2 ? Operand.Call : Operand.None;
       default:
         return Operand.None;
     }
   }
 
-  /** Whether a bracket stands right behind the name at `at`: "length (cm)" is prose. */
+  /** Whether a bracket is right after the name at `at`: "length (cm)" is prose. */
   private isCallOf(at: number): boolean {
     return this.tokens.kind(at + 1) === Sql.Open && this.tokens.from(at + 1) === this.tokens.to(at);
   }
 
-  /** Whether (SELECT … stands before and behind token `at`, and is none of prose. */
+  /** Whether a bracket precedes the SELECT at token `at`, and what follows it is none of prose. */
   isQuery(at: number): boolean {
     const { tokens } = this;
     if (tokens.kind(at - 1) !== Sql.Open) return false;
     return isSelectList(tokens, at + 1) || isSelectOfTable(tokens, at + 1);
   }
 
-  /** @returns the index behind the bracket that closes the one at `at`, or that of the last token that is read */
+  /** @returns the index after the bracket that closes the one at `at`, or that of the last token that is read */
   private skipBrackets(first: number): number {
     const { tokens } = this;
     let depth = 0;
@@ -104,7 +104,7 @@ export function isSign(kind: Sql): boolean {
 }
 
 /**
- * Whether a list of columns stands at token `at`, behind SELECT, that is none of prose: it begins with a literal, a
+ * Whether a list of columns is at token `at`, after SELECT, that is none of prose: it begins with a literal, a
  * star, a variable or a call, or with a name that a comma follows or a table.
  */
 export function isSelectList(tokens: SqlTokens, at: number): boolean {
@@ -138,7 +138,7 @@ function isBehindLiteral(kind: Sql): boolean {
   return goesOn || isEnd(kind) || kind === Sql.Close;
 }
 
-/** Whether SELECT list FROM table stands at token `at`, behind SELECT; the list may be one name, but not two in a row. */
+/** Whether SELECT list FROM table is at token `at`, after SELECT; the list may be one name, but not two in a row. */
 export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
   for (let next = at; tokens.kind(next) !== Sql.End; next++) {
     const kind = tokens.kind(next);
@@ -151,7 +151,7 @@ export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
   return false;
 }
 
-/** Whether CASE WHEN 1=1 stands at token `at`, behind SELECT: a question that no program asks. */
+/** Whether CASE WHEN 1=1 is at token `at`, after SELECT: a question that no program asks. */
 export function isConstantCase(tokens: SqlTokens, at: number): boolean {
   const kase = behindOpen(tokens, at);
   if (tokens.kind(kase) !== Sql.Case || tokens.kind(kase + 1) !== Sql.When) return false;
@@ -167,7 +167,7 @@ function behindOpen(tokens: SqlTokens, at: number): number {
 }
 
 /**
- * Whether UNION [ALL] SELECT stands at token `at`, with a list behind it.
+ * Whether UNION [ALL] SELECT is at token `at`, with a list after it.
  * @param isAnchored whether prose is out of the question already
  */
 export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boolean {
@@ -209,7 +209,7 @@ function isNameInList(tokens: SqlTokens, at: number): boolean {
   return isColumn && (fourth === Sql.Comma || fourth === Sql.Open || (fourth === Sql.From && isTable(tokens, at + 4)));
 }
 
-/** Whether a table's name, and nothing that prose would say next, stands at token `at`. */
+/** Whether a table's name, and nothing that prose would say next, is at token `at`. */
 function isTable(tokens: SqlTokens, at: number): boolean {
   const kind = tokens.kind(at);
   if (kind === Sql.Open) return tokens.kind(at + 1) === Sql.Select;
@@ -264,7 +264,7 @@ export function isStatement(tokens: SqlTokens, at: number): boolean {
   }
 }
 
-/** Whether "return true" or "while(1)" stands at token `at`: a program for a document database. */
+/** Whether "return true" or "while(1)" is at token `at`: a program for a document database. */
 export function isScriptStatement(tokens: SqlTokens, at: number): boolean {
   const word = SCRIPT_WORDS.valueOf(tokens.source, tokens.from(at), tokens.to(at));
   if (tokens.kind(at) === Sql.End || word === 0) return false;
@@ -276,7 +276,7 @@ export function isScriptStatement(tokens: SqlTokens, at: number): boolean {
   return isOver(next) || next === Sql.Close || next === Sql.Other || next === Sql.Arithmetic;
 }
 
-/** What must stand behind the word that begins a statement. */
+/** What must follow the word that begins a statement. */
 const enum Form {
   Object = 1,
   From,

@@ -46,12 +46,12 @@ export const SQL_GROUP: DetectorGroup = {
   detectors: () => [new SqlBreakout(), new SqlPhrases()],
 };
 
-/** Finds what gives SQL away wherever it stands in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
+/** Finds what gives SQL away wherever it is in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
 export class SqlPhrases implements Detector {
   private readonly tokens: SqlTokens = new SqlTokens();
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
-  /** Where the name ends in which the last SELECT stands: what follows is the same for all that stand in it. */
+  /** Where the name ends in which the last SELECT is: what follows is the same for all that are in it. */
   private selectTo = 0;
   private listener: DetectionListener | null = null;
 
@@ -194,7 +194,7 @@ export class SqlPhrases implements Detector {
     if (VARIABLES.valueOf(this.bytes, at + 2, end) !== 0) this.report(SQL_CATALOG, at);
   }
 
-  /** Whether a call at `from` stands where only SQL would have it, and not as a statement of a program. */
+  /** Whether a call at `from` is where only SQL would have it, and not as a statement of a program. */
   private isInSql(from: number, inside: number): boolean {
     const { bytes } = this;
     let at = from - 1;
@@ -211,7 +211,7 @@ export class SqlPhrases implements Detector {
     return IN_EXPRESSION.includes(byte);
   }
 
-  /** Whether nothing but digits and brackets stands from `at` on, up to a comment. */
+  /** Whether nothing but digits and brackets is from `at` on, up to a comment. */
   private isWholeCall(at: number): boolean {
     let end = at;
     while (isDigit(this.bytes[end]!) || this.bytes[end] === Byte.Dot) end++;
@@ -310,5 +310,5 @@ const MAX_WORD_BYTES = 12;
 const MAX_BLANKS = 32;
 const MAX_SECONDS_DIGITS = 2;
 const MAX_YEAR_DIGITS = 4;
-/** What stands before a call within an expression: , | & - + * / ! ~ < > ^ */
+/** What precedes a call within an expression: , | & - + * / ! ~ < > ^ */
 const IN_EXPRESSION: readonly number[] = [0x2c, 0x7c, 0x26, 0x2d, 0x2b, 0x2a, 0x2f, 0x21, 0x7e, 0x3c, 0x3e, 0x5e];

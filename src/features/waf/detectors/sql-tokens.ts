@@ -35,7 +35,7 @@ export class SqlTokens {
     this.count = 0;
   }
 
-  /** The kind of token `index`; Sql.End behind the last, and behind MAX_TOKENS. */
+  /** The kind of token `index`; Sql.End after the last, and after MAX_TOKENS. */
   kind(index: number): Sql {
     if (index >= MAX_TOKENS) return Sql.End;
     while (this.count <= index) this.read();
@@ -47,12 +47,12 @@ export class SqlTokens {
     return index < MAX_TOKENS ? this.froms[index]! : this.end;
   }
 
-  /** Offset behind token `index`, which has been asked for. */
+  /** Offset after token `index`, which has been asked for. */
   to(index: number): number {
     return index < MAX_TOKENS ? this.tos[index]! : this.end;
   }
 
-  /** A byte of the value; 0 behind its end. */
+  /** A byte of the value; 0 after its end. */
   byteAt(at: number): number {
     return at < this.end ? this.source[at]! : 0;
   }
@@ -250,7 +250,7 @@ export class SqlRuns {
     this.hasGaps = false;
   }
 
-  /** Offset behind the name, dots included, that goes on at `from`; `from` where none does. */
+  /** Offset after the name, dots included, that goes on at `from`; `from` where none does. */
   nameEnd(from: number): number {
     const limit = Math.min(this.length, from + SHORT_RUN_BYTES);
     let at = from;
@@ -260,7 +260,7 @@ export class SqlRuns {
     return this.names[from]!;
   }
 
-  /** Offset behind the white space and the comments that go on at `from`; `from` where there are none. */
+  /** Offset after the white space and the comments that go on at `from`; `from` where there are none. */
   gapEnd(from: number): number {
     const { bytes, length } = this;
     const limit = Math.min(length, from + SHORT_RUN_BYTES);
@@ -279,7 +279,7 @@ export class SqlRuns {
     return this.gaps[at]!;
   }
 
-  /** Offset behind the end of a comment, -1 where it has none within MAX_COMMENT_BYTES. */
+  /** Offset after the end of a comment, -1 where it has none within MAX_COMMENT_BYTES. */
   private closeOfComment(from: number): number {
     const limit = Math.min(this.length, from + MAX_COMMENT_BYTES);
     for (let at = from; at < limit; at++) {

@@ -246,7 +246,7 @@ export class UrlTargets implements Detector {
     return PLANTED.valueOf(this.bytes, from, dot) !== 0;
   }
 
-  /** http://evil/x.txt? — nothing, or what only the application appends, stands behind the question mark. */
+  /** http://evil/x.txt? — nothing, or what only the application appends, follows the question mark. */
   private isCutBehind(at: number): boolean {
     return at + 1 >= this.length || (this.bytes[at + 1] === Byte.Question && at + 2 >= this.length);
   }
@@ -260,7 +260,7 @@ export class UrlTargets implements Detector {
     if (isShare && (isFileParameter(value) || isFetchParameter(value))) this.report(NETWORK_SHARE, from - 2);
   }
 
-  /** Reads the authority at `from`: behind user information, before a port. */
+  /** Reads the authority at `from`: after user information, before a port. */
   private readHost(from: number, isSecond = false): void {
     const { bytes } = this;
     let to = from;
@@ -280,7 +280,7 @@ export class UrlTargets implements Detector {
     this.pathFrom = to;
     this.hostFrom = hostFrom;
     this.readHostPart(hostFrom, to);
-    // http://a.test#@127.0.0.1: to some what stands behind the sign is the host.
+    // http://a.test#@127.0.0.1: to some what follows the sign is the host.
     const isDouble = !isSecond && this.host.kind === HostKind.Other && to < this.length && bytes[to + 1] === Byte.At;
     if (isDouble && bytes[to]! > Byte.Space && bytes[to] !== Byte.Slash) this.readHost(to + 2, true);
   }
@@ -321,7 +321,7 @@ function isLookalike(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** Offset behind the last dot of a path, or its end. */
+/** Offset after the last dot of a path, or its end. */
 function behindDot(bytes: Uint8Array, from: number, to: number): number {
   let at = to;
   while (at > from && bytes[at - 1] !== Byte.Dot && bytes[at - 1] !== Byte.Slash) at--;

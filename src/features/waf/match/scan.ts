@@ -67,14 +67,14 @@ export function isSeparator(byte: number): boolean {
   return byte === Byte.Slash || byte === Byte.Backslash;
 }
 
-/** Offset behind the bytes of a class that go on at `from`. A value ends with a byte 0, which no class has. */
+/** Offset after the bytes of a class that go on at `from`. A value ends with a byte 0, which no class has. */
 export function classEnd(bytes: Uint8Array, from: number, byteClass: Uint8Array): number {
   let at = from;
   while (byteClass[bytes[at]!] === 1) at++;
   return at;
 }
 
-/** Offset behind the word that goes on at `from`; `from` where none does. */
+/** Offset after the word that goes on at `from`; `from` where none does. */
 export function wordEnd(bytes: Uint8Array, from: number): number {
   return classEnd(bytes, from, WORD);
 }

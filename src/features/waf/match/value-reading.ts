@@ -35,7 +35,7 @@ export class ValueReading {
   /** Name of the parameter, header or cookie in lower case, cut to MAX_NAME_BYTES; of a JSON member its whole path. */
   readonly name: Uint8Array = new Uint8Array(MAX_NAME_BYTES);
   nameLength = 0;
-  /** Where the last part of the name begins: behind the last dot in the path of a JSON member. */
+  /** Where the last part of the name begins: after the last dot in the path of a JSON member. */
   lastNameFrom = 0;
   /** What the inspection of the request may still cost. */
   readonly steps: StepBudget;
@@ -168,7 +168,7 @@ export class ValueReading {
     return write !== length;
   }
 
-  /** The array, with room for `length` bytes and some zeros behind them. */
+  /** The array, with room for `length` bytes and some zeros after them. */
   private room(length: number): Uint8Array {
     if (length + PADDING > this.bytes.length) this.bytes = new Uint8Array(2 * length + PADDING);
     return this.bytes;
@@ -219,7 +219,7 @@ function hexQuad(bytes: Uint8Array, at: number): number {
 }
 
 export const MAX_NAME_BYTES = 128;
-/** Zeros behind a value, as far as any rule looks ahead without asking for the end. */
+/** Zeros after a value, as far as any rule looks ahead without asking for the end. */
 const PADDING = 8;
 const INITIAL_BYTES = 4096;
 const LOWER_U = 0x75;

@@ -35,7 +35,7 @@ export function isAside(bytes: Uint8Array, at: number, to: number): boolean {
   return next === Byte.Bang && (startsWith(bytes, at, to, CDATA) || startsWith(bytes, at, to, COMMENT));
 }
 
-/** Offset behind the CDATA section, the comment or the instruction at `at`. */
+/** Offset after the CDATA section, the comment or the instruction at `at`. */
 export function asideEnd(bytes: Uint8Array, at: number, to: number): number {
   if (bytes[at + 1] === Byte.Question) return endOf(bytes, at + 2, to, INSTRUCTION_END);
   if (startsWith(bytes, at, to, CDATA)) return endOf(bytes, at + CDATA.length, to, CDATA_END);
@@ -53,7 +53,7 @@ function startsWith(bytes: Uint8Array, at: number, to: number, text: Uint8Array)
   return true;
 }
 
-/** The character that the reference at `at` stands for, or the ampersand; `referenceEnd` is behind it. */
+/** The character that the reference at `at` stands for, or the ampersand; `referenceEnd` is after it. */
 function reference(bytes: Uint8Array, at: number, to: number): number {
   const value = bytes[at + 1] === Byte.Hash ? numbered(bytes, at + 2, to) : named(bytes, at, to);
   if (value >= 0) return value;
