@@ -1,6 +1,5 @@
 import { Byte, equalsLower, indexOfByte, LOWER, latin1, sliceText, table } from "../../../core/bytes.ts";
 import { GROWING_ENTITY, HIDDEN_CHARSET } from "../detectors/protocol-abuse.ts";
-import { EXTERNAL_ENTITY } from "../detectors/script-words.ts";
 import type { Findings } from "../findings.ts";
 import { XML_WORD } from "../match/scan.ts";
 import { asideEnd, isAside } from "../match/xml-text.ts";

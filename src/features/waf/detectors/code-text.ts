@@ -3,8 +3,26 @@ import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import type { DetectionListener } from "../rule.ts";
-import { CODE_WORDS, CodeWord, GADGETS, SERIALIZED_OBJECT, SHELLSHOCK, TYPE_NAMES } from "./code-words.ts";
+import { CRITICAL_SCORE, type DetectionListener, each, type WafRule, words } from "../rule.ts";
+import { CODE_NAMES, CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-words.ts";
+
+export const SHELLSHOCK: WafRule = {
+  id: "RCE-009",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "Shellshock (CVE-2014-6271)",
+  keywords: ["^()"],
+};
+export const SERIALIZED_OBJECT: WafRule = {
+  id: "RCE-010",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "serialized object of Java, .NET, PHP, Python, Ruby or Node.js",
+  keywords: [
+    ...words("!!python/ !ruby/ o:0: o:00: o:000: o:+0"),
+    ...each(CODE_NAMES[CodeWord.Magic], (name) => `^${name}`),
+  ],
+};
 
 /** Whether ${#a=… or %{(#a=…, an assignment within an expression of Java, goes on at `from`. */
 export function isAssignment(bytes: Uint8Array, from: number): boolean {

@@ -3,19 +3,67 @@ import { isLowerLetter, isWhitespace } from "../../../core/scan.ts";
 import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import type { DetectionListener, Detector, WafRule } from "../rule.ts";
-import { isComponentCode, isProgramText, isScriptUrl } from "./script-text.ts";
 import {
-  ACTIVE_ELEMENT,
-  EMBEDDED_ELEMENT,
-  EVENT_HANDLER,
-  EXTERNAL_ENTITY,
-  isHandlerName,
-  SCRIPT_ELEMENT,
-  SCRIPT_URL,
-  WORDS,
-  Word,
-} from "./script-words.ts";
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type Detector,
+  each,
+  NOTICE_SCORE,
+  type WafRule,
+  words,
+} from "../rule.ts";
+import { isComponentCode, isProgramText, isScriptUrl } from "./script-text.ts";
+import { EVENT_STEMS, isHandlerName, WORDS, Word } from "./script-words.ts";
+
+export const SCRIPT_ELEMENT: WafRule = {
+  id: "XSS-001",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script element with a source or with code",
+  keywords: ["<script", ":script"],
+};
+export const EVENT_HANDLER: WafRule = {
+  id: "XSS-002",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "event handler or srcdoc attribute",
+  keywords: [
+    "srcdoc",
+    // Of the names of events the beginning, with what may be before it.
+    ...each(EVENT_STEMS, (stem) => ["^", " ", "'", "/"].map((before) => `${before}on${stem.slice(0, 2)}`)),
+  ],
+};
+export const SCRIPT_URL: WafRule = {
+  id: "XSS-003",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script URL, or URL of an inline document",
+  keywords: [
+    ...words("expression behavior -moz-b &# &colon &tab &newline &lpar data:text data:application data:image/svg"),
+    ...words("^javas ^'javas ^vbs ^data: ^data:t script: ipt:"),
+    ...["^ javas", "^java s"],
+  ],
+};
+export const ACTIVE_ELEMENT: WafRule = {
+  id: "XSS-004",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "element in a query or header that embeds a document or redirects",
+  keywords: words("<iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
+};
+export const EMBEDDED_ELEMENT: WafRule = {
+  id: "XSS-005",
+  category: "xss",
+  score: NOTICE_SCORE,
+  description: "embedding element in a body, where an article may have one",
+};
+export const EXTERNAL_ENTITY: WafRule = {
+  id: "LFI-004",
+  category: "lfi",
+  score: CRITICAL_SCORE,
+  description: "external XML entity",
+  keywords: ["<!doctype", "<!entity"],
+};
 
 /**
  * Reads tags as a browser would and says which of them run or load something. Every byte is read once, but after a

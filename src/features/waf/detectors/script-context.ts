@@ -3,31 +3,66 @@ import { isDigit } from "../../../core/scan.ts";
 import { isQuote, isScriptNameByte } from "../match/scan.ts";
 import type { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
-import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
-import { MarkupScan } from "./markup-scan.ts";
-import { isCalledTwice, isComputedCall, isQuotedCall, isWrappedCall } from "./script-text.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type Detector,
+  type DetectorGroup,
+  each,
+  type WafRule,
+  words,
+} from "../rule.ts";
 import {
   ACTIVE_ELEMENT,
-  BEFORE_URL,
-  DATA,
-  DOCUMENTS,
   EMBEDDED_ELEMENT,
   EVENT_HANDLER,
   EXTERNAL_ENTITY,
+  MarkupScan,
+  SCRIPT_ELEMENT,
+  SCRIPT_URL,
+} from "./markup-scan.ts";
+import { isCalledTwice, isComputedCall, isQuotedCall, isWrappedCall } from "./script-text.ts";
+import {
+  BEFORE_URL,
+  DATA,
+  DOCUMENTS,
   isHandlerName,
   OPENERS,
   SCHEMES,
   SCRIPT,
-  SCRIPT_BREAKOUT,
-  SCRIPT_ELEMENT,
-  SCRIPT_SINK,
-  SCRIPT_URL,
+  SCRIPT_FUNCTIONS,
+  SCRIPT_OBJECTS,
   SECRETS,
-  TEMPLATE_SCRIPT,
   VOID,
   WORDS,
   Word,
 } from "./script-words.ts";
+
+const SCRIPT_BREAKOUT: WafRule = {
+  id: "XSS-006",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script after a quote or bracket that closes one of the page's",
+  keywords: [
+    ...SCRIPT_FUNCTIONS.flatMap((names) => each(names, (name) => [`${name}(`, `${name}\``, `${name} (`])),
+    ...each(SCRIPT_OBJECTS[0], (name) => [`${name}.`, `${name}=`, `${name}[`]),
+    ...each(SCRIPT_OBJECTS[1], (name) => `${name}[`),
+  ],
+};
+const SCRIPT_SINK: WafRule = {
+  id: "XSS-007",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "script that exfiltrates data, is obfuscated, or probes for execution",
+  keywords: words("[][ (alert)( (prompt)( (confirm)( fromcharcode( fromcodepoint("),
+};
+const TEMPLATE_SCRIPT: WafRule = {
+  id: "XSS-008",
+  category: "xss",
+  score: CRITICAL_SCORE,
+  description: "client-side template expression that escapes its sandbox",
+  keywords: ["constructor", "$eval"],
+};
 
 /** Programs for browsers: in markup, and without a tag. */
 export const SCRIPT_GROUP: DetectorGroup = {

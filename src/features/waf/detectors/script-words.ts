@@ -1,6 +1,5 @@
 import { isLowerLetter } from "../../../core/scan.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, each, NOTICE_SCORE, type WafRule, words } from "../rule.ts";
 
 /** What the names of events begin with, separated by blanks. */
 export const EVENT_STEMS: string = [
@@ -24,81 +23,6 @@ export const SCRIPT_OBJECTS: readonly [objects: string, frames: string] = [
   "document window location localstorage sessionstorage navigator",
   "self top parent frames globalthis this",
 ];
-
-export const SCRIPT_ELEMENT: WafRule = {
-  id: "XSS-001",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "script element with a source or with code",
-  keywords: ["<script", ":script"],
-};
-export const EVENT_HANDLER: WafRule = {
-  id: "XSS-002",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "event handler or srcdoc attribute",
-  keywords: [
-    "srcdoc",
-    // Of the names of events the beginning, with what may be before it.
-    ...each(EVENT_STEMS, (stem) => ["^", " ", "'", "/"].map((before) => `${before}on${stem.slice(0, 2)}`)),
-  ],
-};
-export const SCRIPT_URL: WafRule = {
-  id: "XSS-003",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "script URL, or URL of an inline document",
-  keywords: [
-    ...words("expression behavior -moz-b &# &colon &tab &newline &lpar data:text data:application data:image/svg"),
-    ...words("^javas ^'javas ^vbs ^data: ^data:t script: ipt:"),
-    ...["^ javas", "^java s"],
-  ],
-};
-export const ACTIVE_ELEMENT: WafRule = {
-  id: "XSS-004",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "element in a query or header that embeds a document or redirects",
-  keywords: words("<iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
-};
-export const EMBEDDED_ELEMENT: WafRule = {
-  id: "XSS-005",
-  category: "xss",
-  score: NOTICE_SCORE,
-  description: "embedding element in a body, where an article may have one",
-};
-export const SCRIPT_BREAKOUT: WafRule = {
-  id: "XSS-006",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "script after a quote or bracket that closes one of the page's",
-  keywords: [
-    ...SCRIPT_FUNCTIONS.flatMap((names) => each(names, (name) => [`${name}(`, `${name}\``, `${name} (`])),
-    ...each(SCRIPT_OBJECTS[0], (name) => [`${name}.`, `${name}=`, `${name}[`]),
-    ...each(SCRIPT_OBJECTS[1], (name) => `${name}[`),
-  ],
-};
-export const SCRIPT_SINK: WafRule = {
-  id: "XSS-007",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "script that exfiltrates data, is obfuscated, or probes for execution",
-  keywords: words("[][ (alert)( (prompt)( (confirm)( fromcharcode( fromcodepoint("),
-};
-export const TEMPLATE_SCRIPT: WafRule = {
-  id: "XSS-008",
-  category: "xss",
-  score: CRITICAL_SCORE,
-  description: "client-side template expression that escapes its sandbox",
-  keywords: ["constructor", "$eval"],
-};
-export const EXTERNAL_ENTITY: WafRule = {
-  id: "LFI-004",
-  category: "lfi",
-  score: CRITICAL_SCORE,
-  description: "external XML entity",
-  keywords: ["<!doctype", "<!entity"],
-};
 
 /** Whether `bytes[from, to)` names an attribute that holds a program: onclick, onerror, … */
 export function isHandlerName(bytes: Uint8Array, from: number, to: number): boolean {

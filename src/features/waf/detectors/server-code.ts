@@ -2,7 +2,16 @@ import { Byte, EMPTY_BYTES, latin1 } from "../../../core/bytes.ts";
 import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
-import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type Detector,
+  type DetectorGroup,
+  ERROR_SCORE,
+  each,
+  type WafRule,
+  words,
+} from "../rule.ts";
 import {
   findPackedObjects,
   isAssignment,
@@ -14,18 +23,62 @@ import {
   isStaticReference,
   isTextExecuted,
   namesGadget,
-} from "./code-text.ts";
-import {
-  CODE_WORDS,
-  CodeWord,
-  JAVA_CODE,
-  PHP_CODE,
-  PHP_TAG,
-  PROTOTYPE_POLLUTION,
-  SCRIPT_CODE,
   SERIALIZED_OBJECT,
   SHELLSHOCK,
-} from "./code-words.ts";
+} from "./code-text.ts";
+import { CODE_NAMES, CODE_WORDS, CodeWord, GADGET_CLASSES } from "./code-words.ts";
+
+const PHP_CODE: WafRule = {
+  id: "RCE-005",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "PHP code execution, or a PHP setting that enables it",
+  keywords: [
+    ...words("{php} call_user_func( array_map(' |filter('s |map('s |sort('s $_ ${@ {${"),
+    ...words(CODE_NAMES[CodeWord.PhpSetting]),
+    ...each(CODE_NAMES[CodeWord.Php], called),
+  ],
+};
+const PHP_TAG: WafRule = {
+  id: "RCE-006",
+  category: "rce",
+  score: ERROR_SCORE,
+  description: "PHP open tag",
+  keywords: ["<?p", "<?="],
+};
+const JAVA_CODE: WafRule = {
+  id: "RCE-007",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "Java expression injection or deserialization gadget",
+  keywords: [
+    ...words("${# %{# ${(# %{(# ${script: ${dns: ${url: @java. t(java .classloader"),
+    ...words(`${CODE_NAMES[CodeWord.Java]} ${CODE_NAMES[CodeWord.Ognl]} ${GADGET_CLASSES}`),
+  ],
+};
+const SCRIPT_CODE: WafRule = {
+  id: "RCE-008",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "Python, Ruby or Node.js code execution, or server-side template injection",
+  keywords: [
+    ...["<!--#", "<%eval", "<% eval", "<%execute", "<% execute", "'.execute()", ".child_process", ".mainmodule"],
+    ...each("config self request settings dump", (name) => [`^{{${name}`, `^{{ ${name}`]),
+    // An expression that multiplies.
+    ...each("{{ ${ #{ %{ *{ @{ <% <%=", (open) =>
+      ["0", " 0", "'", " '", "(", " (", "=0", "= 0"].map((inside) => `${open}${inside}`),
+    ),
+    ...each(`${CODE_NAMES[CodeWord.Import]} ${CODE_NAMES[CodeWord.Require]} ${CODE_NAMES[CodeWord.System]}`, called),
+    ...words(`${CODE_NAMES[CodeWord.Template]} ${CODE_NAMES[CodeWord.Dunder]}`),
+  ],
+};
+const PROTOTYPE_POLLUTION: WafRule = {
+  id: "RCE-011",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "prototype pollution",
+  keywords: words("^prototype __proto__ [prototype .prototype"),
+};
 
 /** Programs for servers, and objects that unpack into them. */
 export const CODE_GROUP: DetectorGroup = {
@@ -42,6 +95,11 @@ export const CODE_GROUP: DetectorGroup = {
   keywords: () => [],
   detectors: () => [new ServerCode()],
 };
+
+/** Keywords of the call of a function. */
+function called(name: string): string[] {
+  return [`${name}(`, `${name} (`];
+}
 
 /** Finds programs for a server: PHP, Java expressions, Python, Ruby, Node, templates. One pass over the words. */
 export class ServerCode implements Detector {

@@ -4,22 +4,52 @@ import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_
 import { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type Detector,
+  type DetectorGroup,
+  each,
+  NOTICE_SCORE,
+  type WafRule,
+  words,
+} from "../rule.ts";
 import { isCommandParameter } from "./parameter-names.ts";
 import { findShellIdioms, SHELL_IDIOM } from "./shell-idioms.ts";
 import {
   COMMANDS,
   Command,
-  commandKeywords,
   isCmdlet,
   isExpansion,
   isLastNumber,
   isProcessOption,
   SERVICE_VERBS,
-  SHELL_COMMAND,
-  SHELL_SUBSTITUTION,
-  SHELL_WORD,
+  SHELL_COMMANDS,
 } from "./shell-words.ts";
+
+const SHELL_COMMAND: WafRule = {
+  id: "RCE-001",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "shell command after a command separator",
+  keywords: [
+    // What the parameters of web shells are tried with.
+    ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/"),
+    ...["^cat /", "^ls -", "^ls /", "^id -", "^net u", "^type c", "^dir c", "^wget h", "^curl h", "^ping -", "^nc -"],
+  ],
+};
+const SHELL_WORD: WafRule = {
+  id: "RCE-002",
+  category: "rce",
+  score: NOTICE_SCORE,
+  description: "possible shell command, or a column of a list, or a line of a manual",
+};
+const SHELL_SUBSTITUTION: WafRule = {
+  id: "RCE-003",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "shell command substitution",
+};
 
 /** Command lines. A User-Agent is a line of prose with semicolons, and the path as a whole has file names by right. */
 export const SHELL_GROUP: DetectorGroup = {
@@ -35,6 +65,22 @@ export const SHELL_GROUP: DetectorGroup = {
   keywords: commandKeywords,
   detectors: () => [new ShellCommands(), { analyse: findShellIdioms }],
 };
+
+/** What calls the detectors of all of them. Of commands the beginning tells enough. */
+function commandKeywords(): string[] {
+  const separators = [";", "; ", "|", "| ", "&", "& ", "\n", "\n ", "`", "$(", "$( ", "<(", ">(", "{"];
+  const behindMark = ["  ", "(", " (", "'", "\\", "$", " $", "/", " /"];
+  const letters = [..."abcdefghijklmnopqrstuvwxyz"];
+  return [
+    ...separators.flatMap((before) => each(SHELL_COMMANDS, (command) => before + command.slice(0, 3))),
+    // A command with quotes or backslashes in it, or after more blanks.
+    ...[";", "|", "&", "\n"].flatMap((mark) => behindMark.map((next) => mark + next)),
+    ...[";", "|", "&", "`", "\n", "; ", "| "].flatMap((mark) =>
+      letters.flatMap((one) => [`${mark}${one}'`, `${mark}${one}\\`]),
+    ),
+    "$@",
+  ];
+}
 
 /**
  * Finds commands that a shell would run after a separator or within a substitution. Each separator costs a look at

@@ -2,47 +2,6 @@ import { Byte } from "../../../core/bytes.ts";
 import { isDigit, isLowerLetter } from "../../../core/scan.ts";
 import { classEnd, PROGRAM_NAME } from "../match/scan.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, each, NOTICE_SCORE, type WafRule, words } from "../rule.ts";
-
-export const SHELL_COMMAND: WafRule = {
-  id: "RCE-001",
-  category: "rce",
-  score: CRITICAL_SCORE,
-  description: "shell command after a command separator",
-  keywords: [
-    // What the parameters of web shells are tried with.
-    ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/"),
-    ...["^cat /", "^ls -", "^ls /", "^id -", "^net u", "^type c", "^dir c", "^wget h", "^curl h", "^ping -", "^nc -"],
-  ],
-};
-export const SHELL_WORD: WafRule = {
-  id: "RCE-002",
-  category: "rce",
-  score: NOTICE_SCORE,
-  description: "possible shell command, or a column of a list, or a line of a manual",
-};
-export const SHELL_SUBSTITUTION: WafRule = {
-  id: "RCE-003",
-  category: "rce",
-  score: CRITICAL_SCORE,
-  description: "shell command substitution",
-};
-
-/** What calls the detectors of all of them. Of commands the beginning tells enough. */
-export function commandKeywords(): string[] {
-  const separators = [";", "; ", "|", "| ", "&", "& ", "\n", "\n ", "`", "$(", "$( ", "<(", ">(", "{"];
-  const behindMark = ["  ", "(", " (", "'", "\\", "$", " $", "/", " /"];
-  const letters = [..."abcdefghijklmnopqrstuvwxyz"];
-  return [
-    ...separators.flatMap((before) => each(SHELL_COMMANDS, (command) => before + command.slice(0, 3))),
-    // A command with quotes or backslashes in it, or after more blanks.
-    ...[";", "|", "&", "\n"].flatMap((mark) => behindMark.map((next) => mark + next)),
-    ...[";", "|", "&", "`", "\n", "; ", "| "].flatMap((mark) =>
-      letters.flatMap((one) => [`${mark}${one}'`, `${mark}${one}\\`]),
-    ),
-    "$@",
-  ];
-}
 
 /** How much a command's name alone says. */
 export const enum Command {
@@ -123,7 +82,9 @@ const GROUPS: readonly (readonly [Command, string])[] = [
 ];
 
 /** The commands that attacks run, separated by blanks. */
-const SHELL_COMMANDS: string = GROUPS.flatMap(([kind, names]) => (kind === Command.Manual ? [] : [names])).join(" ");
+export const SHELL_COMMANDS: string = GROUPS.flatMap(([kind, names]) => (kind === Command.Manual ? [] : [names])).join(
+  " ",
+);
 
 /** All of them, and those that tell a manual. */
 export const COMMANDS: WordSet = new WordSet(GROUPS);

@@ -3,22 +3,64 @@ import { isDigit, isWhitespace } from "../../../core/scan.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import type { DetectionListener, Detector, DetectorGroup, WafRule } from "../rule.ts";
-import { SqlBreakout } from "./sql-breakout.ts";
-import { isConstantCase, isSelectOfTable, isUnion } from "./sql-grammar.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type Detector,
+  type DetectorGroup,
+  ERROR_SCORE,
+  each,
+  NOTICE_SCORE,
+  type WafRule,
+  words,
+} from "../rule.ts";
 import {
   breakoutKeywords,
-  SQL_CATALOG,
   SQL_CLAUSE,
   SQL_COMMENT,
   SQL_COMPARISON,
   SQL_CONCATENATION,
-  SQL_FUNCTION,
-  SQL_SELECT,
   SQL_STATEMENT,
   SQL_UNION,
-} from "./sql-rules.ts";
+  SqlBreakout,
+} from "./sql-breakout.ts";
+import { isConstantCase, isSelectOfTable, isUnion } from "./sql-grammar.ts";
 import { SQL_WORDS, Sql, SqlTokens } from "./sql-tokens.ts";
+
+/** Names of catalogs and of functions that no prose has, separated by blanks. */
+const SQL_NAMES: string = [
+  "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects syscolumns",
+  "sysdatabases all_tables user_tables all_tab_columns msysobjects pg_sleep extractvalue updatexml gtid_subset",
+  "pg_read_file lo_import openrowset opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec",
+  "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx outfile",
+  "dumpfile load_file xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure",
+  "sp_password randomblob generate_series load_extension",
+].join(" ");
+
+const SQL_FUNCTION: WafRule = {
+  id: "SQLI-005",
+  category: "sqli",
+  score: CRITICAL_SCORE,
+  description: "time-based or error-based extraction, file access or command execution by a SQL function",
+  keywords: [
+    ...words(SQL_NAMES),
+    ...["sleep(", "sleep (", "sleep/", "benchmark(", "benchmark (", "benchmark/", "waitfor d", "waitfor t", "waitfor/"],
+  ],
+};
+const SQL_CATALOG: WafRule = {
+  id: "SQLI-006",
+  category: "sqli",
+  score: ERROR_SCORE,
+  description: "system catalog or server variable, or a string built from character codes",
+  keywords: ["@@", "chr(0", "char(0", "nchar(0", "concat(0", "_ws(0"],
+};
+const SQL_SELECT: WafRule = {
+  id: "SQLI-007",
+  category: "sqli",
+  score: NOTICE_SCORE,
+  description: "SELECT … FROM a table",
+  keywords: [...each("( * / + - @ ' ! ~ ` . % \\", (mark) => `select${mark}`), ...["select ", "(select"]],
+};
 
 /** SQL in values: what leaves the literal that a value is pasted into, and phrases that give SQL away wherever they are. */
 export const SQL_GROUP: DetectorGroup = {
