@@ -102,7 +102,11 @@ export class FileNames implements Detector {
       const byte = bytes[at]!;
       const isBetween = isSeparator(byte);
       if (!isBetween && PATH[byte] === 1) continue;
-      if (dotsOf(bytes, segment, at, AS_FILTERED) === 2 || isSplitClimb(bytes, segment, at)) climbs++;
+      if (
+        (bytes[segment] === Byte.Dot && dotsOf(bytes, segment, at, AS_FILTERED) === 2) ||
+        isSplitClimb(bytes, segment, at)
+      )
+        climbs++;
       else if (climbs > 0) {
         const kind = FILE_WORDS.valueOf(bytes, segment, at);
         leadsToSystem ||= kind !== 0;

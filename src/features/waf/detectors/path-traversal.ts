@@ -154,7 +154,8 @@ export class TraversalScan {
     let from = 0;
     for (let at = 0; at <= path.length; at++) {
       if (at < path.length && !path.isSeparator(at)) continue;
-      if (dotsOf(path.bytes, from, at, AS_LENIENT) === 2 && (!followed || at < path.length)) {
+      const isDotDot = path.bytes[from] === Byte.Dot && dotsOf(path.bytes, from, at, AS_LENIENT) === 2;
+      if (isDotDot && (!followed || at < path.length)) {
         spellings |= this.spellingOf(from, at);
         if (this.firstAt < 0) this.firstAt = path.origins[from]!;
       }
