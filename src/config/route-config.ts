@@ -1,8 +1,6 @@
 import type { AnyHeaderEdits } from "../routes/header-operations.ts";
-import type { AnyRouteConfig } from "../routes/route-types.ts";
-import type { ConfigOf } from "./row.ts";
-import type { ChunkedMode, ConfigPosition, IpRules, RateLimitConfig } from "./runtime-config.ts";
-import type { upstreamTls } from "./upstream-tls.ts";
+import type { AnyRouteConfig, AnyRouteOptions, UpstreamKeys } from "../routes/route-types.ts";
+import type { ConfigPosition } from "./runtime-config.ts";
 
 /**
  * One entry of `routes.yaml`, with every inherited setting already worked out: what some type of route has made of it. Who wants to
@@ -26,18 +24,7 @@ export interface RouteBase extends RouteOptions {
 }
 
 /** What the keys of routes of every type say, with everything inherited (src/routes/route-options.ts). */
-export interface RouteOptions {
-  /** Effective: route, else `proxy.transport`, else server, else `normalize`. */
-  readonly inboundChunkedMode: ChunkedMode;
-  /** Effective: route, else server. 0 means unconstrained. */
-  readonly maxBodyBytes: number;
-  readonly cache: RouteCacheConfig;
-  /** Effective: the route's own, else the server's (see `scope`). */
-  readonly rateLimit: RateLimitConfig;
-  /** The route's own address rules; the server's apply before. */
-  readonly ipRules: IpRules;
-  readonly headers: HeaderOperations;
-}
+export type RouteOptions = AnyRouteOptions;
 
 /** The path that a route is for, exact or a prefix: also its label in metrics and logs. */
 export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
@@ -45,23 +32,8 @@ export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
 }
 
 /** `type: upstream`: requests go to other servers. docs/upstreams.md */
-export interface UpstreamRouteConfig extends RouteBase {
+export interface UpstreamRouteConfig extends Omit<RouteBase, "methods">, UpstreamKeys {
   readonly type: "upstream";
-  /** At least one; the weights of the non-backup ones do not add up to 0. */
-  readonly targets: readonly TargetConfig[];
-  readonly loadBalancing: LoadBalancingConfig;
-  readonly healthCheck: HealthCheckConfig;
-  readonly circuitBreaker: CircuitBreakerConfig;
-  /** How often a request may be tried again after the first time; 0 never. */
-  readonly retryAttempts: number;
-  readonly timeouts: UpstreamTimeouts;
-  /** Effective: route, else server. False takes what old origins send. docs/upstreams.md#old-origins */
-  readonly strictOrigins: boolean;
-  /** Forward the client's `Host`; when false, the target's own authority is sent. */
-  readonly preserveHost: boolean;
-  /** Remove `prefix` before forwarding; without effect on exact routes and on `/`. */
-  readonly stripPrefix: boolean;
-  readonly tls: UpstreamTlsConfig;
 }
 
 /** The routes that send requests to targets, of whatever type they are. */
@@ -101,59 +73,13 @@ export interface TargetConfig extends OriginConfig {
   readonly backup: boolean;
 }
 
-export type LoadBalancingPolicy =
-  | "round_robin"
-  | "random"
-  | "least_conn"
-  | "p2c"
-  | "ip_hash"
-  | "uri_hash"
-  | "header"
-  | "cookie";
-
-/** How one of several targets is chosen. docs/upstreams.md#balancing */
-export interface LoadBalancingConfig {
-  readonly policy: LoadBalancingPolicy;
-  /** The header (lower-case) or cookie (as written) that the policy hashes; "" for the other policies. */
-  readonly keyName: string;
-}
-
-/** Active probes. Off when the route has no `health_check`. */
-export interface HealthCheckConfig {
-  readonly enabled: boolean;
-  readonly path: string;
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
-  readonly healthyThreshold: number;
-  readonly unhealthyThreshold: number;
-  /** A status from `expectStatusFrom` to `expectStatusTo`, both included, is healthy. */
-  readonly expectStatusFrom: number;
-  readonly expectStatusTo: number;
-}
-
-/** When a target that fails is left alone, for how long, and how it comes back. docs/operations.md#failing-targets */
-export interface CircuitBreakerConfig {
-  readonly enabled: boolean;
-  /** Failures in a row that open the breaker. */
-  readonly failureThreshold: number;
-  /** At most: it ends when a connection or the health check succeeds. */
-  readonly openDurationMs: number;
-  /** Statuses of answers that count as failures. */
-  readonly failureStatuses: readonly number[];
-  /** Time over which a recovered target gets its share back; 0 gives it at once. */
-  readonly slowStartMs: number;
-}
-
-/** How long an exchange with a target may take, in milliseconds. */
-export interface UpstreamTimeouts {
-  readonly connectMs: number;
-  /** From the end of the request to the end of the answer's head. */
-  readonly responseHeaderMs: number;
-  /** Longest pause within an answer; 0 is no limit. Tunnels have a limit of their own. */
-  readonly idleMs: number;
-  /** The whole exchange; 0 is no limit. */
-  readonly totalMs: number;
-}
+export type LoadBalancingConfig = UpstreamKeys["loadBalancing"];
+export type LoadBalancingPolicy = LoadBalancingConfig["policy"];
+export type HealthCheckConfig = UpstreamKeys["healthCheck"];
+export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];
+export type UpstreamTimeouts = UpstreamKeys["timeouts"];
+/** How the gateway speaks TLS to `https` and `h2` targets. */
+export type UpstreamTlsConfig = UpstreamKeys["tls"];
 
 /** What is done to the fields of requests and responses: remove, set, add, in this order. docs/upstreams.md#header-edits */
 export interface HeaderOperations {
@@ -169,14 +95,4 @@ export interface HeaderValue {
   /** As written. */
   readonly name: string;
   readonly value: string;
-}
-
-/** How the gateway speaks TLS to `https` and `h2` targets. */
-export type UpstreamTlsConfig = ConfigOf<typeof upstreamTls>;
-
-/** A route's share in `server.cache`. */
-export interface RouteCacheConfig {
-  /** False when the server's cache is off. */
-  readonly enabled: boolean;
-  readonly defaultTtlMs: number;
 }

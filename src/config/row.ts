@@ -52,6 +52,8 @@ export interface Block<R extends Rows, X extends object = object> extends Kind<V
   readonly notes: readonly string[];
   resolve(values: Values<R>, spot: Spot): Resolved<R, X>;
   write(config: Resolved<R, X>): object;
+  /** Its keys as the internal endpoints show them: numbers with their unit in the name (`idle_ms`), else as written. */
+  show(config: Resolved<R, X>): object;
 }
 
 /** Makes a block of its rows. */
@@ -87,6 +89,15 @@ export function block<const R extends Rows, X extends object = object>(
         if (!("absent" in row) || value !== row.absent) lines[key] = row.type.write(value);
       }
       return options.list === undefined ? lines : inOrder(options.list(config, lines), Object.keys(rows));
+    },
+    show(config) {
+      const shown = fields.map(({ key, field, row }) => {
+        const value = (config as Record<string, unknown>)[field];
+        const isPlain = typeof value === "number" || typeof value === "boolean";
+        const name = row.type.unit === "" ? key : `${key}_${row.type.unit.toLowerCase()}`;
+        return [name, isPlain ? value : row.type.write(value)];
+      });
+      return Object.fromEntries(shown);
     },
   };
 }

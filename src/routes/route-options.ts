@@ -89,6 +89,5 @@ function explainHeaders({ request, response }: HeaderOperations): object {
 }
 
 function explainRateLimit(limit: RateLimitConfig): object {
-  if (!limit.enabled) return { enabled: false };
-  return { enabled: true, requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst };
+  return limit.enabled ? rateLimit.show(limit) : { enabled: false };
 }

@@ -65,7 +65,7 @@ const healthCheckRows = {
   expect_status: { type: statusRange(), default: "200-399", field: "" },
 } as const satisfies Rows;
 
-const healthCheck = block(healthCheckRows, {
+export const healthCheck = block(healthCheckRows, {
   absent: { enabled: false },
   shorthand: "path",
   check: checkHealthCheck,
@@ -76,7 +76,7 @@ const healthCheck = block(healthCheckRows, {
   }),
 });
 
-const circuitBreaker = block({
+export const circuitBreaker = block({
   enabled: { type: flag(), default: true },
   failure_threshold: {
     type: integer(1, 1_000_000),
@@ -99,7 +99,7 @@ const circuitBreaker = block({
   },
 });
 
-const timeouts = block({
+export const timeouts = block({
   connect: { type: duration(1), absent: null, example: "5s", doc: "the transport's by default" },
   response_header: { type: duration(1), absent: null, example: "30s", doc: "the transport's by default" },
   idle: { type: duration(0), default: "5m", doc: "longest pause within an answer" },

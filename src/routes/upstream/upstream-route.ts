@@ -2,7 +2,6 @@ import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { MANY_ROUTES } from "../../core/limits.ts";
-import { withoutCredentials } from "../../core/secret-name.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { RouteKind } from "../../message/route.ts";
@@ -10,7 +9,7 @@ import { namesChanged } from "../header-operations.ts";
 import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";
 import { forwardHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
-import { upstreamKeys } from "./upstream-keys.ts";
+import { circuitBreaker, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** The row of `type: upstream`: requests go to other servers. docs/upstreams.md#upstreams */
 export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
@@ -35,7 +34,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
 };
 
 function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
-  const { loadBalancing, circuitBreaker, healthCheck, timeouts } = route;
+  const { loadBalancing } = route;
   return {
     targets: route.targets.map((target) => explainTarget(target, statusOf(target.originKey, route))),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
@@ -43,24 +42,9 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     retries: { attempts: route.retryAttempts },
-    timeouts: {
-      connect_ms: timeouts.connectMs,
-      response_header_ms: timeouts.responseHeaderMs,
-      idle_ms: timeouts.idleMs,
-      total_ms: timeouts.totalMs,
-    },
-    circuit_breaker: {
-      enabled: circuitBreaker.enabled,
-      failure_threshold: circuitBreaker.failureThreshold,
-      open_duration_ms: circuitBreaker.openDurationMs,
-      failure_statuses: circuitBreaker.failureStatuses,
-      slow_start_ms: circuitBreaker.slowStartMs,
-    },
-    health_check: {
-      enabled: healthCheck.enabled,
-      path: withoutCredentials(healthCheck.path),
-      interval_ms: healthCheck.intervalMs,
-    },
+    timeouts: timeouts.show(route.timeouts),
+    circuit_breaker: circuitBreaker.show(route.circuitBreaker),
+    health_check: healthCheck.show(route.healthCheck),
   };
 }
 

@@ -77,6 +77,21 @@ describe("a block of rows", () => {
     });
   });
 
+  test("is shown with plain numbers, units in the names, secrets masked", () => {
+    const { config } = resolve("name: front\nkey: hush\nmax_bytes: 1MiB\n");
+    expect(door.show(config)).toEqual({
+      enabled: true,
+      idle_time_ms: 90_000,
+      max_bytes: 1_048_576,
+      max_payload: 100,
+      depth: null,
+      name: "front",
+      guests: [],
+      key: "***",
+      panes: [],
+    });
+  });
+
   test("names what is wrong with its place", () => {
     expect(resolve("idle_time: soon\nnaem: front\n").lines).toEqual([
       '1 idle_time: expected a duration such as 500ms, 60s or 1m30s, found "soon"',

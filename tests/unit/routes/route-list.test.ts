@@ -117,3 +117,19 @@ transcoder:
     grpc_method: "/a.B/Get",
   });
 });
+test("limits, time limits, breaker and health check with their units; no credentials of a health check's path", () => {
+  const { routes } = list(`
+- type: upstream
+  prefix: /
+  target: http://10.0.0.1:2
+  rate_limit: {requests: 5, window: 2s}
+  timeouts: {total: 1m}
+  health_check: {path: /up?key=hush, timeout: 1s}
+`);
+  expect(routes[0]).toMatchObject({
+    rate_limit: { enabled: true, requests: 5, window_ms: 2000, burst: 5, key: "client_ip", status: 429 },
+    timeouts: { connect_ms: 5000, response_header_ms: 30_000, idle_ms: 300_000, total_ms: 60_000 },
+    circuit_breaker: { enabled: true, failure_threshold: 5, open_duration_ms: 30_000, slow_start_ms: 0 },
+    health_check: { enabled: true, path: "/up?***", interval_ms: 10_000, timeout_ms: 1000, healthy_threshold: 2 },
+  });
+});
