@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { messageOf } from "../core/error-text.ts";
 import { ControlDesk } from "../features/admin/control-desk.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
@@ -25,19 +24,26 @@ import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { CacheKeeper } from "./cache-keeper.ts";
 import { CertificateDesk } from "./certificates.ts";
 import { controlExposition } from "./control-metrics.ts";
+import { Ending } from "./ending.ts";
 import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
-import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
-import { needsRestart, type RestartSettings, restartSettings } from "./needs-restart.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
-import { removedParts } from "./removed-parts.ts";
-import { Rollout } from "./rollout.ts";
+import {
+  type NextConfiguration,
+  needsRestart,
+  type ReloadResult,
+  Reloads,
+  type RestartSettings,
+  removedParts,
+  restartSettings,
+} from "./reload.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes } from "./sidecar-routes.ts";
@@ -48,11 +54,6 @@ import { UpstreamSurvey } from "./upstream-survey.ts";
 import { WorkerFence } from "./worker-fence.ts";
 import { type PoolListener, WorkerPool } from "./worker-pool.ts";
 import { WorkerWatch } from "./worker-watch.ts";
-
-/** What a reload gives: a new configuration, or why there is none. */
-export type ReloadResult =
-  | { readonly ok: true; readonly config: RuntimeConfig }
-  | { readonly ok: false; readonly faults: readonly string[] };
 
 /** What the control thread is started with. */
 export interface ControlOptions {
@@ -65,24 +66,6 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
-/** How long workers may take to end what draining has left. */
-const CUT_MS = 1000;
-/** What the process ends with after a signal. */
-const enum ExitCode {
-  Done = 0,
-  /** Something was under way for longer than `server.shutdown_timeout`. */
-  Cut = 3,
-}
-/** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
-const RELOAD_PATIENCE_MS = 30_000;
-
-/** Why a reload changes nothing. */
-class ReloadFaults extends Error {
-  constructor(readonly faults: readonly string[]) {
-    super(faults.join("; "));
-  }
-}
-
 /** The control thread: workers, signals, logs, the answers to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
@@ -104,7 +87,7 @@ export class Control implements PoolListener {
   private readonly desk: ControlDesk;
   private readonly certificates: CertificateDesk;
   private readonly fence: WorkerFence;
-  private readonly rollout: Rollout;
+  private readonly reloads: Reloads;
   private readonly watch: WorkerWatch;
   private readonly standIns: StandIns;
   private readonly acme: AcmeService;
@@ -119,17 +102,8 @@ export class Control implements PoolListener {
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
   private keywords: SharedArrayBuffer | null = null;
-  private draining = false;
-  private hasBegunToDrain = false;
-  private wasCut = false;
+  private readonly ending: Ending;
   private readonly running: RestartSettings;
-  /** Counts the configurations that have been in use, from 1. */
-  private generation = 1;
-  private lastReload = 0;
-  private reloading = false;
-  private reloadWanted = false;
-  private lastReloadOk = true;
-  private lastReloadMs: number = Date.now();
   private finish: (code: number) => void = () => {};
   private fail: (error: Error) => void = () => {};
 
@@ -150,13 +124,7 @@ export class Control implements PoolListener {
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
     );
-    this.handover = new Handover(
-      () => this.allSockets(),
-      (fields) => {
-        if (!this.draining) this.event("upgrade", fields);
-      },
-      binaryPathOf(startFacts()),
-    );
+    this.handover = this.makeHandover();
     this.fence = new WorkerFence(
       (id) => this.pool.broadcast({ kind: "fence", id }),
       () => this.listening.keys(),
@@ -166,17 +134,9 @@ export class Control implements PoolListener {
       listening: this.listening,
       moves: (worker) => this.watch.moves(worker),
     });
-    this.watch = new WorkerWatch(this.pool.size, {
-      onStill: (worker) => {
-        if (!this.draining) this.standIns.help(worker);
-      },
-      onMoves: (worker) => this.standIns.done(worker),
-      onStall: (worker, stalledMs) => {
-        this.event("worker_stalled", { worker, stalled_ms: stalledMs });
-        this.pool.replace(worker);
-      },
-    });
-    this.rollout = new Rollout(() => this.listening.keys(), RELOAD_PATIENCE_MS);
+    this.watch = this.makeWatch();
+    this.ending = this.makeEnding();
+    this.reloads = this.makeReloads();
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerDesk(this.certificates.sink, () => this.fence.settled()),
@@ -186,6 +146,61 @@ export class Control implements PoolListener {
     this.desk = new ControlDesk(this.answers(), (error, what) =>
       this.event("exception", { what, error: String(error) }),
     );
+  }
+
+  private makeHandover(): Handover {
+    return new Handover(
+      () => this.allSockets(),
+      (fields) => {
+        if (!this.ending.hasBegun) this.event("upgrade", fields);
+      },
+      binaryPathOf(startFacts()),
+    );
+  }
+
+  private makeWatch(): WorkerWatch {
+    return new WorkerWatch(this.pool.size, {
+      onStill: (worker) => {
+        if (!this.ending.hasBegun) this.standIns.help(worker);
+      },
+      onMoves: (worker) => this.standIns.done(worker),
+      onStall: (worker, stalledMs) => {
+        this.event("worker_stalled", { worker, stalled_ms: stalledMs });
+        this.pool.replace(worker);
+      },
+    });
+  }
+
+  private makeEnding(): Ending {
+    return new Ending({
+      settings: () => this.config.server,
+      // A successor takes the connections that a delay is for.
+      isDelayed: () => this.announced && !this.handover.hasSuccessor,
+      hasSuccessor: () => this.handover.hasSuccessor,
+      pool: this.pool,
+      onBegin: () => this.services.stopping(),
+      onDrain: () => {
+        this.standIns.end();
+        // From here on each worker closes its own: to close one again might close another descriptor of the same number.
+        this.listening.clear();
+      },
+      connections: () => this.totals.sum(COUNTERS.activeConnections),
+      event: (event, fields) => this.event(event, fields),
+      finish: (code) => this.finish(code),
+    });
+  }
+
+  private makeReloads(): Reloads {
+    return new Reloads({
+      read: this.options.reload,
+      prepare: (next) => this.prepare(next),
+      isEnding: () => this.ending.hasBegun,
+      workers: () => this.listening.keys(),
+      broadcast: (message) => this.pool.broadcast(message),
+      onBegin: () => this.services.reloading(),
+      onEnd: () => this.services.reloaded(),
+      event: (event, fields) => this.event(event, fields),
+    });
   }
 
   /**
@@ -214,14 +229,14 @@ export class Control implements PoolListener {
         this.pool.stop();
         void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
       };
-      process.on("SIGTERM", () => this.shutDown());
-      process.on("SIGINT", () => this.shutDown());
+      process.on("SIGTERM", () => this.ending.begin());
+      process.on("SIGINT", () => this.ending.begin());
       this.options.signals.react({
-        SIGHUP: () => this.reload(),
+        SIGHUP: () => this.reloads.want(),
         SIGUSR1: () =>
           this.event("log_reopen", { note: "the log goes to standard output: there is no file to open again" }),
         SIGUSR2: () => {
-          if (!this.draining) this.handover.want();
+          if (!this.ending.hasBegun) this.handover.want();
         },
       });
       this.nodes.start();
@@ -230,7 +245,7 @@ export class Control implements PoolListener {
   }
 
   private startWorkers(): void {
-    if (this.draining) this.finish(0);
+    if (this.ending.hasBegun) this.finish(0);
     else this.pool.release();
   }
 
@@ -263,12 +278,12 @@ export class Control implements PoolListener {
   onMessage(index: number, message: FromWorker): void {
     switch (message.kind) {
       case "listening":
-        if (!this.hasBegunToDrain) this.listening.set(index, message.sockets);
+        if (!this.ending.isDraining) this.listening.set(index, message.sockets);
         if (this.restarted.has(index)) this.standIns.done(index);
         // The signal may have come while this worker was starting.
-        if (this.draining) this.tellOfDraining(index);
+        if (this.ending.hasBegun) this.ending.tell(index);
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
-        if (!this.draining) this.handover.goOn();
+        if (!this.ending.hasBegun) this.handover.goOn();
         break;
       case "failed":
         this.event("worker_failed", { worker: index, error: message.message });
@@ -287,10 +302,10 @@ export class Control implements PoolListener {
         });
         break;
       case "prepared":
-        this.rollout.onAnswer(index, "prepared", message.id, message.error);
+        this.reloads.onAnswer(index, "prepared", message.id, message.error);
         break;
       case "applied":
-        this.rollout.onAnswer(index, "applied", message.id, "");
+        this.reloads.onAnswer(index, "applied", message.id, "");
         break;
       case "fenced":
         this.fence.onFenced(index, message.id);
@@ -315,12 +330,12 @@ export class Control implements PoolListener {
     // What is left of its listeners would go on taking connections that nobody serves.
     if (!restarted) this.standIns.end();
     this.fence.onDeath(index);
-    this.rollout.onDeath(index);
+    this.reloads.onDeath(index);
     this.event("worker_died", { worker: index, reason, restarted });
   }
 
   onDrained(): void {
-    this.finish(this.wasCut ? ExitCode.Cut : ExitCode.Done);
+    this.ending.onDrained();
   }
 
   private announce(): void {
@@ -334,116 +349,37 @@ export class Control implements PoolListener {
     this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
   }
 
-  /** The first signal drains, the second ends at once. docs/operations.md#ending */
-  private shutDown(): void {
-    if (this.draining) process.exit(1);
-    this.draining = true;
-    this.services.stopping();
-    const { shutdownTimeoutMs, drainDelayMs } = this.config.server;
-    // A successor takes the connections that the delay is for.
-    const delayMs = this.handover.hasSuccessor || !this.announced ? 0 : drainDelayMs;
-    this.event("draining", { delay_ms: delayMs, timeout_ms: shutdownTimeoutMs });
-    if (delayMs === 0) this.drain(shutdownTimeoutMs);
-    else {
-      this.pool.broadcast({ kind: "leaving" });
-      setTimeout(() => this.drain(shutdownTimeoutMs), delayMs);
-    }
-  }
-
-  private drain(timeoutMs: number): void {
-    this.hasBegunToDrain = true;
-    setTimeout(() => this.cut(), timeoutMs);
-    this.standIns.end();
-    // From here on each worker closes its own: to close one again might take a descriptor that is somebody else's by then.
-    this.listening.clear();
-    this.pool.drain(this.handover.hasSuccessor);
-  }
-
-  /** The time is over: what is left is ended, and the log says so. */
-  private cut(): void {
-    this.wasCut = true;
-    this.event("drain_cut", { connections: this.totals.sum(COUNTERS.activeConnections) });
-    this.pool.broadcast({ kind: "cut" });
-    setTimeout(() => this.finish(ExitCode.Cut), CUT_MS);
-  }
-
-  /** A worker that begins while the process ends. */
-  private tellOfDraining(index: number): void {
-    const { hasSuccessor } = this.handover;
-    this.pool.send(index, this.hasBegunToDrain ? { kind: "drain", hasSuccessor } : { kind: "leaving" });
-  }
-
-  /** One reload at a time; signals that come meanwhile are one more. */
-  private reload(): void {
-    if (this.draining) return;
-    this.reloadWanted = true;
-    if (this.reloading) return;
-    this.reloading = true;
-    void this.reloadAll().finally(() => {
-      this.reloading = false;
-    });
-  }
-
-  private async reloadAll(): Promise<void> {
-    while (this.reloadWanted && !this.draining) {
-      this.reloadWanted = false;
-      this.services.reloading();
-      try {
-        const fields = await this.tryReload();
-        this.lastReloadOk = true;
-        this.event("config_reload", { ok: true, generation: this.generation, ...fields });
-      } catch (error) {
-        this.lastReloadOk = false;
-        const faults = error instanceof ReloadFaults ? error.faults : [messageOf(error)];
-        this.event("config_reload", { ok: false, generation: this.generation, faults });
-      }
-      this.services.reloaded();
-    }
-  }
-
-  /**
-   * Reads the files and brings what they say to every worker, or changes nothing anywhere. docs/operations.md#reload
-   * @returns what the log says of it
-   * @throws ReloadFaults, or whatever building the configuration has thrown
-   */
-  private async tryReload(): Promise<EventFields> {
-    const result = this.options.reload();
-    if (!result.ok) throw new ReloadFaults(result.faults);
-    const { config } = result;
+  private prepare(config: RuntimeConfig): NextConfiguration {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
-    const message: NewConfiguration = {
-      id: ++this.lastReload,
+    const message = {
       config: packConfig(withPorts(config, ports)),
       labels: this.labelsOf(config),
       nodes: nodes.buffer,
       cache,
     };
     collectSource(config);
-    const { id } = message;
-    const errors = await this.rollout.all("prepared", id, () => this.pool.broadcast({ kind: "prepare", ...message }));
-    if (errors.length > 0 || this.draining) {
-      this.pool.broadcast({ kind: "abort", id });
-      throw new ReloadFaults(errors);
-    }
     const before = this.config;
-    this.config = config;
-    this.ports = ports;
-    this.generation++;
-    this.lastReloadMs = Date.now();
-    this.nodes.use(nodes);
-    this.cache.use(config.server.cache, cache);
-    this.certificates.use(config);
-    warnOfSidecar(config, (event, fields) => this.event(event, fields));
-    void this.acme.use(config);
-    const late = await this.rollout.all("applied", id, () => this.pool.broadcast({ kind: "commit", ...message }));
-    this.packet.forget(config);
     return {
-      routes: config.routes.length,
-      needs_restart: needsRestart(this.running, config),
-      removed: removedParts(before, config),
-      ...(late.length > 0 ? { late } : {}),
+      message,
+      takeUp: () => {
+        this.config = config;
+        this.ports = ports;
+        this.nodes.use(nodes);
+        this.cache.use(config.server.cache, cache);
+        this.certificates.use(config);
+        warnOfSidecar(config, (event, fields) => this.event(event, fields));
+        void this.acme.use(config);
+      },
+      settled: () => {
+        this.packet.forget(config);
+        return {
+          routes: config.routes.length,
+          needs_restart: needsRestart(this.running, config),
+          removed: removedParts(before, config),
+        };
+      },
     };
   }
 
@@ -466,8 +402,8 @@ export class Control implements PoolListener {
       certificates,
       cache,
       watch: this.watch,
-      lastReloadSuccessful: () => this.lastReloadOk,
-      lastReloadSeconds: () => this.lastReloadMs / 1000,
+      lastReloadSuccessful: () => this.reloads.isLastOk,
+      lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines,
     });
     const survey = new UpstreamSurvey(this.nodes);
@@ -476,11 +412,11 @@ export class Control implements PoolListener {
       state: () =>
         processState(this.config, {
           startedAtMs: this.startedAtMs,
-          draining: this.draining,
+          draining: this.ending.hasBegun,
           // Without a listener in clear text that of TLS is the gateway's.
           port: this.ports.get("http") ?? this.ports.get("https") ?? 0,
           workers: this.pool.size,
-          generation: this.generation,
+          generation: this.reloads.generation,
         }),
       routes: () => routeList(this.config, this.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),

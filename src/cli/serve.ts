@@ -1,5 +1,6 @@
-import { Control, type ReloadResult } from "../app/control.ts";
+import { Control } from "../app/control.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
+import type { ReloadResult } from "../app/reload.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { formatFault } from "../config/config-fault.ts";
 import type { ConfigResult } from "../config/load-config.ts";

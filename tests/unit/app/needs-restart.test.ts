@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { needsRestart, restartSettings } from "../../../src/app/needs-restart.ts";
+import { needsRestart, restartSettings } from "../../../src/app/reload.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { inFolder, load } from "../config/config-case.ts";
 

@@ -1,0 +1,269 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { messageOf } from "../core/error-text.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { type ListenerPlace, listenersOf } from "./listeners.ts";
+import type { NewConfiguration, ToWorker } from "./messages.ts";
+
+/** What a reload gives: a new configuration, or why there is none. */
+export type ReloadResult =
+  | { readonly ok: true; readonly config: RuntimeConfig }
+  | { readonly ok: false; readonly faults: readonly string[] };
+
+/** A configuration that the control thread has made ready for the workers, and has not taken up itself. */
+export interface NextConfiguration {
+  readonly message: Omit<NewConfiguration, "id">;
+  /** Every worker has built it: the control thread takes it up. */
+  takeUp(): void;
+  /** Every worker has taken it up. @returns the settings that only a restart takes up, and what it took away */
+  settled(): EventFields;
+}
+
+/** What reloads ask of the control thread. */
+export interface ReloadPort {
+  /** Reads the files. */
+  read(): ReloadResult;
+  /** @throws whatever stands against the configuration, such as a port that is taken */
+  prepare(config: RuntimeConfig): NextConfiguration;
+  /** Whether the process ends: no reload begins any more. */
+  isEnding(): boolean;
+  /** The workers that serve now. */
+  workers(): Iterable<number>;
+  broadcast(message: ToWorker): void;
+  /** Tells the service manager of the beginning and of the end. */
+  onBegin(): void;
+  onEnd(): void;
+  event(name: EventName, fields: EventFields): void;
+}
+
+/** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
+const RELOAD_PATIENCE_MS = 30_000;
+
+/** Why a reload changes nothing. */
+class ReloadFaults extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join("; "));
+  }
+}
+
+/** The reloads of the configuration, one at a time. docs/operations.md#reload */
+export class Reloads {
+  /** Counts the configurations that have been in use, from 1. */
+  generation = 1;
+  isLastOk = true;
+  /** When the configuration in use was loaded, in milliseconds since the epoch. */
+  lastMs: number = Date.now();
+  private readonly port: ReloadPort;
+  private readonly rollout: Rollout;
+  private lastId = 0;
+  private isRunning = false;
+  private isWanted = false;
+
+  constructor(port: ReloadPort) {
+    this.port = port;
+    this.rollout = new Rollout(() => port.workers(), RELOAD_PATIENCE_MS);
+  }
+
+  /** Reloads, now or after the one that is running; signals that come meanwhile are one more. */
+  want(): void {
+    if (this.port.isEnding()) return;
+    this.isWanted = true;
+    if (this.isRunning) return;
+    this.isRunning = true;
+    void this.runAll().finally(() => {
+      this.isRunning = false;
+    });
+  }
+
+  /** A worker has built a configuration, or has taken it up. @param error "" where it could */
+  onAnswer(worker: number, kind: "prepared" | "applied", id: number, error: string): void {
+    this.rollout.onAnswer(worker, kind, id, error);
+  }
+
+  /** A worker is gone. */
+  onDeath(worker: number): void {
+    this.rollout.onDeath(worker);
+  }
+
+  private async runAll(): Promise<void> {
+    const { port } = this;
+    while (this.isWanted && !port.isEnding()) {
+      this.isWanted = false;
+      port.onBegin();
+      try {
+        const fields = await this.run();
+        this.isLastOk = true;
+        port.event("config_reload", { ok: true, generation: this.generation, ...fields });
+      } catch (error) {
+        this.isLastOk = false;
+        const faults = error instanceof ReloadFaults ? error.faults : [messageOf(error)];
+        port.event("config_reload", { ok: false, generation: this.generation, faults });
+      }
+      port.onEnd();
+    }
+  }
+
+  /**
+   * Reads the files and brings what they say to every worker, or changes nothing anywhere.
+   * @returns what the log says of it
+   * @throws ReloadFaults, or whatever building the configuration has thrown
+   */
+  private async run(): Promise<EventFields> {
+    const { port, rollout } = this;
+    const result = port.read();
+    if (!result.ok) throw new ReloadFaults(result.faults);
+    const next = port.prepare(result.config);
+    const id = ++this.lastId;
+    const message = { id, ...next.message };
+    const errors = await rollout.all("prepared", id, () => port.broadcast({ kind: "prepare", ...message }));
+    if (errors.length > 0 || port.isEnding()) {
+      port.broadcast({ kind: "abort", id });
+      throw new ReloadFaults(errors);
+    }
+    this.generation++;
+    this.lastMs = Date.now();
+    next.takeUp();
+    const late = await rollout.all("applied", id, () => port.broadcast({ kind: "commit", ...message }));
+    return { ...next.settled(), ...(late.length > 0 ? { late } : {}) };
+  }
+}
+
+/** What the workers have said to one question. */
+interface Round {
+  readonly id: number;
+  readonly waitsFor: "prepared" | "applied";
+  readonly left: Set<number>;
+  readonly errors: string[];
+  readonly timer: Timer;
+  readonly resolve: (errors: readonly string[]) => void;
+}
+
+/**
+ * Brings a configuration to all workers or to none: first every worker builds it, and only when all have is it taken up.
+ * docs/operations.md#reload
+ */
+class Rollout {
+  private readonly workers: () => Iterable<number>;
+  private readonly patienceMs: number;
+  private round: Round | null = null;
+
+  /**
+   * @param workers those that serve now
+   * @param patienceMs how long one of them may take to build a configuration, and to take it up
+   */
+  constructor(workers: () => Iterable<number>, patienceMs: number) {
+    this.workers = workers;
+    this.patienceMs = patienceMs;
+  }
+
+  /**
+   * Waits until every worker has answered, or is gone: its successor begins with what is in use then.
+   * @param ask asks them
+   * @returns why it failed, nothing where all is well
+   */
+  all(waitsFor: Round["waitsFor"], id: number, ask: () => void): Promise<readonly string[]> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.giveUp(), this.patienceMs);
+      this.round = { id, waitsFor, left: new Set(this.workers()), errors: [], timer, resolve };
+      ask();
+      this.check();
+    });
+  }
+
+  /** A worker has answered. @param error "" where it could */
+  onAnswer(worker: number, kind: Round["waitsFor"], id: number, error: string): void {
+    const { round } = this;
+    if (round === null || round.id !== id || round.waitsFor !== kind) return;
+    if (!round.left.delete(worker)) return;
+    if (error !== "" && !round.errors.includes(error)) round.errors.push(error);
+    this.check();
+  }
+
+  /** A worker is gone. */
+  onDeath(worker: number): void {
+    this.round?.left.delete(worker);
+    this.check();
+  }
+
+  private giveUp(): void {
+    const { round } = this;
+    if (round === null) return;
+    const late = [...round.left].join(", ");
+    round.errors.push(`worker ${late} has not ${round.waitsFor} it within ${this.patienceMs / 1000} s`);
+    round.left.clear();
+    this.check();
+  }
+
+  private check(): void {
+    const { round } = this;
+    if (round === null || round.left.size > 0) return;
+    this.round = null;
+    clearTimeout(round.timer);
+    round.resolve(round.errors);
+  }
+}
+
+/** The settings that only a restart takes up, as they are since the start: by their paths in config.yaml. */
+export type RestartSettings = ReadonlyMap<string, string | number | boolean>;
+
+/**
+ * What of a configuration stays until a restart. What is marked with (HTTP/3) is taken up for everything else: the runtime's
+ * QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
+ */
+export function restartSettings({ server, sidecar }: RuntimeConfig): RestartSettings {
+  const settings = new Map<string, string | number | boolean>([
+    ["server.workers", server.workers],
+    ["server.http3.enabled", server.http3.enabled],
+    ["server.http3.port", server.http3.port],
+    // Cleartext and TLS are two kinds of listener.
+    ["sidecar.cert_file", sidecar.certificate.certFile !== ""],
+  ]);
+  if (!server.http3.enabled) return settings;
+  // See QuicPort.
+  return settings
+    .set("server.host (HTTP/3)", server.host)
+    .set("server.header_timeout (HTTP/3)", server.headerTimeoutMs)
+    .set("server.idle_timeout (HTTP/3)", server.idleTimeoutMs)
+    .set("server.max_header_bytes (HTTP/3)", server.maxHeaderBytes)
+    .set("server.tls.client_auth (HTTP/3)", server.tls.clientAuth)
+    .set("server.tls.client_ca_file (HTTP/3)", server.tls.clientCaFile)
+    .set("server.http2.unknown_pseudo_headers (HTTP/3)", server.http2.unknownPseudoHeaders);
+}
+
+/** Settings in which a configuration differs from what has been running since the start. */
+export function needsRestart(running: RestartSettings, now: RuntimeConfig): readonly string[] {
+  // Where one of the two has no HTTP/3, its settings are not looked at: the switch is named.
+  return [...restartSettings(now)].flatMap(([key, value]) => {
+    const before = running.get(key);
+    return before === undefined || before === value ? [] : [key];
+  });
+}
+
+/**
+ * What a reload takes away of what guards the gateway or listens, as `config_reload` names it: listeners, TLS, demands for
+ * client certificates, the firewall. docs/operations.md#reload
+ */
+export function removedParts(before: RuntimeConfig, now: RuntimeConfig): readonly string[] {
+  const removed = listenersGone(before, now).map(({ name, host, port }) => `listener ${name} ${host}:${port}`);
+  for (const [name, isThere] of GUARDS) if (isThere(before) && !isThere(now)) removed.push(name);
+  return removed;
+}
+
+/** A listener that only moves is not gone. */
+function listenersGone(before: RuntimeConfig, now: RuntimeConfig): readonly ListenerPlace[] {
+  const left = listenersOf(now);
+  return listenersOf(before).filter(({ name }) => !left.some((place) => place.name === name));
+}
+
+const GUARDS: readonly (readonly [name: string, isThere: (config: RuntimeConfig) => boolean])[] = [
+  ["server.tls", ({ server }) => server.tls.enabled],
+  ["server.tls.client_auth", ({ server }) => server.tls.enabled && server.tls.clientAuth !== "none"],
+  ["server.tls.client_auth: require", ({ server }) => server.tls.enabled && server.tls.clientAuth === "require"],
+  ["server.tls.redirect_http", ({ server }) => server.tls.enabled && server.tls.redirectHttp],
+  ["server.http3", ({ server }) => server.http3.enabled],
+  ["server.waf", ({ server }) => server.waf.enabled],
+  ["server.waf.mode: enforce", ({ server }) => server.waf.enabled && server.waf.mode === "enforce"],
+  ["server.rate_limit", ({ server }) => server.rateLimit.enabled],
+  ["sidecar", ({ sidecar }) => sidecar.enabled],
+  ["sidecar.strict_mtls", ({ sidecar }) => sidecar.enabled && sidecar.strictMtls],
+  ["internal_api.token", ({ internalApi }) => internalApi.token !== ""],
+];
