@@ -18,7 +18,7 @@ ${Object.entries(configFile.rows)
   .map(([key, row]) => referenceOf({ [key]: row }))
   .join("\n")}`;
 
-/** `edge help routes`: each type with its own keys, the last with those of all types. */
+/** `edge help routes`: each type with its own keys, one of them with those of all types. */
 export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the default; after "e.g." it is an example, and nothing is the default.
 # A path that equals a route's "path" goes there, else the longest prefix wins; one that fits none gets 404.
 
@@ -27,11 +27,13 @@ ${routesReference(ROUTE_FORMAT)}`;
 
 function routesReference({ types, options }: RouteFormat): string {
   const names = Object.keys(types);
-  const shared = `    # And, as below: ${Object.keys(options.rows).join(", ")}.\n`;
+  const whole = names.findIndex((name) => types[name]!.help.hasOptions === true);
+  const others = (where: string) => `${INDENT}# And, as ${where}: ${Object.keys(options.rows).join(", ")}.\n`;
   return names
-    .map(
-      (name) => ownReference(name, types[name]!) + (name === names.at(-1) ? referenceOf(options.rows, INDENT) : shared),
-    )
+    .map((name, i) => {
+      const shared = i === whole ? referenceOf(options.rows, INDENT) : others(i < whole ? "below" : "above");
+      return ownReference(name, types[name]!) + shared;
+    })
     .join("\n");
 }
 

@@ -39,6 +39,8 @@ export interface RouteHelp {
   readonly host: Pick<Row, "example" | "doc">;
   /** Keys that another line speaks of. */
   readonly unlisted: readonly string[];
+  /** The one type at which the keys of every type are listed. */
+  readonly hasOptions?: true;
 }
 
 /** A block (row.ts), whatever its rows. @typeParam F the fields that it gives */

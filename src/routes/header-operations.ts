@@ -75,13 +75,13 @@ export function explainHeaderEdits(edits: AnyHeaderEdits): object {
 }
 
 /** Changes the heads that go upstream; null where there is nothing to do. */
-export function requestEdits(edits: AnyHeaderEdits): RequestEdits | null {
-  return hasEdits(edits) ? new RequestEdits(planOf(edits)) : null;
+export function requestEdits(edits: Partial<AnyHeaderEdits>): RequestEdits | null {
+  return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
 }
 
 /** Changes the heads of responses; null where there is nothing to do. */
-export function responseEdits(edits: AnyHeaderEdits): ResponseEdits | null {
-  return hasEdits(edits) ? new ResponseEdits(planOf(edits)) : null;
+export function responseEdits(edits: Partial<AnyHeaderEdits>): ResponseEdits | null {
+  return operationsOf(edits).length > 0 ? new ResponseEdits(planOf(edits)) : null;
 }
 
 /** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
@@ -91,21 +91,25 @@ export function editedHandler(handler: Handler, { headers }: Pick<RouteBase, "he
 }
 
 /** Names of the fields that a client cannot give, in lower case: they are removed or set. */
-export function namesChanged(edits: AnyHeaderEdits): readonly string[] {
-  const names = operations().flatMap(([key, operation]) => operation.gone?.(edits[key]) ?? []);
+export function namesChanged(edits: Partial<AnyHeaderEdits>): readonly string[] {
+  const names = operationsOf(edits).flatMap(([operation, values]) => operation.gone?.(values) ?? []);
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
-function planOf(edits: AnyHeaderEdits): EditPlan {
-  const added = operations().flatMap(([key, operation]) => operation.added?.(edits[key]) ?? []);
-  const steps = operations().flatMap(([key, operation]) =>
-    operation.step === undefined || edits[key].length === 0 ? [] : [operation.step(edits[key])],
-  );
-  return { gone: namesChanged(edits), added, steps };
+function planOf(edits: Partial<AnyHeaderEdits>): EditPlan {
+  return {
+    gone: namesChanged(edits),
+    added: operationsOf(edits).flatMap(([operation, values]) => operation.added?.(values) ?? []),
+    steps: operationsOf(edits).flatMap(([operation, values]) => operation.step?.(values) ?? []),
+  };
 }
 
-function hasEdits(edits: AnyHeaderEdits): boolean {
-  return Object.values(edits).some((list) => list.length > 0);
+/** The operations that do something, in the order of the table, each with its edits. */
+function operationsOf(edits: Partial<AnyHeaderEdits>): [HeaderOperation<readonly unknown[]>, readonly unknown[]][] {
+  return operations().flatMap(([key, operation]) => {
+    const values = edits[key] ?? [];
+    return values.length === 0 ? [] : [[operation, values]];
+  });
 }
 
 /** The table where each operation is asked with its own edits. */

@@ -27,6 +27,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     prefix: { example: "/api", doc: 'removed: /api/users asks for /users. Or "path:", exactly this path' },
     host: { example: ["api.example.com"] },
     unlisted: ["target"],
+    hasOptions: true,
   },
   explain,
   shape,

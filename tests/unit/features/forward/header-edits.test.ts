@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { type HeaderStep, RequestEdits, ResponseEdits } from "../../../../src/features/forward/header-edits.ts";
 import { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
 import { ReplyHead } from "../../../../src/message/request-head.ts";
@@ -92,5 +93,38 @@ describe("edits of an answer", () => {
     expect(reply.requestIdEnd).toBe(20);
     responseEdits({ ...NONE, remove: ["x-request-id"] })!.apply(reply);
     expect(reply.requestIdEnd).toBe(0);
+  });
+});
+
+describe("a step of an operation", () => {
+  const step: HeaderStep = {
+    addedBytes: 6,
+    request: (out, _start, end) => end - 2 + out.latin1Write("Z: z\r\n\r\n", end - 2),
+    response: (headers) => headers.add("Z", String(headers.count)),
+    fixed: (before) => [...before, ["Z", String(before.length)]],
+  };
+  const plan = { gone: ["a"], added: [pair("B", "b")], steps: [step] };
+
+  test("comes last, and has its bytes", () => {
+    const head = "GET / HTTP/1.1\r\nA: a\r\nHost: h\r\n\r\n";
+    const change = new RequestEdits(plan);
+    expect(change.addedBytes).toBe(6 + 6);
+    const out = Buffer.alloc(head.length + change.addedBytes);
+    out.latin1Write(head);
+    const end = change.apply(out, 0, head.length);
+    expect(out.latin1Slice(0, end)).toBe("GET / HTTP/1.1\r\nHost: h\r\nB: b\r\nZ: z\r\n\r\n");
+  });
+
+  test("sees the fields of a response that the operations have left", () => {
+    const change = new ResponseEdits(plan);
+    const reply = new ReplyHead();
+    for (const name of ["A", "C"]) reply.headers.add(name, "1");
+    change.apply(reply);
+    expect([reply.headers.count, reply.headers.valueText(2)]).toEqual([3, "2"]);
+    const fixed = change.ofFixed(new FixedReply(200, [["A", "1"]], ""));
+    expect(fixed.fields).toEqual([
+      ["B", "b"],
+      ["Z", "1"],
+    ]);
   });
 });
