@@ -2,9 +2,9 @@ import { Byte, equalsLower, indexOfByte, LOWER, latin1, TOKEN, table } from "../
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
+import { isOws } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type RequestHead, TargetFlag } from "../../message/request-head.ts";
-import { isOws } from "../../core/scan.ts";
 import { hasDotSegment } from "../target/dot-segments.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";

@@ -1,9 +1,9 @@
 import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { isDigit } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
-import { isDigit } from "../../core/scan.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";

@@ -1,6 +1,6 @@
 import { Byte, equalsBytes, equalsLower, latin1, TOKEN, table } from "../../core/bytes.ts";
-import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { isOws } from "../../core/scan.ts";
+import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 
 /**
  * What a field is to HTTP/2, judged once for each entry of a table and once for each literal. RFC 9113 §8.2, §8.3;

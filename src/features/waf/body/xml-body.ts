@@ -1,4 +1,5 @@
 import { Byte, equalsLower, indexOfByte, LOWER, latin1, sliceText, table } from "../../../core/bytes.ts";
+import { EXTERNAL_ENTITY } from "../detectors/markup-scan.ts";
 import { GROWING_ENTITY, HIDDEN_CHARSET } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
 import { XML_WORD } from "../match/scan.ts";
