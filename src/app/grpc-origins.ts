@@ -2,8 +2,8 @@ import { usesTls } from "../config/origin.ts";
 import type { OriginConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
+import type { UpstreamContext } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import type { UpstreamContext } from "../upstream/upstream-context.ts";
 
 /** The gRPC upstreams of one configuration, each with its connections, whatever the number of routes that lead there. */
 export class GrpcOrigins {

@@ -3,10 +3,10 @@ import type { OriginConfig, TargetConfig, UpstreamRouteConfig } from "../config/
 import type { TransportConfig } from "../config/runtime-config.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
-import { OriginPool, type UpstreamTls } from "../upstream/origin-pool.ts";
+import type { UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import type { UpstreamContext } from "../upstream/upstream-context.ts";
 import type { OwnListeners } from "./own-listeners.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 

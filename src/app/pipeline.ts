@@ -18,9 +18,9 @@ import {
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
-import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
+import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";

@@ -5,10 +5,10 @@ import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
-import { CHALLENGE_PREFIX } from "../message/challenge-path.ts";
 import { type Handler, Verdict } from "../message/exchange.ts";
 import type { Route, RouteInit } from "../message/route.ts";
 import { RouteKind } from "../message/route.ts";
+import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import { CHUNKED_MODES } from "./chunked-modes.ts";
 

@@ -1,7 +1,7 @@
 import { getCACertificates } from "node:tls";
 import type { SidecarConfig } from "../config/mesh-config.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
-import type { UpstreamTls } from "../upstream/origin-pool.ts";
+import type { UpstreamTls } from "../upstream/origin-socket.ts";
 
 /**
  * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is

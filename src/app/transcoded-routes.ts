@@ -7,7 +7,7 @@ import { TranscodeHandler, type TranscodeServices } from "../features/transcode/
 import type { Handler } from "../message/exchange.ts";
 import type { GrpcUpstream } from "../message/grpc-upstream.ts";
 import { readSchema, type Schema } from "../proto/grpc/schema.ts";
-import type { UpstreamContext } from "../upstream/upstream-context.ts";
+import type { UpstreamContext } from "../upstream/origin-socket.ts";
 import { GrpcOrigins } from "./grpc-origins.ts";
 import type { OriginPools } from "./origin-pools.ts";
 

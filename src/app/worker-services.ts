@@ -4,7 +4,7 @@ import { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
-import type { UpstreamContext } from "../upstream/upstream-context.ts";
+import type { UpstreamContext } from "../upstream/origin-socket.ts";
 
 /** What one worker has once, whatever its configuration. */
 export class WorkerServices {
@@ -36,8 +36,6 @@ export class WorkerServices {
       turn,
       idlePorts: IDLE_PORTS,
       names: this.names,
-      beginTurn: () => turn.begin(),
-      endTurn: () => writers.flushAll(),
       onConnectFailed,
       onLeniency,
       onException,

@@ -118,7 +118,7 @@ export class Worker {
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.events = new EventLog(this.log, clock);
-    this.requestIds = new RequestIds(() => clock.nowMs);
+    this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.challenges = new ChallengeReader(start.challenges);

@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 import { FAULTS, Fault, faultRow } from "../core/fault.ts";
 import { errorBody } from "../core/status.ts";
-import { INVALID_TOKEN, isChallenge } from "../message/challenge-path.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { FixedReply } from "../message/fixed-reply.ts";
+import { FixedReply, INVALID_TOKEN } from "../message/fixed-reply.ts";
 import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
+import { isChallenge } from "../proto/h1/request-rules.ts";
 
 const JSON_TYPE = ["Content-Type", "application/json"] as const;
 const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;

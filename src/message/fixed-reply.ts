@@ -56,3 +56,10 @@ export class FixedReply {
 }
 
 const DATE_BYTES = 29;
+
+/** The response to a token of a challenge that is none. docs/acme.md#http-01 */
+export const INVALID_TOKEN: FixedReply = new FixedReply(
+  400,
+  [["Content-Type", "text/plain; charset=utf-8"]],
+  "Invalid ACME Challenge Token",
+);

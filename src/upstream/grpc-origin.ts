@@ -20,10 +20,8 @@ import { timeoutText } from "../proto/grpc/grpc-status.ts";
 import { frameMessage } from "../proto/grpc/message-frames.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { CancelRation } from "./cancel-ration.ts";
-import { failureCode } from "./connect.ts";
 import { GrpcStream, type StreamEnd, type StreamOwner } from "./grpc-stream.ts";
-import type { UpstreamTls } from "./origin-pool.ts";
-import type { UpstreamContext } from "./upstream-context.ts";
+import { failureCode, type UpstreamContext, type UpstreamTls } from "./origin-socket.ts";
 
 /** How to reach an origin that speaks gRPC. */
 export interface GrpcOriginSettings {
@@ -321,14 +319,14 @@ class GrpcConnection implements StreamOwner, TimerHolder {
 
   inTurn(work: () => void, onException: () => void): void {
     const { context } = this.origin;
-    context.beginTurn();
+    context.turn.begin();
     try {
       work();
     } catch (error) {
       context.onException(error);
       onException();
     }
-    context.endTurn();
+    context.writers.flushAll();
   }
 
   onTimer(): void {

@@ -15,8 +15,7 @@ import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/outflow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
-import type { OriginSettings } from "./origin-pool.ts";
-import type { UpstreamContext } from "./upstream-context.ts";
+import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
 
 /** Free stream objects that a pool keeps. */
 const MAX_FREE_STREAMS = 256;

@@ -16,11 +16,10 @@ import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2
 import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
 import { Session } from "../proto/h2/session.ts";
-import { connectSocket, type UpstreamSocketOwner } from "./connect.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2UpstreamStreams } from "./h2-upstream-streams.ts";
-import { UpstreamLink } from "./upstream-link.ts";
+import { connectSocket, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
 
 /**
  *   Connecting ──open──▶ Open ──GOAWAY, too old──▶ Retired ──last stream over──▶ Closed

@@ -15,8 +15,8 @@ import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
+import type { UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
-import type { UpstreamContext } from "./upstream-context.ts";
 
 /**
  *   Waiting ──a connection with room──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over

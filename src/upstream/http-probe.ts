@@ -8,10 +8,8 @@ import type { NameResolver } from "../net/name-resolver.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
-import { tlsOptions } from "./connect.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
-import type { UpstreamTls } from "./origin-pool.ts";
-import { type HandshakeError, isUsable } from "./tls-verdict.ts";
+import { type HandshakeError, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {

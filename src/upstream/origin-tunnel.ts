@@ -2,7 +2,7 @@ import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { InputBuffer } from "../net/socket-buffers.ts";
 import { grantsUpgrade } from "../proto/h1/upgrade-tokens.ts";
-import type { UpstreamLink } from "./upstream-link.ts";
+import type { UpstreamLink } from "./origin-socket.ts";
 
 /** The origin's end of a tunnel, after its 101: bytes go through as they come. RFC 9110 §7.8. */
 export class OriginTunnel implements TunnelEnd {

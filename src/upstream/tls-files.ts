@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import type { UpstreamTls } from "./origin-pool.ts";
+import type { UpstreamTls } from "./origin-socket.ts";
 
 /** The files and switches of a route's `tls:` section. */
 export interface UpstreamTlsFiles {

@@ -1,11 +1,10 @@
-import { latin1, TOKEN } from "../../core/bytes.ts";
+import { TOKEN } from "../../core/bytes.ts";
 import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
-import { CHALLENGE_PREFIX, INVALID_TOKEN, isChallenge } from "../../message/challenge-path.ts";
 import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
+import { FixedReply, INVALID_TOKEN } from "../../message/fixed-reply.ts";
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
-import { isPlainPath } from "../../proto/h1/request-rules.ts";
+import { CHALLENGE_PREFIX, isChallenge, isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
 
 /** What answers challenges. */
@@ -43,10 +42,10 @@ export class Http01Phase implements Phase, Handler {
 
   private replyTo(request: RequestHead): FixedReply {
     if (request.method !== Method.Get && request.method !== Method.Head) return WRONG_METHOD;
-    const from = request.pathFrom + PREFIX.length;
+    const from = request.pathFrom + CHALLENGE_PREFIX.length;
     // Another spelling of the path is none that a certificate authority uses.
     if (!isChallenge(request) || !isToken(request.bytes, from, request.pathTo)) return INVALID_TOKEN;
-    const answer = this.answers.answerTo(request.path().slice(PREFIX.length));
+    const answer = this.answers.answerTo(request.path().slice(CHALLENGE_PREFIX.length));
     return answer === null ? UNKNOWN_TOKEN : new FixedReply(200, [PLAIN], answer);
   }
 }
@@ -80,7 +79,6 @@ function isToken(bytes: Uint8Array, from: number, to: number): boolean {
   return true;
 }
 
-const PREFIX = latin1(CHALLENGE_PREFIX);
 /** 1 for a byte of the base64url alphabet. */
 const IN_TOKEN: Uint8Array = TOKEN.map((is, byte) =>
   is === 1 && !"!#$%&'*+.^`|~".includes(String.fromCharCode(byte)) ? 1 : 0,

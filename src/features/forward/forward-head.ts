@@ -212,11 +212,11 @@ const ID_CHARACTER: Uint8Array = table((byte) => (/[A-Za-z0-9._-]/.test(String.f
 export class RequestIds implements RequestNamer {
   private readonly random: Uint8Array = new Uint8Array(POOL_BYTES);
   private used = POOL_BYTES;
-  private readonly now: () => number;
+  private readonly clock: { readonly nowMs: number };
 
-  /** @param now milliseconds since the epoch */
-  constructor(now: () => number) {
-    this.now = now;
+  /** @param clock milliseconds since the epoch */
+  constructor(clock: { readonly nowMs: number }) {
+    this.clock = clock;
   }
 
   /**
@@ -252,7 +252,7 @@ export class RequestIds implements RequestNamer {
     const random = this.random;
     const r = this.used;
     this.used += RANDOM_PER_ID;
-    const now = this.now();
+    const now = this.clock.nowMs;
     const high = Math.floor(now / 0x100000000);
     const low = now >>> 0;
     let at = pair(out, start, (high >>> 8) & 255);

@@ -1,4 +1,4 @@
-import { Byte, equalsLower, indexOfByte, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
+import { Byte, equalsBytes, equalsLower, indexOfByte, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
@@ -444,3 +444,14 @@ function hasEscapeOrSlashes(bytes: Uint8Array, from: number, to: number): boolea
   }
   return false;
 }
+
+/** The path that challenges of certificate authorities are under, and the label of the requests for it. RFC 8555 §8.3. */
+export const CHALLENGE_PREFIX = "/.well-known/acme-challenge/";
+
+/** Whether the path, as it was written, begins with the one of challenges. */
+export function isChallenge({ bytes, pathFrom, pathTo }: RequestHead): boolean {
+  const end = pathFrom + CHALLENGE.length;
+  return end <= pathTo && equalsBytes(bytes, pathFrom, end, CHALLENGE);
+}
+
+const CHALLENGE: Uint8Array = latin1(CHALLENGE_PREFIX);

@@ -40,8 +40,7 @@ import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { LabelRegistry } from "../../../src/shared/label-registry.ts";
-import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
-import { OriginPool } from "../../../src/upstream/origin-pool.ts";
+import { type H1UpstreamConnection, OriginPool } from "../../../src/upstream/h1-upstream.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
 import { openGate } from "../../unit/edge/open-gate.ts";
 import { budgetOf, SILENT } from "../../unit/features/ingest/body-route.ts";
@@ -79,8 +78,6 @@ export class GatewayLab {
     turn: this.turn,
     idlePorts: IDLE,
     names: threadResolver(() => {}),
-    beginTurn: () => this.turn.begin(),
-    endTurn: () => this.writers.flushAll(),
     onConnectFailed: fail,
     onLeniency: fail,
     onException: fail,
@@ -179,7 +176,7 @@ export class GatewayLab {
       isConfirmed: false,
     };
     const { clock, turn } = this;
-    const ids = new RequestIds(() => clock.nowMs);
+    const ids = new RequestIds(clock);
     return new ResponseCache(store, new Array(routes).fill(policy), false, {
       times: { clock, ages: turn },
       time: { now: () => turn.nowMs, inTurn: (work) => work(), onException: fail },
@@ -204,7 +201,7 @@ export class GatewayLab {
       return target;
     };
     const { bodies, wheel, turn } = this;
-    const services = { requestIds: new RequestIds(() => this.clock.nowMs), wheel, turn, bodies };
+    const services = { requestIds: new RequestIds(this.clock), wheel, turn, bodies };
     const forward = new ForwardHandler(FORWARD, { choose, chooseAgain: choose }, services);
     const files: Handler = { name: "files", handle: () => Verdict.Done };
     return [
@@ -222,7 +219,7 @@ export class GatewayLab {
     const labels = { routes: routes.ids(), upstreams: new LabelRegistry([], 10).ids() };
     const counters = new WorkerCounters(createCounterBuffers(), labels);
     const log = new LogBatch({ write: fail }, counters);
-    const names = new RequestIds(() => this.clock.nowMs);
+    const names = new RequestIds(this.clock);
     return new CountersTap(counters, new Refusals(counters, new EventLog(log, this.clock), names));
   }
 }

@@ -1,6 +1,6 @@
 // One request through everything: from the bytes of the client to the bytes of the answer, the kernel left out.
 import type { H1Connection } from "../../../src/edge/h1-connection.ts";
-import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
+import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream.ts";
 import { bench } from "../micro.ts";
 import { GatewayLab, SinkSocket } from "./gateway-lab.ts";
 import { ANSWER, BROWSER_HEAD, CURL_HEAD, PROXIED_HEAD } from "./samples.ts";

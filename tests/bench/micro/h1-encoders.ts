@@ -28,7 +28,7 @@ bench("h1 reply encoder: of an upstream, 7 fields", () =>
 
 const settings = { preserveHost: true };
 const target = targetAt("origin.test:81");
-const requestIds = new RequestIds(() => clock.nowMs);
+const requestIds = new RequestIds(clock);
 for (const [name, head] of [
   ["curl, 3 fields", PROXIED_HEAD],
   ["browser, 16 fields", BROWSER_HEAD],

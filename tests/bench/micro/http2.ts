@@ -1,5 +1,5 @@
 // The same by HTTP/2: requests of curl on one connection, their heads compressed as clients do it.
-import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream-connection.ts";
+import type { H1UpstreamConnection } from "../../../src/upstream/h1-upstream.ts";
 import { END_HEADERS, END_STREAM, encode, frameBytes, PREFACE, Type, uint32 } from "../../harness/h2-client.ts";
 import { bench } from "../micro.ts";
 import { GatewayLab, SinkSocket } from "./gateway-lab.ts";

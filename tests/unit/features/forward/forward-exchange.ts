@@ -7,7 +7,7 @@ import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 
 /** A fixed time: request ids begin with it. */
 const NOW_MS = 1_700_000_000_000;
-const requestIds = new RequestIds(() => NOW_MS);
+const requestIds = new RequestIds({ nowMs: NOW_MS });
 
 /** The head at the start of the bytes, or null where they hold no complete and acceptable one. */
 export function parsedHead(bytes: Uint8Array): RequestHead | null {

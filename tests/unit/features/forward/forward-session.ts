@@ -6,8 +6,8 @@ import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
 import type { Target, TargetChoice } from "../../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../../src/message/upstream.ts";
 import { threadResolver } from "../../../../src/net/name-resolver.ts";
-import { OriginPool } from "../../../../src/upstream/origin-pool.ts";
-import type { UpstreamContext } from "../../../../src/upstream/upstream-context.ts";
+import { OriginPool } from "../../../../src/upstream/h1-upstream.ts";
+import type { UpstreamContext } from "../../../../src/upstream/origin-socket.ts";
 import { ClientSession } from "../../edge/client-session.ts";
 import { budgetOf } from "../ingest/body-route.ts";
 
@@ -71,8 +71,6 @@ export class ForwardSession {
       turn,
       idlePorts: IDLE,
       names: threadResolver(() => {}),
-      beginTurn: () => {},
-      endTurn: () => ctx.writers.flushAll(),
       onConnectFailed: () => {},
       onLeniency: (_origin, what) => void this.leniencies.push(LENIENCIES[what]!),
       onException: (error) => void this.client.exceptions.push(error),
@@ -80,7 +78,7 @@ export class ForwardSession {
     this.pools = ports.map((port) => new OriginPool({ ...originAt(port), isLenient }, context));
     this.choice = new InTurn(this.pools);
     const bodies = budgetOf(64);
-    const services = { requestIds: new RequestIds(() => 1_700_000_000_000), wheel, turn, bodies };
+    const services = { requestIds: new RequestIds({ nowMs: 1_700_000_000_000 }), wheel, turn, bodies };
     const handler = new ForwardHandler({ ...FORWARD, ...settings }, this.choice, services);
   }
 

@@ -10,7 +10,7 @@ function idOf(...values: readonly string[]): string {
   const lines = values.map((value) => `X-Request-Id: ${value}\r\n`).join("");
   const ex = forwardExchange(headOf(`GET / HTTP/1.1\r\nHost: a\r\n${lines}\r\n`));
   ex.reply.requestIdEnd = 0;
-  new RequestIds(() => NOW_MS).assign(ex);
+  new RequestIds({ nowMs: NOW_MS }).assign(ex);
   return ex.reply.requestId();
 }
 
@@ -30,7 +30,7 @@ test("a new id begins with the time", () => {
 });
 
 test("new ids differ, also when the random bytes have to be taken anew", () => {
-  const ids = new RequestIds(() => NOW_MS);
+  const ids = new RequestIds({ nowMs: NOW_MS });
   const ex = forwardExchange(headOf("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
   const seen = new Set<string>();
   for (let i = 0; i < 2000; i++) {
@@ -43,7 +43,7 @@ test("new ids differ, also when the random bytes have to be taken anew", () => {
 });
 
 test("a request that has an id keeps it", () => {
-  const ids = new RequestIds(() => NOW_MS);
+  const ids = new RequestIds({ nowMs: NOW_MS });
   const ex = forwardExchange(headOf("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
   const first = ids.idOf(ex);
   ids.assign(ex);

@@ -1,14 +1,62 @@
 import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
+import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
-import { TimerNode } from "../core/timer-wheel.ts";
+import { type TimerHolder, TimerNode, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
-import type { NameListener } from "../net/name-resolver.ts";
+import type { NameListener, NameResolver } from "../net/name-resolver.ts";
+import { SocketWriter, type UnsentHolder, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
-import type { OriginSettings, UpstreamTls } from "./origin-pool.ts";
-import { type HandshakeError, isUsable } from "./tls-verdict.ts";
-import type { UpstreamContext } from "./upstream-context.ts";
+
+/** What all upstream connections of one worker share. */
+export interface UpstreamContext {
+  readonly writers: WriterGroup;
+  readonly wheel: TimerWheel;
+  readonly turn: Turn;
+  readonly idlePorts: IdleExchangePorts;
+  /** The addresses of origins that are named. */
+  readonly names: NameResolver;
+  /** No connection to an origin could be made: why, as the system or the TLS library puts it. */
+  onConnectFailed(originKey: string, reason: string): void;
+  /** An answer of an origin was taken although it departs from HTTP/1.1. */
+  onLeniency(originKey: string, what: Leniency): void;
+  /** An exception escaped from the handling of an upstream connection. */
+  onException(error: unknown): void;
+}
+
+/** How to reach an origin. */
+export interface OriginSettings {
+  /** `scheme://host[:port]`, the name in metrics and logs. */
+  readonly originKey: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** Host field where the client's is not kept. */
+  readonly authority: string;
+  /** Whether the origin speaks HTTP/2. */
+  readonly isHttp2?: boolean;
+  /** TLS options for the connection, or null for cleartext. */
+  readonly tls: UpstreamTls | null;
+  readonly maxIdleConnections: number;
+  readonly idleTimeoutMs: number;
+  /** Header fields of an answer; more are malformed. */
+  readonly maxResponseFields: number;
+  /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
+  readonly isLenient?: boolean;
+  /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
+  readonly isRefused?: (socket: ByteSocket) => boolean;
+}
+
+/** Contents, not paths: files are read when the configuration is. */
+export interface UpstreamTls {
+  /** Name that is asked for and checked; "" asks for none, and checks the address that is connected to. */
+  readonly serverName: string;
+  readonly ca: string | readonly string[] | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly rejectUnauthorized: boolean;
+}
 
 /** Who hears of a connection to an origin. */
 export interface UpstreamSocketOwner {
@@ -43,12 +91,12 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
   };
   Bun.connect(options as never).catch((error: unknown) => {
     const { context } = connection.pool;
-    context.beginTurn();
+    context.turn.begin();
     // The runtime says ECONNREFUSED where no descriptor is left, too.
     const code = lowestDescriptor() < 0 ? "EMFILE" : failureCode(error);
     context.onConnectFailed(settings.originKey, code);
     connection.onConnectFailed(connectFault(code));
-    context.endTurn();
+    context.writers.flushAll();
   });
 }
 
@@ -123,9 +171,9 @@ class NamedDial {
     this.isWaiting = true;
     let isAtOnce = true;
     ask((addresses, failure) => {
-      if (!isAtOnce) context.beginTurn();
+      if (!isAtOnce) context.turn.begin();
       this.onNames(addresses, failure);
-      if (!isAtOnce) context.endTurn();
+      if (!isAtOnce) context.writers.flushAll();
     });
     isAtOnce = false;
   }
@@ -204,34 +252,34 @@ export function failureCode(error: unknown): string {
 const COMMON = {
   data(socket: UpstreamSocket, chunk: Buffer): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     connection.onData(chunk);
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
   end(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     connection.onEnd();
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
   drain(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     connection.onDrain();
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
   close(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     connection.onClose();
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
   error(socket: UpstreamSocket, error: unknown): void {
     if (isTlsError(error)) return;
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     connection.onException(error);
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
   connectError(): void {
     // The rejected promise says the same.
@@ -242,9 +290,9 @@ const PLAIN = {
   ...COMMON,
   open(socket: UpstreamSocket): void {
     const connection = socket.data;
-    connection.pool.context.beginTurn();
+    connection.pool.context.turn.begin();
     if (!refuses(connection, socket)) connection.onOpen(socket);
-    connection.pool.context.endTurn();
+    connection.pool.context.writers.flushAll();
   },
 };
 
@@ -265,7 +313,7 @@ const SECURE = {
   handshake(socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): void {
     const connection = socket.data;
     const { context, settings } = connection.pool;
-    context.beginTurn();
+    context.turn.begin();
     const isTrusted = isUsable(settings.tls?.rejectUnauthorized !== false, ok, error);
     // RFC 9113 §3.2: an origin that does not choose `h2` does not speak it.
     if (refuses(connection, socket)) {
@@ -276,7 +324,7 @@ const SECURE = {
       connection.onConnectFailed(Fault.UpstreamUnavailable);
       socket.terminate();
     }
-    context.endTurn();
+    context.writers.flushAll();
   },
 };
 
@@ -287,3 +335,122 @@ export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
 
 /** Length and name. RFC 7301 §3.1. */
 const ALPN_H2: Buffer = Buffer.from("\x02h2");
+
+/** What the library says of a handshake with an origin. */
+export interface HandshakeError {
+  readonly code?: string;
+}
+
+/**
+ * Whether a connection to an origin may be used, now that its handshake is over.
+ * @param verify whether the origin's certificate must be trusted and have its name
+ */
+export function isUsable(verify: boolean, ok: boolean, error: HandshakeError | null | undefined): boolean {
+  return verify ? ok && !error : !isBroken(error);
+}
+
+/**
+ * Whether the handshake failed, rather than the check of the certificate. Bun says `ok: false` for either (seen with a
+ * self-signed certificate and verification off); only system errors look like EPROTO or ECONNRESET.
+ */
+function isBroken(error: HandshakeError | null | undefined): boolean {
+  return error?.code !== undefined && /^E[A-Z]+$/.test(error.code);
+}
+
+/** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
+export class UpstreamLink implements WriterOwner, UnsentHolder {
+  /** Null until the connection is open. */
+  writer: SocketWriter | null = null;
+  /** Whether reading has been stopped, since the client does not take what comes. */
+  held = false;
+  private readonly context: UpstreamContext;
+  private readonly timer: TimerNode;
+  private socket: ByteSocket | null = null;
+  private ending = false;
+  /** Memory that received bytes keep while reading is stopped. */
+  private kept = 0;
+
+  constructor(context: UpstreamContext, holder: TimerHolder) {
+    this.context = context;
+    this.timer = new TimerNode(holder);
+  }
+
+  /** The connection is there. */
+  open(socket: ByteSocket): SocketWriter {
+    this.socket = socket;
+    this.writer = new SocketWriter(socket, this.context.writers, this);
+    return this.writer;
+  }
+
+  /** The connection's own timers run already: for the answer, or for a body that is not taken. */
+  onBlocked(): void {}
+
+  /** Sets the one timer of the connection. @param ms 0 stops it */
+  arm(ms: number): void {
+    const { wheel, turn } = this.context;
+    if (ms > 0) wheel.arm(this.timer, turn.nowMs + ms);
+    else wheel.disarm(this.timer);
+  }
+
+  /**
+   * Stops reading; the timer stops too, for it is the client who keeps us waiting.
+   * @param keptBytes memory that what has come already keeps
+   */
+  hold(keptBytes = 0): void {
+    if (this.held) return;
+    this.held = true;
+    this.kept = keptBytes;
+    if (keptBytes > 0) this.context.writers.unsent.add(this, keptBytes);
+    this.arm(0);
+    this.socket?.pause();
+  }
+
+  /** @returns whether reading had been stopped */
+  release(): boolean {
+    if (!this.held) return false;
+    this.held = false;
+    this.keepNothing();
+    this.socket?.resume();
+    return true;
+  }
+
+  /** Ends our direction once all is sent; the origin may go on. */
+  endWriting(): void {
+    this.writer?.flushTurn();
+    this.ending = this.writer?.blocked ?? false;
+    if (!this.ending) this.socket?.shutdown();
+  }
+
+  /** The socket takes bytes again. @returns whether all is sent */
+  onDrain(): boolean {
+    if (this.writer === null || !this.writer.onDrain()) return false;
+    if (this.ending) this.endWriting();
+    return true;
+  }
+
+  /** @param abruptly cuts, so that the origin does not take a broken-off request for complete */
+  close(abruptly: boolean): void {
+    this.context.wheel.remove(this.timer);
+    this.keepNothing();
+    const { socket, writer } = this;
+    this.socket = null;
+    if (socket === null || writer === null) return;
+    if (abruptly) socket.terminate();
+    else {
+      writer.flushTurn();
+      socket.end();
+    }
+    writer.close();
+  }
+  /** Too much waits: the socket's end is told to the connection like any other. */
+  abandon(): void {
+    this.keepNothing();
+    this.socket?.terminate();
+  }
+
+  private keepNothing(): void {
+    if (this.kept === 0) return;
+    this.context.writers.unsent.remove(this, this.kept);
+    this.kept = 0;
+  }
+}
