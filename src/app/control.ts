@@ -7,7 +7,7 @@ import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { sharedKeywords } from "../features/waf/rule-table.ts";
+import { sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
@@ -34,7 +34,6 @@ import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
-import { processState } from "./process-state.ts";
 import {
   type NextConfiguration,
   needsRestart,
@@ -46,13 +45,11 @@ import {
 } from "./reload.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
-import { listedSidecarRoutes } from "./sidecar-routes.ts";
-import { warnOfSidecar } from "./sidecar-warnings.ts";
+import { listedSidecarRoutes, warnOfSidecar } from "./sidecar.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
-import { WorkerFence } from "./worker-fence.ts";
-import { type PoolListener, WorkerPool } from "./worker-pool.ts";
+import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread is started with. */
@@ -439,3 +436,28 @@ const WALL_CLOCK = {
     return Date.now();
   },
 };
+
+/** What only the control thread knows of the process. */
+interface OwnState {
+  readonly startedAtMs: number;
+  readonly draining: boolean;
+  readonly port: number;
+  readonly workers: number;
+  readonly generation: number;
+}
+
+/** The process as `/internal/api/status` shows it, now. */
+export function processState(config: RuntimeConfig, own: OwnState) {
+  const { rss, heapUsed, heapTotal } = process.memoryUsage();
+  const disabled = new Set(config.server.waf.disabledRules);
+  return {
+    ...own,
+    nowMs: Date.now(),
+    uptimeMs: performance.now(),
+    pid: process.pid,
+    wafRules: WAF_RULES.filter((rule) => !disabled.has(rule.id)).length,
+    cpus: availableParallelism(),
+    // The engine leaves what lies outside its blocks out of the total, so that more may be in use than there is.
+    memory: { rss, heapUsed, heapTotal: Math.max(heapTotal, heapUsed) },
+  };
+}

@@ -22,6 +22,7 @@ import type { TranscodeServices } from "../features/transcode/transcode-handler.
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { RequestHead } from "../message/request-head.ts";
 import type { Route, RouteInit } from "../message/route.ts";
 import type { RouteSite } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
@@ -33,7 +34,6 @@ import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
-import { isProbed } from "./probed-routes.ts";
 import {
   BUILT_IN_LABELS,
   hasInternalListener,
@@ -42,9 +42,14 @@ import {
   type RouteHandlers,
   transcodedRoutes,
 } from "./routing.ts";
-import type { SidecarIdentity } from "./sidecar-identity.ts";
-import { type SidecarPipelines, sidecarPipelines } from "./sidecar-pipelines.ts";
-import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "./sidecar-routes.ts";
+import {
+  EGRESS_LABEL,
+  INGRESS_LABEL,
+  type SidecarIdentity,
+  type SidecarPipelines,
+  sidecarPipelines,
+  sidecarRoutes,
+} from "./sidecar.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
@@ -226,4 +231,15 @@ function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings 
     refusesUnknownPseudo: http2.unknownPseudoHeaders === "reject",
     allowsConnectProtocol: http2.extendedConnect,
   };
+}
+
+/** Built-in endpoints that a probe may ask for. docs/endpoints.md#proxy-test */
+const PROBED_BUILT_INS: readonly string[] = ["/health", "/api/status"];
+
+/** Whether a probe may be sent to this path: an active route takes it, or one of two built-in endpoints. */
+export function isProbed(router: Router, canonicalPath: string, head: RequestHead): boolean {
+  if (PROBED_BUILT_INS.includes(canonicalPath)) return true;
+  if (router.prefixId(canonicalPath, head) >= 0) return true;
+  const exact = router.findExactCanonical(canonicalPath, head) ?? router.findPattern(canonicalPath, head);
+  return exact !== null && !exact.kind.isBuiltIn;
 }

@@ -3,13 +3,12 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
-import { BreakerState, createNodeTable, NodeTable } from "../shared/node-table.ts";
+import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../shared/node-table.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import { BreakerWatch } from "./breaker-watch.ts";
+import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
 import { type NodeInit, NodeList } from "./node-list.ts";
-import { SlowStart } from "./slow-start.ts";
 
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
@@ -194,3 +193,61 @@ function after(ms: number, act: () => void): () => void {
   const timer = setTimeout(act, ms);
   return () => clearTimeout(timer);
 }
+
+/**
+ * Lets the shares of recovered nodes grow, on the control thread: a part of the share is held back, less and less of it
+ * until `slow_start` is over. The workers read that part from the table. docs/operations.md#failing-targets
+ */
+export class SlowStart {
+  private readonly ports: Pick<BreakerWatchPorts, "now" | "after">;
+  private list: NodeList;
+  private table: NodeTable;
+  /** When each node that has not got its full share yet has recovered. */
+  private readonly sinceMs: Map<string, number> = new Map();
+
+  constructor(ports: Pick<BreakerWatchPorts, "now" | "after">, list: NodeList, table: NodeTable) {
+    this.ports = ports;
+    this.list = list;
+    this.table = table;
+  }
+
+  /** Takes the nodes of a new configuration; what is held back is in the table already. */
+  use(list: NodeList, table: NodeTable): void {
+    this.list = list;
+    this.table = table;
+  }
+
+  /** A node has recovered. */
+  begin(key: string): void {
+    const slot = this.list.slotOf(key);
+    if (slot < 0 || this.durationOf(slot) === 0) return;
+    const isGrowing = this.sinceMs.has(key);
+    this.sinceMs.set(key, this.ports.now());
+    if (isGrowing) this.table.holdBack(slot, MAX_HELD_BACK);
+    else this.grow(key);
+  }
+
+  /** Takes over what a worker has held back and did not live to tell. */
+  adopt(): void {
+    this.list.nodes.forEach(({ key }, slot) => {
+      if (this.table.heldBack(slot) > 0 && !this.sinceMs.has(key)) this.begin(key);
+    });
+  }
+
+  private grow(key: string): void {
+    const slot = this.list.slotOf(key);
+    const since = this.sinceMs.get(key);
+    const durationMs = slot < 0 ? 0 : this.durationOf(slot);
+    const left = since === undefined || durationMs === 0 ? 0 : 1 - (this.ports.now() - since) / durationMs;
+    if (slot >= 0) this.table.holdBack(slot, Math.ceil(MAX_HELD_BACK * Math.max(0, left)));
+    if (left > 0) this.ports.after(Math.max(MIN_STEP_MS, durationMs / STEPS), () => this.grow(key));
+    else this.sinceMs.delete(key);
+  }
+
+  private durationOf(slot: number): number {
+    return this.list.nodes[slot]!.route.circuitBreaker.slowStartMs;
+  }
+}
+
+const STEPS = 100;
+const MIN_STEP_MS = 20;

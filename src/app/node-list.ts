@@ -1,7 +1,7 @@
 import { type TargetConfig, type UpstreamRouteConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerRules } from "../features/balance/balancer.ts";
-import { sidecarRoutes } from "./sidecar-routes.ts";
+import { sidecarRoutes } from "./sidecar.ts";
 
 /** A target as one route sees it, and the settings that make it a node of its own. */
 export interface NodeInit {

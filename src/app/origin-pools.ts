@@ -7,8 +7,8 @@ import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
 import type { UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import type { OwnListeners } from "./own-listeners.ts";
-import type { SidecarIdentity } from "./sidecar-identity.ts";
+import type { OwnListeners } from "./listeners.ts";
+import type { SidecarIdentity } from "./sidecar.ts";
 
 type Pool = OriginPool | H2OriginPool;
 

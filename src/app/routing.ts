@@ -6,11 +6,9 @@ import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-i
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { type Handler, Verdict } from "../message/exchange.ts";
-import type { Route, RouteInit } from "../message/route.ts";
-import { RouteKind } from "../message/route.ts";
+import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
-import { CHUNKED_MODES } from "./chunked-modes.ts";
 
 /** What answers on the routes of a configuration. */
 export interface RouteHandlers {
@@ -116,3 +114,10 @@ function configuredRoute(route: RouteConfig, { server }: RuntimeConfig, handler:
 }
 
 const NO_HANDLER: Handler = { name: "none", handle: () => Verdict.Done };
+
+/** The words of `inbound_chunked_mode`. */
+export const CHUNKED_MODES = {
+  normalize: ChunkedMode.Normalize,
+  passthrough: ChunkedMode.Passthrough,
+  reject: ChunkedMode.Reject,
+} as const;

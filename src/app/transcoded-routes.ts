@@ -1,4 +1,6 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { usesTls } from "../config/origin.ts";
+import type { OriginConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { pathFieldsOf } from "../config/transcoder-resolution.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
@@ -7,8 +9,9 @@ import { TranscodeHandler, type TranscodeServices } from "../features/transcode/
 import type { Handler } from "../message/exchange.ts";
 import type { GrpcUpstream } from "../message/grpc-upstream.ts";
 import { readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { GrpcOrigin } from "../upstream/grpc-origin.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
-import { GrpcOrigins } from "./grpc-origins.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
 /** Gives what makes the handlers of the transcoded routes of a configuration. docs/transcoder.md#transcoder */
@@ -47,4 +50,40 @@ function readSchemas(config: RuntimeConfig): Map<string, Schema> {
       return [file, schema];
     }),
   );
+}
+
+/** The gRPC upstreams of one configuration, each with its connections, whatever the number of routes that lead there. */
+export class GrpcOrigins {
+  private readonly config: RuntimeConfig;
+  private readonly context: UpstreamContext;
+  private readonly origins: Map<string, GrpcOrigin> = new Map();
+
+  constructor(config: RuntimeConfig, context: UpstreamContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  /** The upstream at an origin, made now if it is new. */
+  originOf(origin: OriginConfig): GrpcOrigin {
+    const key = origin.originKey + origin.basePath;
+    const known = this.origins.get(key);
+    if (known !== undefined) return known;
+    const { transcoder, proxy } = this.config;
+    const made = new GrpcOrigin(
+      {
+        ...origin,
+        tls: usesTls(origin.scheme) ? readUpstreamTls(transcoder.tls, origin.hostname) : null,
+        connectTimeoutMs: proxy.transport.connectTimeoutMs,
+        idleTimeoutMs: proxy.transport.idleConnTimeoutMs,
+      },
+      this.context,
+    );
+    this.origins.set(key, made);
+    return made;
+  }
+
+  /** Closes every connection as soon as it has no call. */
+  close(): void {
+    for (const origin of this.origins.values()) origin.close();
+  }
 }

@@ -8,8 +8,7 @@ import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { type NodeKeeper, probeOrigin } from "./node-keeper.ts";
 import { nodeKeys } from "./node-list.ts";
-import { systemRoots } from "./sidecar-identity.ts";
-import { INGRESS_LABEL, listedSidecarRoutes } from "./sidecar-routes.ts";
+import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "./sidecar.ts";
 
 /** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
 const PROBE_LIMIT_MS = 2000;

@@ -1,8 +1,8 @@
 import { closeSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
-import { TICK_MS } from "../core/limits.ts";
-import { CertificateStore } from "../edge/certificate-store.ts";
+import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
+import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet } from "../edge/client-socket.ts";
 import { type ConnectionSettings, EdgeContext } from "../edge/edge-context.ts";
 import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
@@ -11,6 +11,7 @@ import { listenTls } from "../edge/tls-listener.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
+import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
@@ -19,14 +20,13 @@ import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
-import { BodyBudget } from "../shared/body-budget.ts";
+import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
 import { ConnectionCounts } from "../shared/connection-counts.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
-import { bodyLimitsOf, dependsOnDisk } from "./body-limits.ts";
 import { CacheHolder } from "./cache-keeper.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
@@ -35,9 +35,8 @@ import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
 import { SharedClock } from "./shared-clock.ts";
-import { SidecarIdentity } from "./sidecar-identity.ts";
+import { SidecarIdentity } from "./sidecar.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
-import { sidecarPolicyOf, tlsPolicyOf } from "./tls-policy.ts";
 import { TrafficReports } from "./traffic-reports.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
@@ -422,4 +421,36 @@ export class Worker {
 /** No load balancer stands before a sidecar. */
 function unproxied(settings: ConnectionSettings): ConnectionSettings {
   return { ...settings, proxies: null };
+}
+
+/**
+ * The limits of held bodies. Where `max_spooled_bytes` is `auto`, half of what the disk has free beside such bodies, 16 GiB at
+ * most. What is free changes: to be asked again now and then (`dependsOnDisk`).
+ * @param spooledBytes what all such bodies take now
+ */
+export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
+  const { maxBufferedBytes, maxBufferedShare, maxSpooledBytes } = proxy.transport;
+  const half = (): number => (freeSpoolBytes() + spooledBytes) / 2;
+  const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, half());
+  return { memoryBytes: maxBufferedBytes, share: maxBufferedShare, diskBytes };
+}
+
+/** Whether the limits follow what the disk has free. */
+export function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
+  return proxy.transport.maxSpooledBytes === 0;
+}
+
+/**
+ * How the inbound listener of a sidecar makes its handshakes: without strict mTLS a client certificate is asked for, and
+ * verified where one is sent. docs/sidecar.md#who-may-come-in
+ */
+export function sidecarPolicyOf(config: RuntimeConfig): TlsPolicy {
+  const { protocols } = tlsPolicyOf(config);
+  return { minVersion: "1.2", clientAuth: config.sidecar.strictMtls ? "require" : "request", protocols };
+}
+
+/** How the listener of `server.tls` makes its handshakes. docs/tls.md#versions-and-suites */
+export function tlsPolicyOf({ server }: RuntimeConfig): TlsPolicy {
+  const { minVersion, clientAuth } = server.tls;
+  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", "http/1.1"] : ["http/1.1"] };
 }

@@ -1,0 +1,306 @@
+import { getCACertificates } from "node:tls";
+import type { SidecarConfig } from "../config/mesh-config.ts";
+import { originOf, parseAuthority } from "../config/origin.ts";
+import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { Fault } from "../core/fault.ts";
+import { targetChoice } from "../features/balance/balancer.ts";
+import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
+import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
+import { BoundedBodyPhase } from "../features/ingest/bounded-body.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import type { Router } from "../features/route/router.ts";
+import { AuthorityChoice, type OriginSource } from "../features/sidecar/authority-choice.ts";
+import { BodyWarningTap } from "../features/sidecar/body-warning-tap.ts";
+import { EgressPhase } from "../features/sidecar/egress-phase.ts";
+import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
+import type { AccessLog } from "../features/telemetry/access-log.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
+import type { CertificateSet } from "../message/server-certificate.ts";
+import type { Upstream } from "../message/upstream.ts";
+import { isPlainPath } from "../proto/h1/request-rules.ts";
+import { canonicalise } from "../proto/target/canonical-path.ts";
+import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
+import type { ListenerRoute } from "../routes/route-list.ts";
+import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
+import type { UpstreamTls } from "../upstream/origin-socket.ts";
+import type { GraphInputs } from "./graph.ts";
+import { OwnListeners } from "./listeners.ts";
+import type { OriginPools } from "./origin-pools.ts";
+
+/** What the pipelines of a sidecar are made of. */
+export interface SidecarParts {
+  readonly inputs: GraphInputs;
+  readonly pools: OriginPools;
+  readonly budget: BodyBudget;
+  readonly accessLog: AccessLog | null;
+}
+
+/** What the two listeners of a sidecar do with requests. */
+export interface SidecarPipelines {
+  readonly ingress: Pipeline;
+  readonly egress: Pipeline;
+}
+
+/**
+ * The order of a request's way through a sidecar, made of the edge's own phases. Paths pass through unchanged, so neither
+ * router nor guards nor firewall of the edge stand in it.
+ *
+ *   counters → sidecarIngress | sidecarEgress → bodyLimit → boundedBody → dispatch
+ *   accessLog ← bodyWarning ← forwardEnd ← counters
+ */
+export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): SidecarPipelines | null {
+  if (!config.sidecar.enabled) return null;
+  const { inputs, pools, budget } = parts;
+  const services: ForwardServices = {
+    requestIds: inputs.requestIds,
+    wheel: inputs.services.wheel,
+    turn: inputs.services.turn,
+    bodies: budget,
+  };
+  const own = new OwnListeners(config);
+  const handlerOf = (route: UpstreamRouteConfig): Handler => {
+    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own);
+    const targets = targetsOf(route, poolOf, inputs.nodes);
+    return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
+  };
+  const app = appRoute(config);
+  const hasApp = config.sidecar.mode !== "egress";
+  const inbound = hasApp ? soleRoute(config, INGRESS_LABEL, handlerOf(app)) : null;
+  const splits = sidecarRoutes(config).slice(hasApp ? 1 : 0);
+  const authorities = new AuthorityChoice(
+    new EgressOrigins(own, pools, inputs.sidecar),
+    inputs.tally,
+    inputs.services.turn,
+  );
+  const direct = soleRoute(config, EGRESS_LABEL, forwardHandler(directRoute(config), authorities, services));
+  const router = buildRouter(splits.map((split) => routeInit(config, split.prefix, split.prefix, handlerOf(split))));
+  const egress = new EgressPhase({ splitFor: (head) => splitFor(router, head) }, direct, authorities);
+  const ingress = inbound === null ? egress : new IngressPhase(inbound, config.sidecar.allowedIds);
+  const { maxBodyBytes } = config.server;
+  return { ingress: pipelineOf(ingress, maxBodyBytes, parts), egress: pipelineOf(egress, maxBodyBytes, parts) };
+}
+
+/** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
+function pipelineOf(route: Phase, readingLimit: number, { inputs, budget, accessLog }: SidecarParts): Pipeline {
+  const warning = new BodyWarningTap({
+    onWarning: (message, method, path, limit) => {
+      inputs.events.event("sidecar_warning", { message, method, path, limit });
+    },
+  });
+  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning];
+  if (accessLog !== null) taps.push(accessLog);
+  const limit = new BodyLimitPhase(readingLimit);
+  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.reports), new DispatchPhase()];
+  return new Pipeline(phases, [], taps);
+}
+
+/** The split with the longest prefix; where none has the method, which only CONNECT and TRACE lack, there is none. */
+function splitFor(router: Router, head: RequestHead): Route | null {
+  return isPlainPath(head)
+    ? router.findPrefix(head)
+    : router.findPrefixCanonical(canonicalise(head.path()).canonical, head);
+}
+
+function soleRoute(config: RuntimeConfig, label: string, handler: Handler): Route {
+  return buildRouter([routeInit(config, label, "/", handler)]).routes[0]!;
+}
+
+function routeInit(config: RuntimeConfig, label: string, path: string, handler: Handler): RouteInit {
+  return {
+    kind: RouteKind.Upstream,
+    label,
+    path,
+    exact: false,
+    methods: [],
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: ChunkedMode.Normalize,
+    maxBodyBytes: config.sidecar.maxBodyBytes,
+    bodyLimitKey: "sidecar.max_body_bytes",
+    handler,
+    dropsTrailers: config.server.requestTrailers === "drop",
+  };
+}
+
+/** The servers that requests to the outbound listener name themselves: a pool an origin key, made when it is first named. */
+export class EgressOrigins implements OriginSource {
+  private readonly own: OwnListeners;
+  private readonly pools: OriginPools;
+  private readonly identity: SidecarIdentity;
+
+  constructor(own: OwnListeners, pools: OriginPools, identity: SidecarIdentity) {
+    this.own = own;
+    this.pools = pools;
+    this.identity = identity;
+  }
+
+  originOf(scheme: "http" | "https", authority: string): Upstream | Fault {
+    const parsed = parseAuthority(authority);
+    if (typeof parsed === "string") return Fault.BadHost;
+    const port = parsed.port >= 0 ? parsed.port : scheme === "https" ? 443 : 80;
+    if (this.own.isNamed(parsed.hostname, port)) return Fault.LoopDetected;
+    return this.pools.poolWith(originOf(scheme, parsed.hostname, port, ""), this.identity, this.own);
+  }
+
+  forget(upstream: Upstream): void {
+    this.pools.drop(upstream);
+  }
+}
+
+/** The label of requests that come in, and of those that go out to where they say themselves. */
+export const INGRESS_LABEL = "sidecar-ingress";
+export const EGRESS_LABEL = "sidecar-egress";
+
+/**
+ * A sidecar's traffic as upstream routes, so that it goes the way of all other traffic: the application beside it (the first,
+ * where it listens for inbound requests), then one a split.
+ */
+export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
+  const { sidecar } = config;
+  if (!sidecar.enabled) return [];
+  const inbound = sidecar.mode === "egress" ? [] : [appRoute(config)];
+  const outbound = sidecar.mode === "ingress" ? [] : sidecar.trafficSplits;
+  return [...inbound, ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends))];
+}
+
+/** The routes of `sidecarRoutes`, for listings. */
+export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRoute[] {
+  const isInbound = (i: number) => i === 0 && config.sidecar.mode !== "egress";
+  return sidecarRoutes(config).map((route, i) => ({ listener: isInbound(i) ? INGRESS_LABEL : EGRESS_LABEL, route }));
+}
+
+/** The route to the application on the local interface. */
+export function appRoute(config: RuntimeConfig): UpstreamRouteConfig {
+  const app = originOf("http", "127.0.0.1", config.sidecar.appPort, "");
+  return sidecarRoute(config, "/", [{ ...app, url: app.originKey, weight: 1, backup: false }]);
+}
+
+/** The way out where no split takes a request: its targets are found when it comes. */
+export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
+  return sidecarRoute(config, "/", []);
+}
+
+/** Chances stay what the weights say, so no breaker takes a backend out. docs/sidecar.md#splits */
+function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly TargetConfig[]): UpstreamRouteConfig {
+  const { sidecar, proxy, server } = config;
+  const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
+  return {
+    type: "upstream",
+    position: { file: "", line: 0, col: 0 },
+    prefix,
+    path: "",
+    methods: [],
+    hosts: [],
+    inboundChunkedMode: "normalize",
+    maxBodyBytes: sidecar.maxBodyBytes,
+    cache: { enabled: false, defaultTtlMs: 0 },
+    rateLimit: { ...server.rateLimit, enabled: false },
+    ipRules: { allow: [], deny: [] },
+    headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
+    targets,
+    loadBalancing: { policy: "random", keyName: "" },
+    healthCheck: NO_CHECK,
+    circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
+    retryAttempts: 1,
+    timeouts: { connectMs: connectTimeoutMs, responseHeaderMs: responseHeaderTimeoutMs, idleMs: 0, totalMs: 0 },
+    strictOrigins: true,
+    preserveHost: true,
+    stripPrefix: false,
+    tls: {
+      caFile: sidecar.caFile,
+      clientCertificate: sidecar.certificate,
+      serverName: "",
+      insecureSkipVerify: sidecar.insecureSkipVerify,
+    },
+  };
+}
+
+const NO_CHECK = {
+  enabled: false,
+  path: "",
+  intervalMs: 0,
+  timeoutMs: 0,
+  healthyThreshold: 1,
+  unhealthyThreshold: 1,
+  expectStatusFrom: 200,
+  expectStatusTo: 399,
+} as const;
+
+/**
+ * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is
+ * here now, so that certificates change without a restart. docs/sidecar.md#rotation
+ */
+export class SidecarIdentity {
+  private chain: string | undefined = undefined;
+  private key: string | undefined = undefined;
+  private authorities: string | readonly string[] | undefined = undefined;
+  private verifies = true;
+  /** What was taken last, as one text. */
+  private taken = "";
+
+  /**
+   * Takes what the files hold now.
+   * @returns whether it is anything else than before: then connections that are open show what is out of date
+   */
+  use(config: SidecarConfig, set: CertificateSet): boolean {
+    const own = set.certificates[0];
+    const taken = JSON.stringify([own?.chain, own?.key, set.clientAuthorities, config.insecureSkipVerify]);
+    if (taken === this.taken) return false;
+    this.taken = taken;
+    this.chain = own?.chain;
+    this.key = own?.key;
+    this.authorities = set.clientAuthorities === "" ? systemRoots() : set.clientAuthorities;
+    this.verifies = !config.insecureSkipVerify;
+    return true;
+  }
+
+  /** How connections to a host are secured; its parts are looked up when each is made. */
+  tlsFor(hostname: string): UpstreamTls {
+    const identity = this;
+    return {
+      serverName: hostname,
+      get ca() {
+        return identity.authorities;
+      },
+      get cert() {
+        return identity.chain;
+      },
+      get key() {
+        return identity.key;
+      },
+      get rejectUnauthorized() {
+        return identity.verifies;
+      },
+    };
+  }
+}
+
+/** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
+export function systemRoots(): readonly string[] | undefined {
+  const roots = getCACertificates("system");
+  return roots.length === 0 ? undefined : roots;
+}
+
+/**
+ * Warns of what a sidecar's configuration leaves open, whenever a configuration is taken up. docs/sidecar.md#tls-outbound
+ */
+export function warnOfSidecar(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void): void {
+  for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });
+}
+
+function sidecarWarnings({ sidecar }: RuntimeConfig): readonly string[] {
+  if (!sidecar.enabled) return [];
+  const warnings: string[] = [];
+  if (sidecar.insecureSkipVerify && sidecar.mode !== "ingress") {
+    warnings.push("sidecar.insecure_skip_verify: certificate verification is disabled for outbound connections");
+  }
+  if (sidecar.certificate.certFile === "" && sidecar.mode !== "egress") {
+    warnings.push("sidecar: no cert_file, so the inbound listener speaks cleartext");
+  }
+  return warnings;
+}
