@@ -6,7 +6,7 @@ import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, each, type WafRule, words } from "../rule.ts";
 import { CODE_NAMES, CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-words.ts";
 
-export const SHELLSHOCK: WafRule = {
+const SHELLSHOCK: WafRule = {
   id: "RCE-009",
   category: "rce",
   score: CRITICAL_SCORE,
@@ -23,6 +23,9 @@ export const SERIALIZED_OBJECT: WafRule = {
     ...each(CODE_NAMES[CodeWord.Magic], (name) => `^${name}`),
   ],
 };
+
+/** The rules that `findPackedObjects` reports. */
+export const PACKED_RULES: readonly WafRule[] = [SHELLSHOCK, SERIALIZED_OBJECT];
 
 /** Whether ${#a=… or %{(#a=…, an assignment within an expression of Java, goes on at `from`. */
 export function isAssignment(bytes: Uint8Array, from: number): boolean {

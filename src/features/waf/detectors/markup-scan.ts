@@ -15,7 +15,7 @@ import {
 import { isComponentCode, isProgramText, isScriptUrl } from "./script-text.ts";
 import { EVENT_STEMS, isHandlerName, WORDS, Word } from "./script-words.ts";
 
-export const SCRIPT_ELEMENT: WafRule = {
+const SCRIPT_ELEMENT: WafRule = {
   id: "XSS-001",
   category: "xss",
   score: CRITICAL_SCORE,
@@ -44,14 +44,14 @@ export const SCRIPT_URL: WafRule = {
     ...["^ javas", "^java s"],
   ],
 };
-export const ACTIVE_ELEMENT: WafRule = {
+const ACTIVE_ELEMENT: WafRule = {
   id: "XSS-004",
   category: "xss",
   score: CRITICAL_SCORE,
   description: "element in a query or header that embeds a document or redirects",
   keywords: words("<iframe <frame <object <embed <applet <meta <portal <fencedframe <import <xml <base"),
 };
-export const EMBEDDED_ELEMENT: WafRule = {
+const EMBEDDED_ELEMENT: WafRule = {
   id: "XSS-005",
   category: "xss",
   score: NOTICE_SCORE,
@@ -64,6 +64,16 @@ export const EXTERNAL_ENTITY: WafRule = {
   description: "external XML entity",
   keywords: ["<!doctype", "<!entity"],
 };
+
+/** The rules that are reported here, some of them without a tag too. */
+export const MARKUP_RULES: readonly WafRule[] = [
+  SCRIPT_ELEMENT,
+  EVENT_HANDLER,
+  SCRIPT_URL,
+  ACTIVE_ELEMENT,
+  EMBEDDED_ELEMENT,
+  EXTERNAL_ENTITY,
+];
 
 /**
  * Reads tags as a browser would and says which of them run or load something. Every byte is read once, but after a

@@ -12,15 +12,7 @@ import {
   type WafRule,
   words,
 } from "../rule.ts";
-import {
-  ACTIVE_ELEMENT,
-  EMBEDDED_ELEMENT,
-  EVENT_HANDLER,
-  EXTERNAL_ENTITY,
-  MarkupScan,
-  SCRIPT_ELEMENT,
-  SCRIPT_URL,
-} from "./markup-scan.ts";
+import { EVENT_HANDLER, MARKUP_RULES, MarkupScan, SCRIPT_URL } from "./markup-scan.ts";
 import { isCalledTwice, isComputedCall, isQuotedCall, isWrappedCall } from "./script-text.ts";
 import {
   BEFORE_URL,
@@ -66,17 +58,7 @@ const TEMPLATE_SCRIPT: WafRule = {
 
 /** Programs for browsers: in markup, and without a tag. */
 export const SCRIPT_GROUP: DetectorGroup = {
-  rules: [
-    SCRIPT_ELEMENT,
-    EVENT_HANDLER,
-    SCRIPT_URL,
-    ACTIVE_ELEMENT,
-    EMBEDDED_ELEMENT,
-    SCRIPT_BREAKOUT,
-    SCRIPT_SINK,
-    TEMPLATE_SCRIPT,
-    EXTERNAL_ENTITY,
-  ],
+  rules: [...MARKUP_RULES, SCRIPT_BREAKOUT, SCRIPT_SINK, TEMPLATE_SCRIPT],
   locations: [
     InputLocation.Query,
     InputLocation.Agent,

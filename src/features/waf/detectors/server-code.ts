@@ -23,8 +23,8 @@ import {
   isStaticReference,
   isTextExecuted,
   namesGadget,
+  PACKED_RULES,
   SERIALIZED_OBJECT,
-  SHELLSHOCK,
 } from "./code-text.ts";
 import { CODE_NAMES, CODE_WORDS, CodeWord, GADGET_CLASSES } from "./code-words.ts";
 
@@ -82,7 +82,7 @@ const PROTOTYPE_POLLUTION: WafRule = {
 
 /** Programs for servers, and objects that unpack into them. */
 export const CODE_GROUP: DetectorGroup = {
-  rules: [PHP_CODE, PHP_TAG, JAVA_CODE, SCRIPT_CODE, SHELLSHOCK, SERIALIZED_OBJECT, PROTOTYPE_POLLUTION],
+  rules: [PHP_CODE, PHP_TAG, JAVA_CODE, SCRIPT_CODE, ...PACKED_RULES, PROTOTYPE_POLLUTION],
   locations: [
     InputLocation.Query,
     InputLocation.Agent,

@@ -15,7 +15,7 @@ import {
   words,
 } from "../rule.ts";
 import { isCommandParameter } from "./parameter-names.ts";
-import { findShellIdioms, SHELL_IDIOM } from "./shell-idioms.ts";
+import { findShellIdioms, IDIOM_RULES, idiomKeywords } from "./shell-idioms.ts";
 import {
   COMMANDS,
   Command,
@@ -53,7 +53,7 @@ const SHELL_SUBSTITUTION: WafRule = {
 
 /** Command lines. A User-Agent is a line of prose with semicolons, and the path as a whole has file names by right. */
 export const SHELL_GROUP: DetectorGroup = {
-  rules: [SHELL_COMMAND, SHELL_WORD, SHELL_SUBSTITUTION, SHELL_IDIOM],
+  rules: [SHELL_COMMAND, SHELL_WORD, SHELL_SUBSTITUTION, ...IDIOM_RULES],
   locations: [
     InputLocation.Query,
     InputLocation.Header,
@@ -62,7 +62,7 @@ export const SHELL_GROUP: DetectorGroup = {
     InputLocation.Segment,
     InputLocation.PathRest,
   ],
-  keywords: commandKeywords,
+  keywords: () => [...commandKeywords(), ...idiomKeywords()],
   detectors: () => [new ShellCommands(), { analyse: findShellIdioms }],
 };
 

@@ -6,8 +6,17 @@ import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, each, type WafRule } from "../rule.ts";
 import { COMMANDS } from "./shell-words.ts";
 
-/** A row of words, and what must be around one of them. */
+const SHELL_IDIOM: WafRule = {
+  id: "RCE-004",
+  category: "rce",
+  score: CRITICAL_SCORE,
+  description: "reverse shell, inline interpreter code, or shell syntax that evades filters",
+  keywords: ["${ifs", "$ifs", "??", "bin/"],
+};
+
+/** A row of words, what must be around one of them, and the rule that it belongs to. */
 interface Idiom {
+  readonly rule: WafRule;
   readonly words: string;
   readonly keywords: readonly string[];
   /** Whether the word in `[from, to)` is part of an attack. */
@@ -16,18 +25,30 @@ interface Idiom {
 
 const INTERPRETERS = "python python2 python3 perl ruby php lua node";
 const IDIOMS: readonly Idiom[] = [
-  { words: "sh bash zsh ksh dash", keywords: ["sh -i", "sh -c"], isFound: isInlineShell },
-  { words: "tcp udp", keywords: ["/tcp/", "/udp/"], isFound: isSocketDevice },
-  { words: "nc ncat netcat", keywords: ["nc -", "cat -"], isFound: isBoundProgram },
-  { words: "cmd command", keywords: ["cmd.exe", "cmd/", "cmd /", "cmd|'", "command /"], isFound: isWindowsCommand },
-  { words: "powershell pwsh", keywords: ["shell -", "pwsh -", ".exe -"], isFound: isPowershell },
+  { rule: SHELL_IDIOM, words: "sh bash zsh ksh dash", keywords: ["sh -i", "sh -c"], isFound: isInlineShell },
+  { rule: SHELL_IDIOM, words: "tcp udp", keywords: ["/tcp/", "/udp/"], isFound: isSocketDevice },
+  { rule: SHELL_IDIOM, words: "nc ncat netcat", keywords: ["nc -", "cat -"], isFound: isBoundProgram },
   {
+    rule: SHELL_IDIOM,
+    words: "cmd command",
+    keywords: ["cmd.exe", "cmd/", "cmd /", "cmd|'", "command /"],
+    isFound: isWindowsCommand,
+  },
+  { rule: SHELL_IDIOM, words: "powershell pwsh", keywords: ["shell -", "pwsh -", ".exe -"], isFound: isPowershell },
+  {
+    rule: SHELL_IDIOM,
     words: "downloadstring downloadfile downloaddata iex",
     keywords: ["downloadstring(", "downloadfile(", "downloaddata(", "iex(", "iex ("],
     isFound: (bytes, _from, to) => bytes[to] === Byte.OpenParen,
   },
-  { words: INTERPRETERS, keywords: each(INTERPRETERS, (name) => `${name} -`), isFound: isInlineProgram },
   {
+    rule: SHELL_IDIOM,
+    words: INTERPRETERS,
+    keywords: each(INTERPRETERS, (name) => `${name} -`),
+    isFound: isInlineProgram,
+  },
+  {
+    rule: SHELL_IDIOM,
     words: "mkfifo",
     keywords: ["mkfifo /"],
     isFound: (bytes, _from, to) => bytes[skipBlanks(bytes, to)] === Byte.Slash,
@@ -36,13 +57,13 @@ const IDIOMS: readonly Idiom[] = [
 /** The number of each word's row, and 1. */
 const IDIOM_WORDS: WordSet = new WordSet(IDIOMS.map((idiom, row) => [row + 1, idiom.words] as const));
 
-export const SHELL_IDIOM: WafRule = {
-  id: "RCE-004",
-  category: "rce",
-  score: CRITICAL_SCORE,
-  description: "reverse shell, inline interpreter code, or shell syntax that evades filters",
-  keywords: [...IDIOMS.flatMap((idiom) => idiom.keywords), "${ifs", "$ifs", "??", "bin/"],
-};
+/** The rules that are reported here. */
+export const IDIOM_RULES: readonly WafRule[] = [SHELL_IDIOM];
+
+/** What calls them beside the keywords of the rules. */
+export function idiomKeywords(): string[] {
+  return IDIOMS.flatMap((idiom) => idiom.keywords);
+}
 
 /**
  * Finds what only attacks write, wherever it is: ${IFS}, /dev/tcp/…, bash -i, nc -e, cmd /c, powershell -enc,
@@ -58,7 +79,8 @@ export function findShellIdioms(value: ValueReading, listener: DetectionListener
       const row = IDIOM_WORDS.valueOf(bytes, from, at);
       if (row === 0) continue;
       if (!value.steps.take(MAX_PROGRAM)) return;
-      if (IDIOMS[row - 1]!.isFound(bytes, from, at)) listener.found(SHELL_IDIOM, from);
+      const idiom = IDIOMS[row - 1]!;
+      if (idiom.isFound(bytes, from, at)) listener.found(idiom.rule, from);
       continue;
     }
     if (

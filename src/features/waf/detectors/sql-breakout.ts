@@ -41,13 +41,13 @@ export const SQL_COMPARISON: WafRule = {
     ],
   ],
 };
-export const SQL_COMMENT: WafRule = {
+const SQL_COMMENT: WafRule = {
   id: "SQLI-003",
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "comment after a quote, which truncates the statement",
 };
-export const SQL_STATEMENT: WafRule = {
+const SQL_STATEMENT: WafRule = {
   id: "SQLI-004",
   category: "sqli",
   score: CRITICAL_SCORE,
@@ -60,20 +60,30 @@ export const SQL_STATEMENT: WafRule = {
     ...[";  ", ";/*", "; /*", "copy (", "copy("],
   ],
 };
-export const SQL_CLAUSE: WafRule = {
+const SQL_CLAUSE: WafRule = {
   id: "SQLI-008",
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "ORDER BY, GROUP BY or LIMIT after a literal, which probes the column count",
   keywords: ["order by 0", "group by 0", "order/", "group/", "order by (", "group by (", "limit 0,", "analyse("],
 };
-export const SQL_CONCATENATION: WafRule = {
+const SQL_CONCATENATION: WafRule = {
   id: "SQLI-009",
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "subquery or function call joined to a literal by an operator",
   keywords: ["exp(~", ...each(SQL_FUNCTIONS, (name) => `${name}(`)],
 };
+
+/** The rules that are reported here, some of them by the phrases too. */
+export const BREAKOUT_RULES: readonly WafRule[] = [
+  SQL_UNION,
+  SQL_COMPARISON,
+  SQL_COMMENT,
+  SQL_STATEMENT,
+  SQL_CLAUSE,
+  SQL_CONCATENATION,
+];
 
 /** What calls the detectors of all of them: what goes on from a literal that the value leaves. */
 export function breakoutKeywords(): string[] {

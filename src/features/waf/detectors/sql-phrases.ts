@@ -14,16 +14,7 @@ import {
   type WafRule,
   words,
 } from "../rule.ts";
-import {
-  breakoutKeywords,
-  SQL_CLAUSE,
-  SQL_COMMENT,
-  SQL_COMPARISON,
-  SQL_CONCATENATION,
-  SQL_STATEMENT,
-  SQL_UNION,
-  SqlBreakout,
-} from "./sql-breakout.ts";
+import { BREAKOUT_RULES, breakoutKeywords, SQL_COMPARISON, SQL_UNION, SqlBreakout } from "./sql-breakout.ts";
 import { isConstantCase, isSelectOfTable, isUnion } from "./sql-grammar.ts";
 import { SQL_WORDS, Sql, SqlTokens } from "./sql-tokens.ts";
 
@@ -64,17 +55,7 @@ const SQL_SELECT: WafRule = {
 
 /** SQL in values: what leaves the literal that a value is pasted into, and phrases that give SQL away wherever they are. */
 export const SQL_GROUP: DetectorGroup = {
-  rules: [
-    SQL_UNION,
-    SQL_COMPARISON,
-    SQL_COMMENT,
-    SQL_STATEMENT,
-    SQL_FUNCTION,
-    SQL_CATALOG,
-    SQL_SELECT,
-    SQL_CLAUSE,
-    SQL_CONCATENATION,
-  ],
+  rules: [...BREAKOUT_RULES, SQL_FUNCTION, SQL_CATALOG, SQL_SELECT],
   locations: [
     InputLocation.Query,
     InputLocation.Agent,
