@@ -162,5 +162,4 @@ export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X
   : never;
 
 /** The configuration that a block resolves to, for naming it: `interface CacheConfig extends ConfigOf<typeof cache> {}`. */
-export type ConfigOf<B> =
-  B extends Block<infer R, infer X> ? { [K in keyof Resolved<R, X>]: Resolved<R, X>[K] } : never;
+export type ConfigOf<B> = B extends Block<infer R, infer X> ? Resolved<R, X> : never;
