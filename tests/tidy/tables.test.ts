@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FAULTS } from "../../src/core/fault.ts";
+import { ROUTE_TYPES } from "../../src/routes/route-types.ts";
 import { place, SOURCE_MODULES } from "./source-module.ts";
 
 const FAULT_FILE = "src/core/fault.ts";
@@ -7,6 +8,11 @@ const LIMITS_FILE = "src/core/limits.ts";
 
 function snakeCase(name: string): string {
   return name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+}
+
+function typeQuestions(code: string): string[] {
+  const words = Object.keys(ROUTE_TYPES).join("|");
+  return code.match(new RegExp(`(type [!=]== "(${words})"|[!=]== RouteKind\\.\\w+|case "(${words})":)`, "g")) ?? [];
 }
 
 describe("tables", () => {
@@ -23,6 +29,15 @@ describe("tables", () => {
     const code = others.map((module) => module.text).join("\n");
     const unused = limits.filter((limit) => limit.isConstant && !new RegExp(`\\b${limit.name}\\b`).test(code));
     expect(unused.map((limit) => limit.name)).toEqual([]);
+  });
+
+  test("nothing asks which type or kind a route has: its row says what it needs", () => {
+    expect(typeQuestions('route.type === "static"')).toHaveLength(1);
+    expect(typeQuestions("if (ex.route!.kind === RouteKind.Static) return")).toHaveLength(1);
+    const asking = SOURCE_MODULES.filter(({ path }) => path.startsWith("src/")).flatMap((module) =>
+      typeQuestions(module.text).map((found) => `${module.path}: ${found}`),
+    );
+    expect(asking).toEqual([]);
   });
 
   test("every exported function of src says what it is for", () => {
