@@ -1,6 +1,6 @@
 import { pathOf, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
-import type { ConnectionSettings, Http2Settings } from "../edge/edge-context.ts";
+import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";

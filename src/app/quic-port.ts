@@ -8,8 +8,8 @@ import {
   H3_SESSION_WINDOW_BYTES,
   H3_STREAM_WINDOW_BYTES,
 } from "../core/limits.ts";
+import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
-import type { EdgeContext } from "../edge/edge-context.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import {

@@ -1,10 +1,11 @@
 import { closeSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
+
 import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
-import { ConnectionSet } from "../edge/client-socket.ts";
-import { type ConnectionSettings, EdgeContext } from "../edge/edge-context.ts";
+import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
+
 import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";

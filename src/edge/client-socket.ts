@@ -1,10 +1,18 @@
-import { LINGER_BYTES, LINGER_MS, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Fault } from "../core/fault.ts";
+import { LINGER_BYTES, LINGER_MS, MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
+import { type TimerHolder, TimerNode, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import type { Exchange, IdleExchangePorts, Pipeline } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketWriter, type UnsentHolder, type WriterOwner } from "../net/socket-buffers.ts";
+import { SocketWriter, type UnsentHolder, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { holdLastSegment } from "../net/tcp-options.ts";
 import { isTlsError } from "../net/tls-error.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import { FrameBlock } from "../proto/h2/outflow.ts";
+import type { HeadRules } from "../proto/h2/request-head-reader.ts";
+import type { BodyRoom, PaceSettings } from "./body-intake.ts";
+import type { ConnectionGate } from "./connection-gate.ts";
+import type { H1Request } from "./h1-connection.ts";
+import type { H2Stream } from "./h2-stream.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /**
@@ -322,4 +330,122 @@ export function connectionEvents(ctx: EdgeContext, connections: ConnectionSet) {
       writers.flushAll();
     },
   };
+}
+
+/** Times and sizes of client connections, in milliseconds and bytes. */
+export interface ConnectionSettings extends PaceSettings {
+  readonly headerTimeoutMs: number;
+  readonly writeTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** What the answer under way may take once the client has ended its direction; -1 is no limit. */
+  readonly halfCloseGraceMs: number;
+  readonly maxHeadBytes: number;
+  /** Header fields of a request, trailers included. */
+  readonly maxFields: number;
+  /** Whether clients' addresses are wanted even behind the end of their connections. */
+  readonly logsAddresses: boolean;
+  /** Peers whose connections begin with a PROXY header; null where nobody's do. */
+  readonly proxies: { has(address: string): boolean } | null;
+  /** Null where HTTP/2 is switched off. */
+  readonly http2: Http2Settings | null;
+}
+
+/** What a server says of itself in HTTP/2, and what it refuses. */
+export interface Http2Settings extends HeadRules {
+  readonly maxConcurrentStreams: number;
+}
+
+/** Who counts what the connections see. */
+export interface ConnectionObserver {
+  onOpen(): void;
+  onClose(): void;
+  /** A TLS handshake is done. */
+  onSecured(isResumed: boolean): void;
+  /** A connection is cut before it has become an exchange. */
+  onRefused(fault: Fault, address: string): void;
+  /** An exception escaped: one connection is lost, and somebody should know. */
+  onException(error: unknown): void;
+}
+
+/** What all client connections of one worker share. The fields that a reload changes are not readonly. */
+export class EdgeContext {
+  readonly writers: WriterGroup;
+  readonly wheel: TimerWheel;
+  readonly clock: Clock;
+  readonly turn: Turn;
+  readonly observer: ConnectionObserver;
+  readonly idlePorts: IdleExchangePorts;
+  readonly bodies: BodyRoom;
+  readonly gate: ConnectionGate;
+  settings: ConnectionSettings;
+  pipeline: Pipeline;
+  /** Whether the gateway is shutting down: connections close after their current answer. */
+  draining = false;
+  /** Room for the frames that HTTP/2 connections put together. */
+  readonly frameBlock: FrameBlock = new FrameBlock();
+  /** What a connection of HTTP/1 needs for one request. */
+  readonly requests: ExchangePool<H1Request>;
+  /** What a stream of HTTP/2 needs. */
+  readonly streams: ExchangePool<H2Stream>;
+
+  constructor(init: {
+    writers: WriterGroup;
+    wheel: TimerWheel;
+    clock: Clock;
+    turn: Turn;
+    observer: ConnectionObserver;
+    idlePorts: IdleExchangePorts;
+    bodies: BodyRoom;
+    gate: ConnectionGate;
+    settings: ConnectionSettings;
+    pipeline: Pipeline;
+  }) {
+    this.writers = init.writers;
+    this.wheel = init.wheel;
+    this.clock = init.clock;
+    this.turn = init.turn;
+    this.observer = init.observer;
+    this.idlePorts = init.idlePorts;
+    this.requests = new ExchangePool(init.idlePorts);
+    this.streams = new ExchangePool(init.idlePorts);
+    this.bodies = init.bodies;
+    this.gate = init.gate;
+    this.settings = init.settings;
+    this.pipeline = init.pipeline;
+  }
+
+  /** Takes new settings and a new pipeline; exchanges in flight keep the ones they began with. */
+  reconfigure(settings: ConnectionSettings, pipeline: Pipeline): void {
+    this.settings = settings;
+    this.pipeline = pipeline;
+    // Their parsers have the old limits.
+    this.requests.clear();
+  }
+}
+
+/** Objects that each hold an exchange, kept for reuse: an idle connection has none of them. */
+class ExchangePool<T extends { readonly exchange: Exchange }> {
+  private readonly free: T[] = [];
+  private readonly idlePorts: IdleExchangePorts;
+
+  constructor(idlePorts: IdleExchangePorts) {
+    this.idlePorts = idlePorts;
+  }
+
+  /** One that was used before, made ready; undefined where there is none. */
+  take(): T | undefined {
+    const used = this.free.pop();
+    used?.exchange.reset(this.idlePorts);
+    return used;
+  }
+
+  /** Takes one back that nothing refers to any more. */
+  give(used: T): void {
+    used.exchange.release();
+    if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(used);
+  }
+
+  clear(): void {
+    this.free.length = 0;
+  }
 }

@@ -22,9 +22,8 @@ import { RequestParser } from "../proto/h1/request-parser.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
 import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
-import { LifeState, SocketLife } from "./client-socket.ts";
+import { type EdgeContext, LifeState, SocketLife } from "./client-socket.ts";
 import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
-import type { EdgeContext } from "./edge-context.ts";
 import { H1Response, type ResponseOwner } from "./h1-response.ts";
 
 /**
@@ -182,7 +181,8 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
       else this.life.arm(this.ctx.draining ? DRAIN_IDLE_MS : this.ctx.settings.idleTimeoutMs);
       return false;
     }
-    const request = this.ctx.takeRequest();
+    const { ctx } = this;
+    const request = ctx.requests.take() ?? new H1Request(ctx.idlePorts, ctx.settings);
     request.exchange.startedMs = this.ctx.turn.nowMs;
     this.beginHead(request);
     this.current = request;
@@ -371,7 +371,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     this.stage = Stage.Idle;
     this.bodyPaused = false;
     this.isPipelined = this.input.length > 0;
-    if (request !== null) this.ctx.giveRequest(request);
+    if (request !== null) this.ctx.requests.give(request);
   }
 
   private cut(): void {
@@ -388,7 +388,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     tunnel?.onLost();
     if (current === null) return;
     this.response.cancel(current.exchange);
-    this.ctx.giveRequest(current);
+    this.ctx.requests.give(current);
   }
 
   /** Input that nobody takes now is held by the kernel, not by us. */

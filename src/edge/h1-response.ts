@@ -19,8 +19,7 @@ import {
   Persistence,
   replyHeadBound,
 } from "../proto/h1/reply-encoder.ts";
-import type { SocketLife } from "./client-socket.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import type { EdgeContext, SocketLife } from "./client-socket.ts";
 import { replyForFault } from "./refusal.ts";
 
 const CHUNK_LINE_BOUND = 16;

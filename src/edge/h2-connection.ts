@@ -8,8 +8,7 @@ import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "..
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
 import { Session } from "../proto/h2/session.ts";
-import { LifeState, SocketLife } from "./client-socket.ts";
-import type { EdgeContext, Http2Settings } from "./edge-context.ts";
+import { type EdgeContext, type Http2Settings, LifeState, SocketLife } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2Streams } from "./h2-streams.ts";
 import type { ClientConnection } from "./proxied-connection.ts";

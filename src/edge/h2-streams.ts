@@ -9,9 +9,9 @@ import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { TurnQueue } from "../proto/h2/turn-queue.ts";
 import { FieldEvent, HpackDecoder } from "../proto/hpack/decoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import type { Http2Settings } from "./edge-context.ts";
+import type { Http2Settings } from "./client-socket.ts";
 import type { H2Connection } from "./h2-connection.ts";
-import type { H2Stream } from "./h2-stream.ts";
+import { H2Stream } from "./h2-stream.ts";
 
 /** The streams of one connection: what frames do to them. RFC 9113 §5.1. */
 export class H2Streams implements SessionOwner {
@@ -118,7 +118,7 @@ export class H2Streams implements SessionOwner {
   /** The stream is closed. */
   forget(stream: H2Stream): void {
     this.byId.delete(stream.id);
-    this.connection.ctx.giveStream(stream);
+    this.connection.ctx.streams.give(stream);
     if (this.byId.size === 0) this.connection.streamsOver();
   }
 
@@ -147,12 +147,12 @@ export class H2Streams implements SessionOwner {
       this.refuse(streamId);
       return;
     }
-    const stream = ctx.takeStream();
+    const stream = ctx.streams.take() ?? new H2Stream(ctx.idlePorts);
     stream.begin(connection, streamId);
     const ex = stream.exchange;
     const fault = this.headReader.read(this.decoder, stream.lines, ex.request, isEnd);
     if (this.headReader.isBroken) {
-      ctx.giveStream(stream);
+      ctx.streams.give(stream);
       this.fail(ErrorCode.CompressionError);
       return;
     }

@@ -7,8 +7,8 @@ import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-read
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { readCertificate } from "./client-certificate.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import type { IdleSource } from "./connection-gate.ts";
-import type { EdgeContext } from "./edge-context.ts";
 import { H3Session } from "./h3-session.ts";
 
 /** Who counts what comes over HTTP/3. */

@@ -1,7 +1,7 @@
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { H3Error } from "../net/h3-error.ts";
 import { type QuicStream, resetStream } from "../net/quic.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import type { EdgeContext } from "./client-socket.ts";
 
 /**
  * A stream whose head has not come yet: it has `header_timeout`, like a head over any other protocol. RFC 9114 §4.1.1: it

@@ -3,7 +3,7 @@ import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import type { EdgeContext } from "./client-socket.ts";
 
 /** A client connection, as its listener sees it. */
 export interface ClientConnection {

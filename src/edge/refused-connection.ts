@@ -1,7 +1,6 @@
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketLife } from "./client-socket.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import { type EdgeContext, SocketLife } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */

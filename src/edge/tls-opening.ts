@@ -8,7 +8,7 @@ import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome } from "../proto/tls/client-hello-parser.ts";
 import { isChallenge, type TlsChoice } from "./certificate-store.ts";
 import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
-import type { EdgeContext } from "./edge-context.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 import type { TlsEndpoint } from "./tls-endpoint.ts";

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { TracedGateway } from "./journey.ts";
 
-const MAX_FILES = 69;
-const MAX_FILES_WITH_FIREWALL_AND_LOG = 82;
+const MAX_FILES = 24;
+const MAX_FILES_WITH_FIREWALL_AND_LOG = 37;
 
 const gateway = new TracedGateway();
 afterAll(() => gateway.remove());

@@ -1,6 +1,5 @@
-import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
+import { Byte, equalsLower, isOws, latin1, skipOws } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import { isOws, skipOws } from "../../core/scan.ts";
 
 /** The codings in which a file may lie ready, in the order of preference where the client has none. docs/files.md */
 export const enum Coding {

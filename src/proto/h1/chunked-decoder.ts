@@ -1,7 +1,6 @@
-import { Byte, HEX_VALUE, offsetBehind } from "../../core/bytes.ts";
+import { Byte, HEX_VALUE, isOws, offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
-import { isOws } from "../../core/scan.ts";
 import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
 

@@ -1,5 +1,4 @@
-import { Byte } from "../../core/bytes.ts";
-import { isOws } from "../../core/scan.ts";
+import { Byte, isOws } from "../../core/bytes.ts";
 
 /**
  * The elements of a comma-separated field value, one at a time, without copying. RFC 9110 §5.6.1. Empty elements are

@@ -1,8 +1,7 @@
-import { Byte, equalsBytes, equalsLower, indexOfByte, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
+import { Byte, equalsBytes, equalsLower, indexOfByte, isOws, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
-import { isOws } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { hasDotSegment } from "../target/dot-segments.ts";

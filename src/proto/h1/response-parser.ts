@@ -1,7 +1,6 @@
-import { Byte, equalsLower, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
+import { Byte, equalsLower, isDigit, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
-import { isDigit } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { ListTokens } from "./list-tokens.ts";

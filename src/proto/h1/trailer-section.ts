@@ -1,7 +1,6 @@
-import { Byte, EMPTY_BYTES, FIELD_VALUE, TOKEN } from "../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, FIELD_VALUE, isOws, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
-import { isOws } from "../../core/scan.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { TrailerRule } from "./trailer-names.ts";
 

@@ -1,5 +1,4 @@
-import { Byte, equalsBytes, equalsLower, latin1, TOKEN, table } from "../../core/bytes.ts";
-import { isOws } from "../../core/scan.ts";
+import { Byte, equalsBytes, equalsLower, isOws, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 
 /**

@@ -3,7 +3,7 @@
 import { Clock } from "../../../src/core/clock.ts";
 import type { Fault } from "../../../src/core/fault.ts";
 import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
-import { EdgeContext } from "../../../src/edge/edge-context.ts";
+import { EdgeContext } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";

@@ -57,7 +57,7 @@ describe("an exception", () => {
     const session = mixed(new LateAnswers());
     session.send(GOOD + BROKEN);
     expect(session.slabs.out.size).toBe(0);
-    expect(session.ctx.takeRequest().exchange.held).toBeNull();
+    expect(session.ctx.requests.take()!.exchange.held).toBeNull();
   });
 
   // Whoever completes the answer before has no part in it: it works for another connection, or for several.

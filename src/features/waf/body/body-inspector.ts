@@ -1,5 +1,4 @@
-import { Byte, HEX_VALUE, indexOfByte } from "../../../core/bytes.ts";
-import { isWhitespace } from "../../../core/scan.ts";
+import { Byte, HEX_VALUE, indexOfByte, isWhitespace } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";

@@ -1,5 +1,4 @@
-import { Byte, latin1, sliceText } from "../../../core/bytes.ts";
-import { isOws } from "../../../core/scan.ts";
+import { Byte, isOws, latin1, sliceText } from "../../../core/bytes.ts";
 import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import { findScriptUpload } from "../detectors/upload-names.ts";
 import type { Findings } from "../findings.ts";

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES, table } from "../../../core/bytes.ts";
-import { isWhitespace } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, isWhitespace, table } from "../../../core/bytes.ts";
 
 /** Takes a run of text out of a binary body. */
 export type RunTaker = (bytes: Uint8Array, from: number, to: number) => void;

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
-import { isLowerLetter } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, isLowerLetter } from "../../../core/bytes.ts";
 import { DotReading, dotsOf } from "../../../proto/target/dot-segments.ts";
 import { FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES, indexOfByte } from "../../../core/bytes.ts";
-import { isLowerLetter, isWhitespace } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, indexOfByte, isLowerLetter, isWhitespace } from "../../../core/bytes.ts";
 import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

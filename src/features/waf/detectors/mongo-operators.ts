@@ -1,5 +1,4 @@
-import { Byte, indexOfByte } from "../../../core/bytes.ts";
-import { isLowerLetter } from "../../../core/scan.ts";
+import { Byte, indexOfByte, isLowerLetter } from "../../../core/bytes.ts";
 import { isQuote } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

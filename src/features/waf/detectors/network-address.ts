@@ -1,6 +1,5 @@
-import { Byte, HEX_VALUE, sliceText } from "../../../core/bytes.ts";
+import { Byte, HEX_VALUE, isDigit, sliceText } from "../../../core/bytes.ts";
 import { parseAddress } from "../../../core/ip-address.ts";
-import { isDigit } from "../../../core/scan.ts";
 import { WordSet } from "../match/word-set.ts";
 
 /** What kind of place a host is. */

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES, indexOfByte } from "../../../core/bytes.ts";
-import { isDigit } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { isQuote, isScriptNameByte } from "../match/scan.ts";
 import type { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

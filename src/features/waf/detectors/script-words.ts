@@ -1,4 +1,4 @@
-import { isLowerLetter } from "../../../core/scan.ts";
+import { isLowerLetter } from "../../../core/bytes.ts";
 import { WordSet } from "../match/word-set.ts";
 
 /** What the names of events begin with, separated by blanks. */

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES, latin1 } from "../../../core/bytes.ts";
-import { isDigit, isLowerLetter } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import {

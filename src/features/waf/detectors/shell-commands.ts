@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
-import { isDigit } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
 import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_NAME } from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";

@@ -1,5 +1,4 @@
-import { Byte } from "../../../core/bytes.ts";
-import { isLowerLetter, isOws } from "../../../core/scan.ts";
+import { Byte, isLowerLetter, isOws } from "../../../core/bytes.ts";
 import { isWordByte, wordEnd } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

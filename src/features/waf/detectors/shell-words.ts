@@ -1,5 +1,4 @@
-import { Byte } from "../../../core/bytes.ts";
-import { isDigit, isLowerLetter } from "../../../core/scan.ts";
+import { Byte, isDigit, isLowerLetter } from "../../../core/bytes.ts";
 import { classEnd, PROGRAM_NAME } from "../match/scan.ts";
 import { WordSet } from "../match/word-set.ts";
 

@@ -1,5 +1,4 @@
-import { Byte, indexOfByte } from "../../../core/bytes.ts";
-import { isDigit, isLowerLetter } from "../../../core/scan.ts";
+import { Byte, indexOfByte, isDigit, isLowerLetter } from "../../../core/bytes.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { CRITICAL_SCORE, type DetectionListener, type Detector, each, type WafRule, words } from "../rule.ts";
 import { MONGO_OPERATOR } from "./mongo-operators.ts";

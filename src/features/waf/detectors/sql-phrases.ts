@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
-import { isDigit, isWhitespace } from "../../../core/scan.ts";
+import { Byte, EMPTY_BYTES, isDigit, isWhitespace } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";

@@ -1,5 +1,4 @@
-import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
-import { classOf, isDigit } from "../../../core/scan.ts";
+import { Byte, classOf, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
 import { SQL_NAME, SQL_NAME_START, SQL_SPACE } from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import type { ValueReading } from "../match/value-reading.ts";

@@ -1,5 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
-import { classOf } from "../../../core/scan.ts";
+import { Byte, classOf, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
 
 /** What a byte is that is not simply part of a value; above all classes, so that one table tells both. */

@@ -1,5 +1,4 @@
-import { Byte, LOWER, table } from "../../../core/bytes.ts";
-import { isDigit, isLowerLetter } from "../../../core/scan.ts";
+import { Byte, isDigit, isLowerLetter, LOWER, table } from "../../../core/bytes.ts";
 import { isQuote } from "./scan.ts";
 
 /** Keywords that are looked for together, and the bit that stands for them. */
