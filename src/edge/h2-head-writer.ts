@@ -53,8 +53,9 @@ export class H2HeadWriter {
   /** `100 Continue`. RFC 9110 §15.2.1. */
   continue(stream: H2Stream): void {
     const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND);
-    const at = this.encoder.begin(out, this.writer.offset + FRAME_HEADER_BYTES);
-    this.frame(stream, false, out, this.encoder.status(out, at, 100));
+    this.encoder.begin(out, this.writer.offset + FRAME_HEADER_BYTES);
+    this.encoder.status(100);
+    this.frame(stream, false, out, this.encoder.end());
   }
 
   /** Trailers, which end the stream. */

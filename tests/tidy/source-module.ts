@@ -19,6 +19,8 @@ export interface FunctionSize {
   readonly name: string;
   readonly line: number;
   readonly lines: number;
+  /** How many parameters it takes; those that the compiler erases (`this`) are not counted. */
+  readonly parameters: number;
   /** Where its body is in the text; null for one that is only declared. */
   readonly body: { readonly from: number; readonly to: number; readonly isBlock: boolean } | null;
 }
@@ -55,6 +57,7 @@ interface Node {
   readonly text?: string;
   readonly name?: Node;
   readonly body?: Node;
+  readonly parameters?: readonly Node[];
   readonly jsDoc?: readonly unknown[];
   readonly expression?: Node;
   readonly arguments?: readonly Node[];
@@ -154,6 +157,7 @@ function readFunction(node: Node, text: string): FunctionSize {
     name: nameOf(node),
     line,
     lines: lineAt(text, node.end) - line + 1,
+    parameters: (node.parameters ?? []).filter((parameter) => parameter.name?.text !== "this").length,
     body: body ? { from: body.getStart(), to: body.end, isBlock: body.kind === SyntaxKind.Block } : null,
   };
 }

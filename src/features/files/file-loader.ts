@@ -41,7 +41,13 @@ export class FileLoader {
       variants[Coding.Identity] =
         known !== null && known.varies === varies && known.identity.equals(identity)
           ? known
-          : new FileVariant(resource, Coding.Identity, ownCodingOf(target), varies, fd, identity, this.clock.nowMs);
+          : new FileVariant(
+              resource,
+              { coding: Coding.Identity, ownCoding: ownCodingOf(target), varies },
+              fd,
+              identity,
+              this.clock.nowMs,
+            );
       this.entry = new FileEntry(resource, target, variants, this.clock.nowMs);
       return Found.File;
     } catch {
@@ -62,7 +68,8 @@ export class FileLoader {
     try {
       const known = previous?.variants[coding] ?? null;
       if (known?.identity.equals(identity)) return known;
-      return new FileVariant(resource, coding, ownCodingOf(target), true, fd, identity, this.clock.nowMs);
+      const how = { coding, ownCoding: ownCodingOf(target), varies: true };
+      return new FileVariant(resource, how, fd, identity, this.clock.nowMs);
     } finally {
       closeSync(fd);
     }

@@ -21,6 +21,16 @@ export interface Resource {
   readonly cacheControl: string;
 }
 
+/** How a file is coded. */
+export interface FileCoding {
+  /** Of this variant. */
+  readonly coding: Coding;
+  /** The coding that the file has without any; see ownCodingOf. */
+  readonly ownCoding: string;
+  /** Whether the resource is there in several codings. */
+  readonly varies: boolean;
+}
+
 /** One representation of a resource: the file itself or a precompressed sibling, with all that is sent with it. */
 export class FileVariant implements Validators {
   readonly coding: Coding;
@@ -39,15 +49,12 @@ export class FileVariant implements Validators {
 
   /**
    * Describes an open file, and reads it if it is small.
-   * @param ownCoding the coding that the file has without any; see ownCodingOf
    * @param fd the open file; it stays open
    * @param nowMs milliseconds since the epoch
    */
   constructor(
     resource: Resource,
-    coding: Coding,
-    ownCoding: string,
-    varies: boolean,
+    { coding, ownCoding, varies }: FileCoding,
     fd: number,
     identity: FileIdentity,
     nowMs: number,

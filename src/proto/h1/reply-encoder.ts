@@ -35,24 +35,17 @@ export function copyFields(out: Buffer, start: number, block: HeaderBlock, drop:
     if (asWritten) {
       runFrom = nameFrom;
       runTo = valueTo + 2;
-    } else at = writeField(out, at, bytes, nameFrom, nameTo, valueFrom, valueTo);
+    } else at = writeValue(out, copyBytes(out, at, bytes, nameFrom, nameTo), bytes, valueFrom, valueTo);
   }
   return runFrom < 0 ? at : copyBytes(out, at, bytes, runFrom, runTo);
 }
 
-function writeField(
-  out: Buffer,
-  start: number,
-  bytes: Uint8Array,
-  nameFrom: number,
-  nameTo: number,
-  valueFrom: number,
-  valueTo: number,
-): number {
-  let at = copyBytes(out, start, bytes, nameFrom, nameTo);
+/** Writes what follows a field's name. */
+function writeValue(out: Buffer, start: number, bytes: Uint8Array, from: number, to: number): number {
+  let at = start;
   out[at++] = Byte.Colon;
   out[at++] = Byte.Space;
-  at = copyBytes(out, at, bytes, valueFrom, valueTo);
+  at = copyBytes(out, at, bytes, from, to);
   out[at++] = Byte.Cr;
   out[at++] = Byte.Lf;
   return at;

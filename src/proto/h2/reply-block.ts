@@ -36,17 +36,18 @@ export function encodeReplyBlock(
   reply: ReplyHead,
   date: Uint8Array,
 ): number {
-  let at = encoder.status(out, encoder.begin(out, start), reply.status);
-  at = encodeFields(encoder, out, at, reply.headers, NOT_IN_REPLIES);
+  encoder.begin(out, start);
+  encoder.status(reply.status);
+  encodeFields(encoder, reply.headers, NOT_IN_REPLIES);
   if (reply.requestIdEnd > 0) {
     const { requestIdLine, requestIdEnd } = reply;
-    at = encoder.field(out, at, HeaderId.XRequestId, requestIdLine, 0, ID_NAME, ID_NAME + 2, requestIdEnd - 2);
+    encoder.field(HeaderId.XRequestId, requestIdLine, 0, ID_NAME, ID_NAME + 2, requestIdEnd - 2);
   }
-  if (reply.headers.find(HeaderId.Date) < 0) at = encoder.field(out, at, HeaderId.Date, date, 0, 0, 0, 29);
-  if (!reply.fromUpstream) at = encodeServer(encoder, out, at);
-  if (reply.extra !== null) at = encodeFields(encoder, out, at, reply.extra.block, NOT_IN_REPLIES);
-  if (reply.framing !== Framing.Length && !reply.lengthWithoutBody) return at;
-  return encodeLength(encoder, out, at, reply.contentLength);
+  if (reply.headers.find(HeaderId.Date) < 0) encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
+  if (!reply.fromUpstream) encodeServer(encoder);
+  if (reply.extra !== null) encodeFields(encoder, reply.extra.block, NOT_IN_REPLIES);
+  if (reply.framing === Framing.Length || reply.lengthWithoutBody) encodeLength(encoder, reply.contentLength);
+  return encoder.end();
 }
 
 /** Writes the header block of a prebuilt reply, with the fields that taps add. */
@@ -58,12 +59,14 @@ export function encodeFixedBlock(
   head: ReplyHead,
   date: Uint8Array,
 ): number {
-  let at = encoder.status(out, encoder.begin(out, start), reply.status);
-  at = encoder.field(out, at, HeaderId.Date, date, 0, 0, 0, 29);
-  at = encodeServer(encoder, out, at);
-  at = encodeFields(encoder, out, at, reply.block, NOT_IN_REPLIES);
-  if (head.extra !== null) at = encodeFields(encoder, out, at, head.extra.block, NOT_IN_REPLIES);
-  return reply.status === 204 ? at : encodeLength(encoder, out, at, reply.body.length);
+  encoder.begin(out, start);
+  encoder.status(reply.status);
+  encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
+  encodeServer(encoder);
+  encodeFields(encoder, reply.block, NOT_IN_REPLIES);
+  if (head.extra !== null) encodeFields(encoder, head.extra.block, NOT_IN_REPLIES);
+  if (reply.status !== 204) encodeLength(encoder, reply.body.length);
+  return encoder.end();
 }
 
 /** Writes the header block of an interim answer. RFC 9113 §8.1. */
@@ -74,40 +77,36 @@ export function encodeInterimBlock(
   status: number,
   headers: HeaderBlock,
 ): number {
-  return encodeFields(encoder, out, encoder.status(out, encoder.begin(out, start), status), headers, NOT_IN_REPLIES);
+  encoder.begin(out, start);
+  encoder.status(status);
+  encodeFields(encoder, headers, NOT_IN_REPLIES);
+  return encoder.end();
 }
 
 /** Writes the header block of trailers. */
 export function encodeTrailerBlock(encoder: HpackEncoder, out: Buffer, start: number, trailers: HeaderBlock): number {
-  return encodeFields(encoder, out, encoder.begin(out, start), trailers, NOT_IN_REPLIES);
+  encoder.begin(out, start);
+  encodeFields(encoder, trailers, NOT_IN_REPLIES);
+  return encoder.end();
 }
 
 /** Writes the fields of a block that `drop` does not name. */
-export function encodeFields(
-  encoder: HpackEncoder,
-  out: Buffer,
-  start: number,
-  block: HeaderBlock,
-  drop: Uint8Array,
-): number {
+export function encodeFields(encoder: HpackEncoder, block: HeaderBlock, drop: Uint8Array): void {
   const { bytes, spans, ids, count } = block;
-  let at = start;
   for (let i = 0; i < count; i++) {
     const id = ids[i]!;
     if (drop[id] === 1) continue;
     const s = i * 4;
-    at = encoder.field(out, at, id, bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+    encoder.field(id, bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
   }
-  return at;
 }
 
-function encodeServer(encoder: HpackEncoder, out: Buffer, at: number): number {
-  return encoder.field(out, at, HeaderId.Server, SERVER, 0, 0, 0, SERVER.length);
+function encodeServer(encoder: HpackEncoder): void {
+  encoder.field(HeaderId.Server, SERVER, 0, 0, 0, SERVER.length);
 }
 
-function encodeLength(encoder: HpackEncoder, out: Buffer, at: number, length: number): number {
-  const end = writeDecimal(DIGITS, 0, length);
-  return encoder.field(out, at, HeaderId.ContentLength, DIGITS, 0, 0, 0, end);
+function encodeLength(encoder: HpackEncoder, length: number): void {
+  encoder.field(HeaderId.ContentLength, DIGITS, 0, 0, 0, writeDecimal(DIGITS, 0, length));
 }
 
 const SERVER: Buffer = Buffer.from("edge");

@@ -25,40 +25,32 @@ export function encodeRequestBlock(
   const methodTo = head.indexOf(Byte.Space);
   const targetTo = head.indexOf(Byte.Space, methodTo + 1);
   const linesFrom = head.indexOf(Byte.Lf, targetTo) + 1;
-  let at = encoder.begin(out, start);
-  if (isGet(head, methodTo)) at = encoder.indexed(out, at, METHOD_GET);
-  else at = encoder.plain(out, at, METHOD_NAME, head, 0, methodTo);
-  at = encoder.indexed(out, at, isTls ? SCHEME_HTTPS : SCHEME_HTTP);
-  at = encoder.plain(out, at, PATH_NAME, head, methodTo + 1, targetTo);
-  at = encodeAuthority(encoder, out, at, head, linesFrom, end);
+  encoder.begin(out, start);
+  if (isGet(head, methodTo)) encoder.indexed(METHOD_GET);
+  else encoder.plain(METHOD_NAME, head, 0, methodTo);
+  encoder.indexed(isTls ? SCHEME_HTTPS : SCHEME_HTTP);
+  encoder.plain(PATH_NAME, head, methodTo + 1, targetTo);
+  encodeAuthority(encoder, head, linesFrom, end);
   for (let from = linesFrom; from < end - 2; ) {
     const colon = head.indexOf(Byte.Colon, from);
     const lineTo = head.indexOf(Byte.Cr, colon);
     const id = headerIdOf(head, from, colon);
-    if (DROP[id] === 0) at = encoder.field(out, at, id, head, from, colon, Math.min(colon + 2, lineTo), lineTo);
+    if (DROP[id] === 0) encoder.field(id, head, from, colon, Math.min(colon + 2, lineTo), lineTo);
     from = lineTo + 2;
   }
-  return at;
+  return encoder.end();
 }
 
 /** Host is the first line nearly always. */
-function encodeAuthority(
-  encoder: HpackEncoder,
-  out: Buffer,
-  at: number,
-  head: Buffer,
-  from: number,
-  end: number,
-): number {
+function encodeAuthority(encoder: HpackEncoder, head: Buffer, from: number, end: number): void {
   for (let lineFrom = from; lineFrom < end - 2; ) {
     const colon = head.indexOf(Byte.Colon, lineFrom);
     const lineTo = head.indexOf(Byte.Cr, colon);
     if (headerIdOf(head, lineFrom, colon) === HeaderId.Host) {
-      return encoder.plain(out, at, AUTHORITY_NAME, head, Math.min(colon + 2, lineTo), lineTo);
+      return encoder.plain(AUTHORITY_NAME, head, Math.min(colon + 2, lineTo), lineTo);
     }
     lineFrom = lineTo + 2;
   }
-  return at;
 }
 
 function isGet(head: Buffer, methodTo: number): boolean {

@@ -14,6 +14,8 @@ const MAX_TABLE_BYTES = 4096;
 const MAX_INDEXED_BYTES = 256;
 /** Rows of the two lookup tables. */
 const ROWS = 256;
+/** What is written to between two blocks. */
+const NO_BLOCK: Buffer = Buffer.alloc(0);
 
 /**
  * Writes header blocks. RFC 7541. A field goes into the dynamic table when it comes a second time, so that values that
@@ -30,6 +32,9 @@ export class HpackEncoder {
   /** Table sizes that the peer must be told of before the next block; -1 is none. */
   private smallestSize = -1;
   private scratch: Buffer = Buffer.allocUnsafeSlow(MAX_INDEXED_BYTES * 2 + 4);
+  /** Where the block is written, and the offset of its next byte. */
+  private out: Buffer = NO_BLOCK;
+  private at = 0;
 
   /** The peer's SETTINGS_HEADER_TABLE_SIZE. RFC 7541 §4.2. */
   setPeerTableSize(size: number): void {
@@ -40,129 +45,143 @@ export class HpackEncoder {
     this.table.setMaxSize(bytes);
   }
 
-  /** Begins a block. @returns the offset behind what had to be said first */
-  begin(out: Buffer, start: number): number {
-    if (this.smallestSize < 0) return start;
-    let at = start;
-    if (this.smallestSize < this.tableBytes) at = writeInteger(out, at, 0x20, 0x1f, this.smallestSize);
+  /** Begins a block at `out[start]`; `end` gives the offset after it. Between them each method writes one field. */
+  begin(out: Buffer, start: number): void {
+    this.out = out;
+    this.at = start;
+    if (this.smallestSize < 0) return;
+    if (this.smallestSize < this.tableBytes) this.at = writeInteger(out, start, 0x20, 0x1f, this.smallestSize);
     this.smallestSize = -1;
-    return writeInteger(out, at, 0x20, 0x1f, this.tableBytes);
+    this.at = writeInteger(out, this.at, 0x20, 0x1f, this.tableBytes);
+  }
+
+  /** Ends the block. @returns the offset after it */
+  end(): number {
+    this.out = NO_BLOCK;
+    return this.at;
   }
 
   /** Writes `:status`. @param status 100 to 599 */
-  status(out: Buffer, start: number, status: number): number {
+  status(status: number): void {
     const index = STATUS_INDEX[status]!;
-    if (index > 0) {
-      out[start] = 0x80 | index;
-      return start + 1;
-    }
-    out[start] = STATUS_NAME;
-    out[start + 1] = 3;
-    out[start + 2] = 0x30 + Math.floor(status / 100);
-    out[start + 3] = 0x30 + (Math.floor(status / 10) % 10);
-    out[start + 4] = 0x30 + (status % 10);
-    return start + 5;
+    if (index > 0) return this.indexed(index);
+    const { out, at } = this;
+    out[at] = STATUS_NAME;
+    out[at + 1] = 3;
+    out[at + 2] = 0x30 + Math.floor(status / 100);
+    out[at + 3] = 0x30 + (Math.floor(status / 10) % 10);
+    out[at + 4] = 0x30 + (status % 10);
+    this.at = at + 5;
   }
 
   /** Writes an entry of the static table as it is. */
-  indexed(out: Buffer, at: number, index: number): number {
-    out[at] = 0x80 | index;
-    return at + 1;
+  indexed(index: number): void {
+    this.out[this.at++] = 0x80 | index;
   }
 
   /** Writes a field whose value never comes again or must not be kept, with a name from the static table. */
-  plain(out: Buffer, start: number, nameIndex: number, bytes: Uint8Array, from: number, to: number): number {
-    return writeString(out, writeInteger(out, start, 0, 0x0f, nameIndex), bytes, from, to);
+  plain(nameIndex: number, bytes: Uint8Array, from: number, to: number): void {
+    const { out } = this;
+    this.at = writeString(out, writeInteger(out, this.at, 0, 0x0f, nameIndex), bytes, from, to);
   }
 
   /**
    * Writes a field. Its name may be written in any case.
    * @param id the name's, or Other; then the name stands in `bytes[nameFrom, nameTo)`
    */
-  field(
-    out: Buffer,
-    start: number,
+  field(id: HeaderId, bytes: Uint8Array, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
+    if (POLICY[id] !== Policy.Index || valueTo - valueFrom > MAX_INDEXED_BYTES || nameTo - nameFrom > MAX_INDEXED_BYTES)
+      return this.literal(id, bytes, nameFrom, nameTo, valueFrom, valueTo);
+    const { table } = this;
+    const name = ownName(id);
+    const hash = hashOf(id, bytes, nameFrom, nameTo, valueFrom, valueTo);
+    const row = (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (ROWS - 1);
+    const age = table.inserted - this.entries[row]!;
+    if (this.entries[row] !== 0 && age < table.count) {
+      const slot = table.slotAt(age);
+      const isName =
+        name === null ? this.hasName(slot, bytes, nameFrom, nameTo) : this.hasName(slot, name, 0, name.length);
+      if (isName && this.hasValue(slot, bytes, valueFrom, valueTo)) {
+        this.at = writeInteger(this.out, this.at, 0x80, 0x7f, STATIC_ENTRIES + 1 + age);
+        return;
+      }
+    }
+    if (this.seen[row] !== hash) {
+      this.seen[row] = hash;
+      return this.literal(id, bytes, nameFrom, nameTo, valueFrom, valueTo);
+    }
+    const nameEnd =
+      name === null
+        ? lowerCopy(this.scratch, 0, bytes, nameFrom, nameTo)
+        : lowerCopy(this.scratch, 0, name, 0, name.length);
+    this.insert(row, NAME_INDEX[id]!, nameEnd, bytes, valueFrom, valueTo);
+  }
+
+  /** Writes a field that is not in the table, and leaves it out of the table. */
+  private literal(
     id: HeaderId,
     bytes: Uint8Array,
     nameFrom: number,
     nameTo: number,
     valueFrom: number,
     valueTo: number,
-  ): number {
+  ): void {
+    const { out } = this;
     const nameIndex = NAME_INDEX[id]!;
-    const policy = POLICY[id]!;
-    const name = id === HeaderId.Other || id === HeaderId.NamedByConnection ? null : LOWER_NAMES[id]!;
-    if (policy !== Policy.Index || valueTo - valueFrom > MAX_INDEXED_BYTES || nameTo - nameFrom > MAX_INDEXED_BYTES) {
-      const at = writeInteger(out, start, policy === Policy.Never ? 0x10 : 0, 0x0f, nameIndex);
-      const behindName = nameIndex > 0 ? at : writeName(out, at, name, bytes, nameFrom, nameTo);
-      return writeString(out, behindName, bytes, valueFrom, valueTo);
+    let at = writeInteger(out, this.at, POLICY[id] === Policy.Never ? 0x10 : 0, 0x0f, nameIndex);
+    if (nameIndex === 0) {
+      const name = ownName(id);
+      at = name === null ? writeName(out, at, bytes, nameFrom, nameTo) : writeString(out, at, name, 0, name.length);
     }
-    const hash = hashOf(id, bytes, nameFrom, nameTo, valueFrom, valueTo);
-    const row = (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (ROWS - 1);
-    const age = this.table.inserted - this.entries[row]!;
-    if (this.entries[row] !== 0 && age < this.table.count) {
-      const slot = this.table.slotAt(age);
-      if (this.isEntry(slot, name, bytes, nameFrom, nameTo, valueFrom, valueTo)) {
-        return writeInteger(out, start, 0x80, 0x7f, STATIC_ENTRIES + 1 + age);
-      }
-    }
-    if (this.seen[row] === hash)
-      return this.insert(out, start, row, nameIndex, name, bytes, nameFrom, nameTo, valueFrom, valueTo);
-    this.seen[row] = hash;
-    const at = writeInteger(out, start, 0, 0x0f, nameIndex);
-    const behindName = nameIndex > 0 ? at : writeName(out, at, name, bytes, nameFrom, nameTo);
-    return writeString(out, behindName, bytes, valueFrom, valueTo);
+    this.at = writeString(out, at, bytes, valueFrom, valueTo);
   }
 
+  /** Writes a field whose name stands in `scratch[0, nameEnd)`, and puts it into the table. */
   private insert(
-    out: Buffer,
-    start: number,
     row: number,
     nameIndex: number,
-    name: Uint8Array | null,
+    nameEnd: number,
     bytes: Uint8Array,
-    nameFrom: number,
-    nameTo: number,
     valueFrom: number,
     valueTo: number,
-  ): number {
-    const { scratch } = this;
-    const nameEnd =
-      name === null ? lowerCopy(scratch, 0, bytes, nameFrom, nameTo) : lowerCopy(scratch, 0, name, 0, name.length);
+  ): void {
+    const { out, scratch } = this;
     const valueEnd = copyBytes(scratch, nameEnd + 2, bytes, valueFrom, valueTo);
     this.table.insert(scratch, 0, nameEnd, valueTo - valueFrom, 0);
     this.entries[row] = this.table.count > 0 ? this.table.inserted : 0;
-    let at = writeInteger(out, start, 0x40, 0x3f, nameIndex);
+    let at = writeInteger(out, this.at, 0x40, 0x3f, nameIndex);
     if (nameIndex === 0) at = writeCompact(out, at, scratch, 0, nameEnd);
-    at = writeCompact(out, at, scratch, nameEnd + 2, valueEnd);
-    return at;
+    this.at = writeCompact(out, at, scratch, nameEnd + 2, valueEnd);
   }
 
-  private isEntry(
-    slot: number,
-    name: Uint8Array | null,
-    bytes: Uint8Array,
-    nameFrom: number,
-    nameTo: number,
-    valueFrom: number,
-    valueTo: number,
-  ): boolean {
+  /** @param bytes the name in any case */
+  private hasName(slot: number, bytes: Uint8Array, from: number, to: number): boolean {
     const { table } = this;
-    const length = valueTo - valueFrom;
-    const nameLength = name === null ? nameTo - nameFrom : name.length;
-    if (table.nameLength(slot) !== nameLength || table.valueLength(slot) !== length) return false;
+    const length = to - from;
+    if (table.nameLength(slot) !== length) return false;
     const own = table.bytes;
     const at = table.lineFrom(slot);
-    if (name === null) {
-      for (let i = 0; i < nameLength; i++) if (own[at + i] !== LOWER[bytes[nameFrom + i]!]) return false;
-    } else for (let i = 0; i < nameLength; i++) if (own[at + i] !== name[i]) return false;
-    const valueAt = at + nameLength + 2;
-    for (let i = 0; i < length; i++) if (own[valueAt + i] !== bytes[valueFrom + i]) return false;
+    for (let i = 0; i < length; i++) if (own[at + i] !== LOWER[bytes[from + i]!]) return false;
+    return true;
+  }
+
+  private hasValue(slot: number, bytes: Uint8Array, from: number, to: number): boolean {
+    const { table } = this;
+    const length = to - from;
+    if (table.valueLength(slot) !== length) return false;
+    const own = table.bytes;
+    const at = table.lineFrom(slot) + table.nameLength(slot) + 2;
+    for (let i = 0; i < length; i++) if (own[at + i] !== bytes[from + i]) return false;
     return true;
   }
 }
 
-/** Writes an integer behind `bits`, with a prefix of `mask`. RFC 7541 §5.1. */
+/** A known name in lower case; null for one that stands in the bytes of its field alone. */
+function ownName(id: HeaderId): Uint8Array | null {
+  return id === HeaderId.Other || id === HeaderId.NamedByConnection ? null : LOWER_NAMES[id]!;
+}
+
+/** Writes an integer after `bits`, with a prefix of `mask`. RFC 7541 §5.1. */
 function writeInteger(out: Buffer, start: number, bits: number, mask: number, value: number): number {
   if (value < mask) {
     out[start] = bits | value;
@@ -176,15 +195,7 @@ function writeInteger(out: Buffer, start: number, bits: number, mask: number, va
   return at;
 }
 
-function writeName(
-  out: Buffer,
-  start: number,
-  name: Uint8Array | null,
-  bytes: Uint8Array,
-  from: number,
-  to: number,
-): number {
-  if (name !== null) return writeString(out, start, name, 0, name.length);
+function writeName(out: Buffer, start: number, bytes: Uint8Array, from: number, to: number): number {
   return lowerCopy(out, writeInteger(out, start, 0, 0x7f, to - from), bytes, from, to);
 }
 
