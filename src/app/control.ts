@@ -231,7 +231,7 @@ export class Control implements PoolListener {
       this.options.signals.react({
         SIGHUP: () => this.reloads.want(),
         SIGUSR1: () =>
-          this.event("log_reopen", { note: "the log goes to standard output: there is no file to open again" }),
+          this.event("log_reopen", { note: "the log goes to standard output: there is no file to reopen" }),
         SIGUSR2: () => {
           if (!this.ending.hasBegun) this.handover.want();
         },

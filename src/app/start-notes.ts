@@ -39,7 +39,7 @@ export function quicNotes({ server }: RuntimeConfig, set: CertificateSet | undef
     if (first === undefined) return [];
     return [
       {
-        note: `HTTP/3 shows ${first.id} only, never ${one.id}, which is for the same name: it cannot choose by client`,
+        note: `HTTP/3 serves ${first.id} only, never ${one.id}, which is for the same name: it cannot choose by client`,
       },
     ];
   });

@@ -12,13 +12,13 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help certs` shows it. */
 export const certsCommand = {
   name: "edge certs",
-  summary: "Lists the certificates that ACME has put into cache_dir: names, expiry, next renewal.",
+  summary: "Lists the certificates obtained by ACME, from cache_dir: names, expiry, next renewal.",
   flags: [
     CONFIG_FLAG,
     { name: "dir", type: "string", default: "", placeholder: "DIR", help: "a folder instead of the configured one" },
   ],
   notes: [
-    "Exit codes: 0 all are good, 1 one is broken or has expired, or configuration or folder cannot be read, 2 wrong usage.",
+    "Exit codes: 0 all are valid, 1 one is broken or expired, or the configuration or folder cannot be read, 2 wrong usage.",
   ],
 } as const;
 

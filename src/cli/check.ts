@@ -45,7 +45,7 @@ export function runCheck(
 /** The command as `edge help check` shows it. */
 export const checkCommand = {
   name: "edge check",
-  summary: "Reads config.yaml and routes.yaml, and says where they are wrong. Nothing is started.",
+  summary: "Checks config.yaml and routes.yaml and shows where they are wrong. Nothing is started.",
   flags: [
     ...CONFIG_FLAGS,
     {
@@ -55,7 +55,7 @@ export const checkCommand = {
       help: "show the effective configuration, every default filled in, secrets as ***",
     },
   ],
-  notes: ["Exit codes: 0 all is in order, 1 there are faults, 2 wrong usage."],
+  notes: ["Exit codes: 0 no faults, 1 faults, 2 wrong usage."],
 } as const;
 
 function reportFaults(faults: readonly ConfigFault[], io: CommandIo): number {

@@ -20,7 +20,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
   ];
   const there = files.filter((file) => isThere(join(dir, file.name)));
   if (there.length > 0) {
-    io.err(`edge init: ${there.map((file) => file.name).join(" and ")} already there, nothing written.\n`);
+    io.err(`edge init: ${there.map((file) => file.name).join(" and ")} already present, nothing written.\n`);
     return ExitCode.Failure;
   }
   try {
@@ -36,17 +36,17 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
 /** The command as `edge help init` shows it. */
 export const initCommand = {
   name: "edge init",
-  summary: "Writes a commented config.yaml and routes.yaml to start from. Never writes over a file.",
+  summary: "Writes a commented config.yaml and routes.yaml to start from. Never overwrites a file.",
   flags: [
     {
       name: "dir",
       type: "string",
       default: ".",
       placeholder: "FOLDER",
-      help: "where to write; made when it is missing",
+      help: "where to write; created if missing",
     },
   ],
-  notes: ["Exit codes: 0 written, 1 a file was there already or could not be written, 2 wrong usage."],
+  notes: ["Exit codes: 0 written, 1 a file exists already or could not be written, 2 wrong usage."],
 } as const;
 
 /** Whether something has the name, were it a link that leads nowhere. */

@@ -25,16 +25,16 @@ import { type CommandCall, type FlagValues, startCommand } from "./flags.ts";
 /** The command as `edge help loadgen` shows it. docs/tools.md#load-generator */
 export const loadgenCommand = {
   name: "edge loadgen",
-  summary: "Loads a gateway with benign and hostile requests at a steady rate, and says whether it held.",
+  summary: "Loads a gateway with benign and hostile requests at a steady rate, and shows whether it passed.",
   flags: [
     { name: "url", type: "string", default: "http://127.0.0.1:8080/health", placeholder: "URL", help: "benign target" },
-    { name: "c", type: "int", default: 20, min: 1, max: MAX_LOAD_CONNECTIONS, help: "kept connections" },
+    { name: "c", type: "int", default: 20, min: 1, max: MAX_LOAD_CONNECTIONS, help: "keep-alive connections" },
     {
       name: "d",
       type: "string",
       default: "5s",
       placeholder: "TIME[,TIME]",
-      help: "how long, or a list such as 5s,60s,300s; goes before -tier",
+      help: "duration, or a list such as 5s,60s,300s; overrides -tier",
     },
     {
       name: "tier",
@@ -44,7 +44,7 @@ export const loadgenCommand = {
       help: "quick (5 s), medium or steady (60 s), soak (300 s), all",
       choices: TIER_WORDS,
     },
-    { name: "rate", type: "int", default: 2000, min: 1, max: MAX_LOAD_RATE, help: "requests a second, all together" },
+    { name: "rate", type: "int", default: 2000, min: 1, max: MAX_LOAD_RATE, help: "requests per second in total" },
     {
       name: "attack-ratio",
       alias: "a",
@@ -52,28 +52,28 @@ export const loadgenCommand = {
       default: 0.1,
       min: 0,
       max: 1,
-      help: "the share of attacks among them, 0 to 1",
+      help: "share of attacks among them, 0 to 1",
     },
     {
       name: "gc-trace",
       type: "string",
       default: "",
       placeholder: "FILE",
-      help: "the gateway's collector log (BUN_JSC_logGC=1, stderr), followed while it grows",
+      help: "the gateway's garbage collector log (BUN_JSC_logGC=1, stderr), followed as it grows",
     },
     { name: "m", type: "string", default: "GET", placeholder: "METHOD", help: "method of the benign requests" },
     { name: "body", type: "string", default: "", help: "body of the benign requests" },
     { name: "json", type: "string", default: "", placeholder: "FILE", help: "write the report as JSON" },
-    { name: "csv", type: "string", default: "", placeholder: "FILE", help: "write one line of figures a tier" },
+    { name: "csv", type: "string", default: "", placeholder: "FILE", help: "write one line of figures per tier" },
     { name: "md", type: "string", default: "", placeholder: "FILE", help: "write the report as Markdown" },
-    { name: "dry-run", type: "bool", default: false, help: "check the arguments, print the durations, leave" },
+    { name: "dry-run", type: "bool", default: false, help: "check the arguments, print the durations, exit" },
   ],
   notes: [
-    "Several durations write a report each (report_60s.json), and all together to the files as they are named.",
+    "With several durations each gets its own report (report_60s.json); the files as named hold all of them.",
     "",
     "PASS: at least 99.9 % of the benign requests answered 2xx, their p99 under 10 ms, every attack refused with 400, 403,",
-    "413, 431 or 501 or a torn down connection; in the soak tier, a heap that grows by at most 1.0 MB a minute.",
-    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or nobody there, 130 interrupted (the reports hold what was measured).",
+    "413, 431 or 501 or a closed connection; in the soak tier, a heap that grows by at most 1.0 MB a minute.",
+    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or target unreachable, 130 interrupted (the reports hold what was measured).",
   ],
 } as const;
 

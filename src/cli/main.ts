@@ -22,7 +22,7 @@ const IO: CommandIo = {
 
 const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: string }> = new Map([
   ["serve", { run: runServe, summary: "run the gateway" }],
-  ["check", { run: checkWithRules, summary: "read config.yaml and routes.yaml and say where they are wrong" }],
+  ["check", { run: checkWithRules, summary: "check config.yaml and routes.yaml and show where they are wrong" }],
   ["validate", { run: checkWithRules, summary: "the same as check" }],
   [
     "init",
@@ -31,15 +31,15 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
       summary: "write a commented config.yaml and routes.yaml",
     },
   ],
-  ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' says what the firewall thinks of a request, and why" }],
+  ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' shows how the firewall judges a request" }],
   [
     "multihop",
-    { run: attackGateway, summary: "attack a gateway with framing vectors and look at the origins behind it" },
+    { run: attackGateway, summary: "attack a gateway with framing vectors and check what reaches its origins" },
   ],
   ["certs", { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" }],
-  ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge it" }],
+  ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
-  ["help", { run: runHelp, summary: "print this text, or with a command's name that command's help" }],
+  ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
 ]);
 
 /** `edge`: finds the command, runs it, leaves with its exit code. docs/tools.md */
@@ -137,6 +137,6 @@ function overview(): string {
   const lines = [...COMMANDS].map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
   return (
     `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
-    "edge help config and edge help routes show every key of the two files, edge help log what the log says.\n"
+    "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.\n"
   );
 }

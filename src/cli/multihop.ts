@@ -18,35 +18,34 @@ import { type CommandCall, startCommand } from "./flags.ts";
 /** The command as `edge help multihop` shows it. */
 export const multihopCommand = {
   name: "edge multihop",
-  summary:
-    "Attacks a gateway with the ten framing vectors, and looks at three origins behind it for what came through.",
+  summary: "Attacks a gateway with the ten framing vectors, and checks what reaches the three origins behind it.",
   flags: [
     {
       name: "standalone",
       type: "bool",
       default: false,
-      help: "test this gateway itself, run in this process, before three simulated origins",
+      help: "test this gateway itself, run in this process, in front of three simulated origins",
     },
     {
       name: "edge-addr",
       type: "string",
       default: "",
       placeholder: "HOST:PORT",
-      help: "test a gateway that runs, with /node, /python and /go leading to its origins",
+      help: "test a running gateway whose routes /node, /python and /go lead to its origins",
     },
     {
       name: "h2-addr",
       type: "string",
       default: "",
       placeholder: "HOST:PORT",
-      help: "where that gateway speaks HTTP/2 without TLS, if elsewhere",
+      help: "where that gateway serves HTTP/2 without TLS, if elsewhere",
     },
     {
       name: "origin-ports",
       type: "string",
       default: "",
       placeholder: "NODE,PYTHON,GO",
-      help: "start the simulated origins on these ports of 127.0.0.1, to which that gateway must lead",
+      help: "start the simulated origins on these ports of 127.0.0.1; that gateway must route to them",
     },
     {
       name: "only",
@@ -62,30 +61,30 @@ export const multihopCommand = {
       placeholder: "node,…",
       help: "only these backends: node, python, go",
     },
-    { name: "list", type: "bool", default: false, help: "print the scenarios and leave" },
+    { name: "list", type: "bool", default: false, help: "print the scenarios and exit" },
     {
       name: "json",
       type: "string",
       default: "multihop-report.json",
       placeholder: "FILE",
-      help: "the report with all bytes sent and received; - is the standard output, '' none",
+      help: "JSON report with all bytes sent and received; - is standard output, '' none",
     },
     {
       name: "md",
       type: "string",
       default: "multihop-report.md",
       placeholder: "FILE",
-      help: "the report for people; - is the standard output, '' none",
+      help: "Markdown report; - is standard output, '' none",
     },
-    { name: "timeout", type: "duration", default: "3s", help: "how long an answer may take" },
+    { name: "timeout", type: "duration", default: "3s", help: "how long a response may take" },
   ],
   notes: [
     "Examples:",
     "  edge multihop --standalone",
     "  edge multihop --edge-addr 127.0.0.1:8080 --only VECTOR-04,VECTOR-06",
     "",
-    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or no file to be written,",
-    "130 interrupted (with the report of what was done).",
+    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or a file that cannot be written,",
+    "130 interrupted (the report holds what was run).",
   ],
 } as const;
 

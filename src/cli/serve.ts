@@ -15,18 +15,18 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help serve` shows it. */
 export const serveCommand = {
   name: "edge serve",
-  summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reads the files again.",
+  summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reloads both files.",
   flags: [
     ...CONFIG_FLAGS,
     {
       name: "demo",
       type: "bool",
       default: false,
-      help: "also start three small origins on 127.0.0.1, ports 9001 to 9003, to play with",
+      help: "also start three small demo servers on 127.0.0.1, ports 9001 to 9003",
     },
   ],
   notes: [
-    "Exit codes: 0 drained and done, 3 drained and something was cut, 1 the configuration is wrong or the port taken, 2 wrong usage.",
+    "Exit codes: 0 drained, 3 connections were closed before they were done, 1 the configuration is wrong or the port taken, 2 wrong usage.",
   ],
 } as const;
 

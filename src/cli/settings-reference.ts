@@ -10,17 +10,17 @@ import { ROUTE_FORMAT } from "../routes/route-format.ts";
 const INDENT = "    ";
 
 /** `edge help config`. */
-export const CONFIG_REFERENCE = `# Every key of config.yaml. The value is the default; after "e.g." it is an example, and nothing is the default.
+export const CONFIG_REFERENCE = `# Every key of config.yaml. The value is the default; after "e.g." it is an example, and the key has no default.
 # Durations: 500ms, 60s, 1m30s, 2h, or seconds. Sizes: bytes, 512KiB, 4MiB. \${NAME} and \${NAME:-default} read the
-# environment. Paths count from the folder of the file. Keys at the top that begin with x- may hold anchors.
+# environment. Paths are relative to the folder of the file. Top-level keys that begin with x- may hold anchors.
 
 ${Object.entries(configFile.rows)
   .map(([key, row]) => referenceOf({ [key]: row }))
   .join("\n")}`;
 
 /** `edge help routes`: each type with its own keys, one of them with those of all types. */
-export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the default; after "e.g." it is an example, and nothing is the default.
-# A path that equals a route's "path" goes there, else the longest prefix wins; one that fits none gets 404.
+export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the default; after "e.g." it is an example, and the key has no default.
+# A route whose "path" equals the path wins, else the longest prefix; a path that matches no route gets 404.
 
 routes:
 ${routesReference(ROUTE_FORMAT)}`;

@@ -16,61 +16,61 @@ export const STARTER_PAGE = `<!doctype html>
   body { font: 1.1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }
 </style>
 <h1>It works.</h1>
-<p>This file is served by edge. Put your own files beside it, and look into <code>routes.yaml</code> for the rest.</p>
+<p>This file is served by edge. Put your own files beside it, and see <code>routes.yaml</code> for the rest.</p>
 </html>
 `;
 
-const CONFIG = `# edge: the gateway itself. Where requests go stands in routes.yaml, beside this file.
+const CONFIG = `# edge: the gateway itself. Where requests go is in routes.yaml, beside this file.
 #
-#   edge check    finds mistakes in both files and says where they are
+#   edge check    finds mistakes in both files and shows where they are
 #   edge serve    starts the gateway; "kill -HUP" makes a running one read both files again
 #   edge help config    shows every key with its default; here are the ones that most people want
 #
 # Everything here may be left out: the value shown is then the default, unless a comment says otherwise.
-# The last line, "...", says that the file is whole: a reload refuses it without that line.
+# The last line, "...", marks the file as complete: a reload refuses it without that line.
 # Durations: 500ms, 60s, 1m30s, 2h. Sizes: 65536, 512KiB, 4MiB. \${NAME} and \${NAME:-default} read the environment.
 
 server:
   host: 0.0.0.0            # 127.0.0.1 would serve this machine only
-  port: 8080               # off: nothing in clear text, only over TLS
+  port: 8080               # off: no cleartext listener, only TLS
   max_body_bytes: 4MiB     # larger requests get 413
-  max_unsent_bytes: 128MiB # memory for clients and servers that read slowly; beyond it the slowest are cut
+  max_unsent_bytes: 128MiB # memory for clients and upstreams that read slowly; beyond it the slowest are closed
   idle_timeout: 120s       # how long an unused connection stays open
   # max_connections_per_ip: 200 # client connections of one address; 503 beyond
-  # strict_origins: true   # false takes LF alone, folded fields, doubled lengths and 204 with a body from old servers; also at a route
+  # strict_origins: true   # false accepts bare LF, folded fields, repeated lengths and 204 with a body from old upstreams; also at a route
   # http2: { extended_connect: true } # WebSockets over HTTP/2
 
   # Web application firewall. Without this section it is off.
   waf:
     enabled: true
     mode: enforce          # "detection" only writes to the log
-    anomaly_threshold: 5   # a request is blocked from this score on
+    anomaly_threshold: 5   # a request is requests with this score or more are blocked
     # over_limit: reject   # 413 to bodies of more than max_inspect_body_size (64KiB), of which only the beginning is inspected
-    # exclusions: [{rule: SQLI-001, path: /search, param: q}]   # a rule that is wrong here; waf_block lines name it
+    # exclusions: [{rule: SQLI-001, path: /search, param: q}]   # a rule that misfires; waf_block lines name it
 
-  # Keep answers in memory, shared by all workers. Off by default; "cache: false" at a route keeps its answers out.
-  # Answers of transcoded routes (gRPC) and of the gateway's own endpoints are never stored.
+  # Keep responses in memory, shared by all workers. Off by default; "cache: false" at a route keeps its responses out.
+  # Responses of transcoded routes (gRPC) and of the gateway's own endpoints are never stored.
   cache:
     enabled: false
-    default_ttl: 60s       # for answers that do not say how long they stay fresh; 0s stores only those that do
-    max_entries: 1000      # beyond it the answers go that were not asked for longest
-    max_payload_size: 1MiB # larger answers are not stored
-    max_bytes: 256MiB      # memory of all stored answers together, at most 4095MiB
-    cookies: bypass        # answers to requests with Cookie, and those with Set-Cookie, only where they say "public"
-                           # or "s-maxage"; "share" stores them like all others: then each personal page must say "private"
-    # Stale answers are given where the server behind allows it: Cache-Control: max-age=60, stale-while-revalidate=30.
+    default_ttl: 60s       # for responses that do not say how long they stay fresh; 0s stores only those that do
+    max_entries: 1000      # beyond it the least recently used are evicted
+    max_payload_size: 1MiB # larger responses are not stored
+    max_bytes: 256MiB      # memory of all stored responses together, at most 4095MiB
+    cookies: bypass        # responses to requests with Cookie, and those with Set-Cookie, only where they say "public"
+                           # or "s-maxage"; "share" stores them like all others: then every personal page must say "private"
+    # Stale responses are served where the upstream allows it: Cache-Control: max-age=60, stale-while-revalidate=30.
 
-  # HTTPS: name your certificate and remove the "#" signs of three lines. Files that are replaced are taken up by themselves.
+  # HTTPS: name your certificate and remove the "#" signs of three lines. Replaced files are reloaded automatically.
   # tls:
-  #   cert_file: ./cert.pem    # with the chain behind it
+  #   cert_file: ./cert.pem    # with its chain
   #   key_file: ./key.pem
   #   port: 8443
   #   min_version: "1.2"       # or "1.3"
   #   redirect_http: false     # true sends cleartext requests to https://
-  #   redirect_port: 0         # the port in that address, where clients reach TLS at another than "port"
-  # More of them, chosen by the name that a client asks for, stand in "certificates", a list of cert_file and key_file; the one
+  #   redirect_port: 0         # the port in that address, if clients reach TLS at another one than "port"
+  # More of them, chosen by the server name that a client sends, are in "certificates", a list of cert_file and key_file; the one
   # above is the default. Certificates of clients: client_auth "request" or "require", with client_ca_file.
-  # http3:                 # the same port over UDP, told to browsers by Alt-Svc; open it in the firewall
+  # http3:                 # the same port over UDP, announced to browsers by Alt-Svc; open it in the firewall
   #   enabled: true
 
   # Or let the gateway obtain the certificate and renew it (also give tls: a "port: 443" and leave its files out). Until
@@ -79,12 +79,12 @@ server:
   #   enabled: true
   #   email: admin@example.com
   #   domains: [example.com, www.example.com]   # all on one certificate
-  #   cache_dir: ./certs             # account, keys and certificates: keep it
-  #   challenge_type: http-01        # the CA asks on port 80; "tls-alpn-01" is asked on port 443
+  #   cache_dir: ./certs             # account, keys and certificates: keep this folder
+  #   challenge_type: http-01        # the CA connects to port 80; "tls-alpn-01": to port 443
   #   directory_url: https://acme-v02.api.letsencrypt.org/directory
-  # (Also ca_file, the roots to trust for a private directory; eab with kid and hmac_key, for CAs that ask for it.)
+  # (Also ca_file, the roots to trust for a private directory; eab with kid and hmac_key, for CAs that require it.)
 
-  # Load balancers in front of this gateway, whose X-Forwarded-For may be believed. Nobody by default.
+  # Load balancers in front of this gateway, whose X-Forwarded-For is trusted. None by default.
   # trusted_proxies: [10.0.0.0/8]
 
   # rate_limit: { requests: 100, window: 1s }   # for each client; beyond it 429. Also at a route
@@ -92,14 +92,14 @@ server:
   # security_headers: { enabled: true }         # X-Frame-Options, Referrer-Policy and, over TLS, HSTS
   # access_log: { enabled: false }              # or "sample: 0.1" for a tenth of the requests
 
-# How the gateway speaks to the servers behind it.
+# How the gateway connects to upstreams.
 proxy:
   transport:
     profile: default       # or low_latency, high_throughput
-    max_idle_conns: 100    # unused connections kept for each server
+    max_idle_conns: 100    # idle connections kept per upstream
 
-# Beside an application, in a service mesh. What goes out passes egress_port; with mode: dual, what comes in to ingress_port is
-# handed to app_port, over mTLS once cert_file, key_file and ca_file are named (strict_mtls: true refuses everybody else).
+# For an application in a service mesh. Outbound requests pass egress_port; with mode: dual, inbound requests to ingress_port are
+# handed to app_port, over mTLS once cert_file, key_file and ca_file are named (strict_mtls: true refuses all others).
 # sidecar:
 #   enabled: true
 #   mode: egress
@@ -108,8 +108,8 @@ proxy:
 #     - prefix: /checkout
 #       backends: [{target: "http://10.0.0.5:8000", weight: 9}, {target: "h2c://10.0.0.6:8000", weight: 1}]   # or https, h2
 
-# REST in front of gRPC services: path parameters, query and JSON body become the request message. The schema is asked for by
-# server reflection, or comes from a file of "protoc --include_imports --descriptor_set_out" that descriptor_set names.
+# REST in front of gRPC services: path parameters, query and JSON body become the request message. The schema comes from
+# server reflection, or from a file of "protoc --include_imports --descriptor_set_out" that descriptor_set names.
 # transcoder:
 #   enabled: true
 #   timeout: 30s
@@ -120,29 +120,29 @@ proxy:
 #       upstream_url: http://127.0.0.1:50051
 #       field_mappings: {id: user_id}   # parameter: request field
 
-# /internal/* and /metrics answer this machine only, by its address, localhost or another name without a dot: a web page
-# cannot have those. Other names and more networks may be named here, or a token asked for.
+# /internal/* and /metrics are served to this machine only, by its address, localhost or another name without a dot: a web page
+# cannot have those. Other names and more networks may be named here, or a token required.
 # internal_api:
 #   allow: [10.0.0.0/8]
 #   hosts: [edge.example.net]   # not needed with a token
 #   token: \${EDGE_TOKEN}     # without one, what another proxy forwards here is refused
-#   listen: 127.0.0.1:9090   # a port of their own: then they are not on the public one
+#   listen: 127.0.0.1:9090   # a separate port: then they are not on the public one
 ...
 `;
 
-const ROUTES = `# Where requests go. The longest prefix that fits a path wins; a path that fits none gets 404.
+const ROUTES = `# Where requests go. The longest prefix that matches a path wins; a path that matches none gets 404.
 # "edge help routes" shows every key with its default.
 
 routes:
-  # Files from a folder. Paths count from the folder of this file.
+  # Files from a folder. Paths are relative to the folder of this file.
   - type: static
     prefix: /static
     dir: SITE_DIR
     cache_control: max-age=60
     # spa: true                  # paths without a file get index.html, for single-page applications
 
-  # Other servers. The prefix is removed: /node/health asks the server for /health.
-  # WebSockets pass by themselves. "edge serve --demo" starts three small servers on these ports to play with.
+  # Other servers. The prefix is removed: /node/health is sent as /health.
+  # WebSockets need no setting. "edge serve --demo" starts three small demo servers on these ports.
   - type: upstream
     prefix: /node
     target: http://127.0.0.1:9001
@@ -155,7 +155,7 @@ routes:
     prefix: /go
     target: http://127.0.0.1:9003
 
-  # Several servers behind one prefix, watched and tried again elsewhere when one fails:
+  # Several servers for one prefix, health-checked, with requests retried elsewhere when one fails:
   #
   # - type: upstream
   #   prefix: /api
@@ -171,6 +171,6 @@ routes:
   #     response_header: 10s
   #   headers:
   #     request:
-  #       set: { X-Team: shop }    # sent as it stands; X-Forwarded-For and X-Real-IP are set already
+  #       set: { X-Team: shop }    # sent literally; X-Forwarded-For and X-Real-IP are set already
 ...
 `;

@@ -14,7 +14,7 @@ import { type CommandCall, startCommand } from "./flags.ts";
 /** The command as `edge help waf` shows it. */
 export const wafTestCommand = {
   name: "edge waf test",
-  summary: "Says what the firewall thinks of a request, and why: what it looks at, rules, scores, verdict.",
+  summary: "Shows how the firewall judges a request: what is inspected, rules, scores, verdict.",
   operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
   flags: [
     ...CONFIG_FLAGS,
@@ -24,7 +24,7 @@ export const wafTestCommand = {
       name: "content-type",
       type: "string",
       default: "application/x-www-form-urlencoded",
-      help: "what the body is",
+      help: "the body's media type",
     },
   ],
   notes: [
@@ -79,7 +79,7 @@ function explain(call: WafCall, headers: readonly string[], config: RuntimeConfi
   const { waf } = config.server;
   const found = explainWaf({ method, target, headers: lines, body }, waf, pathRouter(config));
   if (found.fault !== Fault.None) {
-    io.err(`edge waf test: that request does not get as far as the firewall: ${faultRow(found.fault).label}\n`);
+    io.err(`edge waf test: the request is refused before it reaches the firewall: ${faultRow(found.fault).label}\n`);
     return ExitCode.Usage;
   }
   io.out(report(found, config, body.length));
@@ -97,7 +97,7 @@ function report(found: WafExplanation, { server: { waf } }: RuntimeConfig, bodyB
       `           in ${place}: ${finding.snippet}`,
     );
   }
-  if (found.rules.length === 0) lines.push("rule       none matches");
+  if (found.rules.length === 0) lines.push("rule       no match");
   lines.push(`score      ${found.score}, and ${waf.anomalyThreshold} blocks in mode enforce; the mode is ${waf.mode}`);
   lines.push(`verdict    ${waf.enabled ? VERDICTS[found.verdict] : "passes: the firewall is off (server.waf)"}`);
   return `${lines.join("\n")}\n`;

@@ -48,7 +48,7 @@ export function sortFaults(faults: readonly ConfigFault[], limit: number): Confi
     .sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.col - b.col);
   if (sorted.length <= limit) return sorted;
   const last = sorted[limit]!;
-  const message = `${sorted.length - limit} more faults follow; mend these first`;
+  const message = `${sorted.length - limit} more faults follow; fix these first`;
   return [...sorted.slice(0, limit), { file: last.file, line: 0, col: 0, path: "", message }];
 }
 

@@ -35,12 +35,12 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   let bytes: Uint8Array;
   try {
     const before = statSync(file.path, { bigint: true });
-    if (before.size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is no configuration file");
+    if (before.size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is not a configuration file");
     bytes = readFileSync(file.path);
     const after = statSync(file.path, { bigint: true });
     const isSame = before.ino === after.ino && before.mtimeNs === after.mtimeNs && before.ctimeNs === after.ctimeNs;
     if (!isSame || BigInt(bytes.byteLength) !== after.size) {
-      return fault("the file changed while it was read: write it aside and rename it, then try again");
+      return fault("the file changed while it was read: write a new file and rename it into place, then try again");
     }
   } catch (error) {
     const code = (error as { code?: string }).code;

@@ -6,17 +6,17 @@ import { transcoder } from "./transcoder-settings.ts";
 
 const sections = {
   server: { type: server },
-  proxy: { type: proxy, doc: "how the gateway speaks to the servers behind it" },
-  sidecar: { type: sidecar, doc: "beside an application, in a service mesh" },
+  proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
+  sidecar: { type: sidecar, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },
-  internal_api: { type: internalApi, doc: "/internal/* and /metrics answer this machine only" },
+  internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
 
 /** config.yaml as a whole: its sections, with their keys. docs/configuration.md */
 export const configFile = block(sections, {
   misplaced: new Map([
     ...SERVER_KEYS.map((key) => [key, `belongs one level down: write server.${key}`] as const),
-    ["routes", "belong in a file of their own, routes.yaml"],
+    ["routes", "belong in a separate file, routes.yaml"],
   ]),
   finish: ({ server, proxy }) => ({ proxy: { ...proxy, transport: finishTransport(proxy.transport, server) } }),
 });

@@ -1,8 +1,8 @@
 // Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and what stands for them here. A cure for
 // what edge does not have says so, rather than send anybody looking.
 
-const COMPRESSION = "edge does not compress; it sends a .br, .zst or .gz file that lies beside the original";
-const PASSWORDS = "edge asks for no passwords: leave that to the server behind it, or ask for client certificates";
+const COMPRESSION = "edge does not compress; it serves a .br, .zst or .gz file beside the original";
+const PASSWORDS = "edge does not check passwords: leave that to the upstream, or require client certificates";
 
 function means(key: string): string {
   return `unknown key: here it is called ${key}`;
@@ -17,20 +17,20 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
   ...["root", "alias", "directory", "folder"].map((name) => [name, means("dir")] as const),
   ...["location", "path_prefix", "match"].map((name) => [name, means("prefix, or path for exactly one path")] as const),
   ["server_name", means("host")],
-  ["try_files", "unknown key: write spa: true to answer what is no file with index.html"],
-  ["index", "unknown key: index.html is taken by itself"],
+  ["try_files", "unknown key: write spa: true to serve index.html for paths without a file"],
+  ["index", "unknown key: index.html is used automatically"],
   ...["proxy_set_header", "header_up", "add_header", "header_down", "header"].map(
     (name) => [name, means("headers: request or response, each with set, add and remove")] as const,
   ),
   ...["websocket", "websockets", "upgrade"].map(
-    (name) => [name, "unknown key, and none is needed: WebSockets pass by themselves"] as const,
+    (name) => [name, "unknown key, and none is needed: WebSockets work without one"] as const,
   ),
   ...["gzip", "compress", "compression", "encode", "brotli"].map(
     (name) => [name, `unknown key: ${COMPRESSION}`] as const,
   ),
   ...["auth", "basic_auth", "auth_basic"].map((name) => [name, `unknown key: ${PASSWORDS}`] as const),
   ...["rewrite", "uri", "regex"].map(
-    (name) => [name, "unknown key: a path is changed by strip_prefix and by a path in target only"] as const,
+    (name) => [name, "unknown key: only strip_prefix and a path in target change the path"] as const,
   ),
   ...["redirect", "redir", "return"].map(
     (name) => [name, "unknown key: edge redirects cleartext requests to https:// only"] as const,
@@ -64,6 +64,5 @@ export const FOREIGN_CACHE_KEYS: readonly (readonly [string, string])[] = [
   "stale_while_revalidate",
   "stale_if_error",
 ].map(
-  (name) =>
-    [name, "unknown key: the server behind says so in Cache-Control, such as stale-while-revalidate=30"] as const,
+  (name) => [name, "unknown key: the upstream says so in Cache-Control, such as stale-while-revalidate=30"] as const,
 );

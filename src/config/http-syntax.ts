@@ -12,7 +12,7 @@ export function headerName(): Kind<string> {
 /** Says why a text cannot be a header value, or "". Line breaks and NUL would let one value become two headers. */
 export function headerValueFault(value: string): string {
   if (/[\r\n\0]/.test(value)) return "expected a header value on one line, found a line break or NUL";
-  if (!/^[\t\x20-\x7e]*$/.test(value)) return "expected plain ASCII in a header value, found other letters";
+  if (!/^[\t\x20-\x7e]*$/.test(value)) return "expected plain ASCII in a header value, found other characters";
   return "";
 }
 
@@ -40,7 +40,7 @@ export function method(faultOf: (name: string) => string = () => ""): Kind<strin
   return piece((value) => {
     const name = typeof value === "string" ? value.trim().toUpperCase() : "";
     if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
-    if (REFUSED_METHODS.has(name)) return new Wrong(`the gateway answers ${name} with 405 always; remove it`);
+    if (REFUSED_METHODS.has(name)) return new Wrong(`the gateway always answers ${name} with 405; remove it`);
     const fault = faultOf(name);
     return fault === "" ? name : new Wrong(fault);
   });

@@ -16,7 +16,7 @@ export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog
   }
   if (shareBytes < SMALL_SHARE_BYTES) {
     const found = formatSize(Math.floor(shareBytes));
-    const message = `leaves one client address ${found} of max_buffered_bytes: bodies that are held back get 503 beyond`;
+    const message = `leaves one client address ${found} of max_buffered_bytes: buffered bodies beyond that get 503`;
     log.warn(["proxy", "transport", "max_buffered_share"], message);
   }
   if (transcoder.enabled && transcoder.maxBodyBytes > shareBytes) {
@@ -32,9 +32,9 @@ export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog
 export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at: KeyPath, log: FaultLog): void {
   const { maxSpooledBytes } = transport;
   if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
-  log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies in between never find room and get 503");
+  log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies between the two never fit and get 503");
 }
 
 /** What `strict_origins: false` means, for warnings. docs/upstreams.md#old-origins */
 export const LENIENT_MEANING: string =
-  "old servers may end lines with LF alone, fold fields, repeat a Content-Length, and send a body with 204";
+  "old upstreams may end lines with a bare LF, fold fields, repeat Content-Length and send a body with 204";

@@ -47,7 +47,7 @@ function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes">, log:
   if (acme.enabled && acme.challengeType === "http-01")
     log.fault(
       ["server", "acme", "challenge_type"],
-      "http-01 is answered in clear text, and server.port is off: use tls-alpn-01",
+      "http-01 challenges are served in clear text, and server.port is off: use tls-alpn-01",
     );
 }
 
@@ -60,7 +60,7 @@ export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, route
   if (routes === 0 || port < 0 || !tls.enabled || tls.clientAuth !== "require" || tls.redirectHttp) return;
   log.warn(
     ["server", "tls", "client_auth"],
-    "does not guard server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
+    "does not protect server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
   );
 }
 

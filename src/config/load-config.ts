@@ -96,7 +96,7 @@ function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string
   const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
   if (endsDocument(text)) ended.push(file.path);
   else if (endedFiles?.has(file.path)) {
-    return unreadable({ ...at, message: 'cut off: the file ended with "..." before, and does not now' });
+    return unreadable({ ...at, message: 'truncated: the file ended with "..." before, and does not now' });
   }
   const source = readYaml(file.name, text, env);
   if (!source.readable || source.value !== null) return source;
@@ -169,7 +169,7 @@ function noteUnserved(
 ): void {
   // A sidecar and a transcoder have their routes in config.yaml.
   if (configFile !== null && !hasRoutesFile && !main.sidecar.enabled && !main.transcoder.enabled) {
-    log.warn([], "no routes.yaml beside this file: only the built-in endpoints answer");
+    log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");
   }
   checkClientAuth(main, routes.length, log);
   if (!main.proxy.enabled && routes.some(hasTargets)) {
@@ -182,7 +182,7 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
   const cache = (root as { server?: { cache?: unknown } | null } | null)?.server?.cache;
   if (typeof cache !== "object" || cache === null) return;
   if (!("enabled" in cache))
-    log.warn(["server", "cache"], "the section is there, but enabled is not said: nothing is cached");
+    log.warn(["server", "cache"], "the section is present, but enabled is not set: nothing is cached");
   if (isEnabled && ((cache as { cookies?: unknown }).cookies ?? null) === null)
     log.warn(["server", "cache"], COOKIES_UNSAID);
 }
@@ -200,7 +200,7 @@ function notePublished(
     return folder !== "" && isBelow(folder, configFile.path);
   });
   if (mount !== undefined)
-    log.warn([], `this file lies in the folder behind ${mount.prefix}, where everybody can read it`);
+    log.warn([], `this file is in the folder served at ${mount.prefix}, where every client can read it`);
 }
 
 function isBelow(folder: string, path: string): boolean {
@@ -218,8 +218,8 @@ const EMBEDDED_DEFAULTS: YamlSource = {
 };
 
 const COOKIES_UNSAID =
-  "cookies is not said: an answer to a request with Cookie is stored for all clients, unless it forbids that itself. " +
-  "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to leave it so";
+  "cookies is not set: a response to a request with Cookie is stored for all clients, unless it forbids that itself. " +
+  "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to keep this";
 
 /** A file that holds nothing is more often one that is being written than what somebody wants to run. */
 const EMPTY_FILE = 'the file is empty; for no settings write "{}", for no routes "[]", or remove the file';

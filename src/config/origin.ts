@@ -16,7 +16,7 @@ export function parseOrigin(url: string): OriginConfig | string {
     return 'expected a URL without user name and password; remove the part before "@"';
   }
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
-    return `expected a URL without spaces or special letters, found ${quote(url)}`;
+    return `expected a URL without spaces or special characters, found ${quote(url)}`;
   if (/^unix:/i.test(url)) return `expected a URL ${example}, found ${quote(url)}: edge connects by TCP only`;
   const [scheme, rest] = splitScheme(url);
   const port = SCHEME_PORTS.get(scheme as OriginScheme);

@@ -30,9 +30,9 @@ export const accessLog = block({
 export const rateLimit = block(
   {
     enabled: { type: flag(), default: true },
-    requests: { type: integer(1), absent: 0, example: 100, doc: "so many in each window" },
+    requests: { type: integer(1), absent: 0, example: 100, doc: "this many in each window" },
     window: { type: duration(1), default: "1s" },
-    burst: { type: integer(1), absent: 0, example: 200, doc: 'so many at once; as many as "requests" by default' },
+    burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
     key: {
       type: textLike(/^(client_ip|route|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/, "client_ip, route or header:NAME"),
       default: "client_ip",
@@ -69,13 +69,13 @@ export const rateLimit = block(
 export const waf = block(
   {
     enabled: { type: flag(), default: true },
-    mode: { type: word("enforce", "detection"), default: "enforce", doc: "detection only writes to the log" },
-    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "blocked from this score on" },
+    mode: { type: word("enforce", "detection"), default: "enforce", doc: "detection only logs" },
+    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
     max_inspect_body_size: {
       type: size(0, 16_777_216),
       default: "64KiB",
       field: "maxInspectBodyBytes",
-      doc: "so much of a body is inspected, after it is inflated; 0 leaves bodies alone",
+      doc: "how much of a body is inspected, after decompression; 0 inspects none",
     },
     over_limit: {
       type: word("inspect", "reject"),
@@ -85,7 +85,7 @@ export const waf = block(
     disabled_rules: {
       type: list(text("a rule name"), "rule names"),
       example: ["SCANNER-001"],
-      doc: 'the names that waf_block lines and "edge waf test" show',
+      doc: 'as named in waf_block lines and by "edge waf test"',
     },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
@@ -125,25 +125,25 @@ export const cache = block(
     default_ttl: {
       type: duration(0, TEN_YEARS_MS),
       default: "60s",
-      doc: "for answers that do not say how long they are fresh",
+      doc: "for responses that do not say how long they are fresh",
     },
     max_entries: { type: integer(1, 100_000_000), default: 1000 },
     max_payload_size: {
       type: size(1, 1_073_741_824),
       default: "1MiB",
       field: "maxPayloadBytes",
-      doc: "larger answers are not stored",
+      doc: "larger responses are not stored",
     },
     max_bytes: { type: size(1, 4_293_918_720), default: "256MiB" },
     cookies: {
       type: word("share", "bypass"),
       default: "share",
-      doc: "bypass: what has to do with cookies is stored only with public or s-maxage",
+      doc: "bypass: responses that involve cookies are stored only with public or s-maxage",
     },
   },
   {
     misplaced: new Map(FOREIGN_CACHE_KEYS),
-    notes: ["Stale answers: as the origin's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
+    notes: ["Stale responses: as the upstream's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
     check(values, { log, path }) {
       if (values.enabled && values.max_payload_size > values.max_bytes)
         log.warn([...path, "max_payload_size"], "is above max_bytes: answers of that size are never stored");

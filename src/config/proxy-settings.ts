@@ -28,13 +28,13 @@ const transportRows = {
   profile: {
     type: word("default", "low_latency", "high_throughput"),
     default: "default",
-    doc: "low_latency, high_throughput: other numbers for the next four",
+    doc: "low_latency, high_throughput: other defaults for the next four",
   },
   max_idle_conns: {
     type: integer(0, 1_000_000),
     absent: null,
     example: 100,
-    doc: "unused connections kept for each server; the profile's by default, as below",
+    doc: "idle connections kept per upstream; the profile's by default, as below",
   },
   idle_conn_timeout: { type: duration(1), absent: null, example: "90s" },
   connect_timeout: { type: duration(1), absent: null, example: "5s", doc: "504 beyond" },
@@ -42,25 +42,25 @@ const transportRows = {
   max_response_fields: {
     type: integer(1, 10_000),
     default: 256,
-    doc: "header fields of a server's answer: 502 beyond",
+    doc: "header fields of an upstream's response: 502 beyond",
   },
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the server's" },
   max_buffered_bytes: {
     type: size(16_384, MAX_STORE),
     default: "256MiB",
-    doc: "memory for bodies that are held back, together; when it is full the slowest gets 408",
+    doc: "memory for all buffered bodies; when it is full the slowest gets 408",
   },
-  max_buffered_share: { type: percent(), default: "12.5%", doc: "of that for one client address" },
+  max_buffered_share: { type: percent(), default: "12.5%", doc: "share of that for one client address" },
   // Resolved, 0 is `auto`.
   max_spooled_bytes: {
     type: sizeOrAuto(16_384, MAX_STORE),
     default: "auto",
-    doc: "bodies beyond 1 MiB lie in $TMPDIR, so much together: 16GiB, or half of what is free",
+    doc: "disk space in $TMPDIR for buffered bodies over 1 MiB: 16GiB, or half of what is free",
   },
   nameservers: {
     type: list(nameServer(), "addresses"),
     example: ["10.0.0.2", "10.0.0.3:5353"],
-    doc: "asked for the names of servers, in place of those of /etc/resolv.conf",
+    doc: "DNS servers for upstream names, instead of those in /etc/resolv.conf",
   },
 } as const satisfies Rows;
 
@@ -98,7 +98,7 @@ const PROFILES = {
   },
 };
 
-/** How the gateway speaks to the servers behind it. */
+/** How the gateway connects to upstreams. */
 export const proxy = block(
   {
     enabled: { type: flag(), default: true, doc: "false: upstream routes answer 503" },
@@ -125,21 +125,21 @@ const internalApiRows = {
   hosts: {
     type: list(hostPattern(), "host names", true),
     example: ["edge.example.net"],
-    doc: "names to call them by, beside addresses and names without a dot",
+    doc: "host names to accept besides addresses and names without a dot",
   },
   // Resolved, "" asks for none.
   token: {
     type: secret("the token"),
     default: "",
     example: "${EDGE_TOKEN:-secret}",
-    doc: 'asked for as "Authorization: Bearer"',
+    doc: 'required as "Authorization: Bearer"',
   },
   listen: {
     type: textOrNumber("host:port"),
     default: "",
     field: "",
     example: "127.0.0.1:9090",
-    doc: "a port of their own: then they are not on the public one",
+    doc: "a separate port: then they are not on the public one",
   },
   max_proxy_test_response_bytes: { type: sizeOrDefault(TEST_RESPONSE), default: TEST_RESPONSE },
 } as const satisfies Rows;

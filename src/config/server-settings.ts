@@ -41,24 +41,28 @@ const serverRows = {
     doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
   },
   // Resolved, 0 lets the system choose one, and -1 is none.
-  port: { type: portOrOff(), default: 8080, doc: "off: nothing is served in clear text, only over TLS" },
+  port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
   // Resolved, 0 is `auto`; so is that of `max_connections`.
-  workers: { type: countOrAuto("workers", 1024), default: "auto", doc: "one a CPU, or a number" },
+  workers: { type: countOrAuto("workers", 1024), default: "auto", doc: "one per CPU, or a number" },
   header_timeout: { type: duration(1), default: "10s", doc: "a request's head must be complete within this: 408" },
   read_timeout: { type: duration(1), default: "30s", doc: "longest pause within a request's body: 408" },
-  write_timeout: { type: duration(1), default: "30s", doc: "longest time a client may take nothing of its answer" },
+  write_timeout: {
+    type: duration(1),
+    default: "30s",
+    doc: "longest time that a client may read nothing of its response",
+  },
   idle_timeout: { type: duration(1), default: "120s", doc: "how long an unused connection stays open" },
   // Resolved, -1 is `serve`.
   half_close_grace: {
     type: durationOr("serve"),
     default: "1s",
-    doc: "what the answer to a client that has ended its direction may take; serve: no limit",
+    doc: "time for the response once a client has half-closed its connection; serve: no limit",
   },
-  shutdown_timeout: { type: duration(0), default: "30s", doc: "what is in flight may take this long after SIGTERM" },
+  shutdown_timeout: { type: duration(0), default: "30s", doc: "time that requests in progress may take after SIGTERM" },
   drain_delay: {
     type: duration(0),
     default: "0s",
-    doc: "before that: /health is 503, and new connections are still served",
+    doc: "before that: /health answers 503 while new connections are still served",
   },
   max_header_bytes: {
     type: size(1024, 16_777_216),
@@ -74,22 +78,22 @@ const serverRows = {
   min_body_rate: {
     type: size(0),
     default: 240,
-    doc: "bytes a second that a body must bring on the average after 10 s: 408; 0 is off",
+    doc: "average bytes per second that a body must reach after 10 s: 408; 0 is off",
   },
   max_connections: {
     type: countOrAuto("connections", 10_000_000),
     default: "auto",
-    doc: "client connections: what the limit of open files leaves, or a number; more wait",
+    doc: "client connections: what the open file limit allows, or a number; more wait",
   },
   max_connections_per_ip: {
     type: integer(0, 10_000_000),
     default: 0,
-    doc: "of one address (IPv6: one /64): 503 beyond; 0 is no limit",
+    doc: "from one address (IPv6: one /64): 503 beyond; 0 is no limit",
   },
   max_unsent_bytes: {
     type: size(1_048_576),
     default: "128MiB",
-    doc: "memory for peers that read slowly; beyond it the slowest are cut",
+    doc: "memory for peers that read slowly; beyond it the slowest are closed",
   },
   inbound_chunked_mode: {
     type: resolved(chunkedMode(), (mode) => mode || "normalize"),
@@ -99,29 +103,29 @@ const serverRows = {
   strict_origins: {
     type: flag(),
     default: true,
-    doc: "false: answers of old servers are taken; see the same key at a route",
+    doc: "false: accepts nonconforming responses; see the same key of a route",
   },
   request_trailers: {
     type: word("expose", "drop"),
     default: "expose",
-    doc: "valid ones become headers; drop: they stay behind",
+    doc: "valid ones become headers; drop: they are discarded",
   },
   trusted_proxies: {
     type: list(cidr(), "networks"),
     example: ["10.0.0.0/8"],
-    doc: "load balancers whose X-Forwarded-For is believed",
+    doc: "load balancers whose X-Forwarded-For is trusted",
   },
-  ip_rules: { type: ipRules, doc: "deny goes first; with an allow list everybody else gets 403" },
+  ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
   access_log: { type: accessLog },
   rate_limit: { type: rateLimit, doc: "a token bucket: 429 with Retry-After. Off without this section" },
   tls: { type: tls, doc: "off without this section" },
-  http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge without" },
+  http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
   http3: { type: http3, doc: "off without this section" },
   proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
   waf: { type: waf, doc: "off without this section" },
   cache: { type: cache, doc: "in memory, shared by all workers" },
   cors: { type: cors, doc: "off without this section" },
-  security_headers: { type: securityHeaders, doc: "never over what the upstream set. Off without this section" },
+  security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
   acme: { type: acme },
 } as const satisfies Rows;
 
@@ -151,7 +155,10 @@ export const server = block(serverRows, {
 
 function checkServer(values: ServerValues, { path, log }: Spot): void {
   if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))
-    log.warn([...path, "trusted_proxies"], "trusts everybody: any client may say whom its requests come from");
+    log.warn(
+      [...path, "trusted_proxies"],
+      "trusts every address: any client can choose the address its requests seem to come from",
+    );
   if (!values.strict_origins) {
     log.warn([...path, "strict_origins"], `is false for every route that does not say otherwise: ${LENIENT_MEANING}`);
   }

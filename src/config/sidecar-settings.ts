@@ -63,14 +63,14 @@ const sidecarRows = {
   egress_port: { type: port(0), default: 15_001 },
   app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
-  strict_mtls: { type: flag(), default: false, doc: "true: who comes in must show a certificate" },
+  strict_mtls: { type: flag(), default: false, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" where there is none.
   cert_file: {
     type: fileName(),
     default: "",
     field: "",
     example: "./sidecar.pem",
-    doc: "its own, for both directions",
+    doc: "the sidecar's own, for both directions",
   },
   key_file: { type: fileName(), default: "", field: "", example: "./sidecar-key.pem" },
   ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
@@ -100,7 +100,7 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
   const { log, path } = spot;
   if (!values.enabled) {
     if (values.traffic_splits.length > 0)
-      log.warn(path, "the section is there, but enabled is not true: it has no effect");
+      log.warn(path, "the section is present, but enabled is not true: it has no effect");
     return;
   }
   checkBothOrNeither(values.cert_file, values.key_file, spot);

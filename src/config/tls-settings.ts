@@ -23,18 +23,18 @@ const tlsRows = {
     default: "",
     field: "",
     example: "./cert.pem",
-    doc: "with the chain behind it; a replaced file is taken up by itself",
+    doc: "with its chain; a replaced file is reloaded automatically",
   },
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem" },
   certificates: {
     type: list(certificate, "certificates"),
-    doc: "more of them, chosen by the name that the client asks for",
+    doc: "more of them, chosen by the server name that the client sends",
   },
   min_version: { type: word("1.2", "1.3"), default: "1.2", doc: 'or "1.3"' },
   client_auth: {
     type: word("none", "request", "require"),
     default: "none",
-    doc: "request, or require: client certificates, which client_ca_file vouches for",
+    doc: "request, or require: client certificates signed by client_ca_file",
   },
   // Resolved, "" unless `client_auth` asks for it.
   client_ca_file: { type: fileName(), default: "", example: "./clients.pem" },
@@ -117,11 +117,11 @@ const acmeRows = {
     example: ["example.com"],
     doc: "all on one certificate",
   },
-  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep it" },
+  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
   challenge_type: {
     type: word("http-01", "tls-alpn-01"),
     default: "http-01",
-    doc: "the CA asks on port 80; tls-alpn-01: on port 443",
+    doc: "the CA connects to port 80; tls-alpn-01: to port 443",
   },
   ca_file: {
     type: fileName(),
@@ -129,7 +129,7 @@ const acmeRows = {
     example: "./private-ca.pem",
     doc: "roots to trust for a private directory",
   },
-  eab: { type: eab, field: "", doc: "for CAs that ask for an external account" },
+  eab: { type: eab, field: "", doc: "for CAs that require an external account" },
 } as const satisfies Rows;
 
 type AcmeValues = Values<typeof acmeRows>;
@@ -151,7 +151,7 @@ function checkAcme(values: AcmeValues, spot: Spot): void {
   const { log, path } = spot;
   if (!values.enabled) {
     if (values.domains.length > 0)
-      log.warn(path, "the section is there, but enabled is not true: no certificate is obtained");
+      log.warn(path, "the section is present, but enabled is not true: no certificate is obtained");
     return;
   }
   if (values.domains.length === 0 && !isFaultyAt(spot, "domains"))

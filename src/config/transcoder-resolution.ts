@@ -48,7 +48,7 @@ class TranscoderResolution {
   resolve(): TranscodedRoutes {
     const { values, log } = this;
     if (!values.enabled && values.routes.length > 0) {
-      log.warn(ROOT, "the section is there, but enabled is not true: it has no effect");
+      log.warn(ROOT, "the section is present, but enabled is not true: it has no effect");
     }
     const shared = this.schemaFile([...ROOT, "descriptor_set"], values.descriptor_set);
     const routes = values.routes.map((_, i) => this.route(i, shared));
@@ -205,7 +205,7 @@ function checkParameters(segments: readonly string[], path: string, at: KeyPath,
   const odd = names.find((part) => !/^:[A-Za-z_]\w*$/.test(part));
   if (odd !== undefined) log.fault(at, `expected parameters such as :id, found ${quote(odd)} in ${quote(path)}`);
   const twice = names.find((part, i) => names.indexOf(part) !== i);
-  if (twice !== undefined) log.fault(at, `the parameter ${twice} stands twice in ${quote(path)}`);
+  if (twice !== undefined) log.fault(at, `the parameter ${twice} occurs twice in ${quote(path)}`);
 }
 
 function mappings(

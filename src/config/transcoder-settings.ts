@@ -42,7 +42,7 @@ const transcoderRows = {
     type: text("a server address"),
     default: "",
     example: "http://127.0.0.1:50051",
-    doc: 'where the routes of "auto" go',
+    doc: 'for the routes of "auto"',
   },
   auto: { type: flag(), default: false, doc: "true takes the routes from google.api.http options" },
   timeout: { type: duration(1), default: "30s" },

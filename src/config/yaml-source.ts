@@ -177,7 +177,7 @@ class YamlReader implements YamlSource {
         continue;
       }
       if (written.has(name)) {
-        this.faultAt(pair.key.range[0], [...path, name], "this key stands here twice: keep one of them");
+        this.faultAt(pair.key.range[0], [...path, name], "this key occurs twice: keep one of them");
         continue;
       }
       written.add(name);

@@ -16,14 +16,14 @@ export function explainSyntaxError(code: string, message: string): string {
 }
 
 const EXPLANATIONS = new Map([
-  ["TAB_AS_INDENT", "a tab stands in the indentation: YAML indents with spaces only"],
+  ["TAB_AS_INDENT", "a tab in the indentation: YAML indents with spaces only"],
   ["MULTIPLE_DOCS", 'a second document begins here: remove the "---" line, one file holds one document'],
   ["BAD_INDENT", "the indentation does not fit: lines of one section begin in the same column"],
   ["BLOCK_AS_IMPLICIT_KEY", 'a second "key: value" on one line: give it a line of its own, or put the value in quotes'],
   ["MULTILINE_IMPLICIT_KEY", 'this key is not followed by a colon: write "key: value" on one line'],
   ["BAD_DQ_ESCAPE", 'an unknown "\\" escape in double quotes: write "\\\\" for a backslash, or use single quotes'],
   ["BAD_SCALAR_START", 'a value cannot begin with "@" or "`": put it in quotes'],
-  ["TAG_RESOLVE_FAILED", 'tags such as "!name" mean nothing here: remove the tag, or put the value in quotes'],
+  ["TAG_RESOLVE_FAILED", 'tags such as "!name" are not supported: remove the tag, or put the value in quotes'],
   ["BAD_ALIAS", '"*" or "&" begins an alias or an anchor in YAML: put the value in quotes if it is text'],
   ["RESOURCE_EXHAUSTION", "nested too deep to read"],
 ]);

@@ -124,7 +124,7 @@ function headerLines(): Kind<unknown, readonly HeaderValue[]> {
     found.flatMap(([name, values]) => {
       checkName(name, [...path, name], path.at(-2) === "request", true, log);
       for (const value of values) {
-        if (VARIABLE.test(value)) log.warn([...path, name], "is sent as it stands: there are no variables in values");
+        if (VARIABLE.test(value)) log.warn([...path, name], "is sent literally: values have no variables");
       }
       return values.map((value) => ({ name, value }));
     }),

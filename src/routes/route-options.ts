@@ -36,7 +36,7 @@ const rows = {
   ip_rules: { type: ipRules },
   headers: {
     type: headers,
-    doc: "remove, then set, then add; values are sent as they stand, there are no variables",
+    doc: "remove, then set, then add; values are sent literally, without variables",
   },
 } as const satisfies Rows;
 

@@ -18,7 +18,7 @@ const keys = block(
       type: resolved(text("a folder name"), (name, { path, files }) => (name === "" ? "" : files.folder(path, name))),
       absent: "",
       example: "./public",
-      doc: "index.html, ranges, ETag; .br, .zst and .gz beside a file are used",
+      doc: "index.html, ranges, ETag; .br, .zst and .gz files beside a file are used",
     },
     spa: { type: flag(), default: false, doc: "true: paths without a file get the fallback with 200" },
     // Resolved, `index.html` for `spa`, else "" when none is set.

@@ -135,7 +135,7 @@ export class GrpcStream implements GrpcCall, TimerHolder {
     const code = httpStatus === 200 ? GrpcCode.Unknown : codeOfHttpStatus(httpStatus);
     return {
       code,
-      message: httpStatus === 200 ? "the upstream gave no status" : `HTTP status ${httpStatus}`,
+      message: httpStatus === 200 ? "the upstream sent no status" : `HTTP status ${httpStatus}`,
       details: null,
     };
   }

@@ -93,7 +93,7 @@ class HttpProbe {
     const { hostname } = this.origin;
     this.timer = setTimeout(() => {
       if (this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
-      this.end(0, `no answer within ${timeoutMs} ms`);
+      this.end(0, `no response within ${timeoutMs} ms`);
     }, timeoutMs);
     if (isIP(hostname) !== 0) this.connect(hostname, []);
     else {
@@ -135,7 +135,7 @@ class HttpProbe {
     Bun.connect(options as never).catch((error: unknown) => {
       const [next, ...left] = others;
       const isOurs = lowestDescriptor() < 0 || isSocketShortage((error as { code?: unknown } | null)?.code);
-      if (isOurs) return this.end(0, "this machine has no room for a connection", true);
+      if (isOurs) return this.end(0, "this machine has no ports or memory left for a connection", true);
       if (isIP(hostname) === 0) this.names.failed(hostname, address);
       if (next === undefined) this.end(0, connectFailure(error));
       else this.connect(next, left);
@@ -151,7 +151,7 @@ class HttpProbe {
   private onData(chunk: Buffer): void {
     if (this.isOver || this.dialog === null) return;
     const status = this.dialog.take(chunk);
-    if (status < 0) this.end(0, "a malformed answer");
+    if (status < 0) this.end(0, "a malformed response");
     else if (status > 0) this.end(status, "");
   }
 

@@ -147,7 +147,7 @@ describe.concurrent("stale-if-error", () => {
       () => "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n4\r\noops\r\n0\r\n\r\n",
     ],
     ["a cut connection", () => null],
-    ["a malformed answer", () => "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"],
+    ["a malformed response", () => "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"],
     [
       "an error with an endless body",
       () => `HTTP/1.1 502 Bad\r\nContent-Length: 9000000\r\n\r\n${"x".repeat(200_000)}`,

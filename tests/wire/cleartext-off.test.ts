@@ -128,7 +128,7 @@ describe("edge check", () => {
 
   test("warns of routes in clear text where TLS asks for a client certificate", async () => {
     const tls = { ...server(0, 8443).tls, client_auth: "require", client_ca_file: "ca.pem" };
-    const warning = "server.tls.client_auth: does not guard server.port";
+    const warning = "server.tls.client_auth: does not protect server.port";
     expect((await check({ port: 8080, tls })).stderr).toContain(warning);
     for (const fine of [
       await check({ port: "off", tls }),

@@ -70,10 +70,10 @@ describe("files that cannot be used", () => {
     ["check --config folder", 1, "folder: this is a folder"],
     ["check --routes missing.yaml", 1, "missing.yaml: no such file"],
     ["certs --dir missing", 1, "edge certs: missing: no such folder"],
-    ["certs --dir file", 1, "edge certs: file: a part of its path is no folder"],
+    ["certs --dir file", 1, "edge certs: file: a part of its path is not a folder"],
     ["certs --config missing.yaml", 1, "missing.yaml: no such file"],
-    ["init --dir file/sub", 1, "edge init: cannot write to file/sub: a part of its path is no folder"],
-    ["init --dir linked", 1, "edge init: routes.yaml already there, nothing written"],
+    ["init --dir file/sub", 1, "edge init: cannot write to file/sub: a part of its path is not a folder"],
+    ["init --dir linked", 1, "edge init: routes.yaml already present, nothing written"],
     ["waf test /x --config missing.yaml", 2, "missing.yaml: no such file"],
     ["serve --config missing.yaml", 1, "missing.yaml: no such file"],
   ])("edge %s leaves with %d", async (line, code, message) => {

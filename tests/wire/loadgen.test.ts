@@ -120,7 +120,7 @@ describe("a call that cannot work", () => {
     [["-json", missing], "no such file or folder"],
     [["-csv", folder], "it is a folder"],
     [["-gc-trace", missing], "cannot read"],
-    [["-gc-trace", letter], "holds no line of JavaScriptCore's collector log"],
+    [["-gc-trace", letter], "holds no line of JavaScriptCore's garbage collector log"],
     [["--auto-start"], "unknown flag --auto-start"],
     [["--rat", "5"], "did you mean --rate?"],
   ])("%p says so and leaves with 2", async (args, message) => {

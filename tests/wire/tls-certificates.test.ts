@@ -80,7 +80,7 @@ test("a request in clear text is told what it should be", async () => {
   const reply = await client.reply();
   expect([reply.status, json(reply)]).toEqual([
     400,
-    { error: "400 Bad Request", message: "this port speaks TLS: use https://" },
+    { error: "400 Bad Request", message: "this port serves TLS: use https://" },
   ]);
   expect(reply.fields.get("connection")).toBe("close");
   client.close();

@@ -119,7 +119,7 @@ class ProxyTestCall implements BodySink, ReplySource {
     probe.request.reset(head);
     parser.begin(0);
     if (parser.parse(head, head.length, probe.request) !== head.length) {
-      this.refuse(ex, 400, "the probe is no well-formed request");
+      this.refuse(ex, 400, "the probe is not a well-formed request");
       return;
     }
     if (!this.ports.isProbed(canonicalPath, probe.request)) {

@@ -8,7 +8,7 @@ export const NOT_FOUND: FixedReply = refusal(404, "no such file");
 export const UNREADABLE: FixedReply = refusal(403, "the file cannot be read");
 
 /** RFC 9110 §15.5.13. */
-export const PRECONDITION_FAILED: FixedReply = refusal(412, "the file is not in the state that was asked for");
+export const PRECONDITION_FAILED: FixedReply = refusal(412, "the file does not meet the preconditions of the request");
 
 /**
  * A range of which the file has no byte. RFC 9110 §15.5.17.

@@ -7,7 +7,7 @@ import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 
 /** Who takes the whole body. */
 export interface WholeBodyTaker {
-  /** @param text null where the body is no UTF-8 */
+  /** @param text null where the body is not UTF-8 */
   onWholeBody(ex: Exchange, text: string | null): void;
 }
 

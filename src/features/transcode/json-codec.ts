@@ -34,7 +34,7 @@ export class JsonCodec implements MethodCodec {
       JSON.parse(text);
       return text.replace(LINE_BREAKS, " ");
     } catch {
-      throw new UndecodableReply("the reply is no JSON");
+      throw new UndecodableReply("the gRPC message is not JSON");
     }
   }
 

@@ -72,6 +72,6 @@ function decode(text: string, what: string): string {
     // Bytes that came without an escape are UTF-8 too, or wrong.
     return decodeURIComponent(text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`));
   } catch {
-    throw new BadInput(`${what}: malformed percent-encoding or no UTF-8`);
+    throw new BadInput(`${what}: malformed percent-encoding or not UTF-8`);
   }
 }

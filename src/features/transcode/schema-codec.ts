@@ -59,7 +59,7 @@ export class SchemaCodec implements MethodCodec {
     try {
       message = fromBinary(output, bytes);
     } catch {
-      throw new UndecodableReply("the reply is no message of its type");
+      throw new UndecodableReply("the response is not a message of its type");
     }
     const json = toJson(output, message, { registry: this.registry });
     if (this.responseField === undefined) return JSON.stringify(json);
@@ -108,9 +108,9 @@ export class SchemaCodec implements MethodCodec {
 }
 
 function jsonFor(field: DescField, name: string, values: readonly string[]): JsonValue {
-  if (!takesText(field)) throw new BadInput(`${name} cannot be given as a text`);
+  if (!takesText(field)) throw new BadInput(`${name} cannot be given as text`);
   if (field.fieldKind === "list") return values.map((value) => jsonOfText(field, value));
-  if (values.length > 1) throw new BadInput(`${name} stands more than once and is no list`);
+  if (values.length > 1) throw new BadInput(`${name} occurs more than once and is not a list`);
   return jsonOfText(field, values[0]!);
 }
 

@@ -61,7 +61,7 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
   }
 
   onWholeBody(ex: Exchange, text: string | null): void {
-    if (text === null) refuse(ex, 400, "the body is no UTF-8");
+    if (text === null) refuse(ex, 400, "the body is not UTF-8");
     else this.begin(ex, text);
   }
 

@@ -209,7 +209,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
       return this.codec!.decode(message);
     } catch (error) {
       if (error instanceof UndecodableReply || this.isStreaming) this.abort(Fault.UpstreamMalformed);
-      else this.refuse({ code: GrpcCode.Internal, message: "the reply cannot be written as JSON", details: null });
+      else this.refuse({ code: GrpcCode.Internal, message: "the response cannot be written as JSON", details: null });
       return null;
     }
   }

@@ -25,7 +25,7 @@ export function readJson(text: string): JsonValue | Error {
   try {
     return parse(text, LONG_NUMBER.test(text) ? keepLongIntegers : undefined);
   } catch {
-    return new Error("the body is no JSON text");
+    return new Error("the body is not JSON");
   }
 }
 
@@ -50,7 +50,7 @@ function shapeFault(text: string): string {
       const names = open.at(-1);
       if (isName && names) {
         const name = nameOf(text.slice(at, end + 1));
-        if (names.has(name)) return "a name stands twice in one object";
+        if (names.has(name)) return "a name occurs twice in one object";
         names.add(name);
         isName = false;
       }

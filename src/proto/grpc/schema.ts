@@ -77,10 +77,10 @@ export function readSchema(bytes: Uint8Array): Schema | string {
   try {
     set = fromBinary(FileDescriptorSetSchema, bytes);
   } catch {
-    return "is no FileDescriptorSet";
+    return "is not a FileDescriptorSet";
   }
   // Text and other formats may happen to be read as a message without known fields.
-  if (set.file.length === 0 || set.file.some((file) => file.name === "")) return "is no FileDescriptorSet";
+  if (set.file.length === 0 || set.file.some((file) => file.name === "")) return "is not a FileDescriptorSet";
   return schemaOf(set.file);
 }
 

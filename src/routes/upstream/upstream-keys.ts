@@ -18,7 +18,7 @@ const target = block(
       required: "the address of a server, such as http://127.0.0.1:9001",
       field: "",
       example: "http://10.0.0.5:8000",
-      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC); a path is put in front",
+      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC); a path is prepended",
     },
     weight: { type: integer(0, 1_000_000_000), default: 1 },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
@@ -81,33 +81,37 @@ export const circuitBreaker = block({
   failure_threshold: {
     type: integer(1, 1_000_000),
     default: 5,
-    doc: "requests in a row: no connection, time-outs, resets, malformed answers",
+    doc: "failures in a row: no connection, timeout, reset, malformed response",
   },
   open_duration: {
     type: duration(1),
     default: "30s",
-    doc: "at most: it ends when a connection, or the health check, succeeds",
+    doc: "at most; it ends when a connection, or the health check, succeeds",
   },
   failure_statuses: {
     type: list(integer(400, 599), "statuses, such as 503", true),
-    doc: "answers that are failures too, tried elsewhere where possible: [502, 503]",
+    doc: "statuses that count as failures, retried elsewhere where possible: [502, 503]",
   },
   slow_start: {
     type: duration(0),
     default: "0s",
-    doc: "time over which a target that has recovered gets its full share back",
+    doc: "time over which a recovered target returns to its full share",
   },
 });
 
 export const timeouts = block({
   connect: { type: duration(1), absent: null, example: "5s", doc: "the transport's by default" },
   response_header: { type: duration(1), absent: null, example: "30s", doc: "the transport's by default" },
-  idle: { type: duration(0), default: "5m", doc: "longest pause within an answer" },
+  idle: { type: duration(0), default: "5m", doc: "longest pause within a response" },
   total: { type: duration(0), default: 0, doc: "0 is no limit" },
 });
 
 const retries = block({
-  attempts: { type: integer(0, 10), default: 1, doc: "elsewhere, and only where the server cannot have acted" },
+  attempts: {
+    type: integer(0, 10),
+    default: 1,
+    doc: "on other targets, only where the first cannot have acted on the request",
+  },
 });
 
 const rows = {
@@ -134,11 +138,11 @@ const rows = {
     type: flag(),
     absent: null,
     example: true,
-    doc: "the server's by default; false takes LF alone, folds, doubled lengths, 204 with a body",
+    doc: "the server's by default; false accepts bare LF, folding, repeated lengths, a 204 body",
   },
   preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
   strip_prefix: { type: flag(), default: true },
-  tls: { type: upstreamTls, doc: "for https:// and h2:// targets; its files are read anew at a reload" },
+  tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 
 /** The keys of `type: upstream`: docs/upstreams.md#upstreams */

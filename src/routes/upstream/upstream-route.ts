@@ -23,8 +23,8 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
   },
   help: {
-    doc: "other servers; WebSockets and other upgrades pass by themselves",
-    prefix: { example: "/api", doc: 'removed: /api/users asks for /users. Or "path:", exactly this path' },
+    doc: "upstream servers; WebSockets and other upgrades need no setting",
+    prefix: { example: "/api", doc: 'removed: /api/users is sent as /users. Or "path:", exactly this path' },
     host: { example: ["api.example.com"] },
     unlisted: ["target"],
     hasOptions: true,

@@ -79,7 +79,7 @@ export class GcLogFollower {
 
   private check(): void {
     if (this.parser.lines > 0 || this.parser.size < FEWEST_CHARS) return;
-    throw new Error(`${this.path} holds no line of JavaScriptCore's collector log (BUN_JSC_logGC=1)`);
+    throw new Error(`${this.path} holds no line of JavaScriptCore's garbage collector log (BUN_JSC_logGC=1)`);
   }
 }
 

@@ -52,7 +52,7 @@ function tierSection(report: SaturationReport): string[] {
     "",
     ...table(["stream", "requests", "good", "not good", "req/s", "p50 ms", "p90 ms", "p99 ms"], streams),
     "",
-    `Latency counts from the time at which a request was due. From the write on, the benign stream took ` +
+    `Latency counts from the time at which a request was due. Counted from the write, the benign stream took ` +
       `${service.p50.toFixed(3)} ms (p50) and ${service.p99.toFixed(3)} ms (p99); requests went out ` +
       `${generator.lateness_ms.p99.toFixed(3)} ms late (p99), ${generator.lateness_ms.max.toFixed(3)} ms at most.`,
     `Benign success ${successPercent(report).toFixed(2)} %, active defence ${report.active_defense_rate_pct.toFixed(2)} %, ` +
@@ -78,14 +78,14 @@ function attackTable({ adversarial_stream: { vectors, transport_resets: resets }
     String(vector.unhandled),
     codesText(vector.status_codes),
   ]);
-  const note = resets === 0 ? [] : ["", `${resets} of the 400 are connections torn down without an answer.`];
+  const note = resets === 0 ? [] : ["", `${resets} of the 400 are connections closed without a response.`];
   return [...table(head, rows), ...note];
 }
 
 function gcLines({ gc_telemetry: gc }: SaturationReport): string[] {
-  if (!gc.enabled) return ["No collector log (`-gc-trace`)."];
+  if (!gc.enabled) return ["No garbage collector log (`-gc-trace`)."];
   const { pause_times_ms: pause, heap_metrics_mb: heap } = gc;
-  const times = gc.times === "spread" ? " The log was recorded before: its collections are spread over the run." : "";
+  const times = gc.times === "spread" ? " The log was recorded earlier: its collections are spread over the run." : "";
   return [
     `Collector: ${gc.total_cycles} collections (${gc.full_cycles} full) of ${gc.heaps} heaps, ` +
       `${gc.cycles_per_second} a second, ${gc.gc_cpu_percent} % of the time, ${gc.total_reclaimed_mb} MB reclaimed.${times}`,

@@ -63,7 +63,7 @@ export class BenignClient {
     const bodyStatus = typeof json?.status === "string" ? json.status.slice(0, SHOWN_BYTES) : "";
     const sequence = typeof json?.sequence === "number" ? json.sequence : null;
     const isMixedUp = json !== null && answersOther(json, token);
-    let fault = exchange.fault || (isMixedUp ? "the canary got the answer to another request" : "");
+    let fault = exchange.fault || (isMixedUp ? "the canary got the response to another request" : "");
     if (answer !== null && (answer.status !== 200 || bodyStatus !== "canary_ok" || sequence === null)) {
       fault ||= `the canary got ${answer.status} ${bodyStart(answer)}`;
     }
@@ -86,7 +86,7 @@ export class BenignClient {
     const { answer, fault: lost } = await connection.exchange(this.request("POST", "/echo", token, body));
     const json = answer?.status === 200 ? jsonOf(answer.body) : null;
     const isMixedUp = json !== null && headerOf(json, TOKEN_FIELD) !== token;
-    let fault = lost || (isMixedUp ? "a benign request got the answer to another one" : "");
+    let fault = lost || (isMixedUp ? "a benign request got the response to another one" : "");
     if (answer !== null && json === null) {
       fault ||= `a benign request got ${answer.status} ${bodyStart(answer)}`;
     }

@@ -53,7 +53,7 @@ type Found = { readonly answer: H1Answer; readonly end: number };
 function readAnswer(bytes: Buffer, at: number, hasEnded: boolean): Found | string {
   const headEnd = bytes.indexOf("\r\n\r\n", at, "latin1");
   const start = bytes.toString("latin1", at, at + STATUS_LINE_CHARS);
-  if (!"HTTP/1.".startsWith(start.slice(0, 7))) return `no answer: ${quotedText(start)}`;
+  if (!"HTTP/1.".startsWith(start.slice(0, 7))) return `no response: ${quotedText(start)}`;
   if (headEnd < 0) return "";
   const [line = "", ...rest] = bytes.toString("latin1", at, headEnd).split("\r\n");
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(line)?.[1] ?? 0);

@@ -2,7 +2,7 @@
 // each with what it hides: a second request that an origin must never see.
 import { type Probe, type ProbeAddress, Requirement, SMUGGLED_FIELD, TOKEN_FIELD, type Vector } from "./vector.ts";
 
-const TEARDOWN = "400 and socket teardown";
+const TEARDOWN = "400 and connection closed";
 
 /** VECTOR-04, 05, 06, 09, 10. */
 export const H1_VECTORS: readonly Vector[] = [
@@ -13,8 +13,8 @@ export const H1_VECTORS: readonly Vector[] = [
     requirement: Requirement.Refused,
     expected: TEARDOWN,
     probes: [
-      probe("the length holds a second request behind the last chunk", (at) => hiddenBehindChunks(at, [])),
-      probe("a chunk holds a second request behind the length", hiddenInChunk),
+      probe("the length covers a second request after the last chunk", (at) => hiddenBehindChunks(at, [])),
+      probe("a chunk holds a second request beyond the length", hiddenInChunk),
     ],
   },
   {
@@ -42,19 +42,19 @@ export const H1_VECTORS: readonly Vector[] = [
     requirement: Requirement.Refused,
     expected: "400 and socket closed before any pipelined request runs",
     probes: [
-      probe("behind two lengths that agree", (at) =>
+      probe("after two lengths that agree", (at) =>
         post(at, ["Content-Length: 5", "Transfer-Encoding: chunked"], `0\r\n\r\n${pipelined(at)}`),
       ),
       probe("one byte before the next request", (at) =>
         post(at, ["Content-Length: 6", "Transfer-Encoding: chunked"], `0\r\n\r\nG${pipelined(at)}`),
       ),
-      probe("behind a folded Transfer-Encoding", (at) =>
+      probe("after a folded Transfer-Encoding", (at) =>
         hiddenBehindLength(at, ["X-Fold: a\r\n Transfer-Encoding: chunked"]),
       ),
-      probe("behind a Transfer-Encoding after a bare LF", (at) =>
+      probe("after a Transfer-Encoding that follows a bare LF", (at) =>
         hiddenBehindLength(at, ["X-Line: a\nTransfer-Encoding: chunked"]),
       ),
-      probe("behind a chunk extension with a bare LF", (at) =>
+      probe("after a chunk extension with a bare LF", (at) =>
         post(at, ["Transfer-Encoding: chunked"], `2;\nxx\r\n10\r\n0\r\n\r\n${pipelined(at)}`),
       ),
     ],

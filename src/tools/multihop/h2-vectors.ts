@@ -16,10 +16,10 @@ export const H2_VECTORS: readonly Vector[] = [
     requirement: Requirement.Refused,
     expected: REFUSED,
     probes: [
-      probe("a second request behind the last chunk", (at) =>
+      probe("a second request after the last chunk", (at) =>
         post(at, [["transfer-encoding", "chunked"]], `0\r\n\r\n${smuggled(at)}`),
       ),
-      probe("beside a Content-Length that is right", (at) => {
+      probe("with a correct Content-Length", (at) => {
         const body = `0\r\n\r\n${smuggled(at)}`;
         return post(
           at,
@@ -39,7 +39,7 @@ export const H2_VECTORS: readonly Vector[] = [
     requirement: Requirement.Refused,
     expected: "400 (protocol error)",
     probes: [
-      probe("the first is right", (at) => {
+      probe("the first is correct", (at) => {
         const body = `ab${smuggled(at)}`;
         return post(
           at,
@@ -50,7 +50,7 @@ export const H2_VECTORS: readonly Vector[] = [
           body,
         );
       }),
-      probe("the second is right", (at) => {
+      probe("the second is correct", (at) => {
         const body = `ab${smuggled(at)}`;
         return post(
           at,

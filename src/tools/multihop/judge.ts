@@ -27,7 +27,7 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Finding[]
   const wrong = (text: string): Finding => ({ concern: Concern.Vector, text: `${name}: ${text}` });
   if (fault !== "") return [wrong(fault)];
   if (vector.requirement === Requirement.Forwarded) {
-    if (status !== 200) return [wrong(`wanted 200, got ${status || outcome.reset || "no answer"}`)];
+    if (status !== 200) return [wrong(`wanted 200, got ${status || outcome.reset || "no response"}`)];
     return judgeEcho(vector, outcome, token).map(wrong);
   }
   const findings: Finding[] = [];
@@ -36,7 +36,7 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Finding[]
     findings.push(wrong("refused, but the connection stayed open"));
   }
   if (answers > 1) {
-    const text = `${name}: ${answers} answers came, so something behind the first request was run`;
+    const text = `${name}: ${answers} responses came, so something after the first request was run`;
     findings.push({ concern: Concern.Desync, text });
   }
   return findings;
@@ -47,7 +47,7 @@ function judgeEcho({ forwards }: Vector, { body }: ProbeOutcome, token: string):
   if (forwards === undefined || !forwards.isEcho) return [];
   const json = jsonOf(body);
   const names = json === null ? null : json.headers;
-  if (json === null || typeof names !== "object" || names === null) return ["the answer is not the origin's echo"];
+  if (json === null || typeof names !== "object" || names === null) return ["the response is not the origin's echo"];
   const faults = Object.keys(names)
     .filter((name) => name.startsWith(":"))
     .map((name) => `the origin was given a header ${quotedText(name)}`);
@@ -98,7 +98,7 @@ function judgeCount(vector: Vector, { rounds, canary, originRequestBefore }: Sce
 }
 
 function mixedUp(): Finding {
-  return { concern: Concern.Desync, text: "answers and requests no longer belong together" };
+  return { concern: Concern.Desync, text: "responses and requests no longer match" };
 }
 
 function pool(text: string): Finding {

@@ -39,8 +39,8 @@ export class KeptConnection {
     const { answers, isWhole, fault: unreadable } = read();
     const answer = answers[0] ?? null;
     const { received } = link;
-    if (answer === null) fault ||= unreadable || (isInTime ? "the connection ended without an answer" : "no answer");
-    else if (answers.length > 1 || !isWhole) fault ||= "bytes behind the answer";
+    if (answer === null) fault ||= unreadable || (isInTime ? "the connection ended without a response" : "no response");
+    else if (answers.length > 1 || !isWhole) fault ||= "bytes after the response";
     this.mayBeClosed = answer !== null && /close/i.test(fieldOf(answer, "connection"));
     if (answer === null || answers.length > 1 || !isWhole) this.close();
     else link.forget();
@@ -57,7 +57,7 @@ export class KeptConnection {
   private lossSoFar(): string {
     const { link, mayBeClosed } = this;
     if (link === null) return "";
-    const surplus = link.received.length > 0 ? "an answer that nobody asked for came on the kept connection" : "";
+    const surplus = link.received.length > 0 ? "an unrequested response came on the kept connection" : "";
     const loss = link.ending !== "open" && !mayBeClosed ? "the kept connection was closed in between" : "";
     if (link.ending !== "open" || surplus !== "" || mayBeClosed) this.close();
     return surplus || loss;

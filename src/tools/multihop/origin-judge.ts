@@ -27,10 +27,10 @@ export function judgeOrigin(scenario: Scenario, sight: ScenarioSight, origin: Or
     ...(scenario.vector.requirement === Requirement.Refused
       ? sight.rounds.flatMap((round) => judgeAttack(round, origin.requests))
       : origin.requests.filter(({ token }) => tokens.has(token)).flatMap(judgeHead)),
-    ...strangers.map((each) => desync(`the origin ran a request that nobody sent it: ${startOf(each)}`)),
-    ...origin.refused.map((text) => desync(`the origin was given bytes that are no request: ${quotedText(text)}`)),
+    ...strangers.map((each) => desync(`the origin ran a request that no client sent: ${startOf(each)}`)),
+    ...origin.refused.map((text) => desync(`the origin was given bytes that are not a request: ${quotedText(text)}`)),
     ...origin.unfinished.map(({ connection, bytes }): Finding => {
-      const text = `connection ${connection} to the origin is kept in the middle of a request, ${bytes} bytes wait`;
+      const text = `connection ${connection} to the origin is kept in the middle of a request with ${bytes} bytes unread`;
       return { concern: Concern.Pool, text };
     }),
   ];
@@ -58,7 +58,7 @@ function judgeDue(due: Due, requests: readonly SeenRequest[]): Finding[] {
   // What the gateway answered itself need not have been seen; that is held against it elsewhere.
   if (due.status !== 200) {
     const isLost = due.status === 0 && seen.length > 0;
-    return isLost ? [desync(`the origin ran the ${due.what}, whose client got no answer`)] : [];
+    return isLost ? [desync(`the origin ran the ${due.what}, whose client got no response`)] : [];
   }
   if (seen.length !== 1) return [desync(`the origin saw the ${due.what} ${seen.length} times`)];
   const { method, target, body } = seen[0]!;

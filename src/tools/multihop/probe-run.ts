@@ -106,13 +106,13 @@ async function runH2(
   const hasSettings = () => readFrames(link.received)[0]?.type === FrameType.Settings;
   link.send(CLIENT_PREFACE);
   await link.until(() => hasSettings() || link.ending !== "open" || isHttp1(link.received), target.answerMs);
-  if (!hasSettings()) return { ...outcomeOf(name, link), fault: "HTTP/2 with prior knowledge is not spoken there" };
+  if (!hasSettings()) return { ...outcomeOf(name, link), fault: "HTTP/2 with prior knowledge is not supported there" };
   link.send(encodeFrame(FrameType.Settings, SETTINGS_ACK, 0, Buffer.alloc(0)));
   link.send(encodeRequest(CONTROL_STREAM, controlRequest(control)));
   await link.until(() => isOver(CONTROL_STREAM), target.answerMs);
   const before = stream(CONTROL_STREAM);
   if (before.status !== 200) {
-    const got = before.status || before.reset || "no answer";
+    const got = before.status || before.reset || "no response";
     return {
       ...outcomeOf(name, link),
       fault: `an ordinary HTTP/2 request got ${got}, so a refusal would prove nothing`,

@@ -57,8 +57,8 @@ export function summaryText(report: MultihopReport): string {
 
 function markdownRow(result: ResultRecord): string {
   const { stage1, stage2 } = result;
-  const first = stage1.status ?? stage1.reset ?? "no answer";
-  const second = `${stage2.status ?? "no answer"} ${stage2.body_status ?? ""}`.trim();
+  const first = stage1.status ?? stage1.reset ?? "no response";
+  const second = `${stage2.status ?? "no response"} ${stage2.body_status ?? ""}`.trim();
   const cells = [result.vector_id, result.protocol, result.name, result.backend, result.expected, first, second];
   cells.push(stage2.sequence ?? "none", yesNo(result.desync), yesNo(result.pool_poisoned));
   return `| ${cells.map((cell) => plain(`${cell}`)).join(" | ")} | ${result.passed ? "pass" : "**FAIL**"} |`;

@@ -45,7 +45,7 @@ describe("edge init", () => {
       writeFileSync(join(dir, "routes.yaml"), "mine");
       const { said, io } = collect();
       expect(runInit([], io, dir)).toBe(1);
-      expect(said.err).toBe("edge init: routes.yaml already there, nothing written.\n");
+      expect(said.err).toBe("edge init: routes.yaml already present, nothing written.\n");
       expect(readFileSync(join(dir, "routes.yaml"), "utf8")).toBe("mine");
       expect(existsSync(join(dir, "config.yaml"))).toBe(false);
     });
@@ -101,7 +101,7 @@ describe("edge check", () => {
       expect(check(dir).out).toContain("embedded defaults");
       writeFileSync(join(dir, "config.yaml"), "{}");
       expect(check(dir).err).toBe(
-        "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints answer (warning)\n",
+        "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints are served (warning)\n",
       );
     });
   });
@@ -176,7 +176,7 @@ describe("edge check, told of much,", () => {
       const { code, err } = check(dir);
       expect(code).toBe(1);
       expect(err.split("\n").length).toBeLessThan(110);
-      expect(err).toContain("more faults follow; mend these first");
+      expect(err).toContain("more faults follow; fix these first");
     });
   });
 });

@@ -74,9 +74,9 @@ test("a mapping to nothing, to a part that takes no text, and a parameter that i
 const EXPECTED = "(expected what protoc --descriptor_set_out --include_imports writes)";
 
 test.each([
-  ["text", "syntax = proto3;\n", "is no FileDescriptorSet"],
-  ["nothing", "", "is no FileDescriptorSet"],
-  ["cut in two", readFileSync(SHOP_FILE).subarray(0, 7000), "is no FileDescriptorSet"],
+  ["text", "syntax = proto3;\n", "is not a FileDescriptorSet"],
+  ["nothing", "", "is not a FileDescriptorSet"],
+  ["cut in two", readFileSync(SHOP_FILE).subarray(0, 7000), "is not a FileDescriptorSet"],
   [
     "without its imports",
     toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: whole.file.slice(-1) })),

@@ -112,7 +112,7 @@ describe("files", () => {
       const result = load(dir, {});
       const faults = result.ok ? [] : lines([...result.faults]);
       expect(faults).toHaveLength(101);
-      expect(faults.at(-1)).toBe("routes.yaml: 900 more faults follow; mend these first");
+      expect(faults.at(-1)).toBe("routes.yaml: 900 more faults follow; fix these first");
     });
   });
 });

@@ -51,7 +51,7 @@ test("once a file has ended with three dots, every shorter text of it is refused
     for (let length = 0; length < ROUTES.length - 1; length++)
       expect(load(CONFIG, ROUTES.slice(0, length))).not.toEqual([]);
     expect(load("server:\n", ROUTES)).toEqual([
-      'config.yaml:2:1: cut off: the file ended with "..." before, and does not now',
+      'config.yaml:2:1: truncated: the file ended with "..." before, and does not now',
     ]);
     expect(load(`${CONFIG}\n\n`, ROUTES.replace("...", "... # the end"))).toEqual([]);
     expect(load(CONFIG.trimEnd(), ROUTES)).toEqual([]);

@@ -50,9 +50,9 @@ describe("a probe", () => {
   });
 
   test.each([
-    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "a malformed answer"],
-    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "a malformed answer"],
-    ["interim answers without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "a malformed answer"],
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "a malformed response"],
+    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "a malformed response"],
+    ["interim answers without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "a malformed response"],
     ["a head that breaks off", "HTTP/1.1 200 OK\r\nContent-", "the connection was closed"],
     ["nothing", "", "the connection was closed"],
   ])("does not take %s for an answer", async (_name, text, error) => {
@@ -60,11 +60,11 @@ describe("a probe", () => {
     expect(await ask("/raw")).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error });
   });
 
-  test("does not wait longer than it is told, be it for a silent origin or a slow head", async () => {
+  test("does not wait longer than it is told, for a silent origin or a slow head", async () => {
     origin.on("/silent", (call) => {
       call.takeOver();
     });
-    const late = { statusCode: 0, error: "no answer within 100 ms" };
+    const late = { statusCode: 0, error: "no response within 100 ms" };
     expect(await ask("/silent", 100)).toMatchObject(late);
     origin.on("/slow-fields", async (call) => {
       const connection = call.takeOver();

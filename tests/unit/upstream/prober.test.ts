@@ -18,7 +18,7 @@ const CHECK: HealthCheck = {
 };
 
 const answer = (statusCode: number): ProbeOutcome => ({ statusCode, latencyMs: 5, error: "" });
-const SILENCE: ProbeOutcome = { statusCode: 0, latencyMs: 2000, error: "no answer within 2000 ms" };
+const SILENCE: ProbeOutcome = { statusCode: 0, latencyMs: 2000, error: "no response within 2000 ms" };
 
 /** A prober whose probes get `outcomes` in turn, the last one for ever. */
 function setUp(...outcomes: readonly ProbeOutcome[]) {
@@ -52,7 +52,7 @@ describe("a health check", () => {
     expect(changes).toEqual([]);
   });
 
-  test("learns nothing where this machine has no room for a connection", async () => {
+  test("learns nothing where this machine has no ports or memory left for a connection", async () => {
     const { time, prober, asked, changes } = setUp({ ...SILENCE, isOurs: true });
     prober.use([CHECK]);
     await time.passSlowly(100_000, 100);

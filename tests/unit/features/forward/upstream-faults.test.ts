@@ -144,7 +144,7 @@ describe("a failed attempt", () => {
   });
 });
 
-describe("a malformed answer", () => {
+describe("a malformed response", () => {
   test("is 502, and the connection is cut, never kept", () => {
     for (const vector of responseVectors()) {
       if (vector.fault === undefined || (vector.method ?? "GET") !== "GET") continue;

@@ -105,7 +105,7 @@ describe("a connection to an origin is not kept", () => {
       ["HTTP/1.1 200 OK\r\nConnection: close, keep-alive\r\nContent-Length: 2\r\n\r\nok"],
     ],
     ["HTTP/1.0", GET, ["HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"]],
-    ["bytes behind the answer", GET, [`${OK}HTTP/1.1 200 OK\r\n`]],
+    ["bytes after the response", GET, [`${OK}HTTP/1.1 200 OK\r\n`]],
     ["one byte behind the answer", GET, [`${OK}\n`]],
     ["a body behind the answer to HEAD", HEAD, ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"]],
     ["a body behind a 304", GET, ["HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\nhello"]],

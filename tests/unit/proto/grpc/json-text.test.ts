@@ -13,14 +13,14 @@ test.each([
 });
 
 test.each([
-  ["{", "the body is no JSON text"],
-  ['{"a":}', "the body is no JSON text"],
-  ["{'a':1}", "the body is no JSON text"],
-  ['{"a":1} x', "the body is no JSON text"],
-  ["\ufeff{}", "the body is no JSON text"],
-  ['{"a":1,"a":2}', "a name stands twice in one object"],
-  ['{"a":1,"\\u0061":2}', "a name stands twice in one object"],
-  ['{"x":{"a":1,"b":[],"a":2}}', "a name stands twice in one object"],
+  ["{", "the body is not JSON"],
+  ['{"a":}', "the body is not JSON"],
+  ["{'a':1}", "the body is not JSON"],
+  ['{"a":1} x', "the body is not JSON"],
+  ["\ufeff{}", "the body is not JSON"],
+  ['{"a":1,"a":2}', "a name occurs twice in one object"],
+  ['{"a":1,"\\u0061":2}', "a name occurs twice in one object"],
+  ['{"x":{"a":1,"b":[],"a":2}}', "a name occurs twice in one object"],
   [`${"[".repeat(101)}${"]".repeat(101)}`, "the body is nested deeper than 100 levels"],
   [`${'{"a":'.repeat(2000)}`, "the body is nested deeper than 100 levels"],
 ])("%p is refused", (text, message) => {

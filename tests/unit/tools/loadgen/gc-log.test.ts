@@ -169,7 +169,7 @@ describe("a log that is followed", () => {
 
   test("that is something else is refused in words", () => {
     writeFileSync(path, "this is a letter to a friend\n".repeat(10));
-    expect(() => new GcLogFollower(path)).toThrow("holds no line of JavaScriptCore's collector log");
+    expect(() => new GcLogFollower(path)).toThrow("holds no line of JavaScriptCore's garbage collector log");
     expect(() => new GcLogFollower(folder)).toThrow("not a file");
   });
 });

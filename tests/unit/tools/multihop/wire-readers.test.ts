@@ -29,7 +29,7 @@ describe("answers over HTTP/1.1", () => {
   });
 
   test("are not seen in anything else", () => {
-    expect(answers("SSH-2.0").fault).toContain("no answer");
+    expect(answers("SSH-2.0").fault).toContain("no response");
     expect(answers("HTTP/1.1 2x0 OK\r\n\r\n").fault).toContain("status line");
     expect(answers("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n").fault).toContain("Content-Length");
     expect(answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n").fault).toContain("chunk size");
