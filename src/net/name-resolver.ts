@@ -21,6 +21,8 @@ interface Entry {
   expiresMs: number;
   askedMs: number;
   isAsking: boolean;
+  /** Whether it will be asked in a moment. */
+  isDue: boolean;
   toldMs: number;
   /** Where the next connection begins among the addresses. */
   first: number;
@@ -73,17 +75,26 @@ export class NameResolver {
   }
 
   /**
-   * Connections to addresses of this name failed: asks again, but not more than once in REFRESH_MS.
-   * @param listener called once with the addresses as they are then
+   * Connections to addresses of this name failed: asks again, REFRESH_MS after it was asked last at the earliest. The wait is
+   * short, and a name that has just moved costs no request.
+   * @param listener called once with the addresses as they are then; at once where the servers did not answer the last time
    */
   refresh(name: string, listener: NameListener): void {
     const entry = this.entryOf(name);
-    if (!entry.isAsking && this.ports.now() - entry.askedMs < REFRESH_MS) {
+    const earlyMs = entry.askedMs + REFRESH_MS - this.ports.now();
+    if (!entry.isAsking && earlyMs > 0 && entry.failure !== "") {
       this.tell(entry, listener);
       return;
     }
-    this.ask(name, entry);
     this.wait(entry, listener);
+    if (earlyMs <= 0) this.ask(name, entry);
+    else if (!entry.isAsking && !entry.isDue) {
+      entry.isDue = true;
+      this.ports.after(earlyMs, () => {
+        entry.isDue = false;
+        this.ask(name, entry);
+      });
+    }
   }
 
   /** An address of this name refused a connection, or was slow to take it: for a while it is the last to be tried. */
@@ -157,6 +168,7 @@ export class NameResolver {
         expiresMs: Number.NEGATIVE_INFINITY,
         askedMs: Number.NEGATIVE_INFINITY,
         isAsking: false,
+        isDue: false,
         toldMs: Number.NEGATIVE_INFINITY,
         first: 0,
         failedUntilMs: new Map(),
@@ -171,7 +183,7 @@ export class NameResolver {
   /** Names come from the configuration, and from the requests that pass a sidecar. */
   private forgetOldest(): void {
     for (const [name, entry] of this.entries) {
-      if (entry.isAsking) continue;
+      if (entry.isAsking || entry.isDue) continue;
       this.entries.delete(name);
       return;
     }
@@ -193,8 +205,9 @@ export function threadResolver(onFailure: ResolverPorts["onFailure"]): NameResol
 
 /** How long a connection waits for name servers. */
 const PATIENCE_MS = 2000;
-/** How soon a name is asked for again after a failed connection, or after no answer. */
-const REFRESH_MS = 1000;
+/** How soon a name is asked for again after a failed connection. */
+const REFRESH_MS = 100;
+/** And after no answer. */
 const RETRY_MS = 1000;
 /** For how long an address that failed is the last to be tried. */
 const AVOID_MS = 10_000;

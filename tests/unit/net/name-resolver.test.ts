@@ -55,16 +55,33 @@ test("many wait for one question, and its answer is used until it is too old", a
   expect([t.asked.length, t.heard.length]).toEqual([2, 4]);
 });
 
-test("after a failed connection it asks at once, but not again within a second", async () => {
+test("after a failed connection it asks at once, and 100 ms after the last question at the earliest", async () => {
   const t = resolver();
   t.resolve();
   await t.answer(["a"]);
-  t.refresh();
-  expect([t.asked.length, t.heard]).toEqual([1, ["a", "a"]]);
-  t.pass(1000);
-  t.refresh();
+  for (let n = 0; n < 3; n++) t.refresh();
+  expect([t.asked.length, t.heard]).toEqual([1, ["a"]]);
+  t.pass(99);
+  expect(t.asked.length).toBe(1);
+  t.pass(1);
+  expect([t.asked.length, t.heard]).toEqual([2, ["a"]]);
   await t.answer(["b"]);
-  expect([t.asked.length, t.heard]).toEqual([2, ["a", "a", "b"]]);
+  expect(t.heard).toEqual(["a", "b", "b", "b"]);
+  t.pass(100);
+  t.refresh();
+  expect(t.asked.length).toBe(3);
+  await t.answer(["c"]);
+  expect(t.heard.at(-1)).toBe("c");
+});
+
+test("a failed connection waits for no servers that have just not answered", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a"], 0);
+  t.resolve();
+  await t.answer([], 0, "ETIMEOUT");
+  t.refresh();
+  expect([t.asked.length, t.heard]).toEqual([2, ["a", "a", "a"]]);
 });
 
 test("the last good answer is kept while the servers fail, and no connection waits a second time", async () => {
