@@ -3,7 +3,7 @@ import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import type {
   AcmeFailure,
   Challenge,
-  ChallengeDesk,
+  ChallengeResponder,
   IssuedCertificate,
 } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
@@ -92,7 +92,7 @@ export class AcmeService {
     ];
   }
 
-  private desk(config: AcmeConfig): ChallengeDesk {
+  private desk(config: AcmeConfig): ChallengeResponder {
     const { certificates, serving } = this.around;
     const isAlpn = config.challengeType === "tls-alpn-01";
     return {

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { ControlDesk } from "../features/admin/control-desk.ts";
+import { ControlRpc } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
@@ -81,7 +81,7 @@ export class Control implements PoolListener {
   private readonly totals: CounterTotals;
   private readonly nodes: NodeKeeper;
   private readonly cache: CacheKeeper;
-  private readonly desk: ControlDesk;
+  private readonly desk: ControlRpc;
   private readonly certificates: CertificateDesk;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
@@ -140,7 +140,7 @@ export class Control implements PoolListener {
       serving: this.serving.promise,
       event: (event, fields) => this.event(event, fields),
     });
-    this.desk = new ControlDesk(this.answers(), (error, what) =>
+    this.desk = new ControlRpc(this.answers(), (error, what) =>
       this.event("exception", { what, error: String(error) }),
     );
   }

@@ -6,7 +6,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter, UnsentBytes } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
-import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
+import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import { type EdgeContext, type Http2Settings, LifeState, SocketLife } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";

@@ -3,7 +3,7 @@ import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
-import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
+import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import { type BodyRoom, isPassthrough, StoppedBody, takeTrailers } from "./body-intake.ts";
 
@@ -26,7 +26,7 @@ export class H2RequestBody {
   /** The stream has ended with trailers. @returns Fault.None, or why they or the body are refused */
   endWithTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFields: number): Fault {
     const outcome = this.inflow.receive(0, 0, true);
-    return outcome === Inflow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers, maxFields);
+    return outcome === RecvFlow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers, maxFields);
   }
 
   /** Bytes have been taken: both windows open. */

@@ -13,8 +13,8 @@ import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
-import { Inflow, type StreamInflow } from "../proto/h2/inflow.ts";
-import { Outflow } from "../proto/h2/outflow.ts";
+import { RecvFlow, type StreamInflow } from "../proto/h2/recv-flow.ts";
+import { SendFlow } from "../proto/h2/send-flow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace } from "./body-intake.ts";
 import type { H2Connection } from "./h2-connection.ts";
@@ -37,7 +37,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
   readonly body: H2RequestBody = new H2RequestBody();
   readonly incoming: StreamInflow = this.body.inflow;
   private readonly pace: BodyPace = new BodyPace();
-  readonly out: Outflow = new Outflow();
+  readonly out: SendFlow = new SendFlow();
   id = 0;
   /** Whether the stream waits for the connection's window or for the kernel. */
   isQueued = false;
@@ -99,8 +99,8 @@ export class H2Stream implements BodyFlow, TimerHolder {
     const { incoming, exchange: ex, uses } = this;
     this.continuePending = false;
     const outcome = incoming.receive(to - from, flowBytes, isEnd);
-    if (outcome === Inflow.BeyondWindow) this.connection.session.fail(ErrorCode.FlowControlError);
-    else if (outcome === Inflow.WrongLength) {
+    if (outcome === RecvFlow.BeyondWindow) this.connection.session.fail(ErrorCode.FlowControlError);
+    else if (outcome === RecvFlow.WrongLength) {
       this.connection.session.credit(flowBytes);
       this.failBody(Fault.LengthMismatch);
     } else if (this.isDiscarding || this.held !== null) this.discard(flowBytes);

@@ -229,7 +229,7 @@ export const enum Verdict {
 export interface Phase {
   readonly name: string;
   /** Whether the phase is about the request's body, so that a request without one passes it by. */
-  readonly concernsBody?: boolean;
+  readonly needsBody?: boolean;
   run(ex: Exchange): Verdict;
 }
 
@@ -283,7 +283,7 @@ export class Pipeline {
     trailerGate: TrailerGate | null = null,
   ) {
     this.phases = phases;
-    this.phasesWithoutBody = phases.filter((phase) => phase.concernsBody !== true);
+    this.phasesWithoutBody = phases.filter((phase) => phase.needsBody !== true);
     this.headTaps = headTaps;
     this.fixedTaps = headTaps.filter((tap): tap is FixedTap => tap.onFixed !== undefined);
     this.endTaps = endTaps;

@@ -18,7 +18,7 @@ import { rebuildCache } from "./cache-repair.ts";
 import { CacheSlots } from "./cache-slots.ts";
 
 /** What `find` has found. */
-export const enum Found {
+export const enum CacheLookup {
   Nothing = 0,
   Fresh,
   /** An answer whose time is over. */
@@ -82,21 +82,23 @@ export class CacheStore {
    * Looks for an answer; what is found is pinned, and counts as used.
    * @param mayClaim whether a fetch is noted where nothing fresh is found and nobody fetches yet
    */
-  find(key: CacheKey, nowMs: number, mayClaim: boolean): Found {
+  find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
     this.entry = -1;
     this.fill = -1;
     this.claimed = false;
-    if (!this.lock.take()) return Found.Busy;
+    if (!this.lock.take()) return CacheLookup.Busy;
     try {
       const sameUri = this.walk(key);
-      let found = Found.Nothing;
+      let found = CacheLookup.Nothing;
       if (this.entry >= 0) {
         this.pins.add(this.entry);
         this.slots.index.touch(this.entry);
         found =
-          nowMs < this.memory.times[this.entry * SlotTime.Count + SlotTime.FreshUntil]! ? Found.Fresh : Found.Stale;
+          nowMs < this.memory.times[this.entry * SlotTime.Count + SlotTime.FreshUntil]!
+            ? CacheLookup.Fresh
+            : CacheLookup.Stale;
       }
-      if (mayClaim && found !== Found.Fresh && this.fill < 0 && sameUri < MAX_CACHE_VARIANTS * 2) {
+      if (mayClaim && found !== CacheLookup.Fresh && this.fill < 0 && sameUri < MAX_CACHE_VARIANTS * 2) {
         this.fill = this.takeFill(key);
         this.claimed = this.fill >= 0;
       }

@@ -12,7 +12,7 @@ import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
-import { FrameBlock } from "../proto/h2/outflow.ts";
+import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";

@@ -14,7 +14,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
-import type { FrameBlock, OutWay } from "../proto/h2/outflow.ts";
+import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";

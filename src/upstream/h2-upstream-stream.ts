@@ -8,10 +8,10 @@ import type { UpstreamCaller } from "../message/upstream.ts";
 import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
-import { Inflow, StreamInflow } from "../proto/h2/inflow.ts";
-import { Outflow } from "../proto/h2/outflow.ts";
+import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
 import { blockBound, encodeTrailerBlock } from "../proto/h2/reply-block.ts";
 import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block.ts";
+import { SendFlow } from "../proto/h2/send-flow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
@@ -37,7 +37,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   ex: Exchange | null = null;
   /** Holds the answer's head. */
   readonly lines: LineBuffer = new LineBuffer();
-  readonly out: Outflow = new Outflow();
+  readonly out: SendFlow = new SendFlow();
   private readonly context: UpstreamContext;
   private readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private readonly timer: TimerNode = new TimerNode(this);
@@ -276,8 +276,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (ex === null || this.isWhole) return;
     if (this.stage < Stage.HoldingHead) return this.refuse();
     const outcome = inflow.receive(to - from, flowBytes, isEnd);
-    if (outcome === Inflow.BeyondWindow) return this.connection!.session.fail(ErrorCode.FlowControlError);
-    if (outcome === Inflow.WrongLength) return this.refuse();
+    if (outcome === RecvFlow.BeyondWindow) return this.connection!.session.fail(ErrorCode.FlowControlError);
+    if (outcome === RecvFlow.WrongLength) return this.refuse();
     this.isWhole = isEnd;
     if (inflow.isPaused || inflow.holds) {
       inflow.keep(bytes, from, to);
@@ -294,7 +294,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
   onTrailers(isGood: boolean, trailers: HeaderBlock | null): void {
     const { ex, inflow } = this;
     if (ex === null || this.isWhole) return;
-    if (!isGood || inflow.receive(0, 0, true) !== Inflow.Taken) return this.refuse();
+    if (!isGood || inflow.receive(0, 0, true) !== RecvFlow.Taken) return this.refuse();
     ex.reply.trailers = trailers;
     this.isWhole = true;
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);

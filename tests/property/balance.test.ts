@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { BalancedTarget, type Policy } from "../../src/features/balance/balancer.ts";
-import { HeaderKey } from "../../src/features/balance/hash-key.ts";
+import { HeaderHashKey } from "../../src/features/balance/hash-key.ts";
 import { LeastConnections } from "../../src/features/balance/least-connections.ts";
 import { Rendezvous } from "../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../src/features/balance/smooth-round-robin.ts";
@@ -35,7 +35,7 @@ function placesIn(all: readonly Named[], away: readonly string[] = []): string[]
     fake.table.setHealthy(slot, !away.includes(name));
   });
   const targets = targetsOf(all, fake);
-  const policy = new Rendezvous(targets, new HeaderKey("x-key"), { pick: () => null });
+  const policy = new Rendezvous(targets, new HeaderHashKey("x-key"), { pick: () => null });
   return KEYS.map((ex) => {
     const target = policy.pick(ex, 0);
     return target === null ? "-" : all[targets.indexOf(target)]!.name;
@@ -88,7 +88,7 @@ describe("consistent hashing", () => {
     const all = [1, 2, 3, 4].map((weight) => ({ name: `http://10.0.0.${weight}:80`, weight }));
     const targets = targetsOf(all);
     const counts = [0, 0, 0, 0];
-    const policy = new Rendezvous(targets, new HeaderKey("x-key"), { pick: () => null });
+    const policy = new Rendezvous(targets, new HeaderHashKey("x-key"), { pick: () => null });
     const KEY_COUNT = 20_000;
     for (let i = 0; i < KEY_COUNT; i++) {
       counts[targets.indexOf(policy.pick(anyExchange({ headers: [["X-Key", `${i}`]] }), 0)!)]!++;
@@ -122,7 +122,7 @@ const POLICIES: readonly (readonly [string, (targets: readonly BalancedTarget[],
   ["least connections", (targets) => new LeastConnections(targets)],
   ["random", (targets, random) => new WeightedRandom(targets, random)],
   ["two choices", (targets, random) => new TwoChoices(targets, random)],
-  ["rendezvous", (targets) => new Rendezvous(targets, new HeaderKey("x-key"), new SmoothRoundRobin(targets))],
+  ["rendezvous", (targets) => new Rendezvous(targets, new HeaderHashKey("x-key"), new SmoothRoundRobin(targets))],
 ];
 
 test.each(POLICIES)(

@@ -4,7 +4,7 @@ import { latin1 } from "../../src/core/bytes.ts";
 import { CacheKey } from "../../src/shared/cache-key.ts";
 import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/shared/cache-memory.ts";
 import { rebuildCache } from "../../src/shared/cache-repair.ts";
-import { CacheStore, Found } from "../../src/shared/cache-store.ts";
+import { CacheLookup, CacheStore } from "../../src/shared/cache-store.ts";
 import { factsOf, readBody, storeAnswer, usedBlocks } from "../unit/shared/store-fill.ts";
 
 const MAX_ENTRIES = 6;
@@ -100,9 +100,9 @@ describe("the cache's store", () => {
           } else if (one.kind === "find" || one.kind === "hold") {
             const found = store.find(keyOf(store, one.uri, one.variant), now, false);
             const wanted = model.use(`${one.uri}|${one.variant}`);
-            if (wanted === undefined) expect(found).toBe(Found.Nothing);
+            if (wanted === undefined) expect(found).toBe(CacheLookup.Nothing);
             else {
-              expect(found).toBe(now < wanted.freshUntilMs ? Found.Fresh : Found.Stale);
+              expect(found).toBe(now < wanted.freshUntilMs ? CacheLookup.Fresh : CacheLookup.Stale);
               expect(readBody(store, store.entry)).toBe(wanted.body);
               if (one.kind === "hold") held.push({ slot: store.entry, body: wanted.body });
               else store.unpin(store.entry);

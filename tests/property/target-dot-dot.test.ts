@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { maySpellDotDot, type RouteFacts, TraversalScan } from "../../src/features/waf/detectors/path-traversal.ts";
 import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
-import { FoldedPath } from "../../src/proto/target/folded-path.ts";
+import { LenientPath } from "../../src/proto/target/lenient-path.ts";
 import { decodeOnce, MAX_DECODING_ROUNDS } from "../../src/proto/target/percent-decoding.ts";
 import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
@@ -78,7 +78,7 @@ test("more encoding never hides a dot-dot segment", () => {
 });
 
 test("folding never makes a path longer, and no bytes make anything throw", () => {
-  const folded = new FoldedPath();
+  const folded = new LenientPath();
   const inspector = new WafInspector([], NO_ROUTES);
   fc.assert(
     fc.property(fc.oneof(path, anyTarget), (text) => {

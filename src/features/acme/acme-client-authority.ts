@@ -8,7 +8,7 @@ import {
   type CertificateIssue,
   type CertificateRequest,
   type Challenge,
-  type ChallengeDesk,
+  type ChallengeResponder,
   type RenewalWindow,
 } from "./certificate-authority.ts";
 import { LastProblem } from "./last-problem.ts";
@@ -43,7 +43,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
     defaults.httpsAgent = new Agent({ rejectUnauthorized: true, ...(access.ca === "" ? {} : { ca: access.ca }) });
   }
 
-  async obtain(request: CertificateRequest, desk: ChallengeDesk): Promise<CertificateIssue> {
+  async obtain(request: CertificateRequest, desk: ChallengeResponder): Promise<CertificateIssue> {
     const problem = new LastProblem(acme.axios);
     try {
       return await this.issue(request, desk, problem);
@@ -73,7 +73,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
 
   private async issue(
     request: CertificateRequest,
-    desk: ChallengeDesk,
+    desk: ChallengeResponder,
     problem: LastProblem,
   ): Promise<CertificateIssue> {
     const { client, order } = await this.order(request, problem);

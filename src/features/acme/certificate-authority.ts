@@ -30,7 +30,7 @@ export interface Challenge {
 }
 
 /** Where challenges are answered. */
-export interface ChallengeDesk {
+export interface ChallengeResponder {
   /** Puts the answers to all challenges in place of those before. Once it resolves, every worker gives them. */
   answer(challenges: readonly Challenge[]): Promise<void>;
 }
@@ -49,7 +49,7 @@ export interface CertificateAuthority {
    * Obtains a certificate.
    * @throws AcmeFailure
    */
-  obtain(request: CertificateRequest, desk: ChallengeDesk): Promise<CertificateIssue>;
+  obtain(request: CertificateRequest, desk: ChallengeResponder): Promise<CertificateIssue>;
   /** The suggested renewal window; null where the authority has none or does not answer. */
   renewalWindow(chain: string): Promise<RenewalWindow | null>;
 }

@@ -2,12 +2,12 @@ import {
   AcmeFailure,
   type CertificateAuthority,
   type CertificateIssue,
-  type ChallengeDesk,
+  type ChallengeResponder,
   type IssuedCertificate,
 } from "./certificate-authority.ts";
 import {
+  type AcmeStore,
   BrokenStore,
-  type CertificateStore,
   type StoredAccount,
   type StoredCertificate,
   storedForm,
@@ -24,8 +24,8 @@ export interface RenewalParts {
   /** All on one certificate. */
   readonly names: readonly string[];
   readonly authority: CertificateAuthority;
-  readonly desk: ChallengeDesk;
-  readonly store: CertificateStore;
+  readonly desk: ChallengeResponder;
+  readonly store: AcmeStore;
   readonly lock: StoreLock;
   readonly listener: RenewalListener;
   /** Milliseconds since the epoch. */

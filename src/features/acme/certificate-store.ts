@@ -43,7 +43,7 @@ export class BrokenStore extends Error {}
  * Certificate and key are two files, so that other programs can use them, and are put in place one after the other. The
  * next key is still beside them if the process ends between the two, and `load` then finishes the work.
  */
-export class CertificateStore {
+export class AcmeStore {
   readonly dir: string;
   private readonly directoryUrl: string;
 

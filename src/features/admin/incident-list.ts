@@ -1,6 +1,6 @@
 import { errorBody } from "../../core/status.ts";
 import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../shared/incident-ring.ts";
-import { type ControlAnswer, jsonAnswer } from "./control-desk.ts";
+import { type ControlAnswer, jsonAnswer } from "./control-rpc.ts";
 
 /**
  * Answers `/internal/api/security/incidents?limit=&since=`: the total and the newest incidents first.

@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import type { CounterTotals } from "../../shared/counter-totals.ts";
 import type { IncidentReader } from "../../shared/incident-ring.ts";
-import { type Answerer, jsonAnswer } from "./control-desk.ts";
+import { type Answerer, jsonAnswer } from "./control-rpc.ts";
 import { incidentAnswer } from "./incident-list.ts";
 import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
@@ -22,7 +22,7 @@ export interface InternalSources {
   readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** The answers to all questions that the built-in endpoints ask, for a ControlDesk. */
+/** The answers to all questions that the built-in endpoints ask, for a ControlRpc. */
 export function internalAnswers(sources: InternalSources): ReadonlyMap<string, Answerer> {
   const { totals, incidents } = sources;
   const traffic = () => trafficSummary(totals, sources.config().server.waf);

@@ -8,7 +8,7 @@ import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../shared/node-table.ts";
 import { hashText } from "./hash.ts";
-import { ClientKey, CookieKey, type HashKey, HeaderKey, TargetKey } from "./hash-key.ts";
+import { ClientHashKey, CookieHashKey, type HashKey, HeaderHashKey, TargetHashKey } from "./hash-key.ts";
 import { LeastConnections } from "./least-connections.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
@@ -115,7 +115,7 @@ class AllInTurn {
 }
 
 function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarget[], random: RandomNumber): Policy {
-  if (targets.length === 0) return NOBODY;
+  if (targets.length === 0) return NEVER_PICKS;
   switch (settings.policy) {
     case "round_robin":
       return new SmoothRoundRobin(targets);
@@ -133,18 +133,18 @@ function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarg
 function hashKeyFor({ policy, keyName }: LoadBalancingConfig): HashKey {
   switch (policy) {
     case "uri_hash":
-      return new TargetKey();
+      return new TargetHashKey();
     case "header":
-      return new HeaderKey(keyName);
+      return new HeaderHashKey(keyName);
     case "cookie":
-      return new CookieKey(keyName);
+      return new CookieHashKey(keyName);
     default:
-      return new ClientKey();
+      return new ClientHashKey();
   }
 }
 
 /** Most routes have no backups. */
-const NOBODY: Policy = { pick: () => null };
+const NEVER_PICKS: Policy = { pick: () => null };
 
 /** What a target is made of. */
 export interface TargetInit {

@@ -10,21 +10,21 @@ export interface HashKey {
 }
 
 /** The address of the client, as the trusted proxies tell it. */
-export class ClientKey implements HashKey {
+export class ClientHashKey implements HashKey {
   hashOf(ex: Exchange): number {
     return hashText(ex.clientIp);
   }
 }
 
 /** Path and query as they came. */
-export class TargetKey implements HashKey {
+export class TargetHashKey implements HashKey {
   hashOf({ request }: Exchange): number {
     return hashBytes(request.bytes, request.pathFrom, request.queryTo);
   }
 }
 
 /** The value of the first header field with a name. */
-export class HeaderKey implements HashKey {
+export class HeaderHashKey implements HashKey {
   private readonly id: HeaderId;
   private readonly lowerName: Uint8Array;
 
@@ -46,7 +46,7 @@ export class HeaderKey implements HashKey {
 }
 
 /** The value of the first cookie with a name. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
-export class CookieKey implements HashKey {
+export class CookieHashKey implements HashKey {
   private readonly name: Uint8Array;
 
   constructor(name: string) {

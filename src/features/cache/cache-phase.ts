@@ -3,7 +3,7 @@ import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
 import { Slot, SlotTime } from "../../shared/cache-memory.ts";
-import { type CacheStore, Found } from "../../shared/cache-store.ts";
+import { CacheLookup, type CacheStore } from "../../shared/cache-store.ts";
 import { isEnough } from "./admission.ts";
 import type { BackgroundFetches } from "./background-fetches.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
@@ -74,7 +74,7 @@ export class CachePhase implements Phase {
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
     if (this.store.entry >= 0 && !this.mayHave(this.store.entry, needed, policy, found)) this.dropEntry();
-    else if (found === Found.Fresh) {
+    else if (found === CacheLookup.Fresh) {
       if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
       return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
     }
@@ -149,9 +149,9 @@ export class CachePhase implements Phase {
   }
 
   /** Whether an entry is of use to a request. That of a file is renewed by nothing but the file. */
-  private mayHave(slot: number, needed: number, policy: CachePolicy, found: Found): boolean {
+  private mayHave(slot: number, needed: number, policy: CachePolicy, found: CacheLookup): boolean {
     const { memory } = this.store;
-    if (policy.isConfirmed && found !== Found.Fresh) return false;
+    if (policy.isConfirmed && found !== CacheLookup.Fresh) return false;
     return isEnough(memory.words[memory.at(slot) + Slot.Flags]!, needed);
   }
 

@@ -14,7 +14,7 @@ import { isDescriptorShortage } from "../../core/shortage.ts";
 import { FileIdentity } from "./file-identity.ts";
 
 /** What lies at a path below the root. */
-export const enum Found {
+export const enum FileLookup {
   /** A regular file within the root. */
   File = 0,
   Directory,
@@ -66,13 +66,13 @@ export class ContainedRoot {
    * Opens the file at `relative` and leaves it in `fd` and `identity`.
    * @param relative cleaned: no dot segments, no NUL
    */
-  open(relative: string): Found {
+  open(relative: string): FileLookup {
     const path = this.pathOf(relative);
     const found = this.openOnce(path);
     // A deployment may have put another directory in the root's place since, or just while we looked: look once more.
-    if (found === Found.Escapes && this.findRoot()) return this.openOnce(path);
-    if (found !== Found.Missing && found !== Found.Denied) return found;
-    return this.leadsOutside(relative) ? Found.Escapes : found;
+    if (found === FileLookup.Escapes && this.findRoot()) return this.openOnce(path);
+    if (found !== FileLookup.Missing && found !== FileLookup.Denied) return found;
+    return this.leadsOutside(relative) ? FileLookup.Escapes : found;
   }
 
   /** Whether anything lies at `relative`. It is neither opened nor judged. */
@@ -84,19 +84,19 @@ export class ContainedRoot {
     }
   }
 
-  private openOnce(path: Buffer): Found {
+  private openOnce(path: Buffer): FileLookup {
     let fd = -1;
     let keep = false;
     try {
       fd = openSync(path, OPEN_FLAGS);
       const stat = fstatSync(fd, { bigint: true });
-      if (!this.isWithin(this.realPathOf(fd, path, stat.ino, stat.dev))) return Found.Escapes;
-      if (stat.isDirectory()) return Found.Directory;
-      if (!stat.isFile()) return Found.Missing;
+      if (!this.isWithin(this.realPathOf(fd, path, stat.ino, stat.dev))) return FileLookup.Escapes;
+      if (stat.isDirectory()) return FileLookup.Directory;
+      if (!stat.isFile()) return FileLookup.Missing;
       this.fd = fd;
       this.identity = new FileIdentity(stat);
       keep = true;
-      return Found.File;
+      return FileLookup.File;
     } catch (error) {
       return foundByError(error);
     } finally {
@@ -184,7 +184,7 @@ function realOf(path: string): string {
 const MAX_LINKS = 40;
 
 /** What an error of the system says of a path. */
-function foundByError(error: unknown): Found {
+function foundByError(error: unknown): FileLookup {
   switch ((error as { code?: unknown }).code) {
     case "ENOENT":
     case "ENOTDIR":
@@ -194,11 +194,11 @@ function foundByError(error: unknown): Found {
     case "ENODEV":
     case "EINVAL":
     case "ERR_INVALID_ARG_VALUE":
-      return Found.Missing;
+      return FileLookup.Missing;
     case "EACCES":
     case "EPERM":
-      return Found.Denied;
+      return FileLookup.Denied;
     default:
-      return isDescriptorShortage((error as { code?: unknown }).code) ? Found.NoDescriptor : Found.Failed;
+      return isDescriptorShortage((error as { code?: unknown }).code) ? FileLookup.NoDescriptor : FileLookup.Failed;
   }
 }

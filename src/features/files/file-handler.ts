@@ -7,7 +7,7 @@ import { Method, type RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { hasEndlessSegment, holdsDotSegment, MAX_NAME_BYTES } from "../../proto/target/dot-segments.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
-import { ContainedRoot, Found } from "./contained-root.ts";
+import { ContainedRoot, FileLookup } from "./contained-root.ts";
 import { contentTypeOf } from "./content-type.ts";
 import type { FileCache, FileEntry, FileShelf } from "./file-cache.ts";
 import { FileLoader } from "./file-loader.ts";
@@ -126,15 +126,15 @@ export class FileHandler implements Handler {
     const target = relative.isDirectory ? index : relative.text;
     const resource = { status: 200, contentType: contentTypeOf(target), cacheControl: this.cacheControl };
     let found = this.deliver(ex, path, target, resource);
-    if (found === Found.Directory && !relative.isDirectory) {
-      found = this.spa ? this.loader.load(index, resource, null) : Found.File;
-      if (found === Found.File) {
+    if (found === FileLookup.Directory && !relative.isDirectory) {
+      found = this.spa ? this.loader.load(index, resource, null) : FileLookup.File;
+      if (found === FileLookup.File) {
         ex.sink.fixed(ex, movedPermanently(this.withSlash(ex, relative)));
         return;
       }
     }
-    if (found === Found.Missing || found === Found.Directory) this.answerMissing(ex, relative);
-    else if (found !== Found.File) refuse(ex, found);
+    if (found === FileLookup.Missing || found === FileLookup.Directory) this.answerMissing(ex, relative);
+    else if (found !== FileLookup.File) refuse(ex, found);
   }
 
   /** docs/files.md#fallbacks */
@@ -149,28 +149,28 @@ export class FileHandler implements Handler {
     const file = new RelativePath(this.fallback, "");
     const found =
       file.verdict === PathVerdict.Escapes
-        ? Found.Escapes
+        ? FileLookup.Escapes
         : this.deliver(ex, FALLBACK_KEY, file.text, this.fallbackResource);
-    if (found === Found.Missing || found === Found.Directory) ex.sink.fixed(ex, NOT_FOUND);
-    else if (found !== Found.File) refuse(ex, found);
+    if (found === FileLookup.Missing || found === FileLookup.Directory) ex.sink.fixed(ex, NOT_FOUND);
+    else if (found !== FileLookup.File) refuse(ex, found);
   }
 
   /**
    * Answers with a file, after asking the disk whether it is still the one under `key`.
    * @returns File when the exchange has been answered; otherwise nothing has been written
    */
-  private deliver(ex: Exchange, key: string, target: string, resource: Resource): Found {
+  private deliver(ex: Exchange, key: string, target: string, resource: Resource): FileLookup {
     for (let attempt = 0; attempt < ANSWER_ATTEMPTS; attempt++) {
       const found = this.loader.load(target, resource, this.shelf.find(key));
-      if (found !== Found.File) {
+      if (found !== FileLookup.File) {
         this.shelf.remove(key);
         return found;
       }
       const entry = this.loader.entry!;
       this.shelf.put(key, entry);
-      if (this.responder.answer(ex, entry)) return Found.File;
+      if (this.responder.answer(ex, entry)) return FileLookup.File;
     }
-    return Found.Failed;
+    return FileLookup.Failed;
   }
 
   /** The path of the directory with a slash at its end, and the query as it came. */
@@ -190,10 +190,10 @@ function leadsThroughNothing(request: RequestHead): boolean {
   return hasEndlessSegment(path) && holdsDotSegment(path);
 }
 
-function refuse(ex: Exchange, found: Found): void {
-  if (found === Found.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
-  else if (found === Found.NoDescriptor) ex.sink.abort(ex, Fault.OutOfDescriptors);
-  else if (found === Found.Denied) ex.sink.fixed(ex, UNREADABLE);
+function refuse(ex: Exchange, found: FileLookup): void {
+  if (found === FileLookup.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
+  else if (found === FileLookup.NoDescriptor) ex.sink.abort(ex, Fault.OutOfDescriptors);
+  else if (found === FileLookup.Denied) ex.sink.fixed(ex, UNREADABLE);
   else ex.sink.abort(ex, Fault.InternalError);
 }
 

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
-import { type ContainedRoot, Found } from "./contained-root.ts";
+import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_COUNT, CODING_SUFFIXES, Coding } from "./content-coding.ts";
 import { ownCodingOf } from "./content-type.ts";
 import { FileEntry } from "./file-cache.ts";
@@ -24,10 +24,10 @@ export class FileLoader {
    * @param resource status and fields to send with it
    * @param previous what was known before under the same key: variants that are unchanged are taken over unread
    */
-  load(target: string, resource: Resource, previous: FileEntry | null): Found {
+  load(target: string, resource: Resource, previous: FileEntry | null): FileLookup {
     const root = this.root;
     const found = root.open(target);
-    if (found !== Found.File) return found;
+    if (found !== FileLookup.File) return found;
     const fd = root.fd;
     const identity = root.identity!;
     try {
@@ -49,10 +49,10 @@ export class FileLoader {
               this.clock.nowMs,
             );
       this.entry = new FileEntry(resource, target, variants, this.clock.nowMs);
-      return Found.File;
+      return FileLookup.File;
     } catch {
       // A disk that cannot be read: fstat or read failed on an open file.
-      return Found.Failed;
+      return FileLookup.Failed;
     } finally {
       closeSync(fd);
     }
@@ -62,7 +62,7 @@ export class FileLoader {
   private sibling(target: string, resource: Resource, coding: Coding, previous: FileEntry | null): FileVariant | null {
     const path = target + CODING_SUFFIXES[coding];
     // Most files have none, and a failed open costs three times a stat that finds nothing (2.2 µs against 0.7 µs).
-    if (!this.root.mayExist(path) || this.root.open(path) !== Found.File) return null;
+    if (!this.root.mayExist(path) || this.root.open(path) !== FileLookup.File) return null;
     const fd = this.root.fd;
     const identity = this.root.identity!;
     try {

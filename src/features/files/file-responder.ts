@@ -4,7 +4,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
-import { type ContainedRoot, Found } from "./contained-root.ts";
+import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
 import { PRECONDITION_FAILED, rangeNotSatisfiable } from "./file-replies.ts";
@@ -100,7 +100,7 @@ export class FileResponder {
     contentRange: string,
   ): boolean {
     const root = this.root;
-    if (root.open(entry.target + CODING_SUFFIXES[variant.coding]) !== Found.File) return false;
+    if (root.open(entry.target + CODING_SUFFIXES[variant.coding]) !== FileLookup.File) return false;
     const fd = root.fd;
     const identity = root.identity!;
     if (!identity.equals(variant.identity)) {

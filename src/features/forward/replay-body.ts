@@ -43,7 +43,7 @@ export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner
   onBodyEnd(ex: Exchange): void {
     if (this.ex === null) return;
     ex.flow = this;
-    ex.body = NOBODY;
+    ex.body = NO_SINK;
     this.hold.settle();
     this.owner.onBodyKept(ex);
     // It is kept until the answer comes.
@@ -124,7 +124,7 @@ const enum Step {
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /** Stands in until an attempt takes the body. */
-const NOBODY: BodySink = {
+const NO_SINK: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},
   onBodyFault(): void {},

@@ -6,7 +6,7 @@ import { ChunkedMode } from "../../message/route.ts";
 /** Refuses what a route does not take before one byte of the body is read. docs/bodies.md#limits */
 export class BodyLimitPhase implements Phase {
   readonly name = "bodyLimit";
-  readonly concernsBody = true;
+  readonly needsBody = true;
   private readonly readingLimit: number | null;
 
   /** @param readingLimit bytes for GET and HEAD, where the routes' limit is for requests that change something; 0 means none */

@@ -10,7 +10,7 @@ import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
  */
 export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";
-  readonly concernsBody = true;
+  readonly needsBody = true;
   private readonly budget: BodyBudget;
   private readonly spool: SpoolListener;
 

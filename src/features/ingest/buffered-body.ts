@@ -52,7 +52,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
     ex.request.framing = Framing.Length;
     ex.request.contentLength = this.store === null ? this.onlyTo - this.onlyFrom : this.store.length;
     ex.flow = this;
-    ex.body = NOBODY;
+    ex.body = NO_SINK;
     this.hold?.settle();
     ex.pipeline.resume(ex);
     this.deliver();
@@ -121,7 +121,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   private deliver(): void {
     if (this.delivering) return;
     this.delivering = true;
-    while (!this.paused && this.ex !== null && this.ex.body !== NOBODY) this.handOn(this.ex);
+    while (!this.paused && this.ex !== null && this.ex.body !== NO_SINK) this.handOn(this.ex);
     this.delivering = false;
   }
 
@@ -143,7 +143,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
 }
 
 /** Stands in until somebody takes the body. */
-const NOBODY: BodySink = {
+const NO_SINK: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},
   onBodyFault(): void {},

@@ -10,7 +10,7 @@ import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
  */
 export class NormalizePhase implements Phase {
   readonly name = "ingest";
-  readonly concernsBody = true;
+  readonly needsBody = true;
   private readonly budget: BodyBudget;
   private readonly spool: SpoolListener;
 

@@ -30,7 +30,7 @@ export class OneKey implements LimitKey {
  * `key: client_ip`: a bucket for each IPv4 address, and for each IPv6 /64: a single subscriber has all of its 2^64
  * addresses to come with.
  */
-export class ClientKey implements LimitKey {
+export class ClientLimitKey implements LimitKey {
   private readonly key: BucketKey;
 
   constructor(buckets: TokenBuckets, purpose: string) {
@@ -51,11 +51,11 @@ export class ClientKey implements LimitKey {
  * clients. A field that tells of clients is read from trusted proxies alone: others would empty any client's bucket.
  * docs/security.md#client-addresses
  */
-export class HeaderKey implements LimitKey {
+export class HeaderLimitKey implements LimitKey {
   private readonly key: BucketKey;
-  private readonly client: ClientKey;
+  private readonly client: ClientLimitKey;
   /** All that a client sends, whatever the field says. */
-  readonly all: ClientKey;
+  readonly all: ClientLimitKey;
   private readonly id: HeaderId;
   private readonly name: Uint8Array;
   private readonly isClaim: boolean;
@@ -63,8 +63,8 @@ export class HeaderKey implements LimitKey {
   /** @param name lower-case */
   constructor(buckets: TokenBuckets, purpose: string, name: string) {
     this.key = buckets.keyFor(`${purpose} header`);
-    this.client = new ClientKey(buckets, purpose);
-    this.all = new ClientKey(buckets, `${purpose} all`);
+    this.client = new ClientLimitKey(buckets, purpose);
+    this.all = new ClientLimitKey(buckets, `${purpose} all`);
     this.id = headerIdFromName(name);
     this.name = latin1(name);
     this.isClaim = claimOf(this.name, 0, name.length) !== Claim.None;

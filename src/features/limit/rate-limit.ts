@@ -3,7 +3,7 @@ import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { FixedReply } from "../../message/fixed-reply.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
-import { ClientKey, HeaderKey, type LimitKey, OneKey } from "./limit-key.ts";
+import { ClientLimitKey, HeaderLimitKey, type LimitKey, OneKey } from "./limit-key.ts";
 
 /** One limit: a rate, what its buckets are told apart by, and the answer to whoever comes too often. */
 export class RateLimit {
@@ -27,11 +27,11 @@ export class RateLimit {
     this.status = config.status;
     if (key === "route") this.key = new OneKey(buckets, full);
     else if (key === "header") {
-      const header = new HeaderKey(buckets, full, keyHeader);
+      const header = new HeaderLimitKey(buckets, full, keyHeader);
       const rate = new BucketRate(requests * CLIENT_SHARE, windowMs, burst * CLIENT_SHARE);
       this.key = header;
       this.ceiling = { rate, key: header.all };
-    } else this.key = new ClientKey(buckets, full);
+    } else this.key = new ClientLimitKey(buckets, full);
   }
 
   /**

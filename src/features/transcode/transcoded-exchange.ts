@@ -152,7 +152,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     if (ex === null) return;
     const body = Buffer.from(json, "utf8");
     // The answer is complete as it is given: nobody needs to hear of the client any more.
-    ex.source = NOBODY;
+    ex.source = NO_SOURCE;
     const withBody = prepareHead(ex, status, "application/json", body.length, this.metadata);
     ex.sink.head(ex);
     if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
@@ -245,5 +245,5 @@ function isOpen(ex: Exchange): boolean {
   return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
 }
 
-const NOBODY: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
+const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 const FAULT_STATUS = 502;

@@ -75,7 +75,7 @@ export class WafPhase implements Phase {
  */
 export class WafBodyPhase implements Phase, BodyScorer {
   readonly name = "wafBody";
-  readonly concernsBody = true;
+  readonly needsBody = true;
   private readonly waf: Waf;
   private readonly budget: BodyBudget;
   /** Whether a body is refused of which more came than is inspected. */
@@ -134,7 +134,7 @@ function goesOnInMessages({ request, route }: Exchange): boolean {
  */
 export class WafTrailerPhase implements Phase, TrailerGate {
   readonly name = "wafTrailers";
-  readonly concernsBody = true;
+  readonly needsBody = true;
   private readonly waf: Waf;
 
   constructor(waf: Waf) {

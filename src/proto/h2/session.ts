@@ -109,7 +109,7 @@ export class Session {
       const event = reader.next();
       if (event === FrameEvent.NeedMore) return;
       if (event === FrameEvent.TooLarge) this.fail(ErrorCode.FrameSizeError);
-      else if (!this.mayStand()) this.fail(ErrorCode.ProtocolError);
+      else if (!this.isFrameAllowed()) this.fail(ErrorCode.ProtocolError);
       else if (event === FrameEvent.DataPiece) this.takeData();
       else this.takeFrame();
     }
@@ -164,7 +164,7 @@ export class Session {
   }
 
   /** RFC 9113 §3.4: SETTINGS come first; §6.10: nothing comes between the parts of a header block. */
-  private mayStand(): boolean {
+  private isFrameAllowed(): boolean {
     const { type, flags } = this.reader;
     if (!this.hasSettings) {
       if (type !== FrameType.Settings || (flags & ACK) !== 0) return false;

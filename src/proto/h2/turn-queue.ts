@@ -1,4 +1,4 @@
-import type { OutWay } from "./outflow.ts";
+import type { OutWay } from "./send-flow.ts";
 
 /** A stream whose DATA waits. */
 export interface WaitingStream {

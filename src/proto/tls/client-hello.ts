@@ -38,7 +38,7 @@ export function readClientHello(bytes: Uint8Array, from: number, to: number): Cl
   if (ciphers.left < 2 || ciphers.left % 2 !== 0 || compressions.left < 1) return null;
   const suites = readSuites(ciphers);
   const none = { signatures: [], certificateSignatures: [], groups: [] };
-  const found: Found = { serverName: "", protocols: NO_NAMES, versions: [legacyVersion], ...none };
+  const found: ReadExtensions = { serverName: "", protocols: NO_NAMES, versions: [legacyVersion], ...none };
   // TLS 1.2 lets a client leave the extensions out. RFC 5246 §7.4.1.2.
   if (body.left === 0) return withSuites(found, suites);
   const extensions = body.vector(2);
@@ -47,7 +47,7 @@ export function readClientHello(bytes: Uint8Array, from: number, to: number): Cl
 }
 
 /** A suite of TLS 1.3 goes with any certificate, where the client names that version as well. */
-function withSuites(found: Found, suites: Suites): ClientHello {
+function withSuites(found: ReadExtensions, suites: Suites): ClientHello {
   const isTls13 = suites.tls13 && found.versions.includes(TLS13);
   return { ...found, isTls13, allowsEcdsa: isTls13 || suites.ecdsa, allowsRsa: isTls13 || suites.rsa };
 }
@@ -58,7 +58,7 @@ interface Suites {
   rsa: boolean;
 }
 
-interface Found {
+interface ReadExtensions {
   serverName: string;
   protocols: readonly string[];
   versions: readonly number[];
@@ -78,7 +78,7 @@ function readSuites(ciphers: Cursor): Suites {
   return found;
 }
 
-function readExtensions(extensions: Cursor, found: Found): boolean {
+function readExtensions(extensions: Cursor, found: ReadExtensions): boolean {
   const seen = new Set<number>();
   while (extensions.left > 0) {
     const type = extensions.number(2);
@@ -97,7 +97,7 @@ function readExtensions(extensions: Cursor, found: Found): boolean {
 }
 
 /** RFC 6066 §3: a list, with one name of each type at most; the one type there has ever been is the host name. */
-function readServerName(data: Cursor, found: Found): boolean {
+function readServerName(data: Cursor, found: ReadExtensions): boolean {
   const list = data.vector(2);
   if (data.isBroken || data.left > 0 || list.left === 0) return false;
   let hasName = false;
@@ -114,7 +114,7 @@ function readServerName(data: Cursor, found: Found): boolean {
 }
 
 /** RFC 7301 §3.1: names of 1 to 255 bytes. */
-function readProtocols(data: Cursor, found: Found): boolean {
+function readProtocols(data: Cursor, found: ReadExtensions): boolean {
   const list = data.vector(2);
   if (data.isBroken || data.left > 0 || list.left === 0) return false;
   const names: string[] = [];
@@ -128,7 +128,7 @@ function readProtocols(data: Cursor, found: Found): boolean {
 }
 
 /** RFC 8446 §4.2.1. */
-function readVersions(data: Cursor, found: Found): boolean {
+function readVersions(data: Cursor, found: ReadExtensions): boolean {
   const list = data.vector(1);
   if (data.isBroken || data.left > 0 || list.left === 0 || list.left % 2 !== 0) return false;
   const versions: number[] = [];
@@ -138,7 +138,7 @@ function readVersions(data: Cursor, found: Found): boolean {
 }
 
 /** RFC 8446 §4.2.3, §4.2.7. */
-function readCodePoints(data: Cursor, found: Found, name: CodePoints): boolean {
+function readCodePoints(data: Cursor, found: ReadExtensions, name: CodePoints): boolean {
   const list = data.vector(2);
   if (data.isBroken || data.left > 0 || list.left === 0 || list.left % 2 !== 0) return false;
   const codes: number[] = [];

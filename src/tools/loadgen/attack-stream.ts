@@ -2,7 +2,7 @@ import { LOAD_REQUEST_LIMIT_MS, MAX_OPEN_ATTACKS } from "../../core/limits.ts";
 import { Method } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import type { Attack } from "./attack-catalogue.ts";
-import { Ending } from "./attack-tier.ts";
+import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import { LoadSocket } from "./load-socket.ts";
 import type { LoadTarget } from "./load-target.ts";
@@ -39,11 +39,11 @@ export class AttackStream {
   expire(nowMs: number): void {
     for (const probe of this.open) {
       if (nowMs - probe.dueMs <= LOAD_REQUEST_LIMIT_MS) break;
-      if (probe.isOpen) this.finish(probe, Ending.Timeout);
-      else this.count(probe, Ending.ConnectFailed);
+      if (probe.isOpen) this.finish(probe, LoadEnding.Timeout);
+      else this.count(probe, LoadEnding.ConnectFailed);
     }
     while (nowMs - this.waiting.oldest > LOAD_REQUEST_LIMIT_MS) {
-      this.samples.addAttack(this.takeTurn(), this.waiting.shift(), -1, nowMs, Ending.NotSent);
+      this.samples.addAttack(this.takeTurn(), this.waiting.shift(), -1, nowMs, LoadEnding.NotSent);
     }
   }
 
@@ -68,7 +68,7 @@ export class AttackStream {
     probe.socket = new LoadSocket(this.target, {
       opened: () => {
         probe.isOpen = true;
-        if (probe.isCounted) return this.finish(probe, Ending.ConnectFailed);
+        if (probe.isCounted) return this.finish(probe, LoadEnding.ConnectFailed);
         probe.reader.begin();
         probe.socket.send(this.attacks[probe.attack]!.bytes);
       },
@@ -76,10 +76,10 @@ export class AttackStream {
         const state = probe.reader.receive(chunk);
         // Its status classifies an answer, whatever becomes of the body.
         if (probe.reader.status > 0) this.finish(probe, probe.reader.status);
-        else if (state === AnswerState.Malformed) this.finish(probe, Ending.Malformed);
+        else if (state === AnswerState.Malformed) this.finish(probe, LoadEnding.Malformed);
       },
-      ended: (wasReset) => this.finish(probe, wasReset ? Ending.Reset : Ending.Closed),
-      failed: () => this.finish(probe, Ending.ConnectFailed),
+      ended: (wasReset) => this.finish(probe, wasReset ? LoadEnding.Reset : LoadEnding.Closed),
+      failed: () => this.finish(probe, LoadEnding.ConnectFailed),
     });
   }
 

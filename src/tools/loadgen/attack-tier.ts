@@ -1,5 +1,5 @@
 /** How a stream's request ended, where it did not end with a status (100 to 599). */
-export const enum Ending {
+export const enum LoadEnding {
   /** The connection was reset. */
   Reset = 1,
   /** The connection was closed in order, without an answer. */
@@ -28,7 +28,7 @@ export const REFUSALS: readonly number[] = [400, 403, 413, 431, 501];
 /**
  * The one tier that an outcome belongs to. A connection that the server tears down without an answer counts as 400; a
  * server that cannot be reached, or says nothing, has defended nothing.
- * @param outcome a status or an `Ending`
+ * @param outcome a status or an `LoadEnding`
  */
 export function tierOf(outcome: number): AttackTier {
   if (REFUSALS.includes(outcome) || isTeardown(outcome)) return AttackTier.ActiveDefense;
@@ -38,7 +38,7 @@ export function tierOf(outcome: number): AttackTier {
 
 /** Whether the server ended the connection instead of answering. */
 export function isTeardown(outcome: number): boolean {
-  return outcome === Ending.Reset || outcome === Ending.Closed;
+  return outcome === LoadEnding.Reset || outcome === LoadEnding.Closed;
 }
 
 /** An outcome in words: the status, or how it ended without one. */
@@ -47,10 +47,10 @@ export function outcomeName(outcome: number): string {
 }
 
 const ENDING_NAMES: Readonly<Record<number, string>> = {
-  [Ending.Reset]: "reset",
-  [Ending.Closed]: "closed",
-  [Ending.Timeout]: "timeout",
-  [Ending.ConnectFailed]: "connect_failed",
-  [Ending.Malformed]: "malformed",
-  [Ending.NotSent]: "not_sent",
+  [LoadEnding.Reset]: "reset",
+  [LoadEnding.Closed]: "closed",
+  [LoadEnding.Timeout]: "timeout",
+  [LoadEnding.ConnectFailed]: "connect_failed",
+  [LoadEnding.Malformed]: "malformed",
+  [LoadEnding.NotSent]: "not_sent",
 };

@@ -1,7 +1,7 @@
 import { LOAD_REQUEST_LIMIT_MS } from "../../core/limits.ts";
 import { methodFromName } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
-import { Ending } from "./attack-tier.ts";
+import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadSocket } from "./load-socket.ts";
@@ -58,10 +58,10 @@ export class BenignStream {
   /** Gives up what takes too long. To be called several times a second. */
   expire(nowMs: number): void {
     for (const kept of this.all) {
-      if (kept.isBusy && nowMs - kept.dueMs > LOAD_REQUEST_LIMIT_MS) this.abandon(kept, Ending.Timeout);
+      if (kept.isBusy && nowMs - kept.dueMs > LOAD_REQUEST_LIMIT_MS) this.abandon(kept, LoadEnding.Timeout);
     }
     while (nowMs - this.waiting.oldest > LOAD_REQUEST_LIMIT_MS) {
-      this.samples.addBenign(this.waiting.shift(), -1, nowMs, Ending.NotSent);
+      this.samples.addBenign(this.waiting.shift(), -1, nowMs, LoadEnding.NotSent);
     }
   }
 
@@ -108,7 +108,7 @@ export class BenignStream {
     // Nobody asked for anything: a farewell such as 408, or an answer too many.
     if (!kept.isBusy) return this.drop(kept);
     const state = kept.reader.receive(chunk);
-    if (state === AnswerState.Malformed) this.abandon(kept, Ending.Malformed);
+    if (state === AnswerState.Malformed) this.abandon(kept, LoadEnding.Malformed);
     else if (state === AnswerState.Done) this.finish(kept);
   }
 
@@ -122,12 +122,12 @@ export class BenignStream {
   private ended(kept: KeptConnection, wasReset: boolean): void {
     if (kept.isBusy) {
       const isWhole = !wasReset && kept.reader.receiveEnd() === AnswerState.Done;
-      this.count(kept, isWhole ? kept.reader.status : wasReset ? Ending.Reset : Ending.Closed);
+      this.count(kept, isWhole ? kept.reader.status : wasReset ? LoadEnding.Reset : LoadEnding.Closed);
     }
     this.drop(kept);
   }
 
-  private abandon(kept: KeptConnection, ending: Ending): void {
+  private abandon(kept: KeptConnection, ending: LoadEnding): void {
     this.count(kept, ending);
     this.drop(kept);
   }

@@ -1,4 +1,4 @@
-import { type AttackTier, Ending, isTeardown, outcomeName, tierOf } from "./attack-tier.ts";
+import { type AttackTier, isTeardown, LoadEnding, outcomeName, tierOf } from "./attack-tier.ts";
 import { LatencyRecord } from "./latency-record.ts";
 import { OUTCOMES, type Samples } from "./sample-batch.ts";
 
@@ -7,7 +7,7 @@ export interface VectorTally {
   sent: number;
   /** By `AttackTier`. */
   readonly tiers: [number, number, number, number];
-  /** By outcome: a status or an `Ending`. */
+  /** By outcome: a status or an `LoadEnding`. */
   readonly outcomes: Map<number, number>;
 }
 
@@ -45,7 +45,7 @@ export class LoadTally {
       const outcome = benignOutcomes[i]!;
       if (isGood(outcome)) this.benignGood++;
       else increment(this.benignFailures, outcome);
-      if (outcome === Ending.NotSent) this.benignUnsent++;
+      if (outcome === LoadEnding.NotSent) this.benignUnsent++;
     }
     this.benignTotal += benignOutcomes.length;
     for (let i = 0; i < attacks.length; i += 2) this.addAttack(attacks[i]!, attacks[i + 1]!);
@@ -87,7 +87,7 @@ export class LoadTally {
     increment(vector.outcomes, outcome);
     this.tiers[tier]++;
     this.attackTotal++;
-    if (outcome === Ending.NotSent) this.attacksUnsent++;
+    if (outcome === LoadEnding.NotSent) this.attacksUnsent++;
     this.attackLatency.add(micros);
   }
 }

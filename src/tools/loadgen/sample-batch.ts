@@ -2,7 +2,7 @@
 export interface Samples {
   /** Three numbers a benign request: from due to end, from sent to end, from due to sent. */
   readonly benign: Uint32Array;
-  /** One for each of these: a status (100 to 599) or an `Ending`. */
+  /** One for each of these: a status (100 to 599) or an `LoadEnding`. */
   readonly benignOutcomes: Uint16Array;
   /** Two numbers an attack: its place in the catalogue times 1000 plus its outcome; from due to end. */
   readonly attacks: Uint32Array;

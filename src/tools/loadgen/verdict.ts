@@ -3,7 +3,7 @@ import type { GcTelemetry } from "./gc-telemetry.ts";
 import type { LoadResult } from "./load-run.ts";
 
 /** What a run has shown. */
-export interface Verdict {
+export interface LoadVerdict {
   readonly verdict: "PASS" | "FAIL";
   readonly zeroStarvation: boolean;
   /** Why it is FAIL, one text a rule; empty for PASS. */
@@ -19,7 +19,7 @@ const SOAK_SLOPE_MB_PER_MIN = 1.0;
  * PASS only when the benign stream was not starved and every attack was actively refused; in the soak tier, also when the
  * heap did not grow. A run that did not last its time is no proof. docs/tools.md#verdict-of-a-load
  */
-export function judge(result: LoadResult, gc: GcTelemetry): Verdict {
+export function judge(result: LoadResult, gc: GcTelemetry): LoadVerdict {
   const starvation = starvationReasons(result);
   const reasons = [...starvation, ...attackReasons(result), ...growthReasons(result, gc)];
   if (result.wasInterrupted) reasons.push("the run was interrupted");

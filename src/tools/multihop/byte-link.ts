@@ -2,7 +2,7 @@ import type { Socket } from "bun";
 import { CONNECT_MS, MAX_RECEIVED_BYTES } from "./limits.ts";
 
 /** How the peer has ended the connection: not yet, in order, or by a reset. */
-export type Ending = "open" | "fin" | "reset";
+export type LinkState = "open" | "fin" | "reset";
 
 /** An address to connect to. */
 export interface Endpoint {
@@ -17,7 +17,7 @@ export function authorityOf({ hostname, port }: Endpoint): string {
 
 /** One TCP connection to the gateway: sends exactly the bytes that it is given and keeps what comes. */
 export class ByteLink {
-  ending: Ending = "open";
+  ending: LinkState = "open";
   private isClosed = false;
   private socket: Socket<ByteLink> | null = null;
   private readonly chunks: Buffer[] = [];
@@ -100,7 +100,7 @@ export class ByteLink {
   }
 
   /** Notes the peer's end; for the handlers below. */
-  end(ending: Ending): void {
+  end(ending: LinkState): void {
     if (this.ending === "open") this.ending = ending;
     this.wake();
   }

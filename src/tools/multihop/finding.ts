@@ -12,7 +12,7 @@ export const enum Concern {
 }
 
 /** Something that was seen and should not be. */
-export interface Finding {
+export interface Discrepancy {
   readonly concern: Concern;
   readonly text: string;
 }

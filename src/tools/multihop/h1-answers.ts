@@ -48,9 +48,9 @@ export function jsonOf(body: Buffer): Readonly<Record<string, unknown>> | null {
   }
 }
 
-type Found = { readonly answer: H1Answer; readonly end: number };
+type ReadResult = { readonly answer: H1Answer; readonly end: number };
 
-function readAnswer(bytes: Buffer, at: number, hasEnded: boolean): Found | string {
+function readAnswer(bytes: Buffer, at: number, hasEnded: boolean): ReadResult | string {
   const headEnd = bytes.indexOf("\r\n\r\n", at, "latin1");
   const start = bytes.toString("latin1", at, at + STATUS_LINE_CHARS);
   if (!"HTTP/1.".startsWith(start.slice(0, 7))) return `no response: ${quotedText(start)}`;

@@ -3,7 +3,7 @@ import { contentOf, errorName, type Frame } from "./h2-frames.ts";
 import { statusOf } from "./hpack-literals.ts";
 
 /** What a connection's frames say about one stream. */
-export interface H2Stream {
+export interface ReadStream {
   /** Of the final answer; 0 while there is none. */
   readonly status: number;
   readonly body: Buffer;
@@ -14,7 +14,7 @@ export interface H2Stream {
 }
 
 /** Reads the answer of one stream. */
-export function readStream(frames: readonly Frame[], stream: number): H2Stream {
+export function readStream(frames: readonly Frame[], stream: number): ReadStream {
   const body: Buffer[] = [];
   let status = 0;
   let reset = "";

@@ -1,16 +1,16 @@
 import { headerOf } from "./benign-client.ts";
 import type { Scenario } from "./catalogue.ts";
-import { Concern, type Finding } from "./finding.ts";
+import { Concern, type Discrepancy } from "./finding.ts";
 import { jsonOf } from "./h1-answers.ts";
 import { judgeOrigin } from "./origin-judge.ts";
-import type { ProbeOutcome } from "./probe-run.ts";
+import type { VectorOutcome } from "./probe-run.ts";
 import { quotedText } from "./quoted-text.ts";
 import { isRefused } from "./refusal.ts";
 import type { ProbeRound, ScenarioSight } from "./scenario-result.ts";
 import { Requirement, TOKEN_FIELD, type Vector } from "./vector.ts";
 
 /** Everything that speaks against the gateway in a scenario; nothing when it did all that the vector requires. */
-export function judge(scenario: Scenario, sight: ScenarioSight): Finding[] {
+export function judge(scenario: Scenario, sight: ScenarioSight): Discrepancy[] {
   const { vector } = scenario;
   return [
     ...sight.rounds.flatMap((round) => judgeOutcome(vector, round)),
@@ -22,15 +22,15 @@ export function judge(scenario: Scenario, sight: ScenarioSight): Finding[] {
   ];
 }
 
-function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Finding[] {
+function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Discrepancy[] {
   const { name, status, answers, fault } = outcome;
-  const wrong = (text: string): Finding => ({ concern: Concern.Vector, text: `${name}: ${text}` });
+  const wrong = (text: string): Discrepancy => ({ concern: Concern.Vector, text: `${name}: ${text}` });
   if (fault !== "") return [wrong(fault)];
   if (vector.requirement === Requirement.Forwarded) {
     if (status !== 200) return [wrong(`wanted 200, got ${status || outcome.reset || "no response"}`)];
     return judgeEcho(vector, outcome, token).map(wrong);
   }
-  const findings: Finding[] = [];
+  const findings: Discrepancy[] = [];
   if (!isRefused(outcome)) findings.push(wrong(`not refused: ${status || "no answer, and no end of the connection"}`));
   else if (vector.protocol === "HTTP/1.1" && !outcome.isClosed) {
     findings.push(wrong("refused, but the connection stayed open"));
@@ -43,7 +43,7 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Finding[]
 }
 
 /** What an origin says that it was given, as far as it says so. */
-function judgeEcho({ forwards }: Vector, { body }: ProbeOutcome, token: string): string[] {
+function judgeEcho({ forwards }: Vector, { body }: VectorOutcome, token: string): string[] {
   if (forwards === undefined || !forwards.isEcho) return [];
   const json = jsonOf(body);
   const names = json === null ? null : json.headers;
@@ -71,8 +71,8 @@ function sha256(bytes: Buffer): string {
   return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 }
 
-function judgeCanary({ canary, expectedSequence }: ScenarioSight): Finding[] {
-  const findings: Finding[] = [];
+function judgeCanary({ canary, expectedSequence }: ScenarioSight): Discrepancy[] {
+  const findings: Discrepancy[] = [];
   if (canary.fault !== "") findings.push(pool(canary.fault));
   if (canary.isMixedUp) findings.push(mixedUp());
   if (expectedSequence !== null && canary.sequence !== null && canary.sequence !== expectedSequence) {
@@ -83,7 +83,7 @@ function judgeCanary({ canary, expectedSequence }: ScenarioSight): Finding[] {
 }
 
 /** Where an origin numbers its requests: it must have been given those that were answered, and no others. */
-function judgeCount(vector: Vector, { rounds, canary, originRequestBefore }: ScenarioSight): Finding[] {
+function judgeCount(vector: Vector, { rounds, canary, originRequestBefore }: ScenarioSight): Discrepancy[] {
   if (canary.originRequest === 0 || originRequestBefore === 0) return [];
   if (rounds.some(({ sweep }) => sweep.some(({ status }) => status !== 200))) return [];
   const benign = rounds.reduce((sum, round) => sum + round.sweep.length + Number(round.outcome.hasControl), 1);
@@ -97,10 +97,10 @@ function judgeCount(vector: Vector, { rounds, canary, originRequestBefore }: Sce
   return [{ concern: Concern.Desync, text }];
 }
 
-function mixedUp(): Finding {
+function mixedUp(): Discrepancy {
   return { concern: Concern.Desync, text: "responses and requests no longer match" };
 }
 
-function pool(text: string): Finding {
+function pool(text: string): Discrepancy {
   return { concern: Concern.Pool, text };
 }

@@ -1,5 +1,5 @@
 import type { Scenario } from "./catalogue.ts";
-import { Concern, type Finding } from "./finding.ts";
+import { Concern, type Discrepancy } from "./finding.ts";
 import { quotedText } from "./quoted-text.ts";
 import { isRefused } from "./refusal.ts";
 import type { ProbeRound, ScenarioSight } from "./scenario-result.ts";
@@ -18,7 +18,7 @@ interface Due {
 }
 
 /** Compares what an origin's own parser has seen with what it should have been given. */
-export function judgeOrigin(scenario: Scenario, sight: ScenarioSight, origin: OriginSight): Finding[] {
+export function judgeOrigin(scenario: Scenario, sight: ScenarioSight, origin: OriginSight): Discrepancy[] {
   const due = dueRequests(scenario, sight);
   const tokens = new Set([...due.map(({ token }) => token), ...sight.rounds.map(({ token }) => token)]);
   const strangers = origin.requests.filter(({ token }) => !tokens.has(token));
@@ -29,7 +29,7 @@ export function judgeOrigin(scenario: Scenario, sight: ScenarioSight, origin: Or
       : origin.requests.filter(({ token }) => tokens.has(token)).flatMap(judgeHead)),
     ...strangers.map((each) => desync(`the origin ran a request that no client sent: ${startOf(each)}`)),
     ...origin.refused.map((text) => desync(`the origin was given bytes that are not a request: ${quotedText(text)}`)),
-    ...origin.unfinished.map(({ connection, bytes }): Finding => {
+    ...origin.unfinished.map(({ connection, bytes }): Discrepancy => {
       const text = `connection ${connection} to the origin is kept in the middle of a request with ${bytes} bytes unread`;
       return { concern: Concern.Pool, text };
     }),
@@ -53,7 +53,7 @@ function dueRequests({ vector }: Scenario, { rounds, canary }: ScenarioSight): D
   return due;
 }
 
-function judgeDue(due: Due, requests: readonly SeenRequest[]): Finding[] {
+function judgeDue(due: Due, requests: readonly SeenRequest[]): Discrepancy[] {
   const seen = requests.filter(({ token }) => token === due.token);
   // What the gateway answered itself need not have been seen; that is held against it elsewhere.
   if (due.status !== 200) {
@@ -71,17 +71,19 @@ function judgeDue(due: Due, requests: readonly SeenRequest[]): Finding[] {
   ];
 }
 
-function judgeAttack({ outcome, token }: ProbeRound, requests: readonly SeenRequest[]): Finding[] {
+function judgeAttack({ outcome, token }: ProbeRound, requests: readonly SeenRequest[]): Discrepancy[] {
   const seen = requests.filter((each) => each.token === token);
   if (seen.length === 0) return [];
-  const findings: Finding[] = [{ concern: Concern.Vector, text: `${outcome.name}: the origin was given the attack` }];
+  const findings: Discrepancy[] = [
+    { concern: Concern.Vector, text: `${outcome.name}: the origin was given the attack` },
+  ];
   if (isRefused(outcome)) findings.push(desync(`${outcome.name}: refused to the client, run by the origin`));
   if (seen.length > 1) findings.push(desync(`${outcome.name}: the origin ran it ${seen.length} times`));
   return findings;
 }
 
 /** A forwarded head must be clean. VECTOR-08: no header whose name begins with `:`. docs/tools.md#multihop */
-function judgeHead({ head }: SeenRequest): Finding[] {
+function judgeHead({ head }: SeenRequest): Discrepancy[] {
   const odd = head.split(/\r?\n/).find((line) => line.startsWith(":"));
   if (odd === undefined) return [];
   return [{ concern: Concern.Vector, text: `the origin was given the line ${quotedText(odd)}` }];
@@ -91,6 +93,6 @@ function startOf({ method, target }: SeenRequest): string {
   return quotedText(`${method} ${target}`);
 }
 
-function desync(text: string): Finding {
+function desync(text: string): Discrepancy {
   return { concern: Concern.Desync, text };
 }

@@ -2,12 +2,12 @@ import { FrameType } from "../../proto/h2/frame.ts";
 import { ByteLink, type Endpoint } from "./byte-link.ts";
 import { readAnswers } from "./h1-answers.ts";
 import { CLIENT_PREFACE, encodeFrame, encodeRequest, readFrames } from "./h2-frames.ts";
-import { type H2Stream, readStream } from "./h2-stream.ts";
+import { type ReadStream, readStream } from "./h2-stream.ts";
 import { controlRequest } from "./h2-vectors.ts";
 import { type Probe, type ProbeAddress, Requirement } from "./vector.ts";
 
 /** What a gateway did with one probe. */
-export interface ProbeOutcome {
+export interface VectorOutcome {
   readonly name: string;
   readonly sent: Buffer;
   readonly received: Buffer;
@@ -46,7 +46,7 @@ export async function runProbe(
   at: ProbeAddress,
   requirement: Requirement,
   control: string,
-): Promise<ProbeOutcome> {
+): Promise<VectorOutcome> {
   let link: ByteLink | null = null;
   const abort = () => link?.close();
   target.signal.addEventListener("abort", abort);
@@ -73,7 +73,7 @@ async function runH1(
   name: string,
   bytes: Buffer,
   requirement: Requirement,
-): Promise<ProbeOutcome> {
+): Promise<VectorOutcome> {
   const read = () => readAnswers(link.received, link.ending !== "open");
   const hasEnded = () => link.ending !== "open";
   const isBenign = requirement === Requirement.Forwarded;
@@ -100,8 +100,8 @@ async function runH2(
   name: string,
   attack: Buffer,
   control: ProbeAddress,
-): Promise<ProbeOutcome> {
-  const stream = (id: number): H2Stream => readStream(readFrames(link.received), id);
+): Promise<VectorOutcome> {
+  const stream = (id: number): ReadStream => readStream(readFrames(link.received), id);
   const isOver = (id: number) => link.ending !== "open" || stream(id).isOver;
   const hasSettings = () => readFrames(link.received)[0]?.type === FrameType.Settings;
   link.send(CLIENT_PREFACE);
@@ -131,7 +131,7 @@ async function runH2(
   };
 }
 
-function outcomeOf(name: string, link: ByteLink | null): ProbeOutcome {
+function outcomeOf(name: string, link: ByteLink | null): VectorOutcome {
   return {
     name,
     sent: link?.sent ?? Buffer.alloc(0),

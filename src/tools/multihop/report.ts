@@ -1,7 +1,7 @@
 import type { Backend } from "./backend.ts";
 import { MAX_EVIDENCE_CHARS } from "./limits.ts";
 import { PARSER_HABITS } from "./parser-habits.ts";
-import type { ProbeOutcome } from "./probe-run.ts";
+import type { VectorOutcome } from "./probe-run.ts";
 import { isRefused } from "./refusal.ts";
 import { hasDesync, hasPassed, hasPoisonedPool, type ProbeRound, type ScenarioResult } from "./scenario-result.ts";
 import type { OriginSight } from "./witness.ts";
@@ -179,8 +179,8 @@ function resultRecord(result: ScenarioResult): ResultRecord {
 }
 
 /** The outcome that explains the verdict. */
-function shownOutcome({ rounds, scenario }: ScenarioResult): ProbeOutcome | undefined {
-  const isRight = (outcome: ProbeOutcome) =>
+function shownOutcome({ rounds, scenario }: ScenarioResult): VectorOutcome | undefined {
+  const isRight = (outcome: VectorOutcome) =>
     scenario.vector.forwards === undefined ? isRefused(outcome) : outcome.status === 200;
   return (rounds.find(({ outcome }) => !isRight(outcome)) ?? rounds[0])?.outcome;
 }

@@ -1,12 +1,12 @@
 import type { CanaryResult, SweepResult } from "./benign-client.ts";
 import type { Scenario } from "./catalogue.ts";
-import { Concern, type Finding } from "./finding.ts";
-import type { ProbeOutcome } from "./probe-run.ts";
+import { Concern, type Discrepancy } from "./finding.ts";
+import type { VectorOutcome } from "./probe-run.ts";
 import type { OriginSight } from "./witness.ts";
 
 /** One probe with the benign requests behind it. */
 export interface ProbeRound {
-  readonly outcome: ProbeOutcome;
+  readonly outcome: VectorOutcome;
   /** The token of the probe's own request. */
   readonly token: string;
   /** The token of the request that goes before an HTTP/2 probe. */
@@ -29,7 +29,7 @@ export interface ScenarioSight {
 /** A scenario with its verdict. */
 export interface ScenarioResult extends ScenarioSight {
   readonly scenario: Scenario;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly Discrepancy[];
   readonly durationMs: number;
 }
 

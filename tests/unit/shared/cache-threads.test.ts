@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { CacheKeeper } from "../../../src/app/cache-keeper.ts";
 import { Head } from "../../../src/shared/cache-memory.ts";
-import { CacheStore, Found } from "../../../src/shared/cache-store.ts";
+import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
 import type { CacheOrder, CacheReport } from "./cache-worker.ts";
 import { factsOf, keyOf, readBody, storeAnswer } from "./store-fill.ts";
 
@@ -134,11 +134,11 @@ test("what a thread left half done under the lock is derived anew, and what othe
   words.fill(77, bucketsAt, bucketsAt + bucketMask + 1);
   words[Head.FreeBlock] = 3;
   words[Head.Newest] = 1_000_000;
-  expect(store.find(keyOf(store, "/4"), 1, false)).toBe(Found.Busy);
+  expect(store.find(keyOf(store, "/4"), 1, false)).toBe(CacheLookup.Busy);
   await keeper.workerDied(2);
   for (let i = 0; i < 20; i++) {
     const found = store.find(keyOf(store, `/${i}`), 1, false);
-    expect(found).toBe(i === 3 ? Found.Nothing : Found.Fresh);
+    expect(found).toBe(i === 3 ? CacheLookup.Nothing : CacheLookup.Fresh);
     if (i === 3) continue;
     expect(readBody(store, store.entry)).toBe(`body ${i}`);
     store.unpin(store.entry);

@@ -1,5 +1,5 @@
 import { type CacheBuffers, FillResult } from "../../../src/shared/cache-memory.ts";
-import { CacheStore, Found } from "../../../src/shared/cache-store.ts";
+import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
 import { factsOf, keyOf, readBody } from "./store-fill.ts";
 
 /** A worker thread that uses a cache at random until it is told to stop, and checks every byte that it reads. */
@@ -77,8 +77,8 @@ class RandomUse {
 
   private look(path: number): void {
     const found = this.store.find(keyOf(this.store, `/${path}`), 1, false);
-    if (found === Found.Busy) this.busy++;
-    if (found !== Found.Fresh) return;
+    if (found === CacheLookup.Busy) this.busy++;
+    if (found !== CacheLookup.Fresh) return;
     this.hits++;
     const slot = this.store.entry;
     const body = readBody(this.store, slot);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { CacheKey } from "../../../src/shared/cache-key.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
-import { CacheStore, Found } from "../../../src/shared/cache-store.ts";
+import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
 import { factsOf, storeAnswer } from "./store-fill.ts";
 
 const OBJECTS = 100_000;
@@ -115,7 +115,7 @@ function storeRatio(
     key.endUri();
     key.addByte(1);
     key.endVariant();
-    if (store.find(key, 2, false) === Found.Fresh) {
+    if (store.find(key, 2, false) === CacheLookup.Fresh) {
       hits++;
       store.unpin(store.entry);
     } else storeAnswer(store, key, body.subarray(0, sizeOf(object)), facts);

@@ -9,7 +9,7 @@ import {
   hasEndlessSegment,
   mergeSlashes,
 } from "../../../proto/target/dot-segments.ts";
-import { FoldedPath, Mark } from "../../../proto/target/folded-path.ts";
+import { LenientPath, Mark } from "../../../proto/target/lenient-path.ts";
 import { decodeFully } from "../../../proto/target/percent-decoding.ts";
 import { CRITICAL_SCORE, type WafRule } from "../rule.ts";
 
@@ -128,7 +128,7 @@ export function maySpellDotDot(head: RequestHead): boolean {
 export class TraversalScan {
   /** Offset in the path of the first dot-dot segment found; 0 where there is none. */
   firstAt = 0;
-  private readonly path: FoldedPath = new FoldedPath();
+  private readonly path: LenientPath = new LenientPath();
 
   /** @returns DotDot bits of the path in `bytes[from, to)` */
   scan(bytes: Uint8Array, from: number, to: number): number {
@@ -186,7 +186,7 @@ export class TraversalScan {
   }
 }
 
-function hasThreeDots(path: FoldedPath): boolean {
+function hasThreeDots(path: LenientPath): boolean {
   let run = 0;
   for (let at = 0; at < path.length; at++) {
     run = path.bytes[at] === Byte.Dot ? run + 1 : 0;

@@ -10,7 +10,7 @@ import {
   type RenewalWindow,
 } from "../../../../src/features/acme/certificate-authority.ts";
 import { CertificateRenewal } from "../../../../src/features/acme/certificate-renewal.ts";
-import { CertificateStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
+import { AcmeStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
 import { StoreLock } from "../../../../src/features/acme/store-lock.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { issueCertificate } from "./certificates.ts";
@@ -39,11 +39,11 @@ class Desk implements CertificateAuthority {
   window: RenewalWindow | null = null;
   lifeMs: number = 90 * DAY;
   nowMs: number = Date.now();
-  readonly store: CertificateStore;
+  readonly store: AcmeStore;
   private readonly renewals: CertificateRenewal[] = [];
 
   constructor(readonly dir: string) {
-    this.store = new CertificateStore(dir, "https://ca.test/");
+    this.store = new AcmeStore(dir, "https://ca.test/");
   }
 
   async obtain(request: CertificateRequest): Promise<IssuedCertificate & { accountUrl: string }> {

@@ -2,12 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  BrokenStore,
-  CertificateStore,
-  listStore,
-  storedForm,
-} from "../../../../src/features/acme/certificate-store.ts";
+import { AcmeStore, BrokenStore, listStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
 import { newPrivateKey } from "../../../../src/features/acme/own-certificate.ts";
 import { issueCertificate } from "./certificates.ts";
 
@@ -15,11 +10,11 @@ const CA = "https://ca.test/directory";
 const NAMES = ["a.test", "b.test"];
 const root = mkdtempSync(join(tmpdir(), "edge-acme-"));
 let dir = "";
-let store: CertificateStore;
+let store: AcmeStore;
 let round = 0;
 beforeEach(() => {
   dir = join(root, String(++round));
-  store = new CertificateStore(dir, CA);
+  store = new AcmeStore(dir, CA);
   store.open();
 });
 afterAll(() => rmSync(root, { recursive: true }));
@@ -38,7 +33,7 @@ describe("a certificate", () => {
     expect(store.load(NAMES)).toEqual(storedForm(first));
     expect(store.load(["b.test", "a.test"])).toEqual(storedForm(first));
     expect(store.load(["a.test"])).toBeNull();
-    expect(new CertificateStore(dir, "https://other.test/").load(NAMES)).toBeNull();
+    expect(new AcmeStore(dir, "https://other.test/").load(NAMES)).toBeNull();
   });
 
   test("is for its owner's eyes, and nothing is left of the writing", () => {

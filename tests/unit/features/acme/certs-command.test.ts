@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCerts } from "../../../../src/cli/certs.ts";
-import { CertificateStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
+import { AcmeStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
 import { issueCertificate } from "./certificates.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "edge-certs-"));
@@ -17,7 +17,7 @@ function run(args: readonly string[], nowMs: number): { readonly code: number; r
 
 test("lists names, expiry and renewal; a broken or expired one is a failure", async () => {
   const now = Date.parse("2027-01-10T00:00:00Z");
-  const store = new CertificateStore(dir, "https://ca.test/");
+  const store = new AcmeStore(dir, "https://ca.test/");
   const life = { notBeforeMs: Date.parse("2027-01-01T00:00:00Z"), notAfterMs: Date.parse("2027-04-01T00:00:00Z") };
   expect(run(["--dir", dir], now)).toEqual({ code: 0, out: `${dir} holds no certificates.\n` });
   const issued = await issueCertificate({ names: ["a.test", "b.test"], ...life });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ControlChannel, type ControlQuestion } from "../../../../src/features/admin/control-channel.ts";
-import { type Answerer, ControlDesk, jsonAnswer } from "../../../../src/features/admin/control-desk.ts";
+import { type Answerer, ControlRpc, jsonAnswer } from "../../../../src/features/admin/control-rpc.ts";
 
 function setUp() {
   const questions: ControlQuestion[] = [];
@@ -51,7 +51,7 @@ describe("control channel", () => {
 
 describe("control desk", () => {
   const errors: unknown[] = [];
-  const desk = new ControlDesk(
+  const desk = new ControlRpc(
     new Map<string, Answerer>([
       ["sum", (body: string) => jsonAnswer(200, { body })],
       [

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { hashBytes, hashText } from "../../../../src/features/balance/hash.ts";
-import { ClientKey, CookieKey, HeaderKey, TargetKey } from "../../../../src/features/balance/hash-key.ts";
+import {
+  ClientHashKey,
+  CookieHashKey,
+  HeaderHashKey,
+  TargetHashKey,
+} from "../../../../src/features/balance/hash-key.ts";
 import { anyExchange } from "./balance-fake.ts";
 
 type Lines = readonly (readonly [string, string])[];
@@ -15,7 +20,7 @@ test("text and bytes hash alike, and nothing is nothing's equal", () => {
 });
 
 describe("a header", () => {
-  const key = new HeaderKey("x-user");
+  const key = new HeaderHashKey("x-user");
   test.each([
     [[["X-User", "u1"]], "u1"],
     [[["x-USER", "u1"]], "u1"],
@@ -34,13 +39,13 @@ describe("a header", () => {
 
   test("that is known by number, and one that is not there", () => {
     const lines: Lines = [["User-Agent", "curl"]];
-    expect(new HeaderKey("user-agent").hashOf(anyExchange({ headers: lines }))).toBe(hashText("curl"));
+    expect(new HeaderHashKey("user-agent").hashOf(anyExchange({ headers: lines }))).toBe(hashText("curl"));
     expect(key.hashOf(anyExchange({ headers: lines }))).toBe(-1);
   });
 });
 
 describe("a cookie", () => {
-  const key = new CookieKey("sid");
+  const key = new CookieHashKey("sid");
   test.each([
     ["sid=1", "1"],
     ["a=b; sid=1", "1"],
@@ -69,7 +74,7 @@ describe("a cookie", () => {
 });
 
 test("the target is path and query, without the fragment", () => {
-  const key = new TargetKey();
+  const key = new TargetHashKey();
   const of = (target: string) => key.hashOf(anyExchange({ target }));
   expect(of("/a?b=1")).toBe(hashText("/a?b=1"));
   expect(of("/a?b=1#c")).toBe(of("/a?b=1"));
@@ -78,7 +83,7 @@ test("the target is path and query, without the fragment", () => {
 
 test("the client is who the trusted proxies say it is", () => {
   const ex = anyExchange({ client: "10.0.0.1" });
-  expect(new ClientKey().hashOf(ex)).toBe(hashText("10.0.0.1"));
+  expect(new ClientHashKey().hashOf(ex)).toBe(hashText("10.0.0.1"));
   ex.forwardedIp = "203.0.113.7";
-  expect(new ClientKey().hashOf(ex)).toBe(hashText("203.0.113.7"));
+  expect(new ClientHashKey().hashOf(ex)).toBe(hashText("203.0.113.7"));
 });

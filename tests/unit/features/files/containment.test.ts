@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, closeSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { Fault } from "../../../../src/core/fault.ts";
-import { ContainedRoot, Found } from "../../../../src/features/files/contained-root.ts";
+import { ContainedRoot, FileLookup } from "../../../../src/features/files/contained-root.ts";
 import { get, TestSite } from "./test-site.ts";
 
 const site = new TestSite();
@@ -178,26 +178,26 @@ describe("without /proc", () => {
   const root = new ContainedRoot(site.dir, false);
 
   for (const [path, found] of [
-    ["a.txt", Found.File],
-    ["inside.txt", Found.File],
-    ["indir/b.txt", Found.File],
-    ["dir", Found.Directory],
-    ["", Found.Directory],
-    ["fifo", Found.Missing],
-    ["nope", Found.Missing],
-    ["loop", Found.Missing],
-    ["out.txt", Found.Escapes],
-    ["outdir/secret.txt", Found.Escapes],
-    ["outdir/nope", Found.Escapes],
+    ["a.txt", FileLookup.File],
+    ["inside.txt", FileLookup.File],
+    ["indir/b.txt", FileLookup.File],
+    ["dir", FileLookup.Directory],
+    ["", FileLookup.Directory],
+    ["fifo", FileLookup.Missing],
+    ["nope", FileLookup.Missing],
+    ["loop", FileLookup.Missing],
+    ["out.txt", FileLookup.Escapes],
+    ["outdir/secret.txt", FileLookup.Escapes],
+    ["outdir/nope", FileLookup.Escapes],
   ] as const) {
     test(`"${path}"`, () => {
       expect(root.open(path)).toBe(found);
-      if (found === Found.File) closeSync(root.fd);
+      if (found === FileLookup.File) closeSync(root.fd);
     });
   }
 });
 
 test("the root of the file system may be served", () => {
   const root = new ContainedRoot("/");
-  expect(root.open(site.dir.slice(1))).toBe(Found.Directory);
+  expect(root.open(site.dir.slice(1))).toBe(FileLookup.Directory);
 });

@@ -168,7 +168,7 @@ describe("holding", () => {
   });
 
   test("counts while whoever takes the body does not take it yet", () => {
-    const waits: Phase = { name: "waits", concernsBody: true, run: () => Verdict.Wait };
+    const waits: Phase = { name: "waits", needsBody: true, run: () => Verdict.Wait };
     const script = new BodyScript({ behind: [waits] });
     script.play([BENIGN]);
     expect(takenOf(script.budget)).toBeGreaterThanOrEqual(BENIGN.length);

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { attacksOn } from "../../../../src/tools/loadgen/attack-catalogue.ts";
-import { AttackTier, Ending, tierOf } from "../../../../src/tools/loadgen/attack-tier.ts";
+import { AttackTier, LoadEnding, tierOf } from "../../../../src/tools/loadgen/attack-tier.ts";
 
 const NAMES = ["active defence", "route miss", "bypass", "unhandled"];
 
 describe("an answer to an attack", () => {
   test.each([
-    [AttackTier.ActiveDefense, [400, 403, 413, 431, 501, Ending.Reset, Ending.Closed]],
+    [AttackTier.ActiveDefense, [400, 403, 413, 431, 501, LoadEnding.Reset, LoadEnding.Closed]],
     [AttackTier.RouteMiss, [404]],
     [AttackTier.Bypassed, [200]],
     [AttackTier.Unhandled, [500, 502, 503, 405, 401, 201, 204, 301, 414, 429, 504]],
-    [AttackTier.Unhandled, [Ending.Timeout, Ending.ConnectFailed, Ending.Malformed, Ending.NotSent]],
+    [AttackTier.Unhandled, [LoadEnding.Timeout, LoadEnding.ConnectFailed, LoadEnding.Malformed, LoadEnding.NotSent]],
   ])("is in tier %d", (tier, outcomes) => {
     expect(outcomes.map((outcome) => NAMES[tierOf(outcome)])).toEqual(outcomes.map(() => NAMES[tier]));
   });

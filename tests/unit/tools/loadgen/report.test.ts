@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Ending } from "../../../../src/tools/loadgen/attack-tier.ts";
+import { LoadEnding } from "../../../../src/tools/loadgen/attack-tier.ts";
 import { consolidate } from "../../../../src/tools/loadgen/consolidated-report.ts";
 import { tiersOf, tiersOfDurations } from "../../../../src/tools/loadgen/duration-tier.ts";
 import { type GcTelemetry, NO_GC_TELEMETRY } from "../../../../src/tools/loadgen/gc-telemetry.ts";
@@ -59,7 +59,7 @@ describe("the verdict", () => {
     ["one of a thousand benign requests fails", { benign: { 200: 999, 503: 1 } }],
     [
       "connections are torn down instead of an answer",
-      { attacks: { 400: 40, [Ending.Reset]: 30, [Ending.Closed]: 10 } },
+      { attacks: { 400: 40, [LoadEnding.Reset]: 30, [LoadEnding.Closed]: 10 } },
     ],
     ["every refusal is used", { attacks: { 400: 10, 403: 10, 413: 10, 431: 10, 501: 10 } }],
     ["there are no attacks", { attacks: {} }],
@@ -78,15 +78,15 @@ describe("the verdict", () => {
   test.each<[string, Seen, string]>([
     ["two of a thousand benign requests fail", { benign: { 200: 998, 503: 2 } }, "benign success is 99.80 %"],
     ["one of 999 fails", { benign: { 200: 998, 503: 1 } }, "benign success is 99.89 %"],
-    ["benign requests go unanswered", { benign: { 200: 900, [Ending.Timeout]: 100 } }, "benign success is 90.00 %"],
+    ["benign requests go unanswered", { benign: { 200: 900, [LoadEnding.Timeout]: 100 } }, "benign success is 90.00 %"],
     ["benign answers are redirects", { benign: { 302: 1000 } }, "benign success is 0.00 %"],
     ["p99 is 10 ms", { latencyMs: 10.01 }, "benign p99 is 10.0"],
     ["one attack is answered 404", { attacks: { 400: 9999, 404: 1 } }, "1 attack was answered 404"],
     ["one attack is answered 200", { attacks: { 400: 9999, 200: 1 } }, "1 attack was answered 200"],
     ["two attacks are answered 502", { attacks: { 400: 9998, 502: 2 } }, "2 attacks were not handled"],
     ["an attack is answered 204", { attacks: { 400: 9999, 204: 1 } }, "1 attack was not handled"],
-    ["an attack gets no answer", { attacks: { 400: 9, [Ending.Timeout]: 1 } }, "1 attack was not handled"],
-    ["nobody could connect", { attacks: { [Ending.ConnectFailed]: 9 } }, "9 attacks were not handled"],
+    ["an attack gets no answer", { attacks: { 400: 9, [LoadEnding.Timeout]: 1 } }, "1 attack was not handled"],
+    ["nobody could connect", { attacks: { [LoadEnding.ConnectFailed]: 9 } }, "9 attacks were not handled"],
     ["the heap grows in the soak tier", { tier: "soak", slope: 1.01 }, "the heap grows by 1.01 MB a minute"],
     ["the run was interrupted", { wasInterrupted: true }, "interrupted"],
   ])("is FAIL when %s", (_, seen, reason) => {
@@ -98,7 +98,7 @@ describe("the verdict", () => {
 
 describe("the report", () => {
   test("has the documented fields", () => {
-    const report = reportOf({ attacks: { 400: 70, [Ending.Reset]: 4, 404: 3, 200: 2, 502: 1 } });
+    const report = reportOf({ attacks: { 400: 70, [LoadEnding.Reset]: 4, 404: 3, 200: 2, 502: 1 } });
     expect(Object.keys(report)).toEqual(
       expect.arrayContaining([
         ...["timestamp", "target_url", "concurrency", "duration_seconds", "duration_tier", "target_rate_rps"],
@@ -120,7 +120,9 @@ describe("the report", () => {
   });
 
   test("counts what never went out as failed, and not in the rate", () => {
-    const { benign_stream: benign, total_actual_rps: rate } = reportOf({ benign: { 200: 500, [Ending.NotSent]: 500 } });
+    const { benign_stream: benign, total_actual_rps: rate } = reportOf({
+      benign: { 200: 500, [LoadEnding.NotSent]: 500 },
+    });
     expect(benign).toMatchObject({
       total_requests: 1000,
       failed_requests: 500,

@@ -17,7 +17,7 @@ export function jsonAnswer(status: number, body: object): ControlAnswer {
 }
 
 /** The control thread's end of ControlPort: it knows who answers what. */
-export class ControlDesk {
+export class ControlRpc {
   private readonly answerers: ReadonlyMap<string, Answerer>;
   private readonly onError: (error: unknown, what: string) => void;
 

@@ -3,7 +3,7 @@ import { writeWindowUpdate } from "./frame-writer.ts";
 import type { Session } from "./session.ts";
 
 /** What became of DATA that has come. */
-export const enum Inflow {
+export const enum RecvFlow {
   Taken = 0,
   /** More than the stream's window allows. */
   BeyondWindow,
@@ -60,13 +60,13 @@ export class StreamInflow {
   }
 
   /** DATA has come, or the end. @param flowBytes what it takes from the window */
-  receive(length: number, flowBytes: number, isEnd: boolean): Inflow {
+  receive(length: number, flowBytes: number, isEnd: boolean): RecvFlow {
     this.window -= flowBytes;
-    if (this.window < 0) return Inflow.BeyondWindow;
+    if (this.window < 0) return RecvFlow.BeyondWindow;
     this.isEnded = isEnd;
-    if (this.remaining < 0) return Inflow.Taken;
+    if (this.remaining < 0) return RecvFlow.Taken;
     this.remaining -= length;
-    return this.remaining < 0 || (isEnd && this.remaining > 0) ? Inflow.WrongLength : Inflow.Taken;
+    return this.remaining < 0 || (isEnd && this.remaining > 0) ? RecvFlow.WrongLength : RecvFlow.Taken;
   }
 
   /** Keeps a piece for later; small ones share a block, so that frames of one byte cost what their bytes cost. */

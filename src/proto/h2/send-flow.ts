@@ -44,7 +44,7 @@ export class FrameBlock {
  * The DATA of one stream on its way out: what the windows and the kernel let through goes, the rest waits by reference,
  * at most one piece of its source's. RFC 9113 §5.2, §6.9.
  */
-export class Outflow {
+export class SendFlow {
   /** Bytes that the stream's window lets us send; below 0 where the peer has made it smaller. */
   window = 0;
   /** Whether END_STREAM has been sent. */
@@ -173,7 +173,7 @@ export interface OutWay {
 
 /** A stream as the peer's initial window concerns it. */
 export interface WindowedStream {
-  readonly out: Outflow;
+  readonly out: SendFlow;
   /** Its window has grown. */
   onWindow(): void;
 }

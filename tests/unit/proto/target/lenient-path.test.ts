@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { latin1 } from "../../../../src/core/bytes.ts";
-import { FoldedPath, Mark } from "../../../../src/proto/target/folded-path.ts";
+import { LenientPath, Mark } from "../../../../src/proto/target/lenient-path.ts";
 import vectors from "../../../vectors/target/foldings.json";
 
-function fold(raw: string): FoldedPath {
-  const path = new FoldedPath();
+function fold(raw: string): LenientPath {
+  const path = new LenientPath();
   path.load(latin1(`?${raw}?`), 1, raw.length + 1);
   return path;
 }
 
-function textOf(path: FoldedPath): string {
+function textOf(path: LenientPath): string {
   return Buffer.from(path.bytes.subarray(0, path.length)).latin1Slice();
 }
 
@@ -39,7 +39,7 @@ describe("folded path", () => {
   });
 
   test("is used again for longer and shorter paths", () => {
-    const path = new FoldedPath();
+    const path = new LenientPath();
     for (const length of [10, 5000, 3, 20_000]) {
       path.load(latin1("/".repeat(length)), 0, length);
       expect(path.length).toBe(length);

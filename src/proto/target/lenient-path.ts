@@ -2,7 +2,7 @@ import { Byte, HEX_VALUE, table } from "../../core/bytes.ts";
 import { lookalikeOf, TWO_DOTS } from "./lookalike.ts";
 import { MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
-/** What `FoldedPath.marks` keeps of each byte: the low bits are the decoding rounds it took, 0 for a literal byte. */
+/** What `LenientPath.marks` keeps of each byte: the low bits are the decoding rounds it took, 0 for a literal byte. */
 export const enum Mark {
   Rounds = 0x0f,
   /** Not that byte to a strict decoder: overlong or sloppy UTF-8, `%uXXXX`, sloppy hexadecimal, a look-alike. */
@@ -14,7 +14,7 @@ export const enum Mark {
  * undone until nothing is left, other spellings of dots and slashes become dots and slashes, control bytes are dropped.
  * It serves to judge a path, never to route or forward it. Cost: MAX_DECODING_ROUNDS passes over the path at most.
  */
-export class FoldedPath {
+export class LenientPath {
   bytes: Uint8Array = new Uint8Array(INITIAL_BYTES);
   /** Mark bits of each byte. */
   marks: Uint8Array = new Uint8Array(INITIAL_BYTES);
