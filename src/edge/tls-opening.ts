@@ -68,7 +68,7 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
     const outcome = this.parser.push(chunk, 0, chunk.length);
     if (outcome === HelloOutcome.Complete) this.beginHandshake();
     else if (outcome !== HelloOutcome.NeedMore) {
-      const isPlain = outcome === HelloOutcome.NotTls && isLetter(chunk[0]!);
+      const isPlain = outcome === HelloOutcome.NotTls && isUpperLetter(chunk[0]!);
       this.refuse(isPlain ? Fault.PlainHttpOnTls : Fault.BadClientHello);
     }
   }
@@ -194,6 +194,6 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
 }
 
 /** A request line begins with one; no TLS record does. */
-function isLetter(byte: number): boolean {
+function isUpperLetter(byte: number): boolean {
   return byte >= 0x41 && byte <= 0x5a;
 }

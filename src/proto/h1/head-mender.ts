@@ -1,5 +1,6 @@
 import { Byte, copyBytes } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
+import { isOws } from "../../core/scan.ts";
 import { headerIdOf } from "../../message/header-block.ts";
 import { dropTable, HOP_BY_HOP } from "./reply-encoder.ts";
 
@@ -54,7 +55,7 @@ export class HeadMender {
   }
 
   private takeByte(byte: number): boolean {
-    const isBlank = byte === Byte.Space || byte === Byte.Tab;
+    const isBlank = isOws(byte);
     if (this.stage === Stage.LineEnd) {
       if (isBlank) return this.beginFold();
       this.endLine();
@@ -92,7 +93,7 @@ export class HeadMender {
   private beginFold(): boolean {
     if (this.valueFrom === 0) this.valueFrom = this.foldableFrom();
     if (this.valueFrom < 0) return false;
-    while (this.to > this.valueFrom && isBlank(this.bytes[this.to - 1]!)) this.to--;
+    while (this.to > this.valueFrom && isOws(this.bytes[this.to - 1]!)) this.to--;
     this.found |= 1 << Leniency.Folding;
     this.stage = Stage.Fold;
     return true;
@@ -111,10 +112,6 @@ export class HeadMender {
     copyBytes(bigger, 0, this.bytes, 0, this.to);
     this.bytes = bigger;
   }
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }
 
 const FIRST_BYTES = 1024;

@@ -2,6 +2,7 @@ import { Byte, equalsBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import { isOws } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { HeadMender } from "./head-mender.ts";
@@ -122,10 +123,10 @@ function isListOf(bytes: Uint8Array, from: number, to: number, text: Uint8Array)
     const end = endOfElement(bytes, at, to);
     if (!equalsBytes(bytes, at, end, text)) return false;
     at = end;
-    while (at < to && isBlank(bytes[at]!)) at++;
+    while (at < to && isOws(bytes[at]!)) at++;
     // Past the comma, or past the end.
     at++;
-    while (at < to && isBlank(bytes[at]!)) at++;
+    while (at < to && isOws(bytes[at]!)) at++;
   }
   return true;
 }
@@ -134,12 +135,8 @@ function isListOf(bytes: Uint8Array, from: number, to: number, text: Uint8Array)
 function endOfElement(bytes: Uint8Array, from: number, to: number): number {
   let end = from;
   while (end < to && bytes[end] !== Byte.Comma) end++;
-  while (end > from && isBlank(bytes[end - 1]!)) end--;
+  while (end > from && isOws(bytes[end - 1]!)) end--;
   return end;
-}
-
-function isBlank(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
 }
 
 const MALFORMED = failure(Fault.UpstreamMalformed);

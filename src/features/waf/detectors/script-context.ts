@@ -135,7 +135,7 @@ export class ScriptContext implements Detector {
       case Word.Evaluator:
       case Word.Box:
         if (word === Word.Box && isWrappedCall(bytes, from, to)) this.report(SCRIPT_SINK, from);
-        else this.judgeCall(word, from, this.skipBlanks(to));
+        else this.judgeCall(word, from, this.skipInvisible(to));
         break;
       case Word.Object:
       case Word.Frame:
@@ -172,7 +172,7 @@ export class ScriptContext implements Detector {
       this.report(SCRIPT_BREAKOUT, from);
       return;
     }
-    const inside = this.skipBlanks(open + 1);
+    const inside = this.skipInvisible(open + 1);
     let end = inside;
     while (isScriptNameByte(bytes[end]!)) end++;
     const argument = WORDS.valueOf(bytes, inside, end);
@@ -230,7 +230,7 @@ export class ScriptContext implements Detector {
     const before = from === 0 ? Byte.Space : bytes[from - 1]!;
     const isAttribute =
       before <= Byte.Space || before === Byte.Slash || before === Byte.Quote || before === Byte.Apostrophe;
-    const equals = this.skipBlanks(to);
+    const equals = this.skipInvisible(to);
     if (!isAttribute || bytes[equals] !== Byte.Equals) return;
     if (this.attributeBreakAt >= 0 || (from > 0 && this.breakAt === from - 1)) this.report(EVENT_HANDLER, from);
     else if (this.hasCall(equals + 1) || this.isCallback(equals + 1)) this.report(EVENT_HANDLER, from);
@@ -371,19 +371,20 @@ export class ScriptContext implements Detector {
     let count = 0;
     let at = from;
     while (count < MIN_CODES) {
-      at = this.skipBlanks(at);
+      at = this.skipInvisible(at);
       const start = at;
       while (isScriptNameByte(bytes[at]!) && bytes[at]! <= Byte.LowerX) at++;
       if (at === start) break;
       count++;
-      at = this.skipBlanks(at);
+      at = this.skipInvisible(at);
       if (bytes[at] !== Byte.Comma) break;
       at++;
     }
     return count;
   }
 
-  private skipBlanks(from: number): number {
+  /** Passes over blanks and control bytes, as browsers do. */
+  private skipInvisible(from: number): number {
     let at = from;
     const limit = from + MAX_OPERATORS;
     while (at < limit && this.bytes[at]! <= Byte.Space && this.bytes[at] !== 0) at++;

@@ -214,7 +214,7 @@ export class ServerCode implements Detector {
 
   private judgeWord(word: CodeWord, from: number, to: number): void {
     const { bytes } = this;
-    const next = this.skipBlanks(to);
+    const next = this.skipSpaces(to);
     const isCall = bytes[next] === Byte.OpenParen;
     const isIn = this.isExpression;
     switch (word) {
@@ -270,7 +270,7 @@ export class ServerCode implements Detector {
   private isPhpCall(from: number, inside: number): boolean {
     const { bytes } = this;
     if (this.isPhp || this.isSuperglobal(inside)) return true;
-    const first = bytes[this.skipBlanks(inside)]!;
+    const first = bytes[this.skipSpaces(inside)]!;
     const isArgument =
       isQuote(first) || first === Byte.Dollar || this.isInformation(from, first) || (isDigit(first) && from > 0);
     return (isArgument || this.isDecoder(inside)) && (this.isExpression || this.isDirect(from));
@@ -290,7 +290,7 @@ export class ServerCode implements Detector {
 
   /** eval(base64_decode(…)) */
   private isDecoder(inside: number): boolean {
-    const from = this.skipBlanks(inside);
+    const from = this.skipSpaces(inside);
     const to = wordEnd(this.bytes, from);
     return this.bytes[to] === Byte.OpenParen && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.PhpFile;
   }
@@ -352,7 +352,7 @@ export class ServerCode implements Detector {
 
   /** call_user_func('system', …) */
   private isFunctionName(inside: number): boolean {
-    const from = this.skipBlanks(inside) + 1;
+    const from = this.skipSpaces(inside) + 1;
     const to = wordEnd(this.bytes, from);
     const isText = isQuote(this.bytes[from - 1]!) && this.bytes[to] === this.bytes[from - 1];
     return isText && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.Php;
@@ -389,7 +389,7 @@ export class ServerCode implements Detector {
     return text.every((byte, i) => this.bytes[at + i] === byte);
   }
 
-  private skipBlanks(from: number): number {
+  private skipSpaces(from: number): number {
     let at = from;
     while (at < from + MAX_BLANKS && this.bytes[at] === Byte.Space) at++;
     return at;

@@ -50,7 +50,7 @@ const IDIOMS: readonly Idiom[] = [
     rule: SHELL_IDIOM,
     words: "mkfifo",
     keywords: ["mkfifo /"],
-    isFound: (bytes, _from, to) => bytes[skipBlanks(bytes, to)] === Byte.Slash,
+    isFound: (bytes, _from, to) => bytes[nextArgument(bytes, to)] === Byte.Slash,
   },
 ];
 /** The number of each word's row, and 1. */
@@ -94,7 +94,7 @@ export function findShellIdioms(value: ValueReading, listener: DetectionListener
 
 /** sh -c after a separator, bash -i with a redirection. "#!/bin/bash -e" begins many a script. */
 function isInlineShell(bytes: Uint8Array, from: number, to: number): boolean {
-  const next = skipBlanks(bytes, to);
+  const next = nextArgument(bytes, to);
   const option = optionAt(bytes, next);
   return option === LOWER_I ? isRedirected(bytes, next) : option === LOWER_C && isBehindSeparator(bytes, from);
 }
@@ -106,7 +106,7 @@ function isSocketDevice(bytes: Uint8Array, from: number, to: number): boolean {
 
 /** nc -e */
 function isBoundProgram(bytes: Uint8Array, _from: number, to: number): boolean {
-  const next = skipBlanks(bytes, to);
+  const next = nextArgument(bytes, to);
   return optionAt(bytes, next) !== 0 && hasProgram(bytes, next);
 }
 
@@ -126,7 +126,7 @@ function isPowershell(bytes: Uint8Array, _from: number, to: number): boolean {
 
 /** python -c 'import socket' */
 function isInlineProgram(bytes: Uint8Array, _from: number, to: number): boolean {
-  const next = skipBlanks(bytes, to);
+  const next = nextArgument(bytes, to);
   const option = optionAt(bytes, next);
   return (option === LOWER_C || option === LOWER_E || option === LOWER_R) && hasSystemWord(bytes, next + 2);
 }
@@ -138,7 +138,7 @@ function optionAt(bytes: Uint8Array, at: number): number {
 
 /** Where the next word begins after a program's name that ends at `to`, with .exe after it or not. */
 function behindExtension(bytes: Uint8Array, to: number): number {
-  return skipBlanks(bytes, bytes[to] === Byte.Dot ? to + 4 : to);
+  return nextArgument(bytes, bytes[to] === Byte.Dot ? to + 4 : to);
 }
 
 /** nc -e /bin/sh, nc -lvp 4444 -e /bin/sh: a program at the other end of a connection. */
@@ -233,7 +233,8 @@ function hasFolder(bytes: Uint8Array, slash: number, name: WordSet): boolean {
   return name.valueOf(bytes, from, slash) !== 0;
 }
 
-function skipBlanks(bytes: Uint8Array, from: number): number {
+/** Offset of the next word of a command line, after SP and HTAB. */
+function nextArgument(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < from + MAX_FOLDER && isOws(bytes[at]!)) at++;
   return at;

@@ -145,8 +145,8 @@ export class SqlPhrases implements Detector {
 
   private isAttackCall(phrase: Phrase, from: number, to: number): boolean {
     const { bytes } = this;
-    const open = this.skipBlanks(to);
-    const inside = this.skipBlanks(open + 1);
+    const open = this.skipGap(to);
+    const inside = this.skipGap(open + 1);
     switch (phrase) {
       case Phrase.Call:
         return bytes[open] === Byte.OpenParen;
@@ -180,34 +180,34 @@ export class SqlPhrases implements Detector {
   private isRepetition(from: number): boolean {
     let at = from;
     while (isDigit(this.bytes[at]!)) at++;
-    return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipBlanks(at)] === Byte.Comma);
+    return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipGap(at)] === Byte.Comma);
   }
 
   /** Passes over a name with dots in it, and white space. */
   private skipName(from: number): number {
     let at = from;
     while (isWordByte(this.bytes[at]!) || this.bytes[at] === Byte.Dot) at++;
-    return this.skipBlanks(at);
+    return this.skipGap(at);
   }
 
   /** waitfor delay '0:0:5' */
   private isDelay(at: number): boolean {
     const end = wordEnd(this.bytes, at);
-    const quote = this.skipBlanks(end);
-    return end > at && isQuote(this.bytes[quote]!) && isDigit(this.bytes[this.skipBlanks(quote + 1)]!);
+    const quote = this.skipGap(end);
+    return end > at && isQuote(this.bytes[quote]!) && isDigit(this.bytes[this.skipGap(quote + 1)]!);
   }
 
   /** char(65,66, chr(65)|| or concat(0x: strings that are put together so that no quote is needed. */
   private isBuilder(open: number): boolean {
     const { bytes } = this;
     if (bytes[open] !== Byte.OpenParen) return false;
-    let at = this.skipBlanks(open + 1);
+    let at = this.skipGap(open + 1);
     if (bytes[at] === Byte.Zero && bytes[at + 1] === Byte.LowerX) return true;
     if (!isDigit(bytes[at]!)) return false;
     while (isDigit(bytes[at]!)) at++;
-    at = this.skipBlanks(at);
-    if (bytes[at] === Byte.Comma) return isDigit(bytes[this.skipBlanks(at + 1)]!) && bytes[at + 1] !== 0;
-    at = this.skipBlanks(at + 1);
+    at = this.skipGap(at);
+    if (bytes[at] === Byte.Comma) return isDigit(bytes[this.skipGap(at + 1)]!) && bytes[at + 1] !== 0;
+    at = this.skipGap(at + 1);
     return (bytes[at] === Byte.Bar && bytes[at + 1] === Byte.Bar) || bytes[at] === Byte.Plus;
   }
 
@@ -263,10 +263,10 @@ export class SqlPhrases implements Detector {
     return isQuote(bytes[at]!) && (bytes[at + 1] === Byte.Slash || bytes[at + 2] === Byte.Colon);
   }
 
-  /** Passes over white space and comments, some MAX_BLANKS bytes. */
-  private skipBlanks(from: number): number {
+  /** Passes over white space and comments, some MAX_GAP_BYTES bytes. */
+  private skipGap(from: number): number {
     const { bytes } = this;
-    const limit = from + MAX_BLANKS;
+    const limit = from + MAX_GAP_BYTES;
     let at = from;
     while (at < limit) {
       if (isWhitespace(bytes[at]!)) at++;
@@ -329,7 +329,7 @@ const VARIABLES: WordSet = new WordSet([
 /** What is looked at around a word, but for its tokens. */
 const STEPS = 64;
 const MAX_WORD_BYTES = 12;
-const MAX_BLANKS = 32;
+const MAX_GAP_BYTES = 32;
 const MAX_SECONDS_DIGITS = 2;
 const MAX_YEAR_DIGITS = 4;
 /** What precedes a call within an expression: , | & - + * / ! ~ < > ^ */
