@@ -1,6 +1,5 @@
-import { Byte, copyBytes } from "../../core/bytes.ts";
+import { Byte, copyBytes, isOws } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
-import { isOws } from "../../core/scan.ts";
 import { headerIdOf } from "../../message/header-block.ts";
 import { dropTable, HOP_BY_HOP } from "./reply-encoder.ts";
 

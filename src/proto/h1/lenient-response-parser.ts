@@ -1,8 +1,7 @@
-import { Byte, equalsBytes } from "../../core/bytes.ts";
+import { Byte, equalsBytes, isOws } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
-import { isOws } from "../../core/scan.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { HeadMender } from "./head-mender.ts";
