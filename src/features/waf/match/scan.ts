@@ -1,5 +1,5 @@
 // Classes of bytes as detectors see them, in values that have been lower-cased, and the scans over them. A class has one name
-// wherever it is used; those of white space and digits that protocols share are in core/scan.ts.
+// wherever it is used; those of white space and digits that protocols share are in core/bytes.ts.
 import { Byte, classOf } from "../../../core/bytes.ts";
 
 /** A word of SQL, of a shell or of most programming languages: letters, digits, the low line. */
