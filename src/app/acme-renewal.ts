@@ -12,7 +12,7 @@ import { StoreLock } from "../features/acme/store-lock.ts";
  */
 export function makeRenewal(
   config: AcmeConfig,
-  desk: ChallengeResponder,
+  responder: ChallengeResponder,
   listener: RenewalListener,
 ): CertificateRenewal {
   const { directoryUrl, email, challengeType, eabKid, eabHmacKey, caFile, cacheDir } = config;
@@ -20,7 +20,7 @@ export function makeRenewal(
   return new CertificateRenewal({
     names: config.domains,
     authority: new AcmeClientAuthority({ directoryUrl, email, challengeType, eabKid, eabHmacKey, ca }),
-    desk,
+    responder,
     store: new AcmeStore(cacheDir, directoryUrl),
     lock: new StoreLock(cacheDir),
     listener,

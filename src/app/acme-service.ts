@@ -42,7 +42,7 @@ export class AcmeService {
 
   /**
    * Begins, goes on with changed settings, or ends. With the same settings a reload makes it try again at once, since
-   * somebody may have put right what was wrong, and so it does with changed ones. Resolves when there is something to serve.
+   * the cause may have been fixed, and so it does with changed ones. Resolves when there is something to serve.
    */
   async use({ server }: RuntimeConfig): Promise<void> {
     const config = server.acme;
@@ -60,7 +60,7 @@ export class AcmeService {
     this.config = config;
     try {
       const { makeRenewal } = await import("./acme-renewal.ts");
-      const renewal = makeRenewal(config, this.desk(config), this.listener(config));
+      const renewal = makeRenewal(config, this.responder(config), this.listener(config));
       // Another reload may have come while the client was being loaded.
       if (this.config !== config) return;
       this.renewal = renewal;
@@ -92,7 +92,7 @@ export class AcmeService {
     ];
   }
 
-  private desk(config: AcmeConfig): ChallengeResponder {
+  private responder(config: AcmeConfig): ChallengeResponder {
     const { certificates, serving } = this.around;
     const isAlpn = config.challengeType === "tls-alpn-01";
     return {

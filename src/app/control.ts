@@ -81,7 +81,7 @@ export class Control implements PoolListener {
   private readonly totals: CounterTotals;
   private readonly nodes: NodeKeeper;
   private readonly cache: CacheKeeper;
-  private readonly desk: ControlRpc;
+  private readonly rpc: ControlRpc;
   private readonly certificates: CertificateDesk;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
@@ -140,9 +140,7 @@ export class Control implements PoolListener {
       serving: this.serving.promise,
       event: (event, fields) => this.event(event, fields),
     });
-    this.desk = new ControlRpc(this.answers(), (error, what) =>
-      this.event("exception", { what, error: String(error) }),
-    );
+    this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
   }
 
   private makeHandover(): Handover {
@@ -294,7 +292,7 @@ export class Control implements PoolListener {
         this.event("exception", { worker: index, error: message.message });
         break;
       case "question":
-        void this.desk.answer(message.question.what, message.question.body).then((answer) => {
+        void this.rpc.answer(message.question.what, message.question.body).then((answer) => {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
         break;

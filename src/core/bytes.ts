@@ -35,7 +35,7 @@ export function sliceText(bytes: Uint8Array, from: number, to: number): string {
   return bufferSlice.call(bytes as Buffer, from, to);
 }
 
-/** Where `byte` stands first in `bytes[from, to)`; `to` where it does not. */
+/** Where `byte` occurs first in `bytes[from, to)`; `to` where it does not. */
 export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
   let at = from;
   while (at < to && bytes[at] !== byte) at++;

@@ -1,6 +1,6 @@
 /**
  * The time of the current event, read once an event, and the Date header's bytes, made once a second.
- * Sans-IO: whoever owns an event loop calls `update`.
+ * Sans-IO: the owner of the event loop calls `update`.
  */
 export class Clock {
   /** Milliseconds since the epoch at the last update. */

@@ -190,7 +190,7 @@ export const FAULTS: readonly FaultRow[] = [
   row("cancelled", 0, "", true, false),
 ];
 
-/** Whether a connection to a TLS port came to nothing because of it. */
+/** Whether it is a reason why a TLS handshake failed. */
 export function isTlsFault(fault: Fault): boolean {
   return fault >= Fault.PlainHttpOnTls && fault <= Fault.ClientCertificateRefused;
 }

@@ -108,7 +108,7 @@ export function formatAddress(bytes: ArrayLike<number>, from = 0): string {
 }
 
 /**
- * The one text of an IPv6 address in brackets, as it stands in a Host field: `[0:0::1]` is `[::1]`. RFC 3986 §3.2.2.
+ * The one text of an IPv6 address in brackets, as it is in a Host field: `[0:0::1]` is `[::1]`. RFC 3986 §3.2.2.
  * @returns "" for what is none
  */
 export function hostLiteral(text: string): string {

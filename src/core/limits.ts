@@ -70,7 +70,7 @@ export const BODY_RATE_GRACE_MS = 10_000;
 export const BODY_RATE_WINDOW_MS = 10_000;
 /** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
 export const BODY_NEWCOMER_MS = 1000;
-/** Held bodies that are compared when the slowest one is looked for: those that have stood still longest. */
+/** Held bodies that are compared when the slowest one is looked for: those that have been stalled longest. */
 export const MAX_SLOWEST_LOOKS = 64;
 /** Request bodies in spool files together where no setting says otherwise; less where the disk has less than twice that free. */
 export const DEFAULT_SPOOLED_BYTES = 16 * 1024 * 1024 * 1024;
@@ -102,7 +102,7 @@ export const MAX_CACHE_BYTES = 4_294_901_760;
 /** Size of the blocks of which stored answers consist; see CacheMemory. */
 export const CACHE_BLOCK_MIN_BYTES = 256;
 export const CACHE_BLOCK_MAX_BYTES = 16_384;
-/** Fetches for the cache under way at a time, all workers together; beyond it nobody waits for another's fetch. */
+/** Fetches for the cache under way at a time, all workers together; beyond it no exchange waits for another's fetch. */
 export const MAX_CACHE_FILLS = 1024;
 /** Answers of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
 export const MAX_CACHE_VARIANTS = 32;
@@ -110,7 +110,7 @@ export const MAX_CACHE_VARIANTS = 32;
 export const CACHE_LOCK_WAITS = 20;
 /** Milliseconds that a request waits for another's fetch of the same answer before it is forwarded itself. */
 export const CACHE_WAIT_MS = 10_000;
-/** Milliseconds between two looks at fetches of other workers that somebody waits for. */
+/** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
 export const CACHE_POLL_MS = 4;
 /** Answers that a worker fetches anew in the background at a time. */
 export const MAX_BACKGROUND_FETCHES = 64;
@@ -213,7 +213,7 @@ export const MAX_FREE_EXCHANGES = 256;
 
 /** Granularity of the timer wheel in milliseconds. */
 export const TICK_MS = 50;
-/** A worker whose tick comes so much later than the one before has stood still: a stopped process, a machine asleep. */
+/** A worker whose tick comes so much later than the one before has been stalled: a stopped process, a machine asleep. */
 export const STANDSTILL_MS = 250;
 /** Slots of the timer wheel; a longer timer goes round again. */
 export const WHEEL_SLOTS = 512;
@@ -226,7 +226,7 @@ export const SPARE_CONNECTION_MS = 1000;
 export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
 /** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
-/** Received chunks of so many bytes are given back as soon as nobody needs them, and not by the garbage collector. */
+/** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;
 
 /** Requests a second that one run of the load generator makes at most. */

@@ -25,7 +25,7 @@ export interface PatternVariable {
 /** The shape of a path such as `/v1/users/:id`, or `/v1/{name=shelves/*}:publish`. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[];
-  /** What stands behind the last colon of the last segment, without the colon; "" where there is none. */
+  /** What is after the last colon of the last segment, without the colon; "" where there is none. */
   readonly verb: string;
   readonly variables: readonly PatternVariable[];
 }

@@ -4,7 +4,7 @@ import { TICK_MS, WHEEL_SLOTS } from "./limits.ts";
 export interface TimerHolder {
   /** The time is over. @param nowMs on the wheel's clock */
   onTimer(nowMs: number): void;
-  /** Hears what `onTimer` threw; without it the wheel's own listener does. */
+  /** Receives what `onTimer` threw; without it the wheel's own listener does. */
   onException?(error: unknown): void;
 }
 
@@ -35,7 +35,7 @@ export class TimerWheel {
 
   /**
    * @param nowMs the clock's reading at the start; the same clock must be given to every call
-   * @param onError hears what a holder's `onTimer` threw; the other timers go on
+   * @param onError receives what a holder's `onTimer` threw; the other timers go on
    */
   constructor(nowMs: number, onError: (error: unknown, holder: TimerHolder) => void) {
     this.currentTick = Math.floor(nowMs / TICK_MS);

@@ -4,7 +4,7 @@ export const DEMO_PORTS: readonly number[] = [9001, 9002, 9003];
 /**
  * Starts small origins on loopback to play with: `GET /health`, `GET /canary` (with a sequence number), `POST /echo`
  * (the headers that arrived, as JSON), and a greeting for every other path.
- * @returns the ports that could be had; one that is taken is left to whoever has it
+ * @returns the ports that could be had; a taken port is left to its owner
  */
 export function startDemoOrigins(): readonly number[] {
   return DEMO_PORTS.filter((port) => {

@@ -9,7 +9,7 @@ import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
 import type { Target } from "./target.ts";
 
-/** Where an exchange stands. */
+/** The state of an exchange. */
 export const enum ExchangeState {
   /** The head is being read. */
   Head = 0,
@@ -140,7 +140,7 @@ export class Exchange {
     this.reply.trailers = null;
   }
 
-  /** Makes the exchange ready for the next request. The request's head is reset by whoever reads it. */
+  /** Makes the exchange ready for the next request. The request's head is reset by its reader. */
   reset(idle: IdleExchangePorts): void {
     this.reply.reset();
     this.sink = idle.sink;
@@ -187,7 +187,7 @@ export class Exchange {
 
 const NO_PHASES: readonly Phase[] = [];
 
-/** What an exchange points at while nobody uses it. */
+/** What an exchange points at while it is not in use. */
 export interface IdleExchangePorts {
   readonly sink: ReplySink;
   readonly flow: BodyFlow;
@@ -197,7 +197,7 @@ export interface IdleExchangePorts {
 }
 
 /**
- * The exchange is over, answered or cut: the taps hear of it. Every protocol's way to end one, called once.
+ * The exchange is over, answered or cut: the taps are notified of it. Every protocol's way to end one, called once.
  * @param nowMs the turn's time
  */
 export function finishExchange(ex: Exchange, nowMs: number): void {
@@ -206,7 +206,7 @@ export function finishExchange(ex: Exchange, nowMs: number): void {
   ex.pipeline.onEnd(ex);
 }
 
-/** The client is gone or gives the request up: whoever works on it stops. Nothing happens where it is over already. */
+/** The client is gone or gives the request up: the handler stops. Nothing happens where it is over already. */
 export function cancelExchange(ex: Exchange, nowMs: number): void {
   if (ex.state !== ExchangeState.Open && ex.state !== ExchangeState.Replying) return;
   ex.fault = Fault.Cancelled;
@@ -254,7 +254,7 @@ export interface ReplyTap {
 
 /** Looks at trailers that follow a request whose head has gone on already, or goes on without them. */
 export interface TrailerGate {
-  /** @returns Fault.None, or why the request is refused; whoever calls refuses it */
+  /** @returns Fault.None, or why the request is refused; the caller refuses it */
   judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault;
 }
 
@@ -267,12 +267,12 @@ export class Pipeline {
   private readonly headTaps: readonly ReplyTap[];
   private readonly fixedTaps: readonly FixedTap[];
   private readonly endTaps: readonly ReplyTap[];
-  /** Null where nobody looks at trailers. */
+  /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
 
   /**
    * @param phases in the order of the way down
-   * @param headTaps called by the sink when a reply's head is about to be written, be it prebuilt
+   * @param headTaps called by the sink when a response's head is about to be written, prebuilt or not
    * @param endTaps called when the exchange is over
    * @param trailerGate asked by the protocol engines before trailers follow a head
    */
@@ -325,7 +325,7 @@ export class Pipeline {
   }
 }
 
-/** The pipeline of nobody, where there are no requests. */
+/** An empty pipeline, where there are no requests. */
 export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
 
 /** What a client's verified certificate says of it. */
@@ -367,7 +367,7 @@ export class ClientPeer {
   private lines: Buffer | null = null;
 
   /**
-   * @param from the TCP peer's address, or its socket, which is asked when somebody wants to know: a system call that an
+   * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that an
    * answer of the gateway's own does not need
    * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
    */
@@ -387,8 +387,8 @@ export class ClientPeer {
   }
 
   /**
-   * The TCP peer: the load balancer, where a PROXY header told of somebody behind it; else the same as `address`. "" where
-   * the peer was gone before anybody asked.
+   * The TCP peer: the load balancer, where a PROXY header named a client behind it; else the same as `address`. "" where
+   * the peer was gone before it was first queried.
    */
   get socketAddress(): string {
     if (this.source !== null) {
@@ -407,7 +407,7 @@ export class ClientPeer {
   }
 
   /**
-   * The lines that tell an origin who the client is, where no trusted proxy stands between, up to the name of the host that
+   * The lines that tell an origin who the client is, where no trusted proxy is between, up to the name of the host that
    * it asked for. Made once a connection.
    */
   get forwardLines(): Buffer {

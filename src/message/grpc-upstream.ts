@@ -25,7 +25,7 @@ export interface GrpcRequest {
   readonly timeoutMs: number;
 }
 
-/** Who hears of a call. After `onEnd` or `onFailure` nothing more comes. */
+/** Who is notified of a call. After `onEnd` or `onFailure` nothing more comes. */
 export interface GrpcListener {
   /** The first fields of the answer. */
   onMetadata(metadata: GrpcMetadata): void;

@@ -27,7 +27,7 @@ export class HeaderIdSet {
 }
 
 /**
- * Header fields as offsets into bytes that somebody else owns (a parsed head), or into own bytes (a head being made).
+ * Header fields as offsets into bytes owned elsewhere (a parsed head), or into own bytes (a head being made).
  * `spans` holds four numbers a field: name from, name to, value from, value to. Values carry no outer whitespace.
  */
 export class HeaderBlock {

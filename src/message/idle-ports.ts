@@ -2,7 +2,7 @@ import { type Exchange, IDLE_PIPELINE, type IdleExchangePorts } from "./exchange
 
 function nothing(_ex: Exchange): void {}
 
-/** What an exchange points at while nobody uses it: everything is taken and forgotten. */
+/** What an exchange points at while it is not in use: everything is taken and forgotten. */
 export const IDLE_PORTS: IdleExchangePorts = {
   sink: {
     fixed: nothing,

@@ -74,10 +74,10 @@ export interface RepeatableBody extends Held {
 export interface BodySink {
   /** Whether the bytes of the last `onBody` may be overwritten: they have left, or were copied. */
   readonly keepsNothing?: boolean;
-  /** The bytes must stay unchanged: they may be kept until somebody takes them. */
+  /** The bytes must stay unchanged: they may be kept until the consumer takes them. */
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;
   onBodyEnd(ex: Exchange): void;
-  /** The body will not be completed; the reply is the business of whoever calls. */
+  /** The body will not be completed; the caller sees to the response. */
   onBodyFault(ex: Exchange, fault: Fault): void;
 }
 

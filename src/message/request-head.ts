@@ -94,7 +94,7 @@ export class RequestHead {
     return this.hostIndex < 0 ? "" : this.headers.valueText(this.hostIndex);
   }
 
-  /** Whether the request has a body, be it of length 0 and chunked. */
+  /** Whether the request has a body; a chunked one of length 0 counts. */
   hasBody(): boolean {
     return this.framing === Framing.Chunked || this.contentLength > 0;
   }
@@ -224,7 +224,7 @@ export class ReplyHead {
 }
 
 const REQUEST_ID_NAME = "X-Request-Id: ";
-/** Where the id begins in `requestIdLine`, whose name stands there from the start. */
+/** Where the id begins in `requestIdLine`, whose name is there from the start. */
 export const REQUEST_ID_FROM: number = REQUEST_ID_NAME.length;
 
 function newRequestIdLine(): Buffer {

@@ -116,7 +116,7 @@ export class Route {
   readonly allow: string;
   /**
    * Slots of the counters of this route by method and status, filled by telemetry; -1 is not assigned yet. Before the
-   * first, the table that all routes share: 20 KB a route would be much for thousands that nobody asks for.
+   * first, the table that all routes share: 20 KB a route would be much for thousands of unused ones.
    */
   counterSlots: Int32Array = NO_COUNTER_SLOTS;
   /** Index in the routing table, for tables with one row a route. */

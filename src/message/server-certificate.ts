@@ -9,7 +9,7 @@ export interface ServerCertificate {
   /** PEM, not encrypted. */
   readonly key: string;
   /**
-   * Signature schemes that its key makes (RFC 8446 §4.2.3), by which it stands beside others for the same names that say so
+   * Signature schemes that its key makes (RFC 8446 §4.2.3), by which it is beside others for the same names that say so
    * too, as one of RSA beside one of ECDSA; without them it is shown to every client or to none.
    */
   readonly signatures?: readonly number[];

@@ -16,9 +16,9 @@ export interface Target {
   onOver(ex: Exchange): void;
 }
 
-/** Chooses the targets of a route's exchanges; balancing stands behind it. */
+/** Chooses the targets of a route's exchanges; implemented by the balancing policies. */
 export interface TargetChoice {
-  /** Puts the exchange on its way to a target, and be it one that is out. @returns null where there is none */
+  /** Puts the exchange on its way to a target, even one that is out. @returns null where there is none */
   choose(ex: Exchange): Target | null;
   /**
    * The same for a further attempt: another target than those that have failed this exchange, where there is one.

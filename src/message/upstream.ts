@@ -15,7 +15,7 @@ export interface UpstreamFailure {
   readonly fault: Fault;
   /** Whether the origin may have looked at the request. */
   readonly sent: boolean;
-  /** Whether anything of the request's body, and be it its end alone, was handed on: only a kept body can be sent again. */
+  /** Whether anything of the request's body, even its end alone, was handed on: only a kept body can be sent again. */
   readonly bodyTaken: boolean;
   /** Whether any byte of an answer came. */
   readonly answered: boolean;
@@ -23,14 +23,14 @@ export interface UpstreamFailure {
   readonly reused: boolean;
 }
 
-/** Who asked for the exchange: it writes the request's head and hears of the answer's. */
+/** Who asked for the exchange: it writes the request's head and is notified of the answer's. */
 export interface UpstreamCaller {
   readonly times: UpstreamTimes;
   /** Bytes that `encodeRequest` may write at most. */
   requestBound(ex: Exchange): number;
   /** Writes the request's head. @returns the offset behind it */
   encodeRequest(ex: Exchange, out: Buffer, at: number): number;
-  /** The answer's head stands in `ex.reply`; the body follows by itself into `ex.sink`. */
+  /** The answer's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
   onReplyHead(ex: Exchange): void;
   /** An interim answer that passes (102, 103). */
   onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;

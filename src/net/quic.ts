@@ -51,7 +51,7 @@ const LONGEST_FIELD_BYTES = 2 * 65_536;
 const CRUMB_BYTES = 38;
 const TRAILER_POLL_MS = 2;
 const CONNECTION_REFUSED = 2;
-/** What a stream is destroyed with; nobody reads it. */
+/** What a stream is destroyed with; never read. */
 const CUT = new Error("the stream is cut");
 /** The way to know when a writer takes bytes again. */
 const DRAINABLE = Symbol.for("Stream.drainableProtocol");
@@ -108,7 +108,7 @@ export function useIdentities(endpoint: QuicEndpoint, identities: ReadonlyMap<st
 
 /**
  * Drops all that comes to the endpoints of this list, and says nothing to its senders. A client whose first packet is dropped
- * sends it again (RFC 9002 §6.2), so that it reaches whoever has the port then; refused, it would give up.
+ * sends it again (RFC 9002 §6.2), so that it reaches the next owner of the port; refused, it would give up.
  */
 export function ignoreAll(ignored: BlockList): void {
   ignored.addSubnet("0.0.0.0", 0, "ipv4");
@@ -174,7 +174,7 @@ export async function endWithTrailers(stream: QuicStream, trailers: object, pati
 
 async function loadQuic(): Promise<typeof import("node:quic")> {
   const { emitWarning } = process;
-  // That the module is new is no news to whoever has switched it on.
+  // That the module is new is known to the operator who enabled it.
   process.emitWarning = () => {};
   try {
     return await import("node:quic");

@@ -40,12 +40,12 @@ export class WriterGroup {
     const dirty = this.dirty;
     for (let i = 0; i < dirty.length; i++) dirty[i]!.flushTurn();
     dirty.length = 0;
-    // Now and not while they write, so that nobody is cut in the middle of his own work.
+    // Deferred, so that no connection is closed re-entrantly while it writes.
     if (this.unsent.total > this.unsent.limit) this.unsent.enforce();
   }
 }
 
-/** Who hears that the kernel takes no more. */
+/** Who is notified that the kernel takes no more. */
 export interface WriterOwner {
   onBlocked(): void;
 }
@@ -69,7 +69,7 @@ function remainder(bytes: Uint8Array, from: number, to: number): Segment {
 }
 
 /**
- * The memory that a segment keeps: a view keeps all of the chunk that it shows a part of. What stands in shared memory
+ * The memory that a segment keeps: a view keeps all of the chunk that it shows a part of. What is in shared memory
  * is there anyway.
  */
 function keptBytes({ bytes: { buffer } }: Segment): number {
@@ -230,7 +230,7 @@ export class SocketWriter implements UnsentHolder {
   /** Too much waits for too many peers, and this one has taken nothing for longest. */
   abandon(): void {
     this.close();
-    // The socket's owner hears of its end, as of any other.
+    // The socket's owner is notified of its end, as of any other.
     this.socket.terminate();
   }
 
@@ -292,14 +292,14 @@ const COMPACT_SHARE = 2;
 /**
  * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only where a
  * message was cut does it become a buffer of its own that grows. Consumed bytes are never written over, so that
- * whoever keeps a reference to them may do so; only `giveBack` takes them away.
+ * consumers may keep references to them; only `giveBack` takes them away.
  */
 export class InputBuffer {
   bytes: Uint8Array = EMPTY_BYTES;
   from = 0;
   to = 0;
   private owned: Buffer | null = null;
-  /** Whether somebody may keep bytes that were consumed since the last `append`. */
+  /** Whether a consumer may keep bytes that were consumed since the last `append`. */
   private isLent = false;
 
   get length(): number {
@@ -355,16 +355,16 @@ export class InputBuffer {
     this.clear();
   }
 
-  /** Whoever takes bytes now may keep them. */
+  /** Consumers may keep the bytes that they take from now on. */
   lend(): void {
     this.isLent = true;
   }
 
   /**
-   * Gives the memory of a chunk back at once, where nobody needs it any more. Left to the garbage collector, a stream of large
+   * Gives the memory of a chunk back at once, where it is no longer needed. Left to the garbage collector, a stream of large
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
    * @param chunk what was appended last, as a socket gave it
-   * @param head what is read where it stands, in this chunk or in another
+   * @param head what is read where it is, in this chunk or in another
    */
   giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array }): void {
     // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
@@ -398,7 +398,7 @@ export class SlabPool {
   }
 }
 
-/** Somebody who keeps bytes for a peer that does not take them. */
+/** An owner of bytes buffered for a peer that does not read them. */
 export interface UnsentHolder {
   /** Gives up on the peer: the connection is cut, and what it keeps is let go. */
   abandon(): void;
@@ -412,7 +412,7 @@ export interface UnsentHolder {
 export class UnsentBytes {
   /** Bytes that all holders together may keep at the end of a turn. */
   limit: number = DEFAULT_UNSENT_BYTES;
-  /** Hears of a connection that is cut. */
+  /** Notified of a connection that is cut. */
   onAbandoned: () => void = () => {};
   private sum = 0;
   /** In the order of their last progress. */

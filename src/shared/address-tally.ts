@@ -70,7 +70,7 @@ export class AddressTally {
 
 /**
  * Makes the shared rows, all 0: 64 KiB a worker.
- * @param secret two numbers that nobody can guess
+ * @param secret two unpredictable numbers
  */
 export function createAddressTally(workers: number, secret: ArrayLike<number>): SharedArrayBuffer {
   const buffer = new SharedArrayBuffer(4 * (HEADER_CELLS + workers * WORKER_CELLS));

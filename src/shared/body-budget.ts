@@ -26,7 +26,7 @@ export interface BodyBudgetBuffers {
 
 /**
  * Makes the shared counts, 0 everywhere.
- * @param secret two numbers that nobody can guess
+ * @param secret two unpredictable numbers
  */
 export function createBodyBudget(workers: number, secret: ArrayLike<number>): BodyBudgetBuffers {
   const totals = new SharedArrayBuffer(4 * (2 * workers + 2));
@@ -50,7 +50,7 @@ export interface HoldAccount {
   kib: number;
   /** Bodies, complete ones included. */
   count: number;
-  /** The bodies that are still coming, those first that have stood still longest. */
+  /** The bodies that are still coming, those first that have been stalled longest. */
   readonly holds: Set<BodyHold>;
 }
 
@@ -242,7 +242,7 @@ export class BodyBudget {
     return slowest === asking && holds.size > 1 ? Fault.BodyEvicted : Fault.BuffersFull;
   }
 
-  /** The slowest of those that have stood still longest. One that has just begun is spared where it asks itself. */
+  /** The slowest of those that have been stalled longest. One that has just begun is spared where it asks itself. */
   private slowestOf(holds: ReadonlySet<BodyHold>, asking: BodyHold | null): BodyHold | null {
     const { nowMs } = this;
     let slowest: BodyHold | null = null;

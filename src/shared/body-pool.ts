@@ -15,7 +15,7 @@ export class BodyPool {
   /** The setting that limits it. */
   readonly key: string;
   limitKib = 0;
-  /** The bodies of this worker that are still coming and hold some of it, those first that have stood still longest. */
+  /** The bodies of this worker that are still coming and hold some of it, those first that have been stalled longest. */
   readonly holds: Set<BodyHold> = new Set();
   private readonly cells: Int32Array;
   private readonly place: PoolPlace;
@@ -59,7 +59,7 @@ export class BodyPool {
     return sum;
   }
 
-  /** Nobody here can make room: the other workers are asked to. */
+  /** No body of this worker can make room: the other workers are asked to. */
   askForRoom(): void {
     this.granted = Atomics.add(this.cells, this.wishes, 1) + 1;
   }

@@ -3,7 +3,7 @@ import { Head } from "./cache-memory.ts";
 
 /**
  * The one lock of a cache. It is held for well under a microsecond, but for repairs; the word says by whom, so that the
- * control thread can take it from a worker that has died. Nobody waits for it longer than a few milliseconds: who does not
+ * control thread can take it from a worker that has died. No thread waits for it longer than a few milliseconds: one that does not
  * get it does without the cache.
  */
 export class CacheLock {

@@ -33,7 +33,7 @@ export const enum Head {
   Entries,
   /** Fetches under way. */
   Fills,
-  /** Slots that have been taken out while somebody was sending them. */
+  /** Slots that were removed while being sent. */
   Doomed,
   Evictions,
   FreeSlot,
@@ -92,17 +92,17 @@ export const enum SlotTime {
 /** What a slot holds: the truth from which all else can be made anew. */
 export const enum SlotState {
   Free = 0,
-  /** Somebody fetches the answer. */
+  /** The response is being fetched. */
   Filling,
   /** The answer can be found and sent. */
   Ready,
-  /** Taken out, and still being sent by somebody. */
+  /** Removed, and still being sent. */
   Doomed,
 }
 
 /** How a fetch ended for those who waited. */
 export const enum FillResult {
-  /** Given up: somebody else should fetch. */
+  /** Given up: another exchange should fetch. */
   GivenUp = 0,
   Stored,
   /** The answer is not one to be stored. */
@@ -178,7 +178,7 @@ export class CacheMemory {
 /**
  * Makes the memory of a cache; only what is used becomes resident.
  * @param threads that will use it, the control thread included
- * @param seed a number that nobody can guess, for the hashes
+ * @param seed an unpredictable number, for the hashes
  * @param version another number for each memory that a process makes, 1 and up
  */
 export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: number, version = 1): CacheBuffers {

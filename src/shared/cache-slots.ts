@@ -55,10 +55,10 @@ export class CacheSlots {
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Ready);
   }
 
-  /** Takes an entry out; it is freed now, or by whoever ends sending it. */
+  /** Takes an entry out; it is freed now, or when the last send ends. */
   remove(slot: number): void {
     const { words } = this.memory;
-    // Before the pins are looked at: whoever lets go of the last one looks at the state after that.
+    // Before the pins are looked at: whoever releases the last pin reads the state after that.
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
     this.index.unlink(slot);
     this.index.forget(slot);
@@ -67,7 +67,7 @@ export class CacheSlots {
     this.freeIfUnused(slot);
   }
 
-  /** Frees a slot that has been taken out and that nobody sends any more. */
+  /** Frees a slot that was removed and is no longer being sent. */
   freeIfUnused(slot: number): void {
     const { words } = this.memory;
     if (words[this.memory.at(slot) + Slot.State] !== SlotState.Doomed || this.isPinned(slot)) return;
@@ -86,7 +86,7 @@ export class CacheSlots {
   }
 
   /**
-   * Makes room by taking out entries that were not used for longest and that nobody is sending.
+   * Makes room by taking out entries that are least recently used and not being sent.
    * @returns false when that is not enough
    */
   makeRoom(blocks: number): boolean {

@@ -27,7 +27,7 @@ export const enum CacheLookup {
   Busy,
 }
 
-/** What is known of an answer when it is stored; times in milliseconds of one clock that all threads read and nobody sets. */
+/** What is known of an answer when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
 export interface EntryFacts {
   readonly status: number;
   /** SlotFlag bits. */
@@ -80,7 +80,7 @@ export class CacheStore {
 
   /**
    * Looks for an answer; what is found is pinned, and counts as used.
-   * @param mayClaim whether a fetch is noted where nothing fresh is found and nobody fetches yet
+   * @param mayClaim whether a fetch is noted where nothing fresh is found and no fetch is under way
    */
   find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
     this.entry = -1;
@@ -301,7 +301,7 @@ export class CacheStore {
     return this.slots.take(this.id, key.uriHash, key.variantHash);
   }
 
-  /** Takes out what stands in the way of a new entry: one with its key, one variant too many, the oldest. */
+  /** Takes out what is in the way of a new entry: one with its key, one variant too many, the oldest. */
   private makeWay(fill: number): void {
     const { words, times, maxEntries } = this.memory;
     const uriHash = words[this.memory.at(fill) + Slot.UriHash]!;

@@ -49,7 +49,7 @@ export class ChallengeReader {
     this.lines = Buffer.from(table, HEADER_BYTES);
   }
 
-  /** The key authorization for a token; null for one that nobody asked for. */
+  /** The key authorization for a token; null for one that was not requested. */
   answerTo(token: string): string | null {
     if (Atomics.load(this.head, VERSION) !== this.version) this.refresh();
     return this.answers.get(token) ?? null;

@@ -2,7 +2,7 @@ import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.
 
 /** Cells in front of the workers' own. */
 const enum Cell {
-  /** Wishes for room: a worker has nobody idle to close for those who wait. */
+  /** Wishes for room: a worker has no idle connection to close for those that wait. */
   Wishes = 0,
   /** Seconds since 1970 of the last log line of each kind; see LimitKind. */
   FirstLine,
@@ -26,7 +26,7 @@ export interface ConnectionBuffers {
   readonly addresses: SharedArrayBuffer;
 }
 
-/** Makes the shared counts, 0 everywhere. @param secret two numbers that nobody can guess */
+/** Makes the shared counts, 0 everywhere. @param secret two unpredictable numbers */
 export function createConnectionCounts(workers: number, secret: ArrayLike<number>): ConnectionBuffers {
   const cells = new SharedArrayBuffer(4 * (FIRST_WORKER + workers));
   return { cells, addresses: createAddressTally(workers, secret) };
@@ -64,7 +64,7 @@ export class ConnectionCounts {
     return sum;
   }
 
-  /** Nobody here is idle: the other workers are asked to close one that is. */
+  /** No connection of this worker is idle: the other workers are asked to close one. */
   askForRoom(): void {
     this.granted = Atomics.add(this.cells, Cell.Wishes, 1) + 1;
   }

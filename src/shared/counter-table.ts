@@ -245,7 +245,7 @@ export class SeriesWriter {
     return slot;
   }
 
-  /** Counts one. A reader may see it a moment later; nothing on this path is atomic, since nobody else writes here. */
+  /** Counts one. A reader may see it a moment later; nothing on this path is atomic, since there is one writer. */
   increment(slot: number): void {
     this.counts[slot]!++;
   }

@@ -93,28 +93,28 @@ export class CounterTotals {
     return this.series((one) => one.rateLimited, this.routes).map(({ label, count }) => ({ label, count }));
   }
 
-  /** Every fault that is about framing with its count, be it 0. */
+  /** Every fault that is about framing with its count, 0 included. */
   framingRejections(): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
       .filter(({ row }) => row.framing)
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 
-  /** Every fault of a TLS handshake with its count, be it 0. */
+  /** Every fault of a TLS handshake with its count, 0 included. */
   tlsFailures(): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
       .filter(({ fault }) => isTlsFault(fault))
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 
-  /** Every limit that ends requests with its count, be it 0. */
+  /** Every limit that ends requests with its count, 0 included. */
   limitRefusals(): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
       .filter(({ fault }) => isLimitFault(fault))
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 
-  /** Every WAF category with the number of requests that were refused for it, be it 0. */
+  /** Every WAF category with the number of requests that were refused for it, 0 included. */
   wafBlocked(): readonly LabelledCount[] {
     return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_BLOCKED_AT + i) }));
   }

@@ -61,7 +61,7 @@ export class IncidentWriter {
     if (state < 0 || Atomics.compareExchange(ring.ints, at, state, held) !== state) return;
     const numberAt = (slotAt(slot) + NUMBER_OFFSET) / 8;
     if (state > 0 && ring.floats[numberAt]! > number) {
-      // Overtaken by a whole round while this thread stood still: the newer incident stays.
+      // Overtaken by a whole round while this thread was stalled: the newer incident stays.
       Atomics.store(ring.ints, at, state);
       return;
     }

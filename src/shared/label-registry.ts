@@ -1,4 +1,4 @@
-/** The label that stands for all those that found no place. */
+/** The label for all those beyond the limit. */
 export const OVERFLOW_LABEL = "overflow";
 /** Its number in every registry. */
 export const OVERFLOW_ID = 0;

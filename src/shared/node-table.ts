@@ -97,7 +97,7 @@ export class NodeTable {
     return this.step(at, BreakerState.Closed, BreakerState.Open);
   }
 
-  /** Takes the one trial of a half-open breaker for a worker. @returns false when somebody else has it */
+  /** Takes the one trial of a half-open breaker for a worker. @returns false when another worker has it */
   takeTrial(slot: number, worker: number): boolean {
     const at = slot * CELLS;
     if (!this.step(at, BreakerState.HalfOpen, BreakerState.Trial)) return false;

@@ -1,6 +1,6 @@
 /**
  * Keyed hashing of what buckets are told apart by (HalfSipHash-2-4 with 64 bits out, Aumasson and Bernstein): without
- * the secret, nobody can choose keys that fall into the bucket of somebody else. 55 ns for an IPv4 address.
+ * the secret, a client cannot choose keys that fall into another client's bucket. 55 ns for an IPv4 address.
  */
 export class BucketKey {
   /** The two halves of the last hash. */

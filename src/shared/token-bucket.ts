@@ -59,7 +59,7 @@ export class TokenBuckets {
       const debt = this.isFull(place, tick) ? 0 : rate.debt((was - now) | 0);
       const next = debt + rate.unitsPerToken;
       if (next > rate.capacity) return (next - rate.capacity) / rate.unitsPerMs;
-      // Before the exchange: nobody may see the new time and take it for an old one.
+      // Before the exchange: no reader may take the new time for an old one.
       this.raiseTick(place, tick, tick + rate.ticksOf(next));
       if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) return 0;
     }
@@ -153,7 +153,7 @@ export class BucketRate {
 
 /**
  * Makes the buckets: 4 MiB, of which only what is used becomes resident.
- * @param secret two numbers that nobody can guess
+ * @param secret two unpredictable numbers
  * @param sets a power of two; each holds eight buckets
  */
 export function createTokenBuckets(secret: ArrayLike<number>, sets = SETS): SharedArrayBuffer {

@@ -43,15 +43,15 @@ export class AcmeClientAuthority implements CertificateAuthority {
     defaults.httpsAgent = new Agent({ rejectUnauthorized: true, ...(access.ca === "" ? {} : { ca: access.ca }) });
   }
 
-  async obtain(request: CertificateRequest, desk: ChallengeResponder): Promise<CertificateIssue> {
+  async obtain(request: CertificateRequest, responder: ChallengeResponder): Promise<CertificateIssue> {
     const problem = new LastProblem(acme.axios);
     try {
-      return await this.issue(request, desk, problem);
+      return await this.issue(request, responder, problem);
     } catch (error) {
       throw problem.explain(error);
     } finally {
       problem.forget();
-      await desk.answer([]);
+      await responder.answer([]);
     }
   }
 
@@ -73,13 +73,13 @@ export class AcmeClientAuthority implements CertificateAuthority {
 
   private async issue(
     request: CertificateRequest,
-    desk: ChallengeResponder,
+    responder: ChallengeResponder,
     problem: LastProblem,
   ): Promise<CertificateIssue> {
     const { client, order } = await this.order(request, problem);
     const challenges = await this.openChallenges(client, order);
     if (challenges.length > 0) {
-      await desk.answer(challenges.map(({ challenge }) => challenge));
+      await responder.answer(challenges.map(({ challenge }) => challenge));
       for (const { offer } of challenges) await client.completeChallenge(offer);
       await Promise.all(challenges.map(({ offer }) => client.waitForValidStatus(offer)));
     }

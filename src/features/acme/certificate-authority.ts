@@ -49,7 +49,7 @@ export interface CertificateAuthority {
    * Obtains a certificate.
    * @throws AcmeFailure
    */
-  obtain(request: CertificateRequest, desk: ChallengeResponder): Promise<CertificateIssue>;
+  obtain(request: CertificateRequest, responder: ChallengeResponder): Promise<CertificateIssue>;
   /** The suggested renewal window; null where the authority has none or does not answer. */
   renewalWindow(chain: string): Promise<RenewalWindow | null>;
 }

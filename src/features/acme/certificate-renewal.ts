@@ -24,7 +24,7 @@ export interface RenewalParts {
   /** All on one certificate. */
   readonly names: readonly string[];
   readonly authority: CertificateAuthority;
-  readonly desk: ChallengeResponder;
+  readonly responder: ChallengeResponder;
   readonly store: AcmeStore;
   readonly lock: StoreLock;
   readonly listener: RenewalListener;
@@ -33,7 +33,7 @@ export interface RenewalParts {
   readonly random: () => number;
 }
 
-/** What hears of certificates. */
+/** What is notified of certificates. */
 export interface RenewalListener {
   /** New handshakes are to use these; of two for one name the first counts. */
   onCertificates(certificates: readonly IssuedCertificate[]): void;
@@ -81,7 +81,7 @@ export class CertificateRenewal {
   }
 
   /**
-   * Looks again now, whatever the wait after a failure: somebody may have put right what was wrong. A wait that the
+   * Looks again now, whatever the wait after a failure: the cause may have been fixed. A wait that the
    * authority has asked for is kept to.
    */
   hurry(): void {
@@ -152,7 +152,7 @@ export class CertificateRenewal {
   }
 
   private async order(): Promise<void> {
-    const { names, authority, desk, store, listener, now, random } = this.parts;
+    const { names, authority, responder, store, listener, now, random } = this.parts;
     const isRenewal = this.current !== null;
     const account = this.account();
     // A process that dies on the way has failed.
@@ -162,7 +162,7 @@ export class CertificateRenewal {
     const replaces = this.current?.isOurs === true ? certificateId(this.current.chain) : "";
     const issue: CertificateIssue = await authority.obtain(
       { names, accountKey: account.key, accountUrl: account.url, replaces },
-      desk,
+      responder,
     );
     if (issue.accountUrl !== account.url) store.saveAccount({ key: account.key, url: issue.accountUrl });
     requireFitting(issue, names, now());
@@ -223,7 +223,7 @@ export class CertificateRenewal {
     if (stored === null || (this.current !== null && stored.notBeforeMs < this.current.notBeforeMs)) return;
     const isNew = this.current?.fingerprint !== stored.fingerprint;
     this.current = stored;
-    // What an order brings that was under way at the end is for the next process, or for nobody.
+    // What an order brings that was under way at the end is for the next process, or discarded.
     if (isNew && !this.isStopped) this.parts.listener.onCertificates([stored]);
   }
 

@@ -82,7 +82,7 @@ export class AcmeStore {
     writeWhole(this.path(`${this.accountName()}.json`), `${JSON.stringify(record)}\n`);
   }
 
-  /** Puts what is broken aside, so that it is there to be looked at and in nobody's way. */
+  /** Puts what is broken aside, so that it can be inspected and does no harm. */
   discardAccount(): void {
     for (const end of [".key", ".json"]) setAside(this.path(this.accountName() + end));
   }
@@ -139,7 +139,7 @@ export class AcmeStore {
     try {
       return listStore(this.dir).flatMap(({ found }) => (typeof found === "string" ? [] : [found]));
     } catch {
-      // Whoever wants to store something here will say what is wrong with the folder.
+      // The first attempt to store something here reports what is wrong with the folder.
       return [];
     }
   }
@@ -163,7 +163,7 @@ export class AcmeStore {
     fingerprint: string,
   ): { readonly isOurs: boolean; readonly renewAtMs: number | null } {
     const record = recordAt(`${base}.json`);
-    // One of another certificate, or none: somebody else put the certificate there.
+    // One of another certificate, or none: another process put the certificate there.
     if (record === null || record.fingerprint !== fingerprint) return { isOurs: false, renewAtMs: null };
     return { isOurs: true, renewAtMs: typeof record.renewAtMs === "number" ? record.renewAtMs : null };
   }
@@ -230,7 +230,7 @@ function recordAt(file: string): CertificateRecord | null {
     const record = JSON.parse(readFileSync(file, "utf8"));
     return Array.isArray(record?.names) && typeof record.fingerprint === "string" ? record : null;
   } catch {
-    // A record can be done without: the certificate then counts as put there by somebody else.
+    // A record can be done without: the certificate then counts as put there by another process.
     return null;
   }
 }

@@ -9,7 +9,7 @@ import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts"
 
 /** What answers challenges. */
 export interface ChallengeAnswers {
-  /** The key authorization for a token; null for one that nobody asked for. */
+  /** The key authorization for a token; null for one that was not requested. */
   answerTo(token: string): string | null;
 }
 
@@ -23,7 +23,7 @@ export class Http01Phase implements Phase, Handler {
   /** Stands for these requests in metrics and logs. */
   private readonly route: Route;
 
-  /** @param routes number of routes in the routing table, which this one stands behind */
+  /** @param routes number of routes in the routing table, which this one follows */
   constructor(answers: ChallengeAnswers, routes: number) {
     this.answers = answers;
     this.route = challengeRoute(this, routes);

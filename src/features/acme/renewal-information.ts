@@ -13,7 +13,7 @@ export function certificateId(chain: string): string {
   const keyId = certificate.getExtension(AuthorityKeyIdentifierExtension)?.keyId;
   if (keyId === undefined) return "";
   const serial = Buffer.from(certificate.serialNumber, "hex");
-  // The number as DER has it: positive, so a zero stands before a first bit that is set.
+  // The number as DER has it: positive, so a zero precedes a first bit that is set.
   const content = (serial[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), serial]) : serial;
   return `${Buffer.from(keyId, "hex").toString("base64url")}.${content.toString("base64url")}`;
 }

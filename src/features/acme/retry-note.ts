@@ -15,7 +15,7 @@ export interface RetryNote {
 /**
  * Reads a note.
  * @param nowMs milliseconds since the epoch
- * @returns null where there is none, or none that can be believed: one with a wait that nobody would have set
+ * @returns null where there is none, or none that can be believed: one with a wait that is out of range
  */
 export function readRetryNote(file: string, nowMs: number): RetryNote | null {
   try {

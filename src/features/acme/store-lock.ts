@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /**
  * Keeps two processes on one `cache_dir` from ordering at the same time. A file that its holder touches now and then; one
- * that nobody has touched for a while was left behind by a process that is gone, and is broken.
+ * that has not been touched for a while was left by a process that has ended, and is broken.
  */
 export class StoreLock {
   private readonly file: string;
@@ -57,7 +57,7 @@ export class StoreLock {
     }
     const isWhatWasSeen = readOrNull(aside) === before;
     if (!isWhatWasSeen) {
-      // Somebody else was faster, and this is the new holder's: back with it.
+      // Another process was faster, and this is the new holder's: back with it.
       try {
         linkSync(aside, this.file);
       } catch {

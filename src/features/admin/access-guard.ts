@@ -12,7 +12,7 @@ import { isLocalName } from "./local-name.ts";
 
 /**
  * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
- * judged on the TCP peer; all others get 403. Whoever a PROXY header or a trusted proxy speaks for must be allowed as well.
+ * judged on the TCP peer; all others get 403. The client that a PROXY header or a trusted proxy names must be allowed as well.
  * With `internal_api.token` set, those who may come must also show it (401 otherwise). Without one, a request that another
  * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the
  * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
@@ -67,7 +67,7 @@ export class AccessGuard {
   private showsToken(ex: Exchange, expected: Buffer): boolean {
     const { headers } = ex.request;
     const index = headers.find(HeaderId.Authorization);
-    // Two of them are nobody's credentials.
+    // Two of them are no valid credentials.
     if (index < 0 || headers.find(HeaderId.Authorization, index + 1) >= 0) return false;
     const bearer = BEARER.exec(headers.valueText(index));
     // Digests have one length, and comparing them takes one time, whatever was sent.

@@ -26,7 +26,7 @@ export class ControlChannel implements ControlPort {
 
   /**
    * @param send posts a question to the control thread
-   * @param clock milliseconds, for `expire`: of a clock that nobody sets
+   * @param clock milliseconds, for `expire`: of a monotonic clock
    */
   constructor(send: (question: ControlQuestion) => void, clock: { readonly nowMs: number }) {
     this.send = send;

@@ -21,7 +21,7 @@ export class ControlRpc {
   private readonly answerers: ReadonlyMap<string, Answerer>;
   private readonly onError: (error: unknown, what: string) => void;
 
-  /** @param onError hears what an answerer threw; the asker gets a 500 that says nothing of it */
+  /** @param onError receives what an answerer threw; the asker gets a 500 that says nothing of it */
   constructor(answerers: ReadonlyMap<string, Answerer>, onError: (error: unknown, what: string) => void) {
     this.answerers = answerers;
     this.onError = onError;

@@ -1,7 +1,7 @@
 /**
  * Whether a request's host is one that no page of the web can have: an address, none at all, a name without a dot such as
  * `localhost` or the machine's own, or one that is never given away (RFC 2606 §2 and §3). Every other name may belong to
- * somebody who lets it resolve to 127.0.0.1, so that a page of theirs, open in a browser on this machine, is of one
+ * an attacker who lets it resolve to 127.0.0.1, so that a page of theirs, open in a browser on this machine, is of one
  * origin with the gateway.
  * @param host as `requestHost` gives it
  */

@@ -97,7 +97,7 @@ export class ProbeSink implements ReplySink {
     this.over = true;
     ex.state = ExchangeState.Finished;
     ex.endedMs = performance.now();
-    // The target, the counters and the log hear of the end of a probe as of that of any request.
+    // The target, the counters and the log are notified of the end of a probe as of that of any request.
     ex.pipeline.onEnd(ex);
     const { status } = ex.reply;
     const latency = performance.now() - ex.startedMs;

@@ -207,7 +207,7 @@ export class BalancedTarget implements Target {
     return (tried & this.bit) === 0 && this.node.isUsable();
   }
 
-  /** Puts the exchange on its way. @returns false when somebody else took the only place */
+  /** Puts the exchange on its way. @returns false when another exchange took the only place */
   enter(ex: Exchange): boolean {
     if (!this.node.enter(ex)) return false;
     ex.target = this;
@@ -275,7 +275,7 @@ export interface NodeSurroundings {
   readonly turn: NowMs;
   readonly worker: number;
   readonly counters: WorkerCounters;
-  /** Hears of a breaker that this worker has moved. */
+  /** Notified of a breaker that this worker has moved. */
   onBreaker(key: string, change: BreakerChange): void;
 }
 
@@ -341,7 +341,7 @@ export class UpstreamNode {
     return this.startsSlowly ? 1 - this.table.heldBack(this.slot) / 1000 : 1;
   }
 
-  /** Begins an attempt. @returns false when it would have been a trial that somebody else has taken */
+  /** Begins an attempt. @returns false when it would have been a trial that another exchange has taken */
   enter(ex: Exchange): boolean {
     if (!this.table.isClosed(this.slot)) {
       if (!this.table.takeTrial(this.slot, this.surroundings.worker)) return false;

@@ -9,7 +9,7 @@ import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
 
-/** Fetches answers anew for nobody in particular: stale-while-revalidate. RFC 5861 §3. */
+/** Fetches responses again in the background: stale-while-revalidate. RFC 5861 §3. */
 export class BackgroundFetches {
   private readonly fetches: CacheFetches;
   private readonly pipeline: Pipeline;
@@ -62,7 +62,7 @@ export class BackgroundFetches {
   }
 }
 
-/** Takes an answer that nobody waits for. */
+/** Takes a response that no client waits for. */
 class NobodySink implements ReplySink {
   readonly returnsBytes = true;
   private readonly done: () => void;

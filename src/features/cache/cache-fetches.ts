@@ -26,7 +26,7 @@ export class CacheFetches {
   private readonly merged: ReplyHead = new ReplyHead();
   private readonly cursor: BlockCursor;
 
-  /** @param onEnded hears that a fetch has ended, so that those go on who wait for it */
+  /** @param onEnded is notified that a fetch has ended, so that waiting exchanges continue */
   constructor(
     parts: Pick<CacheFetches, "store" | "heads" | "keys" | "answers" | "clock" | "ages" | "idle">,
     unstorable: UnstorableKeys,

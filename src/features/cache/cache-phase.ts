@@ -112,7 +112,7 @@ export class CachePhase implements Phase {
     return Verdict.Next;
   }
 
-  /** Lets the origin be asked in the background, where nobody asks it yet. */
+  /** Revalidates at the origin in the background, unless a fetch is already under way. */
   private fetchAnew(ex: Exchange, policy: CachePolicy, entry: number): void {
     const { fetches, background } = this.parts;
     let { fill, claimed } = this.store;

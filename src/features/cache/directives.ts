@@ -60,7 +60,7 @@ export function requestDirectives(headers: HeaderBlock): RequestDirectives {
   };
 }
 
-/** All directives, names in lower case; of one that stands twice the smaller number counts. */
+/** All directives, names in lower case; of one that occurs twice the smaller number counts. */
 function directivesOf(headers: HeaderBlock, first: number): ReadonlyMap<string, string> {
   const all = new Map<string, string>();
   for (let i = first; i >= 0; i = headers.find(HeaderId.CacheControl, i + 1)) {

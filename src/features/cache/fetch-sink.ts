@@ -33,7 +33,7 @@ const enum Stage {
 /**
  * Stands between a handler and the client's sink while an answer is fetched. An answer that may be stored is written into
  * the shared memory as fast as the origin gives it, and goes to the client out of that memory, as fast as the client takes
- * it: so nobody who waits for the answer waits for a slow client.
+ * it: so a slow client does not delay others that wait for the response.
  */
 export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   private readonly fetches: CacheFetches;
@@ -52,7 +52,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   private written = 0;
   private bodyAt = 0;
   private drained = 0;
-  /** What those hear who wait, should the exchange be over before the fetch. */
+  /** What waiting exchanges are told if this exchange ends before the fetch. */
   private outcome: FillResult = FillResult.GivenUp;
   /** What holds the entry whose body is sent; -1 for none. */
   private pinned = -1;

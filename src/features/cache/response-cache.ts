@@ -20,7 +20,7 @@ export interface CacheServices {
   readonly counter: CacheCounter;
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
-  /** Hear of the end of what is fetched in the background. */
+  /** Notified of the end of what is fetched in the background. */
   readonly endTaps: readonly ReplyTap[];
 }
 

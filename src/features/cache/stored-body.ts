@@ -4,14 +4,14 @@ import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { Slot } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 
-/** Hears that a body has been sent to its end. */
+/** Notified that a body has been sent to its end. */
 export interface BodyEnd {
   onBodySent(ex: Exchange): void;
 }
 
 /**
  * Sends the body of an entry, or of one that is still being fetched, out of the shared memory: runs of blocks go to the
- * client as they stand there. Whoever begins it holds the entry until `onBodySent`.
+ * client as they stand there. The caller that begins it holds the entry until `onBodySent`.
  */
 export class StoredBody implements ReplySource {
   private readonly store: CacheStore;
@@ -24,7 +24,7 @@ export class StoredBody implements ReplySource {
   private left = 0;
   private blocked = false;
   private sending = false;
-  /** Whether it may end: nobody else works on the exchange any more. */
+  /** Whether it may end: no other part works on the exchange any more. */
   private mayEnd = false;
 
   constructor(store: CacheStore, idle: IdleExchangePorts) {

@@ -17,13 +17,13 @@ export interface WaitTime {
   now(): number;
   /** Runs something that is not a socket event as a turn of its own. */
   inTurn(work: () => void): void;
-  /** Hears what went wrong with one exchange. */
+  /** Receives what went wrong with one exchange. */
   onException(error: unknown): void;
 }
 
 /**
- * Exchanges that wait for an answer that somebody else fetches. A fetch of this worker wakes them at once; for those of
- * others the slots are looked at every few milliseconds, as long as anybody waits.
+ * Exchanges that wait for a response that another exchange fetches. A fetch of this worker wakes them at once; for those of
+ * others the slots are looked at every few milliseconds, while any exchange waits.
  */
 export class Waiters {
   private readonly store: CacheStore;
@@ -48,7 +48,7 @@ export class Waiters {
     this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
   }
 
-  /** A fetch of this worker has ended. Whoever waited goes on when those have finished that are at work now. */
+  /** A fetch of this worker has ended. Waiting exchanges continue when the current call stack has finished. */
   wake(fill: number): void {
     if (this.waiting.has(fill)) setImmediate(() => this.time.inTurn(() => this.release(fill)));
   }

@@ -2,7 +2,7 @@ import type { IpRules } from "../../config/runtime-config.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { RememberedNetworks } from "./remembered-networks.ts";
 
-/** Who may come. `deny` is looked at first; where `allow` names anybody, everybody else is refused. */
+/** Which clients are admitted. `deny` is checked first; where `allow` is not empty, all others are refused. */
 export class AddressRules {
   private readonly allow: RememberedNetworks;
   private readonly deny: RememberedNetworks;
@@ -14,7 +14,7 @@ export class AddressRules {
 
   /**
    * Whether requests from this address are served.
-   * @param address "" where the peer was gone before it could be asked for: nobody can tell that it may come;
+   * @param address "" where the peer was gone before it could be asked for: it cannot be matched;
    *   UNKNOWN_CLIENT, which is in no list
    */
   admit(address: string): boolean {

@@ -3,8 +3,8 @@ import { believeIdentity } from "../../proto/h1/claimed-fields.ts";
 import { forwardedClient, type TrustedProxies } from "./forwarded-client.ts";
 
 /**
- * Finds the client's real address where a trusted proxy stands before the gateway: see `Exchange.clientIp`. Part of the
- * pipeline only where `trusted_proxies` names somebody.
+ * Finds the client's real address where a trusted proxy is before the gateway: see `Exchange.clientIp`. Part of the
+ * pipeline only where `trusted_proxies` is not empty.
  */
 export class ClientAddressPhase implements Phase {
   readonly name = "clientAddress";

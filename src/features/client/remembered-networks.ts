@@ -20,7 +20,7 @@ export class RememberedNetworks {
   has(address: string): boolean {
     const known = this.verdicts.get(address);
     if (known !== undefined) return known;
-    // Whoever comes with ever new addresses pays for reading them, and nothing grows.
+    // A client with ever new addresses pays for reading them, and nothing grows.
     if (this.verdicts.size >= MAX_VERDICTS) this.verdicts.clear();
     const verdict = this.networks.has(address);
     this.verdicts.set(address, verdict);

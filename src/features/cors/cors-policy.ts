@@ -13,7 +13,7 @@ export class CorsPolicy {
 
   constructor(config: CorsConfig) {
     const isAny = config.allowedOrigins.includes("*");
-    // With one answer for all origins a cache needs not tell them apart, and gets that answer whoever asks first.
+    // With one answer for all origins a cache needs not tell them apart, and gets that response whichever origin asks first.
     this.forAny = isAny ? originFields("*", config, []) : null;
     this.byOrigin = new Map(
       isAny ? [] : config.allowedOrigins.map((origin) => [origin, originFields(origin, config, [VARY])]),
@@ -36,7 +36,7 @@ export class CorsPolicy {
 
   private fieldsForOrigin(headers: HeaderBlock): ExtraFields | undefined {
     const index = headers.find(HeaderId.Origin);
-    // Browsers send one, in lower case; whoever sends two is none.
+    // Browsers send one, in lower case; a client that sends two is no browser.
     if (index < 0 || headers.find(HeaderId.Origin, index + 1) >= 0) return undefined;
     return this.byOrigin.get(headers.valueText(index));
   }

@@ -38,7 +38,7 @@ export class FileIdentity {
 
   /**
    * A strong entity tag, quotes included. The inode is part of it, since reproducible builds give every file the same
-   * mtime, and a changed file may keep its size. It is hashed, since an inode number is nobody's business.
+   * mtime, and a changed file may keep its size. It is hashed, so that inode numbers are not disclosed.
    */
   entityTag(suffix: string): string {
     const hash = Bun.hash(`${this.dev}.${this.ino}.${this.sizeBytes}.${this.mtimeNs}`);

@@ -17,7 +17,7 @@ const PIECES_PER_TURN = 4;
 let free: Buffer | null = null;
 
 function takeBuffer(length: number): Buffer {
-  // Whoever keeps a small piece is not to keep a large buffer.
+  // A consumer that keeps a small piece must not retain a large buffer.
   if (length <= PIECE_BYTES / 2) return Buffer.allocUnsafeSlow(length);
   const buffer = free ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
   free = null;

@@ -284,7 +284,7 @@ class Deadline implements TimerHolder, Held {
 const SENT_LATE = { fault: Fault.BodyTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
 const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
 
-/** When an exchange is over, its target, its time limit and its kept body hear of it. */
+/** When an exchange is over, its target, its time limit and its kept body are notified of it. */
 export class ForwardEnd implements ReplyTap {
   readonly name = "forwardEnd";
 
@@ -322,7 +322,7 @@ export class RetryBudget {
     this.requests++;
   }
 
-  /** Whether a retry may be made now; whoever makes it calls `noteRetry`. */
+  /** Whether a retry may be made now; the caller then calls `noteRetry`. */
   allows(nowMs: number): boolean {
     if (nowMs - this.windowFromMs >= WINDOW_MS) this.turn(nowMs);
     const fading = 1 - (nowMs - this.windowFromMs) / WINDOW_MS;

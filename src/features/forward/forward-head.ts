@@ -114,7 +114,7 @@ function writeForwarded(ex: Exchange, out: Buffer, start: number): number {
   return crlf(out, copyClientHost(request, out, at));
 }
 
-/** A trusted proxy stands before us: the chain that it reports is kept, and it is appended. */
+/** A trusted proxy is before us: the chain that it reports is kept, and it is appended. */
 function writeChain(ex: Exchange, out: Buffer, start: number): number {
   const { headers } = ex.request;
   const { bytes, spans } = headers;

@@ -19,7 +19,7 @@ export interface EditPlan {
 export interface HeaderStep {
   /** Bytes that `request` may add. */
   readonly addedBytes: number;
-  /** Changes a request's head, which stands in `out[start, end)`, its empty line included. @returns the offset behind it */
+  /** Changes a request's head, which is in `out[start, end)`, its empty line included. @returns the offset behind it */
   request(out: Buffer, start: number, end: number): number;
   /** Changes the fields of a response. */
   response(headers: HeaderBlock): void;
@@ -46,7 +46,7 @@ export class RequestEdits {
   }
 
   /**
-   * Changes a head that stands in `out[start, end)`, its empty line included.
+   * Changes a head that is in `out[start, end)`, its empty line included.
    * @returns the offset behind it
    */
   apply(out: Buffer, start: number, end: number): number {

@@ -123,7 +123,7 @@ const enum Step {
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
-/** Stands in until an attempt takes the body. */
+/** Placeholder until an attempt takes the body. */
 const NO_SINK: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},

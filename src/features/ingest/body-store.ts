@@ -47,7 +47,7 @@ export class BodyStore {
   }
 
   /**
-   * Takes the next piece in order, for handing on; it stays unchanged for as long as somebody keeps it.
+   * Takes the next piece in order, for handing on; it stays unchanged for as long as a consumer keeps it.
    * @returns null when all has been taken
    * @throws when the spool file cannot be read
    */

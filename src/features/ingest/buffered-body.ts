@@ -7,7 +7,7 @@ import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 import { BodyStore } from "./body-store.ts";
 
-/** Hears of bodies for which there was no place on the disk. */
+/** Notified of bodies for which there was no place on the disk. */
 export interface SpoolListener {
   /** @param reason the system's code, such as ENOSPC */
   onSpoolFailed(reason: string): void;
@@ -56,7 +56,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
     this.hold?.settle();
     ex.pipeline.resume(ex);
     this.deliver();
-    // What nobody takes at once counts, too.
+    // What is not taken at once counts, too.
     this.hold?.count();
   }
 
@@ -142,7 +142,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   }
 }
 
-/** Stands in until somebody takes the body. */
+/** Placeholder until a consumer takes the body. */
 const NO_SINK: BodySink = {
   onBody(): void {},
   onBodyEnd(): void {},

@@ -29,7 +29,7 @@ export function freeSpoolBytes(): number {
   }
 }
 
-/** A temporary file without a name: nobody else can open it, and it is gone with its descriptor. */
+/** A temporary file without a name: no other process can open it, and it is gone with its descriptor. */
 export class SpoolFile {
   private fd: number;
   /** Bytes written so far. */

@@ -38,7 +38,7 @@ export class ClientLimitKey implements LimitKey {
   }
 
   of(ex: Exchange): BucketKey {
-    // Clients that a proxy does not name are one: whoever it is that sends them.
+    // Clients that a proxy does not name count as one, whichever proxy forwards them.
     const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
     if (address.includes(":") && parseAddress(address, octets)) this.key.hash(markedOctets, 0, 1 + NETWORK_OCTETS);
     else this.key.hash(text, 0, text.latin1Write(address, 0));

@@ -5,7 +5,7 @@ import { FixedReply } from "../../message/fixed-reply.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import { ClientLimitKey, HeaderLimitKey, type LimitKey, OneKey } from "./limit-key.ts";
 
-/** One limit: a rate, what its buckets are told apart by, and the answer to whoever comes too often. */
+/** One limit: a rate, what its buckets are told apart by, and the response to requests over it. */
 export class RateLimit {
   private readonly buckets: TokenBuckets;
   private readonly rate: BucketRate;
@@ -67,5 +67,5 @@ export class RateLimit {
 
 /** How many buckets of a header one client may empty: many users may share an address. */
 const CLIENT_SHARE = 10;
-/** Whoever is refused is refused often, and the answer should cost no more than what it protects. */
+/** Refusals come in floods: one must not cost more than the request it prevents. */
 const KEPT_REFUSALS = 64;

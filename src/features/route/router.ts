@@ -314,7 +314,7 @@ export class RouteGroup {
 
 /**
  * Route paths by their hash: open addressing, at most half full, made once and never changed. A hit is verified byte
- * for byte. The paths are the operator's, so nobody else can choose which of them collide.
+ * for byte. The paths are the operator's, so clients cannot choose which of them collide.
  */
 export class RouteTable {
   /** Length in bytes of the longest path. */

@@ -13,7 +13,7 @@ import { Method } from "../../message/request-head.ts";
  */
 export class HttpsRedirectPhase implements Phase {
   readonly name = "httpsRedirect";
-  /** What stands behind the host's name. */
+  /** What is after the host's name. */
   private readonly port: string;
 
   /** @param port the port that clients reach TLS at */

@@ -3,7 +3,7 @@ import type { LogOutput } from "./log-writer.ts";
 
 /**
  * Writes to a file descriptor: file, pipe or terminal. `fs.write` with a callback runs on a pool thread, so a pipe that
- * nobody reads holds up that one thread and nothing else, not even the end of the process (tried with Bun 1.4.4;
+ * has no reader holds up that one thread and nothing else, not even the end of the process (tried with Bun 1.4.4;
  * `Bun.file(1).writer()` throws EPIPE out of `write`, `process.stdout` queues without bound).
  */
 export class FdOutput implements LogOutput {
@@ -22,7 +22,7 @@ export class FdOutput implements LogOutput {
       const to = from + (count ?? 0);
       if (to === bytes.length) done(to);
       else if (to > from) this.writeFrom(bytes, to, done);
-      // EAGAIN: a pipe that somebody made non-blocking and that is full.
+      // EAGAIN: a pipe that another process made non-blocking and that is full.
       else if (error === null || error.code === "EAGAIN") setTimeout(() => this.writeFrom(bytes, from, done), RETRY_MS);
       else done(from);
     });

@@ -14,7 +14,7 @@ export interface LogCounters {
 }
 
 /**
- * Gathers a worker's log lines, so that the control thread hears of them some ten times a second and not for each. When
+ * Gathers a worker's log lines, so that the control thread is notified of them some ten times a second and not for each. When
  * the control thread does not keep up, lines are dropped and counted: a log never stops traffic.
  */
 export class LogBatch implements LineSink {
@@ -56,5 +56,5 @@ export class LogBatch implements LineSink {
 }
 
 const FLUSH_CHARS = 32 * 1024;
-/** What may wait in the messages between the threads: more means that the control thread stands still. */
+/** What may wait in the messages between the threads: more means that the control thread is stalled. */
 const MAX_BACKLOG_CHARS = 8 * 1024 * 1024;

@@ -17,7 +17,7 @@ interface Entry {
 }
 
 /**
- * What one upstream has told of its services by reflection. Whoever asks first waits for the answer, and others with him;
+ * What one upstream has told of its services by reflection. The first caller waits for the response, and later ones with it;
  * it is kept until a call is answered with UNIMPLEMENTED. docs/transcoder.md#schema
  */
 export class ReflectedSchemas {
@@ -32,7 +32,7 @@ export class ReflectedSchemas {
 
   /**
    * What is known of a service.
-   * @param waiter hears it later where nothing is known yet
+   * @param waiter is called later where nothing is known yet
    * @returns null where the waiter waits
    */
   lookUp(service: string, waiter: SchemaWaiter): Reflected | null {

@@ -139,7 +139,7 @@ function innerTree(holder: JsonTree, field: DescField): JsonTree | null {
   return inner;
 }
 
-/** The name under which a field stands in an object; null where it does not. */
+/** The name under which a field is in an object; null where it is not. */
 function keyOf(holder: JsonTree, field: DescField): string | null {
   if (Object.hasOwn(holder, field.jsonName)) return field.jsonName;
   return Object.hasOwn(holder, field.name) ? field.name : null;

@@ -5,7 +5,7 @@ import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { ERROR_DETAILS } from "../../proto/grpc/error-details.ts";
 
 /**
- * The details of a status as JSON texts. One whose type nobody knows shows its bytes in base64; what is no google.rpc.Status
+ * The details of a status as JSON texts. One of unknown type shows its bytes in base64; what is no google.rpc.Status
  * at all has none.
  * @param registry the types of the method's own files, where they are known
  */

@@ -5,7 +5,7 @@ import { HeaderId } from "../../message/header-block.ts";
 export interface StreamFormat {
   readonly contentType: string;
   readonly opening: string;
-  /** @param isFirst whether nothing stands before it */
+  /** @param isFirst whether nothing is before it */
   record(json: string, isFirst: boolean): string;
   /** Behind the last record of a stream that ended well. */
   readonly closing: string;

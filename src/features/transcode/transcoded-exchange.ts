@@ -151,7 +151,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     const ex = this.leave();
     if (ex === null) return;
     const body = Buffer.from(json, "utf8");
-    // The answer is complete as it is given: nobody needs to hear of the client any more.
+    // The answer is complete as it is given: events of the client no longer matter.
     ex.source = NO_SOURCE;
     const withBody = prepareHead(ex, status, "application/json", body.length, this.metadata);
     ex.sink.head(ex);

@@ -15,7 +15,7 @@ export function frameMessage(message: Uint8Array): Buffer {
 /** What is wrong with a stream of messages. */
 export const enum FrameFault {
   None = 0,
-  /** A message is compressed, though nobody has asked for that, or the flag is none at all. */
+  /** A message is compressed, though that was not requested, or the flag is none at all. */
   BadFlag,
   /** A message is longer than is taken. */
   TooLong,

@@ -30,7 +30,7 @@ export const enum ChunkEvent {
   Failed,
 }
 
-/** Where the reader stands within a chunk-size line. */
+/** Where the reader is within a chunk-size line. */
 const enum SizeStage {
   Digits = 0,
   Extension,
@@ -63,7 +63,7 @@ export class ChunkedDecoder {
   /**
    * @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more
    * @param allowsSpace whether white space may stand behind a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
-   * @param onBareLf hears of each line without an extension, and of chunk data, that ends with LF alone; null refuses them
+   * @param onBareLf is notified of each line without an extension, and of chunk data, that ends with LF alone; null refuses them
    */
   constructor(isForbidden: TrailerRule = isFramingTrailer, allowsSpace = false, onBareLf: (() => void) | null = null) {
     this.trailers = new TrailerSection(isForbidden, onBareLf);
@@ -89,7 +89,7 @@ export class ChunkedDecoder {
         case ChunkState.ChunkData:
           this.dataFrom = at;
           this.dataTo = offsetBehind(at, this.remaining, to);
-          // A size that no number holds exactly is one whose end nobody lives to see: it is never counted down.
+          // A size that no number holds exactly is larger than any body that can arrive: it is never counted down.
           if (this.remaining <= Number.MAX_SAFE_INTEGER) this.remaining -= this.dataTo - at;
           this.consumed = this.dataTo;
           if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;

@@ -24,7 +24,7 @@ export class LenientResponseParser extends ResponseParser {
 
   /**
    * @param maxFields header fields of one head; more are malformed
-   * @param onUse hears once of each thing that an accepted answer needed
+   * @param onUse is notified once of each thing that an accepted answer needed
    */
   constructor(maxFields: number, onUse: (what: Leniency) => void) {
     super(maxFields);

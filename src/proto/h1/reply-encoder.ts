@@ -59,7 +59,7 @@ export function dropTable(ids: readonly HeaderId[]): Uint8Array {
 }
 
 /**
- * Fields about one connection or about how a message is framed on it, and those that Connection names: nobody passes them
+ * Fields about one connection or about how a message is framed on it, and those that Connection names: they are not passed
  * on. RFC 9110 §7.6.1; RFC 9112 §6.
  */
 export const HOP_BY_HOP: readonly HeaderId[] = [

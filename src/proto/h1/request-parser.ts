@@ -7,7 +7,7 @@ import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, judgeRequest, locateTarget, TARGET_CLASS } from "./request-rules.ts";
 
 /**
- * Where the parser stands between two pieces of a head. Complete lines are never read twice; the line that was cut is
+ * Where the parser is between two pieces of a head. Complete lines are never read twice; the line that was cut is
  * read again from its start, and a line is short.
  *
  *   Start ──CRLF──▶ Line ──request line──▶ Fields ──empty line──▶ (done)
@@ -49,7 +49,7 @@ export class RequestParser {
   }
 
   /**
-   * Reads on. Between two calls `bytes` may be another array as long as what was there stands at the same offsets.
+   * Reads on. Between two calls `bytes` may be another array as long as what was there is at the same offsets.
    * @param to end of the valid bytes
    * @param head takes the result; its `bytes` must have been set with `reset`
    * @returns the offset behind the head; NEED_MORE; or a failure (see `faultOf`). Where two faults meet, the one that

@@ -342,7 +342,7 @@ export function canonicaliseAuthority(bytes: Uint8Array, from: number, to: numbe
   for (let at = from; at < to; at++) bytes[at] = LOWER[bytes[at]!]!;
   let end = bytes[to - 1] === Byte.Colon ? to - 1 : to;
   let nameTo = end;
-  // Of an IPv6 address the bracket ends the name, and no dot stands before it.
+  // Of an IPv6 address the bracket ends the name, and no dot is before it.
   while (nameTo > from && bytes[nameTo - 1]! >= Byte.Zero && bytes[nameTo - 1]! <= Byte.Nine) nameTo--;
   nameTo = nameTo > from && bytes[nameTo - 1] === Byte.Colon ? nameTo - 1 : end;
   if (bytes[nameTo - 1] === Byte.Dot) {
@@ -419,7 +419,7 @@ export function isHttp11(bytes: Uint8Array, at: number): boolean {
 /**
  * Whether the raw path is its own canonical form: no escape, no backslash, no `.` or `..` segment, no two slashes side by
  * side.
- * For most requests that is one look at the flags, and one scan of the path where a dot stands in the target.
+ * For most requests that is one look at the flags, and one scan of the path where a dot is in the target.
  */
 export function isPlainPath(head: RequestHead): boolean {
   const flags = head.targetFlags;

@@ -51,7 +51,7 @@ export class ResponseParser {
   }
 
   /**
-   * Reads on. Between two calls `bytes` may be another array as long as what was there stands at the same offsets.
+   * Reads on. Between two calls `bytes` may be another array as long as what was there is at the same offsets.
    * @param method of the request, since an answer to HEAD has no body
    * @returns the offset behind the head; NEED_MORE; or a failure
    */

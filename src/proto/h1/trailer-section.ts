@@ -17,7 +17,7 @@ export class TrailerSection {
   private readonly isForbidden: TrailerRule;
   private readonly onBareLf: (() => void) | null;
 
-  /** @param onBareLf hears of each line that ends with LF alone; null refuses them */
+  /** @param onBareLf is notified of each line that ends with LF alone; null refuses them */
   constructor(isForbidden: TrailerRule, onBareLf: (() => void) | null = null) {
     this.isForbidden = isForbidden;
     this.onBareLf = onBareLf;

@@ -3,7 +3,7 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
 /**
- * Makes one Cookie field of several, as they must be for whoever does not speak HTTP/2. RFC 9113 §8.2.3.
+ * Makes one Cookie field of several, as required outside of HTTP/2. RFC 9113 §8.2.3.
  * @param lines holds the fields of `headers`, with nothing but other lines behind them
  */
 export function joinCookies(lines: LineBuffer, headers: HeaderBlock): void {

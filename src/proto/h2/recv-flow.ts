@@ -54,7 +54,7 @@ export class StreamInflow {
     this.isEnded = isEnd;
   }
 
-  /** Whether bytes are kept that nobody has taken. */
+  /** Whether untaken bytes are kept. */
   get holds(): boolean {
     return this.kept.length > 0;
   }

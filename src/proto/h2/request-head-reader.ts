@@ -50,7 +50,7 @@ export class RequestHeadReader {
    * Decodes all of a block that `decoder` has begun.
    * @param lines holds the head from here on
    * @param isEnd whether the request ends with it
-   * @returns Fault.None, or why the request is refused; what was found stands in `head` even then
+   * @returns Fault.None, or why the request is refused; what was found is in `head` even then
    */
   read(decoder: FieldSource, lines: LineBuffer, head: RequestHead, isEnd: boolean): Fault {
     this.begin();

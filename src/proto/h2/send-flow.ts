@@ -34,7 +34,7 @@ export class FrameBlock {
     return this.bytes;
   }
 
-  /** Somebody keeps the buffer: the next one is another. */
+  /** A consumer keeps the buffer: the next one is another. */
   lose(): void {
     this.bytes = null;
   }
@@ -67,7 +67,7 @@ export class SendFlow {
     return this.to - this.from;
   }
 
-  /** The memory that they keep; what stands in shared memory is there anyway. */
+  /** The memory that they keep; what is in shared memory is there anyway. */
   get keptBytes(): number {
     const { buffer } = this.bytes;
     return buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;

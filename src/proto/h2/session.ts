@@ -26,7 +26,7 @@ import { writeGoAway, writePingAck, writeReset, writeSettingsAck, writeWindowUpd
 import { HeaderFragments } from "./header-fragments.ts";
 import { PeerSettings } from "./peer-settings.ts";
 
-/** Who keeps the streams of a session. What it hears has been checked as far as a frame can be without its stream. */
+/** Who keeps the streams of a session. What it is told has been checked as far as a frame can be without its stream. */
 export interface SessionOwner {
   /** The block of a HEADERS frame is complete. It must be decoded whatever becomes of its stream (RFC 9113 §4.3). */
   onHeaderBlock(streamId: number, isEnd: boolean, bytes: Uint8Array, from: number, to: number): void;
@@ -225,7 +225,7 @@ export class Session {
     this.owner.onData(streamId, bytes, dataFrom, dataTo, flowBytes, isEnd);
   }
 
-  /** How many of the last `length` bytes that came are padding: it stands at the end of the frame, which may be cut. */
+  /** How many of the last `length` bytes that came are padding: it is at the end of the frame, which may be cut. */
   private paddingIn(length: number): number {
     if (this.padding === 0) return 0;
     return Math.max(0, Math.min(length, this.padding - this.reader.remaining));

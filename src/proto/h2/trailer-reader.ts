@@ -20,7 +20,7 @@ export class TrailerReader {
 
   /**
    * Decodes all of a block that `decoder` has begun.
-   * @param lines is used meanwhile; what stands in it stays
+   * @param lines is used meanwhile; what is in it stays
    * @returns Fault.None, or why the message is refused
    */
   read(decoder: FieldSource, lines: LineBuffer): Fault {

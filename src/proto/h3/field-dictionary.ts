@@ -10,7 +10,7 @@ export type FieldRecord = { readonly [name: string]: string | readonly string[] 
  * Reads the fields of an HTTP/3 head. The runtime undoes QPACK (RFC 9204) and checks next to nothing: what stands here is
  * judged by the same reader as an HTTP/2 head. RFC 9114 §4.2, §4.3.
  *
- * Names that are whole numbers come first out of every object, wherever they stood; here they come last, so that they are
+ * Names that are whole numbers come first out of every object, wherever they were; here they come last, so that they are
  * never taken for regular fields before a pseudo-header.
  */
 export class FieldDictionary implements FieldSource {

@@ -7,7 +7,7 @@ import { STATIC_ENTRIES, STATIC_LINES, STATIC_SPANS } from "./static-table.ts";
 
 /** What `HpackDecoder.next` came upon. */
 export const enum FieldEvent {
-  /** A field stands in the line buffer. */
+  /** A field is in the line buffer. */
   Field = 0,
   /** The block is over. */
   Done,
@@ -17,7 +17,7 @@ export const enum FieldEvent {
 
 /** Gives the fields of one head, one after the other. */
 export interface FieldSource {
-  /** Where the field stands in the line buffer. */
+  /** Where the field is in the line buffer. */
   readonly nameFrom: number;
   readonly nameTo: number;
   readonly valueFrom: number;
@@ -58,7 +58,7 @@ export class HpackDecoder implements FieldSource {
     this.sawField = false;
   }
 
-  /** Reads the next field; its line stands behind `line.end`, which the caller moves. RFC 7541 §6. */
+  /** Reads the next field; its line is after `line.end`, which the caller moves. RFC 7541 §6. */
   next(line: LineBuffer): FieldEvent {
     for (;;) {
       if (this.at >= this.to) return FieldEvent.Done;

@@ -87,7 +87,7 @@ export class HpackEncoder {
 
   /**
    * Writes a field. Its name may be written in any case.
-   * @param id the name's, or Other; then the name stands in `bytes[nameFrom, nameTo)`
+   * @param id the name's, or Other; then the name is in `bytes[nameFrom, nameTo)`
    */
   field(id: HeaderId, bytes: Uint8Array, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
     if (POLICY[id] !== Policy.Index || valueTo - valueFrom > MAX_INDEXED_BYTES || nameTo - nameFrom > MAX_INDEXED_BYTES)
@@ -136,7 +136,7 @@ export class HpackEncoder {
     this.at = writeString(out, at, bytes, valueFrom, valueTo);
   }
 
-  /** Writes a field whose name stands in `scratch[0, nameEnd)`, and puts it into the table. */
+  /** Writes a field whose name is in `scratch[0, nameEnd)`, and puts it into the table. */
   private insert(
     row: number,
     nameIndex: number,
@@ -176,7 +176,7 @@ export class HpackEncoder {
   }
 }
 
-/** A known name in lower case; null for one that stands in the bytes of its field alone. */
+/** A known name in lower case; null for one that is in the bytes of its field alone. */
 function ownName(id: HeaderId): Uint8Array | null {
   return id === HeaderId.Other || id === HeaderId.NamedByConnection ? null : LOWER_NAMES[id]!;
 }
@@ -236,7 +236,7 @@ const enum Policy {
   Index = 0,
   /** Different each time: without indexing. */
   Once,
-  /** Secret: never to be put into a table by anybody on the way. RFC 7541 §7.1.3. */
+  /** Secret: never to be put into a table by any intermediary. RFC 7541 §7.1.3. */
   Never,
 }
 

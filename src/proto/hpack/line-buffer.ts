@@ -4,7 +4,7 @@ const FIRST_BYTES = 1024;
 
 /**
  * Bytes that a head is put together in: each field as the line `name: value` with CRLF, as HTTP/1.1 has it on the wire,
- * so that whoever forwards neighbouring fields copies them together. It begins with `host`, the name under which
+ * so that neighbouring fields can be forwarded with one copy. It begins with `host`, the name under which
  * `:authority` goes on.
  */
 export class LineBuffer {
@@ -18,7 +18,7 @@ export class LineBuffer {
     if (this.bytes.length > KEPT_BYTES) this.bytes = EMPTY;
   }
 
-  /** Makes room for so many bytes behind `end`. What stands in the buffer may move to another one. */
+  /** Makes room for so many bytes behind `end`. What is in the buffer may move to another one. */
   reserve(length: number): Buffer {
     const need = this.end + length;
     if (need > this.bytes.length) this.grow(need);

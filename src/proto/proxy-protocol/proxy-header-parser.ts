@@ -4,7 +4,7 @@ import { formatAddress, parseAddress } from "../../core/ip-address.ts";
 /** What the bytes so far come to. */
 export const enum ProxyHeader {
   NeedMore = 0,
-  /** The header is complete; what follows it stands at `consumed`. */
+  /** The header is complete; what follows it is at `consumed`. */
   Complete,
   /** This is no PROXY header: the connection must be closed. */
   Malformed,

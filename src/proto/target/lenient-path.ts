@@ -63,7 +63,7 @@ export class LenientPath {
     this.length = write;
   }
 
-  /** Whether a slash or a backslash stands at `at`. */
+  /** Whether a slash or a backslash is at `at`. */
   isSeparator(at: number): boolean {
     return at < this.length && (this.bytes[at] === Byte.Slash || this.bytes[at] === Byte.Backslash);
   }

@@ -6,7 +6,7 @@ export const MAX_DECODING_ROUNDS = 8;
 /** A text after percent-decoding until nothing is left to decode. */
 export interface FullyDecoded {
   readonly text: string;
-  /** Whether escapes are left after MAX_DECODING_ROUNDS; whoever judges the text takes that for an attack. */
+  /** Whether escapes are left after MAX_DECODING_ROUNDS; callers take that for an attack. */
   readonly tooDeep: boolean;
 }
 

@@ -178,7 +178,7 @@ class Cursor {
     return size === 1 ? this.bytes[at]! : (this.bytes[at]! << 8) | this.bytes[at + 1]!;
   }
 
-  /** A vector whose length stands before it in `size` bytes. */
+  /** A vector whose length is before it in `size` bytes. */
   vector(size: number): Cursor {
     const length = this.number(size);
     const from = this.at;

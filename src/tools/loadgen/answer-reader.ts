@@ -51,7 +51,7 @@ export class AnswerReader {
       from = this.readHeads(bytes);
     }
     if (this.state === AnswerState.Body) from = this.readBody(bytes, from);
-    // What stands behind a complete answer was not asked for.
+    // What is after a complete answer was not asked for.
     if (this.state === AnswerState.Done && from < bytes.length) this.state = AnswerState.Malformed;
     return this.state;
   }

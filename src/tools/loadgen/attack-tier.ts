@@ -4,7 +4,7 @@ export const enum LoadEnding {
   Reset = 1,
   /** The connection was closed in order, without an answer. */
   Closed = 2,
-  /** Nobody answered in time. */
+  /** No response in time. */
   Timeout = 3,
   /** There was no connection to send it on. */
   ConnectFailed = 4,

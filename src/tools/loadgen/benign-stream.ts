@@ -18,7 +18,7 @@ export class BenignStream {
   private readonly waiting = new DueQueue();
   private busy = 0;
   private isClosed = false;
-  /** Hears of each attempt to connect that has ended. */
+  /** Notified of each attempt to connect that has ended. */
   private onAttempt: (() => void) | null = null;
 
   constructor(
@@ -105,7 +105,7 @@ export class BenignStream {
   }
 
   private received(kept: KeptConnection, chunk: Uint8Array): void {
-    // Nobody asked for anything: a farewell such as 408, or an answer too many.
+    // Nothing was requested: an unsolicited response such as 408, or one too many.
     if (!kept.isBusy) return this.drop(kept);
     const state = kept.reader.receive(chunk);
     if (state === AnswerState.Malformed) this.abandon(kept, LoadEnding.Malformed);

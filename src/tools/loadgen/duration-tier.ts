@@ -38,7 +38,7 @@ export function tiersOfDurations(durationsMs: readonly number[], name: string): 
   }));
 }
 
-/** A duration as it stands in file names and lists: whole seconds such as `60s`, else milliseconds such as `1500ms`. */
+/** A duration as it is in file names and lists: whole seconds such as `60s`, else milliseconds such as `1500ms`. */
 export function durationKey(durationMs: number): string {
   return durationMs % 1000 === 0 ? `${durationMs / 1000}s` : `${durationMs}ms`;
 }

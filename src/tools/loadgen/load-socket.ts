@@ -18,7 +18,7 @@ export class LoadSocket {
   private unsent: Uint8Array | null = null;
   private isOver = false;
 
-  /** Connects; certificates are not verified, since whoever is loaded is meant. */
+  /** Connects; certificates are not verified, since the target is chosen on the command line. */
   constructor(
     target: LoadTarget,
     private readonly listener: LoadSocketListener,
@@ -49,7 +49,7 @@ export class LoadSocket {
     this.flush();
   }
 
-  /** Ends the connection; the listener hears nothing more. */
+  /** Ends the connection; the listener gets nothing more. */
   terminate(): void {
     this.isOver = true;
     this.unsent = null;
@@ -58,7 +58,7 @@ export class LoadSocket {
 
   private opened(socket: Bun.Socket<undefined>): void {
     this.socket = socket;
-    // Whoever gave up cannot take the attempt back: it ends here.
+    // An attempt cannot be cancelled: it ends here.
     if (this.isOver) socket.terminate();
     else this.listener.opened();
   }

@@ -56,7 +56,7 @@ export class LoadTally {
     return this.benignTotal + this.attackTotal;
   }
 
-  /** Attacks by status; what ended without one stands under its name, a teardown under 400. */
+  /** Attacks by status; what ended without one is under its name, a teardown under 400. */
   statusCodes(): Record<string, number> {
     const codes: Record<string, number> = {};
     for (const { outcomes } of this.vectors) {

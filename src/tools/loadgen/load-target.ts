@@ -1,6 +1,6 @@
 /** Where the load goes. */
 export interface LoadTarget {
-  /** As it stands in the report. */
+  /** As it is in the report. */
   readonly url: string;
   readonly isTls: boolean;
   /** A name or an address, without brackets; TLS asks for it. */

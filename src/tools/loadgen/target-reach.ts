@@ -3,7 +3,7 @@ import { LoadSocket } from "./load-socket.ts";
 import type { LoadTarget } from "./load-target.ts";
 
 /**
- * Connects once. Gives the target with the address that its name has, so that nobody asks for it again with every
+ * Connects once. Gives the target with the address that its name has, so that it is not looked up again with every
  * connection, or a text that says why it cannot be reached.
  */
 export function reachTarget(target: LoadTarget): Promise<LoadTarget | string> {

@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** An address as it stands in Host, RFC 3986 §3.2.2: an IPv6 address in brackets. */
+/** An address as it is in Host, RFC 3986 §3.2.2: an IPv6 address in brackets. */
 export function authorityOf({ hostname, port }: Endpoint): string {
   return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }

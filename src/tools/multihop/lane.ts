@@ -27,7 +27,7 @@ export class Lane {
   }
 
   /**
-   * A first canary: where the sequence stands.
+   * A first canary: the current sequence number.
    * @returns why the backend cannot be reached through the gateway; "" when it can
    */
   async open(): Promise<string> {

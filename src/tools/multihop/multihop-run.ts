@@ -16,9 +16,9 @@ export interface RunOptions {
   readonly witnesses: ReadonlyMap<BackendName, Witness>;
   /** Ends the run early: what is under way is left out. */
   readonly signal: AbortSignal;
-  /** Hears of every scenario that is done. */
+  /** Notified of every scenario that is done. */
   onResult(result: ScenarioResult): void;
-  /** Hears of every backend that cannot be reached. */
+  /** Notified of every backend that cannot be reached. */
   onAbsent(backend: BackendName, why: string): void;
 }
 

@@ -22,7 +22,7 @@ export interface ScenarioSight {
   readonly expectedSequence: number | null;
   /** The origin's number of the canary before this scenario; 0 where it gives none. */
   readonly originRequestBefore: number;
-  /** Null where nobody watches at the origin. */
+  /** Null where the origin is not observed. */
   readonly origin: OriginSight | null;
 }
 

@@ -73,7 +73,7 @@ export class SimulatedOrigin implements Witness {
 
   async dropConnections(): Promise<void> {
     for (const { socket } of this.connections) socket.end();
-    // The gateway hears of it before it takes one of them again.
+    // The gateway is notified of it before it takes one of them again.
     await Bun.sleep(DROP_MS);
   }
 

@@ -24,8 +24,8 @@ function authority(more: Partial<AuthorityAccess> = {}): AcmeClientAuthority {
   return new AcmeClientAuthority({ directoryUrl: directory.url, ...none, ...more });
 }
 
-/** What was put on the desk, one entry a call. */
-class Desk {
+/** What was put on the recorder, one entry a call. */
+class Recorder {
   readonly answers: (readonly Challenge[])[] = [];
 
   answer(challenges: readonly Challenge[]): Promise<void> {
@@ -45,38 +45,38 @@ async function failureOf(work: Promise<unknown>): Promise<AcmeFailure> {
 
 describe("a certificate", () => {
   test("for all names comes with a fresh key, once every challenge is answered", async () => {
-    const desk = new Desk();
-    const issue = await authority({ email: "admin@a.test" }).obtain(REQUEST, desk);
+    const recorder = new Recorder();
+    const issue = await authority({ email: "admin@a.test" }).obtain(REQUEST, recorder);
     const certificate = new X509Certificate(issue.chain);
     expect(certificate.subjectAltName).toBe("DNS:a.test, DNS:b.test");
     expect(issue.key).not.toBe(accountKey);
     expect(issue.accountUrl).toBe(`http://127.0.0.1:${directory.port}/account/${issue.accountUrl.split("/").pop()}`);
     expect(directory.accounts).toEqual([{ termsOfServiceAgreed: true, contact: ["mailto:admin@a.test"] }]);
-    const [challenges = [], after] = desk.answers;
+    const [challenges = [], after] = recorder.answers;
     expect(challenges.map(({ name }) => name)).toEqual(["a.test", "b.test"]);
     expect(challenges.every(({ token, keyAuthorization }) => keyAuthorization.startsWith(`${token}.`))).toBe(true);
     expect(after).toEqual([]);
   });
 
   test("uses the account that is there, and makes one that the directory has forgotten", async () => {
-    const { accountUrl } = await authority().obtain(REQUEST, new Desk());
-    await authority().obtain({ ...REQUEST, accountUrl }, new Desk());
+    const { accountUrl } = await authority().obtain(REQUEST, new Recorder());
+    await authority().obtain({ ...REQUEST, accountUrl }, new Recorder());
     expect(directory.accounts.length).toBe(1);
     directory.forget();
-    const again = await authority().obtain({ ...REQUEST, accountUrl }, new Desk());
+    const again = await authority().obtain({ ...REQUEST, accountUrl }, new Recorder());
     expect(directory.accounts.length).toBe(2);
     expect(again.accountUrl).not.toBe(accountUrl);
   });
 
   test("names the one that it replaces", async () => {
-    await authority().obtain({ ...REQUEST, replaces: "abc.def" }, new Desk());
+    await authority().obtain({ ...REQUEST, replaces: "abc.def" }, new Recorder());
     expect(directory.orders[0]?.replaces).toBe("abc.def");
   });
 
   test("binds the account to one that the authority knows otherwise", async () => {
     await authority({ eabKid: "kid-1", eabHmacKey: "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTE" }).obtain(
       REQUEST,
-      new Desk(),
+      new Recorder(),
     );
     const binding = directory.accounts[0]!.externalAccountBinding as { protected: string };
     expect(JSON.parse(Buffer.from(binding.protected, "base64url").toString())).toMatchObject({
@@ -88,18 +88,18 @@ describe("a certificate", () => {
 
 describe("a failure says what it is about", () => {
   test("a wrong answer", async () => {
-    const desk = new Desk();
+    const recorder = new Recorder();
     const origin = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("something else") });
     directory.challengePort = origin.port!;
-    const failure = await failureOf(authority().obtain(REQUEST, desk));
+    const failure = await failureOf(authority().obtain(REQUEST, recorder));
     await origin.stop(true);
     expect([failure.kind, failure.message]).toEqual(["unauthorized", "wrong answer: something else"]);
-    expect(desk.answers.at(-1)).toEqual([]);
+    expect(recorder.answers.at(-1)).toEqual([]);
   });
 
   test("a rate limit, and how long to wait", async () => {
     directory.problem = { status: 429, kind: "rateLimited", detail: "too many certificates", retryAfter: "3600" };
-    const failure = await failureOf(authority().obtain(REQUEST, new Desk()));
+    const failure = await failureOf(authority().obtain(REQUEST, new Recorder()));
     expect([failure.kind, failure.message, failure.retryAfterMs]).toEqual([
       "rateLimited",
       "too many certificates",
@@ -109,21 +109,21 @@ describe("a failure says what it is about", () => {
 
   test("a server error, at once and not after retries of the client's own", async () => {
     directory.problem = { status: 503, kind: "serverInternal", detail: "down\r\nfor maintenance" };
-    const failure = await failureOf(authority().obtain(REQUEST, new Desk()));
+    const failure = await failureOf(authority().obtain(REQUEST, new Recorder()));
     expect([failure.kind, failure.message]).toEqual(["serverInternal", "down for maintenance"]);
   });
 
   test("a directory that is not there", async () => {
     const directoryUrl = directory.url;
     directory.stop();
-    const failure = await failureOf(authority({ directoryUrl }).obtain(REQUEST, new Desk()));
+    const failure = await failureOf(authority({ directoryUrl }).obtain(REQUEST, new Recorder()));
     expect(failure.kind).toBe("ECONNREFUSED");
   });
 
   test("a directory that is none", async () => {
     const origin = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("<html>hello") });
     const failure = await failureOf(
-      authority({ directoryUrl: `http://127.0.0.1:${origin.port}/` }).obtain(REQUEST, new Desk()),
+      authority({ directoryUrl: `http://127.0.0.1:${origin.port}/` }).obtain(REQUEST, new Recorder()),
     );
     await origin.stop(true);
     expect(failure.message).toContain("Unable to locate API resource");

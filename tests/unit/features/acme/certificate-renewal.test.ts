@@ -19,15 +19,15 @@ const DAY = 86_400_000;
 const NAMES = ["a.test"];
 const root = mkdtempSync(join(tmpdir(), "edge-renewal-"));
 let round = 0;
-let desk: Desk;
+let setup: Setup;
 beforeEach(() => {
-  desk = new Desk(join(root, String(++round)));
+  setup = new Setup(join(root, String(++round)));
 });
-afterEach(() => desk.stop());
+afterEach(() => setup.stop());
 afterAll(() => rmSync(root, { recursive: true }));
 
 /** An authority that does as it is told, and everything that a renewal says. */
-class Desk implements CertificateAuthority {
+class Setup implements CertificateAuthority {
   readonly asked: CertificateRequest[] = [];
   readonly shown: IssuedCertificate[] = [];
   readonly events: string[] = [];
@@ -64,7 +64,7 @@ class Desk implements CertificateAuthority {
     const renewal = new CertificateRenewal({
       names: NAMES,
       authority: this,
-      desk: { answer: () => Promise.resolve() },
+      responder: { answer: () => Promise.resolve() },
       store: this.store,
       lock: new StoreLock(this.dir),
       listener: {
@@ -94,66 +94,66 @@ class Desk implements CertificateAuthority {
 }
 
 async function untilAsked(times: number): Promise<void> {
-  await eventually(() => expect(desk.asked.length).toBe(times));
-  await eventually(() => expect(readdirSync(desk.dir)).not.toContain("lock"));
+  await eventually(() => expect(setup.asked.length).toBe(times));
+  await eventually(() => expect(readdirSync(setup.dir)).not.toContain("lock"));
 }
 
 describe("with nothing stored", () => {
   test("a self-signed certificate is shown until one is obtained", async () => {
-    await desk.start();
-    expect(desk.shown.length).toBe(1);
+    await setup.start();
+    expect(setup.shown.length).toBe(1);
     await untilAsked(1);
-    await eventually(() => expect(desk.events).toEqual(["obtained"]));
-    expect(desk.shown.length).toBe(2);
-    expect(desk.store.load(NAMES)?.chain).toBe(desk.shown[1]!.chain);
-    expect(desk.store.account()?.url).toBe("https://ca.test/1");
+    await eventually(() => expect(setup.events).toEqual(["obtained"]));
+    expect(setup.shown.length).toBe(2);
+    expect(setup.store.load(NAMES)?.chain).toBe(setup.shown[1]!.chain);
+    expect(setup.store.account()?.url).toBe("https://ca.test/1");
   });
 
   test("one that comes after the end is stored, and shown to nobody", async () => {
     const mayAnswer = Promise.withResolvers<void>();
-    desk.answering = mayAnswer.promise;
-    await desk.start();
-    await eventually(() => expect(desk.asked.length).toBe(1));
-    desk.stop();
+    setup.answering = mayAnswer.promise;
+    await setup.start();
+    await eventually(() => expect(setup.asked.length).toBe(1));
+    setup.stop();
     mayAnswer.resolve();
-    await eventually(() => expect(desk.store.load(NAMES)).not.toBeNull());
+    await eventually(() => expect(setup.store.load(NAMES)).not.toBeNull());
     await untilAsked(1);
-    expect(desk.shown.length).toBe(1);
+    expect(setup.shown.length).toBe(1);
   });
 
   test("a failure keeps it, and waits longer each time", async () => {
-    desk.failure = new AcmeFailure("unauthorized", "wrong answer");
-    const renewal = await desk.start();
+    setup.failure = new AcmeFailure("unauthorized", "wrong answer");
+    const renewal = await setup.start();
     await untilAsked(1);
     renewal.hurry();
     await untilAsked(2);
-    expect(desk.events).toEqual(["unauthorized 1 60", "unauthorized 2 120"]);
-    desk.failure = null;
+    expect(setup.events).toEqual(["unauthorized 1 60", "unauthorized 2 120"]);
+    setup.failure = null;
     renewal.hurry();
     await untilAsked(3);
-    await eventually(() => expect(desk.events.at(-1)).toBe("obtained"));
-    expect(desk.asked.map(({ accountKey }) => accountKey)).toEqual(desk.asked.map(() => desk.asked[0]!.accountKey));
+    await eventually(() => expect(setup.events.at(-1)).toBe("obtained"));
+    expect(setup.asked.map(({ accountKey }) => accountKey)).toEqual(setup.asked.map(() => setup.asked[0]!.accountKey));
   });
 
   test("a directory that asks to be left alone is left alone", async () => {
-    desk.failure = new AcmeFailure("rateLimited", "too many", 7_200_000);
-    const renewal = await desk.start();
+    setup.failure = new AcmeFailure("rateLimited", "too many", 7_200_000);
+    const renewal = await setup.start();
     await untilAsked(1);
-    await eventually(() => expect(desk.events).toEqual(["rateLimited 1 7200"]));
+    await eventually(() => expect(setup.events).toEqual(["rateLimited 1 7200"]));
     renewal.hurry();
     await Bun.sleep(50);
-    expect(desk.asked.length).toBe(1);
-    desk.nowMs += 7_300_000;
-    desk.failure = null;
+    expect(setup.asked.length).toBe(1);
+    setup.nowMs += 7_300_000;
+    setup.failure = null;
     renewal.hurry();
     await untilAsked(2);
   });
 
   test("a folder that cannot be made is a failure like any other", async () => {
-    writeFileSync(desk.dir, "a file");
-    await desk.start();
-    await eventually(() => expect(desk.events.some((event) => event.startsWith("failed 1 60"))).toBe(true));
-    expect(desk.shown.length).toBe(1);
+    writeFileSync(setup.dir, "a file");
+    await setup.start();
+    await eventually(() => expect(setup.events.some((event) => event.startsWith("failed 1 60"))).toBe(true));
+    expect(setup.shown.length).toBe(1);
   });
 });
 
@@ -161,163 +161,163 @@ test("until there is one for a changed set, those for other sets serve what they
   const both = await issueCertificate({ names: ["a.test", "b.test"] });
   const expired = await issueCertificate({ names: ["a.test", "c.test"], notBeforeMs: 1000, notAfterMs: 2000 });
   const other = await issueCertificate({ names: ["other.test"] });
-  desk.store.open();
-  desk.store.save(["a.test", "b.test"], both);
-  desk.store.save(["a.test", "c.test"], expired);
-  desk.store.save(["other.test"], other);
-  desk.failure = new Error("not yet");
-  await desk.start();
-  expect(desk.shown.map(({ chain }) => chain === both.chain)).toEqual([true, false]);
+  setup.store.open();
+  setup.store.save(["a.test", "b.test"], both);
+  setup.store.save(["a.test", "c.test"], expired);
+  setup.store.save(["other.test"], other);
+  setup.failure = new Error("not yet");
+  await setup.start();
+  expect(setup.shown.map(({ chain }) => chain === both.chain)).toEqual([true, false]);
 });
 
 describe("with a certificate stored", () => {
   async function keep(lifeMs: number, ageMs: number): Promise<IssuedCertificate> {
-    const notBeforeMs = desk.nowMs - ageMs;
+    const notBeforeMs = setup.nowMs - ageMs;
     const issued = await issueCertificate({ names: NAMES, notBeforeMs, notAfterMs: notBeforeMs + lifeMs });
-    desk.store.open();
-    desk.store.save(NAMES, issued);
+    setup.store.open();
+    setup.store.save(NAMES, issued);
     return issued;
   }
 
   test("that is good nothing is ordered", async () => {
     const issued = await keep(90 * DAY, DAY);
-    const renewal = await desk.start();
+    const renewal = await setup.start();
     renewal.hurry();
     await Bun.sleep(50);
-    expect(desk.asked).toEqual([]);
-    expect(desk.shown.map(({ chain }) => chain)).toEqual([issued.chain]);
+    expect(setup.asked).toEqual([]);
+    expect(setup.shown.map(({ chain }) => chain)).toEqual([issued.chain]);
   });
 
   test("that ends within thirty days another is obtained, and takes its place", async () => {
     const issued = await keep(90 * DAY, 61 * DAY);
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["renewed"]));
-    expect(desk.shown.length).toBe(2);
-    expect(desk.store.load(NAMES)?.chain).not.toBe(issued.chain);
-    expect(desk.asked[0]!.replaces).toStartWith("aYhba4dGQEHhs3uEe6CuLN4ByNQ.");
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["renewed"]));
+    expect(setup.shown.length).toBe(2);
+    expect(setup.store.load(NAMES)?.chain).not.toBe(issued.chain);
+    expect(setup.asked[0]!.replaces).toStartWith("aYhba4dGQEHhs3uEe6CuLN4ByNQ.");
   });
 
   test("the old one is served on while renewals fail", async () => {
     await keep(90 * DAY, 61 * DAY);
-    desk.failure = new Error("connection refused");
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["failed 1 60"]));
-    expect(desk.shown.length).toBe(1);
+    setup.failure = new Error("connection refused");
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["failed 1 60"]));
+    expect(setup.shown.length).toBe(1);
   });
 
   test("a short-lived one is renewed once, not again and again", async () => {
     await keep(6 * DAY, 5 * DAY);
-    desk.lifeMs = 6 * DAY;
-    const renewal = await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["renewed"]));
+    setup.lifeMs = 6 * DAY;
+    const renewal = await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["renewed"]));
     renewal.hurry();
     await Bun.sleep(50);
-    expect(desk.asked.length).toBe(1);
+    expect(setup.asked.length).toBe(1);
   });
 
   test("what is broken is put aside and ordered again", async () => {
     await keep(90 * DAY, DAY);
-    const file = readdirSync(desk.dir).find((name) => name.endsWith(".crt"))!;
-    writeFileSync(join(desk.dir, file), "garbage");
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["broken_store 0 0", "obtained"]));
+    const file = readdirSync(setup.dir).find((name) => name.endsWith(".crt"))!;
+    writeFileSync(join(setup.dir, file), "garbage");
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["broken_store 0 0", "obtained"]));
   });
 
   test("what breaks while it is served is served on, and stored again", async () => {
     const issued = await keep(90 * DAY, DAY);
-    const renewal = await desk.start();
-    const file = readdirSync(desk.dir).find((name) => name.endsWith(".crt"))!;
-    writeFileSync(join(desk.dir, file), "garbage");
+    const renewal = await setup.start();
+    const file = readdirSync(setup.dir).find((name) => name.endsWith(".crt"))!;
+    writeFileSync(join(setup.dir, file), "garbage");
     renewal.hurry();
-    await eventually(() => expect(desk.events).toEqual(["broken_store 0 0"]));
-    await eventually(() => expect(desk.store.load(NAMES)?.chain).toBe(issued.chain));
-    expect([desk.shown.length, desk.asked.length]).toEqual([1, 0]);
+    await eventually(() => expect(setup.events).toEqual(["broken_store 0 0"]));
+    await eventually(() => expect(setup.store.load(NAMES)?.chain).toBe(issued.chain));
+    expect([setup.shown.length, setup.asked.length]).toEqual([1, 0]);
   });
 
   test("a broken account key costs a new account and nothing else", async () => {
-    desk.store.open();
-    desk.store.saveAccount({ key: "garbage", url: "https://ca.test/old" });
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["broken_store 0 0", "obtained"]));
-    expect(desk.asked[0]!.accountUrl).toBe("");
+    setup.store.open();
+    setup.store.saveAccount({ key: "garbage", url: "https://ca.test/old" });
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["broken_store 0 0", "obtained"]));
+    expect(setup.asked[0]!.accountUrl).toBe("");
   });
 
   test("the directory's window decides, and is remembered", async () => {
     const issued = await keep(90 * DAY, DAY);
-    const startMs = desk.nowMs + 10 * DAY;
-    desk.window = { startMs, endMs: startMs + DAY, askAgainMs: desk.nowMs + DAY };
-    const renewal = await desk.start();
-    await eventually(() => expect(desk.store.load(NAMES)?.renewAtMs).toBe(startMs));
-    expect(desk.asked).toEqual([]);
-    desk.window = { startMs: desk.nowMs - DAY, endMs: desk.nowMs - 1, askAgainMs: desk.nowMs + 2 * DAY };
-    desk.nowMs += DAY;
+    const startMs = setup.nowMs + 10 * DAY;
+    setup.window = { startMs, endMs: startMs + DAY, askAgainMs: setup.nowMs + DAY };
+    const renewal = await setup.start();
+    await eventually(() => expect(setup.store.load(NAMES)?.renewAtMs).toBe(startMs));
+    expect(setup.asked).toEqual([]);
+    setup.window = { startMs: setup.nowMs - DAY, endMs: setup.nowMs - 1, askAgainMs: setup.nowMs + 2 * DAY };
+    setup.nowMs += DAY;
     renewal.hurry();
     await untilAsked(1);
-    await eventually(() => expect(desk.events).toEqual(["renewed"]));
-    expect(desk.store.load(NAMES)?.fingerprint).not.toBe(storedForm(issued).fingerprint);
+    await eventually(() => expect(setup.events).toEqual(["renewed"]));
+    expect(setup.store.load(NAMES)?.fingerprint).not.toBe(storedForm(issued).fingerprint);
   });
 });
 
 describe("a wait is kept to by the process that comes after", () => {
   /** The file that remembers it. */
-  const noteFile = () => join(desk.dir, readdirSync(desk.dir).find((name) => name.endsWith(".retry.json"))!);
+  const noteFile = () => join(setup.dir, readdirSync(setup.dir).find((name) => name.endsWith(".retry.json"))!);
   const rest = () => Bun.sleep(50);
 
   test("when attempts fail: a crash loop asks no more often than one process would", async () => {
-    desk.failure = new AcmeFailure("unauthorized", "wrong answer");
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["unauthorized 1 60"]));
-    for (let i = 0; i < 5; i++) await desk.crash();
+    setup.failure = new AcmeFailure("unauthorized", "wrong answer");
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["unauthorized 1 60"]));
+    for (let i = 0; i < 5; i++) await setup.crash();
     await rest();
-    expect([desk.asked.length, new Set(desk.events)]).toEqual([1, new Set(["unauthorized 1 60", "waits 1 60"])]);
-    desk.nowMs += 61_000;
-    await desk.crash();
-    await eventually(() => expect(desk.events.at(-1)).toBe("unauthorized 2 120"));
-    await desk.crash();
+    expect([setup.asked.length, new Set(setup.events)]).toEqual([1, new Set(["unauthorized 1 60", "waits 1 60"])]);
+    setup.nowMs += 61_000;
+    await setup.crash();
+    await eventually(() => expect(setup.events.at(-1)).toBe("unauthorized 2 120"));
+    await setup.crash();
     await rest();
-    expect(desk.asked.length).toBe(2);
-    desk.nowMs += 121_000;
-    desk.failure = null;
-    await desk.crash();
-    await eventually(() => expect(desk.events.at(-1)).toBe("obtained"));
-    expect(readdirSync(desk.dir).filter((name) => name.includes("retry"))).toEqual([]);
+    expect(setup.asked.length).toBe(2);
+    setup.nowMs += 121_000;
+    setup.failure = null;
+    await setup.crash();
+    await eventually(() => expect(setup.events.at(-1)).toBe("obtained"));
+    expect(readdirSync(setup.dir).filter((name) => name.includes("retry"))).toEqual([]);
   });
 
   test("when it dies in the midst of an order; an orderly end is no failure", async () => {
-    desk.isSilent = true;
-    await desk.start();
-    await eventually(() => expect(desk.asked.length).toBe(1));
+    setup.isSilent = true;
+    await setup.start();
+    await eventually(() => expect(setup.asked.length).toBe(1));
     const file = noteFile();
     const note = readFileSync(file, "utf8");
-    desk.stop();
+    setup.stop();
     expect(existsSync(file)).toBe(false);
     writeFileSync(file, note);
     // Its lock is one that nobody has touched for long.
-    writeFileSync(join(desk.dir, "lock"), "elsewhere 1 gone");
-    utimesSync(join(desk.dir, "lock"), 0, 0);
-    await desk.crash();
+    writeFileSync(join(setup.dir, "lock"), "elsewhere 1 gone");
+    utimesSync(join(setup.dir, "lock"), 0, 0);
+    await setup.crash();
     await rest();
-    expect([desk.asked.length, desk.events]).toEqual([1, ["waits 1 60"]]);
-    desk.nowMs += 61_000;
-    await desk.crash();
-    await eventually(() => expect(desk.asked.length).toBe(2));
+    expect([setup.asked.length, setup.events]).toEqual([1, ["waits 1 60"]]);
+    setup.nowMs += 61_000;
+    await setup.crash();
+    await eventually(() => expect(setup.asked.length).toBe(2));
   });
 
   test("when the directory has asked for it, whatever is changed; SIGHUP ends every other wait", async () => {
-    desk.failure = new AcmeFailure("rateLimited", "too many", 7_200_000);
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["rateLimited 1 7200"]));
-    const renewal = await desk.crash();
+    setup.failure = new AcmeFailure("rateLimited", "too many", 7_200_000);
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["rateLimited 1 7200"]));
+    const renewal = await setup.crash();
     renewal.hurry();
-    await desk.start(true);
+    await setup.start(true);
     await rest();
-    expect(desk.asked.length).toBe(1);
-    desk.nowMs += 7_300_000;
-    desk.failure = new AcmeFailure("unauthorized", "wrong answer");
-    (await desk.crash()).hurry();
+    expect(setup.asked.length).toBe(1);
+    setup.nowMs += 7_300_000;
+    setup.failure = new AcmeFailure("unauthorized", "wrong answer");
+    (await setup.crash()).hurry();
     await untilAsked(2);
-    await eventually(() => expect(desk.events.at(-1)).toBe("unauthorized 2 120"));
-    await desk.start(true);
+    await eventually(() => expect(setup.events.at(-1)).toBe("unauthorized 2 120"));
+    await setup.start(true);
     await untilAsked(3);
   });
 
@@ -330,20 +330,20 @@ describe("a wait is kept to by the process that comes after", () => {
     ["a negative number", '{"failures":-1,"notBeforeMs":9e15,"askedToWaitUntilMs":0}'],
     ["a wait of more than a day", `{"failures":3,"notBeforeMs":${9e15},"askedToWaitUntilMs":${9e15}}`],
   ])("but a note with %s is none", async (_what, text) => {
-    desk.failure = new Error("refused");
-    await desk.start();
-    await eventually(() => expect(desk.events).toEqual(["failed 1 60"]));
+    setup.failure = new Error("refused");
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["failed 1 60"]));
     writeFileSync(noteFile(), text);
-    await desk.crash();
+    await setup.crash();
     await untilAsked(2);
   });
 });
 
 test("of two processes on one folder one orders, and the other takes what it got", async () => {
-  const renewals = await Promise.all([desk.start(), desk.start()]);
+  const renewals = await Promise.all([setup.start(), setup.start()]);
   await untilAsked(1);
   for (const renewal of renewals) renewal.hurry();
-  await eventually(() => expect(new Set(desk.shown.slice(2).map(({ chain }) => chain)).size).toBe(1));
-  await eventually(() => expect(desk.shown.length).toBe(4));
-  expect(desk.asked.length).toBe(1);
+  await eventually(() => expect(new Set(setup.shown.slice(2).map(({ chain }) => chain)).size).toBe(1));
+  await eventually(() => expect(setup.shown.length).toBe(4));
+  expect(setup.asked.length).toBe(1);
 });

@@ -49,9 +49,9 @@ describe("control channel", () => {
   });
 });
 
-describe("control desk", () => {
+describe("control rpc", () => {
   const errors: unknown[] = [];
-  const desk = new ControlRpc(
+  const rpc = new ControlRpc(
     new Map<string, Answerer>([
       ["sum", (body: string) => jsonAnswer(200, { body })],
       [
@@ -65,16 +65,16 @@ describe("control desk", () => {
   );
 
   test("answers what it knows", async () => {
-    expect(await desk.answer("sum", "x")).toEqual({
+    expect(await rpc.answer("sum", "x")).toEqual({
       status: 200,
       contentType: "application/json",
       body: '{"body":"x"}',
     });
-    expect((await desk.answer("other", "")).status).toBe(404);
+    expect((await rpc.answer("other", "")).status).toBe(404);
   });
 
   test("an error is reported here and not to the client", async () => {
-    const answer = await desk.answer("broken", "");
+    const answer = await rpc.answer("broken", "");
     expect(answer.status).toBe(500);
     expect(answer.body).not.toContain("secret");
     expect(String(errors[0])).toContain("secret detail");
