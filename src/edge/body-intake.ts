@@ -1,7 +1,9 @@
 import { Fault } from "../core/fault.ts";
+import type { KeptBytes } from "../core/kept-bytes.ts";
 import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderBlock, HeaderId } from "../message/header-block.ts";
+import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { markSettledTrailers, markTrailersNamed } from "../proto/h1/trailer-names.ts";
@@ -51,9 +53,10 @@ export class BodyPace {
     this.sinceMs = -1;
   }
 
-  /** Whether it was the rate that the client fell short of, and not one long pause. */
-  isTooSlow(nowMs: number, { readTimeoutMs, minBodyRate }: PaceSettings): boolean {
-    return minBodyRate > 0 && this.sinceMs >= 0 && nowMs - this.sinceMs < readTimeoutMs;
+  /** The time is up. @returns whether it was the rate that the client fell short of, or one long pause */
+  fault(nowMs: number, { readTimeoutMs, minBodyRate }: PaceSettings): Fault {
+    const isTooSlow = minBodyRate > 0 && this.sinceMs >= 0 && nowMs - this.sinceMs < readTimeoutMs;
+    return isTooSlow ? Fault.BodyTooSlow : Fault.BodyTimeout;
   }
 }
 
@@ -85,31 +88,48 @@ export interface RoomHold {
   release(): void;
 }
 
-/** What is kept of a body because its taker has stopped it: the client is not to blame, so it is never ended for it. */
-export class StoppedBody implements RoomOwner {
+/**
+ * What has come of a request's body while its taker has stopped it, over HTTP/2 and HTTP/3, whose streams share a connection that
+ * is read on. It is counted on the budget for held bodies; the client is not to blame, so the body is never evicted for it.
+ */
+export class HeldBody implements RoomOwner {
+  private readonly kept: KeptBytes;
   private hold: RoomHold | null = null;
 
-  /** So many bytes are kept from now on. @returns Fault.None, or why there is no room; `ex.detail` names the setting */
-  growTo(room: BodyRoom, ex: Exchange, bytes: number): Fault {
+  /** @param kept where the bytes are */
+  constructor(kept: KeptBytes) {
+    this.kept = kept;
+  }
+
+  get isEmpty(): boolean {
+    return !this.kept.holds;
+  }
+
+  /** Keeps a copy of a piece. @returns Fault.None, or why there is no room for it; `ex.detail` names the setting */
+  keep(room: BodyRoom, ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault {
+    this.kept.keep(bytes, from, to);
     if (this.hold === null) {
       this.hold = room.open(this, ex);
       this.hold.settle();
     }
     const { hold } = this;
-    const fault = hold.growTo(bytes);
+    const fault = hold.growTo(this.kept.keptRoom);
     if (hold.refusedBy !== "") ex.detail = hold.refusedBy;
     return fault;
   }
 
-  /** Fewer bytes are kept. */
-  shrinkTo(bytes: number): void {
-    this.hold?.shrinkTo(bytes);
+  /** Takes the next piece; null when there is none. */
+  next(): Buffer | null {
+    const piece = this.kept.nextKept();
+    if (piece !== null) this.hold?.shrinkTo(this.kept.keptRoom);
+    return piece;
   }
 
-  /** Nothing is kept any more. */
-  release(): void {
+  /** Releases everything. @returns how many bytes that were */
+  drop(): number {
     this.hold?.release();
     this.hold = null;
+    return this.kept.drop();
   }
 
   onCounted(): void {}
@@ -150,4 +170,25 @@ export function takeTrailers(ex: Exchange, appendTo: (block: HeaderBlock) => voi
 /** Whether the bodies of an exchange's route stream as chunks. */
 export function isPassthrough({ route }: Exchange): boolean {
   return route !== null && route.chunkedMode === ChunkedMode.Passthrough;
+}
+
+/**
+ * Trailers have come after a body. Valid ones become request headers; where the head has gone on already, they follow as
+ * trailers; where the origin was told the length, they are left out. docs/bodies.md#trailers
+ * @param maxFields header fields of a request together with its trailers
+ * @returns Fault.None, or why they are refused
+ */
+export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFields: number): Fault {
+  if (trailers === null) return Fault.None;
+  const { request, route } = ex;
+  if (trailers.count + request.headers.count > maxFields) return Fault.TrailersTooLarge;
+  if (request.framing !== Framing.Chunked) return Fault.None;
+  const isHeadSent = isPassthrough(ex) || route?.streamsHttp2 === true;
+  return takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);
+}
+
+function appendTo(block: HeaderBlock, { bytes, spans, count }: HeaderBlock): void {
+  for (let s = 0; s < count * 4; s += 4) {
+    block.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+  }
 }

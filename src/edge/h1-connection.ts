@@ -121,10 +121,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     else if (this.life.writer.blocked || this.stage === Stage.Tunnel) this.cut();
     else if (this.stage === Stage.Idle) this.life.close();
     else if (this.response.held !== null) this.sendHeld(this.current!);
-    else {
-      const { pace } = this.current!;
-      this.failBody(pace.isTooSlow(this.ctx.turn.nowMs, this.ctx.settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
-    }
+    else this.failBody(this.current!.pace.fault(this.ctx.turn.nowMs, this.ctx.settings));
   }
 
   /** The gateway is shutting down: an idle connection has a moment for a request that is under way, then it closes. */

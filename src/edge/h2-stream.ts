@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_MS } from "../core/limits.ts";
+import { DRAIN_BYTES, DRAIN_MS, H2_MIN_PROGRESS_BYTES, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import {
   cancelExchange,
@@ -9,18 +9,18 @@ import {
   type IdleExchangePorts,
 } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
-import type { HeaderBlock } from "../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
+import type { UnsentHolder } from "../net/socket-buffers.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
-import { RecvFlow, type StreamInflow } from "../proto/h2/recv-flow.ts";
+import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
 import { SendFlow } from "../proto/h2/send-flow.ts";
+import type { Session } from "../proto/h2/session.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { asksRate, BodyPace } from "./body-intake.ts";
+import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
-import { H2ReplyStall } from "./h2-reply-stall.ts";
-import { H2RequestBody } from "./h2-request-body.ts";
 
 /**
  * One stream: a request and its reply. RFC 9113 §5.1, seen from the server:
@@ -297,7 +297,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
       this.sendHeld();
     } else {
       const { turn, settings } = this.connection.ctx;
-      this.failBody(this.pace.isTooSlow(turn.nowMs, settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
+      this.failBody(this.pace.fault(turn.nowMs, settings));
     }
   }
 
@@ -363,3 +363,96 @@ export class H2Stream implements BodyFlow, TimerHolder {
 }
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
+export class H2RequestBody {
+  readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
+  private session!: Session;
+  private readonly held: HeldBody = new HeldBody(this.inflow);
+
+  /** Makes ready for the body of this request. @param isEnd whether it has none, since its stream has ended */
+  begin(ex: Exchange, streamId: number, session: Session, isEnd: boolean): void {
+    const { request } = ex;
+    this.session = session;
+    this.inflow.begin(streamId, session);
+    const isDeclared = isEnd || request.headers.find(HeaderId.ContentLength) >= 0;
+    this.inflow.declare(isDeclared ? request.contentLength : -1, isEnd);
+    ex.bodyDone = isEnd || !request.hasBody();
+  }
+
+  /** The stream has ended with trailers. @returns Fault.None, or why they or the body are refused */
+  endWithTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFields: number): Fault {
+    const outcome = this.inflow.receive(0, 0, true);
+    return outcome === RecvFlow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers, maxFields);
+  }
+
+  /** Bytes have been taken: both windows open. */
+  credit(flowBytes: number): void {
+    this.session.credit(flowBytes);
+    this.inflow.credit(flowBytes);
+  }
+
+  /** Keeps a piece that its taker has not asked for. @returns Fault.None, or why there is no room for it */
+  keep(room: BodyRoom, ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault {
+    return this.held.keep(room, ex, bytes, from, to);
+  }
+
+  /** Takes the next kept piece; null when there is none. */
+  nextKept(): Buffer | null {
+    return this.held.next();
+  }
+
+  /** Lets go of what is kept; the connection's window gets it back. */
+  drop(): void {
+    this.session.credit(this.held.drop());
+  }
+}
+
+/**
+ * The wait of a reply whose client does not let it through: the memory that it keeps is reported, and the client has
+ * `write_timeout` for each H2_MIN_PROGRESS_BYTES, so that neither a window of 0 nor one of a byte a second holds it open.
+ */
+export class H2ReplyStall implements UnsentHolder {
+  isWaiting = false;
+  private readonly stream: H2Stream;
+  private readonly timer: TimerNode;
+  private progress = 0;
+  private kept = 0;
+
+  /** @param timer the stream's one timer */
+  constructor(stream: H2Stream, timer: TimerNode) {
+    this.stream = stream;
+    this.timer = timer;
+  }
+
+  /** Something waits, still or again. @param sent bytes that went out since it was said last */
+  wait(connection: H2Connection, sent: number): void {
+    const { ctx, unsent, streams } = connection;
+    const { out } = this.stream;
+    this.progress += sent;
+    if (!this.isWaiting || this.progress >= H2_MIN_PROGRESS_BYTES) {
+      if (this.isWaiting) unsent.progressed(this);
+      this.isWaiting = true;
+      this.progress = 0;
+      ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.writeTimeoutMs);
+    }
+    const bytes = out.keptBytes;
+    if (bytes !== this.kept) unsent.add(this, bytes - this.kept);
+    this.kept = bytes;
+    if (out.window > 0) streams.enqueue(this.stream);
+  }
+
+  /** Nothing waits any more. */
+  stop(connection: H2Connection): void {
+    if (!this.isWaiting) return;
+    this.isWaiting = false;
+    connection.unsent.remove(this, this.kept);
+    this.kept = 0;
+    connection.ctx.wheel.disarm(this.timer);
+  }
+
+  /** Too much waits for too many clients, and this one has taken nothing for longest. */
+  abandon(): void {
+    this.stream.abandon();
+  }
+}

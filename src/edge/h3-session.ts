@@ -8,8 +8,7 @@ import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { IdleConnection } from "./connection-gate.ts";
 import type { H3Endpoint } from "./h3-endpoint.ts";
-import { H3HeadWait } from "./h3-head-wait.ts";
-import { H3Stream } from "./h3-stream.ts";
+import { H3HeadWait, H3Stream } from "./h3-stream.ts";
 
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
 export class H3Session implements IdleConnection {

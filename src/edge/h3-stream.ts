@@ -1,25 +1,25 @@
+import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
-import { H3_HEAD_ALONE_MS } from "../core/limits.ts";
+import { KeptBytes } from "../core/kept-bytes.ts";
+import { H3_HEAD_ALONE_MS, H3_WRITE_BYTES } from "../core/limits.ts";
 import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
-import { endWithTrailers, type QuicStream, resetStream, writable } from "../net/quic.ts";
-import type { UnsentHolder } from "../net/socket-buffers.ts";
+import { endWithTrailers, type QuicStream, resetStream, writable, writeNow } from "../net/quic.ts";
+import type { UnsentBytes, UnsentHolder } from "../net/socket-buffers.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { asksRate, BodyPace } from "./body-intake.ts";
-import { keepTrailers } from "./h2-request-body.ts";
-import { H3Backlog } from "./h3-backlog.ts";
-import { H3HeldBody } from "./h3-held-body.ts";
+import { asksRate, BodyPace, HeldBody, keepTrailers } from "./body-intake.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import { H3ReplySink } from "./h3-reply-sink.ts";
 import type { H3Session } from "./h3-session.ts";
 
 /**
  * One request over HTTP/3 and its reply. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
- * body has not asked for is held (H3HeldBody), since not to read would hold no client back.
+ * body has not asked for is held (HeldBody), since not to read would hold no client back.
  */
 export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   readonly exchange: Exchange;
@@ -37,7 +37,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
   /** Body bytes that are still to come where the length is declared; -1 where it is not. */
   private remaining = -1;
   private isPaused = false;
-  private readonly held: H3HeldBody;
+  private readonly held: HeldBody = new HeldBody(new KeptBytes());
   private readonly pace: BodyPace = new BodyPace();
   /** Whether the client has ended its direction. */
   private hasEnded = false;
@@ -56,7 +56,6 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     this.exchange = exchange;
     this.pieces = stream[Symbol.asyncIterator]();
     this.startedMs = session.ctx.turn.nowMs;
-    this.held = new H3HeldBody(session.ctx.bodies);
     this.backlog = new H3Backlog(session.ctx.writers.unsent, this);
   }
 
@@ -108,7 +107,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     if (this.exchange.bodyDone) return;
     if (!this.isPaused && this.held.isEmpty) this.onPiece(bytes);
     else {
-      const fault = this.held.keep(this.exchange, bytes);
+      const fault = this.held.keep(this.session.ctx.bodies, this.exchange, bytes, 0, bytes.length);
       if (fault !== Fault.None) this.failBody(fault);
     }
   }
@@ -281,7 +280,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     if (this.isWaiting) this.abandon();
     else {
       const { turn, settings } = this.session.ctx;
-      this.failBody(this.pace.isTooSlow(turn.nowMs, settings) ? Fault.BodyTooSlow : Fault.BodyTimeout);
+      this.failBody(this.pace.fault(turn.nowMs, settings));
     }
   }
 
@@ -343,4 +342,85 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
 
 function headIsAlone(): Promise<null> {
   return Bun.sleep(H3_HEAD_ALONE_MS).then(() => null);
+}
+
+/** The part of a reply that a stream does not take yet. While it waits, the memory that it keeps is reported. */
+export class H3Backlog {
+  private readonly unsent: UnsentBytes;
+  private readonly holder: UnsentHolder;
+  private bytes: Uint8Array = EMPTY_BYTES;
+  private isReported = false;
+  private kept = 0;
+
+  constructor(unsent: UnsentBytes, holder: UnsentHolder) {
+    this.unsent = unsent;
+    this.holder = holder;
+  }
+
+  get isEmpty(): boolean {
+    return this.bytes.length === 0;
+  }
+
+  /** Puts a piece behind what waits: a source can only be asked to hold, and goes on for as much as has come in one event. */
+  add(piece: Uint8Array): void {
+    this.bytes = this.isEmpty ? piece : Buffer.concat([this.bytes, piece]);
+    if (this.isReported) this.report();
+  }
+
+  /** Writes what the stream takes. @returns whether that was all @throws when the stream is gone */
+  writeTo(stream: QuicStream): boolean {
+    while (!this.isEmpty) {
+      if (!writeNow(stream, this.bytes.subarray(0, H3_WRITE_BYTES))) return false;
+      this.bytes = this.bytes.subarray(H3_WRITE_BYTES);
+    }
+    return true;
+  }
+
+  /** It waits, still or again. */
+  wait(): void {
+    if (this.isReported) this.unsent.progressed(this.holder);
+    this.isReported = true;
+    this.report();
+  }
+
+  /** Nothing waits any more, or nobody wants it. */
+  clear(): void {
+    this.bytes = EMPTY_BYTES;
+    if (this.isReported) this.unsent.remove(this.holder, this.kept);
+    this.isReported = false;
+    this.kept = 0;
+  }
+
+  private report(): void {
+    const { buffer } = this.bytes;
+    // What stands in shared memory is there anyway.
+    const bytes = buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
+    this.unsent.add(this.holder, bytes - this.kept);
+    this.kept = bytes;
+  }
+}
+
+/**
+ * A stream whose head has not come yet: it has `header_timeout`, like a head over any other protocol. RFC 9114 §4.1.1: it
+ * is then rejected, so that the client knows that nothing of it was looked at.
+ */
+export class H3HeadWait implements TimerHolder {
+  private readonly ctx: EdgeContext;
+  private readonly stream: QuicStream;
+  private readonly timer: TimerNode = new TimerNode(this);
+
+  constructor(ctx: EdgeContext, stream: QuicStream) {
+    this.ctx = ctx;
+    this.stream = stream;
+    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
+  }
+
+  /** The head is there, or the stream is gone. */
+  end(): void {
+    this.ctx.wheel.remove(this.timer);
+  }
+
+  onTimer(): void {
+    resetStream(this.stream, H3Error.RequestRejected);
+  }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Fault } from "../../../src/core/fault.ts";
 import { BODY_RATE_GRACE_MS } from "../../../src/core/limits.ts";
 import { BodyPace } from "../../../src/edge/body-intake.ts";
 
@@ -47,6 +48,6 @@ describe("the pace of a body", () => {
     const pace = new BodyPace();
     const settings = { readTimeoutMs: 30_000, minBodyRate: 0 };
     for (const nowMs of [0, 29_000, 58_000]) expect(pace.wait(nowMs, 0, settings)).toBe(30_000);
-    expect(pace.isTooSlow(59_000, settings)).toBe(false);
+    expect(pace.fault(59_000, settings)).toBe(Fault.BodyTimeout);
   });
 });

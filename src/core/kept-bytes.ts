@@ -1,0 +1,47 @@
+import { copyBytes } from "./bytes.ts";
+
+const MIN_BLOCK_BYTES = 1024;
+
+/** Bytes that are kept in order until they are taken. Small pieces share a block, so that pieces of one byte cost what their bytes do. */
+export class KeptBytes {
+  /** Memory that the kept blocks take. */
+  keptRoom = 0;
+  private kept: Buffer[] = [];
+  /** Where the last kept block ends. */
+  private keptEnd = 0;
+
+  /** Whether bytes are kept. */
+  get holds(): boolean {
+    return this.kept.length > 0;
+  }
+
+  /** Keeps a copy of a piece. */
+  keep(bytes: Uint8Array, from: number, to: number): void {
+    const last = this.kept[this.kept.length - 1];
+    let at = from;
+    if (last !== undefined && this.keptEnd < last.length) {
+      at = Math.min(to, from + last.length - this.keptEnd);
+      this.keptEnd = copyBytes(last, this.keptEnd, bytes, from, at);
+    }
+    if (at === to) return;
+    const block = Buffer.allocUnsafeSlow(Math.max(MIN_BLOCK_BYTES, to - at));
+    this.keptEnd = copyBytes(block, 0, bytes, at, to);
+    this.kept.push(block);
+    this.keptRoom += block.length;
+  }
+
+  /** Takes the next kept piece; null when there is none. */
+  nextKept(): Buffer | null {
+    const block = this.kept.shift();
+    if (block === undefined) return null;
+    this.keptRoom -= block.length;
+    return this.kept.length === 0 ? block.subarray(0, this.keptEnd) : block;
+  }
+
+  /** Releases what is kept. @returns its bytes */
+  drop(): number {
+    let bytes = 0;
+    for (let piece = this.nextKept(); piece !== null; piece = this.nextKept()) bytes += piece.length;
+    return bytes;
+  }
+}
