@@ -78,9 +78,11 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, O
     return this.nowMs - this.openedMs < H2_FRESH_MS;
   }
 
-  /** Whether it holds nothing but streams that were given up, and not just a few. */
+  /** Whether it holds nothing but streams that were given up, and not just a few of those that it may have. */
   get isDeserted(): boolean {
-    return this.stage === Stage.Open && !this.streams.isBusy && this.streams.running >= H2_ORIGIN_EARLY_CANCEL_BURST;
+    const { isBusy, running, limit } = this.streams;
+    if (this.stage !== Stage.Open || isBusy || running === 0) return false;
+    return running >= Math.min(H2_ORIGIN_EARLY_CANCEL_BURST, limit);
   }
 
   /** Whether another exchange may be started here. One that is too old takes none; see OriginPool. */
