@@ -5,6 +5,7 @@ import {
   GRPC_WINDOW_BYTES,
   H2_ORIGIN_CHURN_BURST,
   H2_ORIGIN_CHURN_PER_SECOND,
+  H2_ORIGIN_EARLY_CANCEL_BURST,
   H2_ORIGIN_RESET_BURST,
   H2_ORIGIN_RESETS_PER_SECOND,
   H2_ORIGIN_REST_MS,
@@ -140,13 +141,19 @@ export class GrpcOrigin implements GrpcUpstream, TimerHolder {
   private grow(): void {
     const { context, expected, waiting } = this;
     if (waiting.size === 0) return;
-    const taking = this.connections.filter((one) => !one.isLeaving).length;
+    let taking = this.connections.filter((one) => !one.isLeaving).length;
     // An upstream that takes no calls for the time being is not helped by another connection.
     if (expected === 0 && taking > 0) return;
     if (context.turn.nowMs < this.restUntilMs) return context.wheel.arm(this.timer, this.restUntilMs);
     const each = expected === 0 ? waiting.size : expected;
     let coming = this.connections.filter((one) => one.isComing).length;
-    for (let made = taking; coming * each < waiting.size && made < MAX_GRPC_CONNECTIONS; made++, coming++) {
+    for (; coming * each < waiting.size; coming++) {
+      if (taking < MAX_GRPC_CONNECTIONS) taking++;
+      else {
+        const deserted = this.connections.find((one) => one.isDeserted);
+        if (deserted === undefined) return;
+        deserted.retire();
+      }
       this.connections.push(new GrpcConnection(this));
     }
   }
@@ -257,6 +264,12 @@ class GrpcConnection implements StreamOwner, TimerHolder {
     return !this.isSettled && !this.isLeaving;
   }
 
+  /** Whether it holds nothing but calls that were given up, and not just a few of those that it may have. */
+  get isDeserted(): boolean {
+    if (!this.isSettled || this.isLeaving || this.repeats.size === 0) return false;
+    return this.repeats.size >= Math.min(H2_ORIGIN_EARLY_CANCEL_BURST, this.limit) && this.holdsOnlyLeftAlone();
+  }
+
   /** Whether another call may begin here: not before the upstream has said how many streams it takes. */
   takesCalls(): boolean {
     if (!this.isSettled || this.isLeaving || this.session.destroyed || this.session.closed) return false;
@@ -306,8 +319,12 @@ class GrpcConnection implements StreamOwner, TimerHolder {
 
   /** Calls that were given up end with the connection, where it has no others and gets none. */
   private endDeserted(): void {
-    for (const stream of this.repeats.keys()) if (!stream.isLeftAlone) return;
-    if (!this.session.destroyed) this.session.destroy();
+    if (this.holdsOnlyLeftAlone() && !this.session.destroyed) this.session.destroy();
+  }
+
+  private holdsOnlyLeftAlone(): boolean {
+    for (const stream of this.repeats.keys()) if (!stream.isLeftAlone) return false;
+    return true;
   }
 
   /** Takes no more calls, and closes after the last. */

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { SHOP_FILE } from "../harness/grpc-shop.ts";
-import { Code, END_HEADERS, END_STREAM, Type } from "../harness/h2-client.ts";
+import { Code, END_HEADERS, END_STREAM, H2Client, head, Type } from "../harness/h2-client.ts";
 import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
 import { request } from "../harness/raw-client.ts";
 import { grpcFrame } from "../harness/raw-grpc-server.ts";
@@ -138,4 +139,28 @@ test.each([
     expect((await steady).filter((status) => status !== 200)).toEqual([]);
     expect(Math.max(...origin.connections.map((connection) => connection[counted]))).toBeLessThanOrEqual(strict);
   },
+);
+
+test.each([2, 40])(
+  "calls that were given up do not keep all the room of all connections, at an upstream of %i streams",
+  async (limit) => {
+    let isHostile = true;
+    await origin.play({
+      settings: [[MAX_STREAMS, limit]],
+      onEnd: (stream) => (isHostile ? undefined : ok(stream)),
+    });
+    const room = 16 * limit;
+    // As many as a connection takes may be reset at once; what is given up then keeps its place for ten seconds.
+    for (let round = 0; round < 3; round++) {
+      const before = origin.streams.length;
+      const clients = await Promise.all(times(Math.ceil(room / 100), 0).map(() => H2Client.connect(gateway.port)));
+      for (let i = 0; i < room; i++) clients[i % clients.length]!.headers(head("GET", "/item/7"));
+      await eventually(() => expect(origin.streams.length).toBeGreaterThanOrEqual(before + room / 3), 2000);
+      for (const client of clients) client.reset();
+      await Bun.sleep(100);
+    }
+    isHostile = false;
+    expect(await calls(5)).toEqual(times(5, 200));
+  },
+  20_000,
 );
