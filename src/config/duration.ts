@@ -1,6 +1,7 @@
 /**
  * Reads a duration: `500ms`, `60s`, `1m30s`, `2h`, `1d12h`, or a whole number (or its digits) of seconds.
  * Gives milliseconds, or -1 when the value is none of these or too long to count exactly. docs/configuration.md#values
+ * The package `ms` knows no `1m30s`, counts bare numbers in milliseconds, and takes `1.5h` and `-5s`.
  */
 export function parseDuration(value: string | number): number {
   if (typeof value === "number") return inRange(value * 1000);

@@ -16,7 +16,10 @@ export const TOP = "";
 
 /**
  * Reads the plain part of YAML that programs write large files in: block maps and lists, one key or entry a line, values
- * of one word or in quotes. That takes a twentieth of the time and memory of the whole language.
+ * of one word or in quotes. That takes a twentieth of the time and memory of the whole language. With the library alone, a
+ * start takes 0.85 s of processor time in place of 0.40 s with 1,000 routes, and 6.6 s in place of 2.7 s with 10,000 routes
+ * of 10 targets, where the process grows to 728 MiB in place of 303 MiB (tests/bench/many-routes.md). `Bun.YAML` is as fast
+ * as this reader, but tells no places and passes over duplicate keys in silence.
  * @returns null for a text with anything else in it, be it a comment behind a value: that is for the library. What both
  *   read, they read alike; tests/property holds them to it.
  */

@@ -2,6 +2,7 @@
  * Reads a size: a whole number (or its digits) of bytes, `512KiB`, `4MiB`, `1GiB` (powers of 1024), or `4MB`
  * (powers of 1000), in any letter case. Gives bytes, or -1 when the value is none of these or too large to count
  * exactly. A negative number is handed back as it is, for the caller to judge. docs/configuration.md#values
+ * The package `bytes` (3.1.2) takes `4MiB` for 4 bytes and `4MB` for 4 MiB.
  */
 export function parseSize(value: string | number): number {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : -1;

@@ -1,4 +1,7 @@
-/** Reason phrases of the status codes that the gateway writes. RFC 9110 §15. */
+/**
+ * Reason phrases of the status codes that the gateway writes. RFC 9110 §15. STATUS_CODES of node:http has the older
+ * "Unprocessable Entity" for 422 and nothing for 499, and `core` imports no module of the runtime.
+ */
 const REASONS: Readonly<Record<number, string>> = {
   100: "Continue",
   101: "Switching Protocols",

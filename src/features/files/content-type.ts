@@ -1,4 +1,11 @@
-/** Content types by file extension, lower case: script types are exact, text types name their charset. docs/files.md */
+/**
+ * Content types by file extension, lower case: script types are exact, text types name their charset. docs/files.md
+ *
+ * mrmime 2.0.1 gives the same for 57 of these 106 extensions, and for 15 more but for the charset. 26 it does not know
+ * (`ico`, `tar`, `xlsx`, `mkv` …) and 8 it answers otherwise (`js` is `text/javascript`, `xml` `text/xml`), so most of this
+ * table would stay. The 358 others that it knows would no longer be UNKNOWN_TYPE; 98 of them are kinds of XML, which a
+ * browser shows and whose scripts it runs.
+ */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ...rows("text/html; charset=utf-8", "html htm shtml"),
   ...rows("text/css; charset=utf-8", "css"),
