@@ -63,14 +63,14 @@ case $url in http://*) ;; *) refuse "--auto-start starts a gateway for an http:/
 if [ "$host" = "$authority" ]; then port=80; fi
 case $host in 127.0.0.1 | localhost) ;; *) refuse "--auto-start starts a gateway on this machine, not on $host" ;; esac
 
-# A run without a single request: it ends with 2 when nobody accepts the connection.
-somebody_there() {
+# A run without a single request: it ends with 2 when the connection is refused.
+is_served() {
   probe=0
   ./edge loadgen -url "$url" -rate 1 -d 1ms >/dev/null 2>&1 || probe=$?
   [ "$probe" -ne 2 ]
 }
 
-if somebody_there; then refuse "somebody serves on port $port already"; fi
+if is_served; then refuse "another server serves on port $port already"; fi
 
 work=$(mktemp -d)
 gateway=
@@ -96,7 +96,7 @@ BUN_JSC_logGC=1 ./edge serve --config "$work/config.yaml" --routes "$ROOT/routes
 gateway=$!
 
 tries=$((READY_LIMIT_S * 10))
-until somebody_there; do
+until is_served; do
   tries=$((tries - 1))
   if [ "$tries" -le 0 ] || ! kill -0 "$gateway" 2>/dev/null; then
     cat "$work/edge.log" >&2

@@ -19,7 +19,7 @@ export interface AcmeSurroundings {
   /** The answers to HTTP-01 challenges, seen by every worker. */
   readonly challenges: SharedArrayBuffer;
   readonly certificates: AcmeDesk;
-  /** Resolves when every worker listens: an authority that asks any earlier finds nobody. */
+  /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
   readonly event: (event: EventName, fields: EventFields) => void;
 }

@@ -83,7 +83,7 @@ export class CertificateDesk {
   }
 }
 
-/** Who hears of a listener's certificates. */
+/** Who is notified of a listener's certificates. */
 export interface CertificateListener {
   /** What is shown from now on. */
   onCertificates(set: CertificateSet): void;
@@ -109,7 +109,7 @@ export interface CertificateTerm {
 }
 
 /**
- * The certificates of one TLS listener, in the control thread. They come from files and, at run time, from whoever has the
+ * The certificates of one TLS listener, in the control thread. They come from files and, at run time, from the owner of the
  * sink; each change goes to all workers as a whole set.
  */
 export class CertificateKeeper implements CertificateSink {

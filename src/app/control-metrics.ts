@@ -49,7 +49,7 @@ export function controlExposition(sources: MetricSources): Exposition {
  * The gauges of upstream nodes. Where settings differ from route to route an origin has several breakers: the worst is
  * shown. docs/operations.md#metrics
  * @param standings asked at every scrape
- * @param labelOf the label of an origin: its key, or the one that stands for all beyond the limit of labels
+ * @param labelOf the label of an origin: its key, or the one for all beyond the limit of labels
  */
 export function nodeMetrics(
   standings: () => readonly NodeStanding[],

@@ -322,7 +322,7 @@ export class Control implements PoolListener {
     this.listening.delete(index);
     this.watch.forget(index);
     this.standIns.workerDied(index, sockets, listenersOf(this.config));
-    // What is left of its listeners would go on taking connections that nobody serves.
+    // What is left of its listeners would go on taking connections that are not served.
     if (!restarted) this.standIns.end();
     this.fence.onDeath(index);
     this.reloads.onDeath(index);

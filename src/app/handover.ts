@@ -180,6 +180,6 @@ export function endPredecessor({ predecessor }: Inheritance): void {
   try {
     process.kill(predecessor, "SIGTERM");
   } catch {
-    // Nobody is left to be told.
+    // No process is left to be told.
   }
 }

@@ -46,7 +46,7 @@ export function listenersOf({ server, sidecar, internalApi }: RuntimeConfig): re
   return places;
 }
 
-/** Whether two places are written alike: then whoever listens at one goes on. */
+/** Whether two places are written alike: then the listener goes on. */
 export function isSamePlace(a: ListenerPlace, b: ListenerPlace): boolean {
   return a.name === b.name && a.host === b.host && a.port === b.port;
 }

@@ -17,7 +17,7 @@ interface Closable {
   close(): void;
 }
 
-/** What stands for the TLS settings of a sidecar's pools. */
+/** The key of the TLS settings of a sidecar's pools. */
 const SIDECAR = "sidecar";
 
 /** One pool an origin and way of trusting it, whatever the number of routes that lead there. */

@@ -5,7 +5,7 @@ import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocke
 import type { FromWorker } from "./messages.ts";
 
 /**
- * Makes sure that nobody else listens: the workers share the port among themselves (SO_REUSEPORT), and would share it
+ * Makes sure that no other process listens: the workers share the port among themselves (SO_REUSEPORT), and would share it
  * with another gateway of the same user in silence. Linux is asked who listens, because trying it out would open the port
  * for a moment and lose the connections of that moment.
  * @param port 0 lets the system choose

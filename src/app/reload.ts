@@ -22,7 +22,7 @@ export interface NextConfiguration {
 export interface ReloadPort {
   /** Reads the files. */
   read(): ReloadResult;
-  /** @throws whatever stands against the configuration, such as a port that is taken */
+  /** @throws what prevents the configuration, such as a port that is taken */
   prepare(config: RuntimeConfig): NextConfiguration;
   /** Whether the process ends: no reload begins any more. */
   isEnding(): boolean;

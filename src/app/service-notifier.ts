@@ -1,5 +1,5 @@
 /**
- * Tells systemd how the service stands, where it asked to be told (`Type=notify`). The protocol wants a Unix datagram
+ * Notifies systemd of the service's state, where it asked for that (`Type=notify`). The protocol wants a Unix datagram
  * socket, which the runtime does not offer, so the tool that comes with systemd sends the message. sd_notify(3).
  */
 export class ServiceNotifier {

@@ -20,20 +20,20 @@ interface Left {
 
 /**
  * Who accepts the connections that wait for a worker which does not: each worker has a listening socket of its own, and the
- * kernel goes on handing connections to that of one that stands still or has ended. Another worker accepts on it until it moves
+ * kernel goes on handing connections to that of one that is stalled or has ended. Another worker accepts on it until it moves
  * again, or until the one that is started in its place has taken the socket over. docs/operations.md#workers
  */
 export class StandIns {
   private readonly sources: StandInSources;
   private readonly left: Map<number, Left> = new Map();
-  /** By the worker that is stood in for. */
+  /** By the worker that is replaced. */
   private readonly helpers: Map<number, number> = new Map();
 
   constructor(sources: StandInSources) {
     this.sources = sources;
   }
 
-  /** A worker stands still: another one accepts on its sockets too, where there is one that moves. */
+  /** A worker is stalled: another one accepts on its sockets too, where there is one that moves. */
   help(worker: number): void {
     const { listening, moves } = this.sources;
     const sockets = (this.left.get(worker)?.sockets ?? listening.get(worker) ?? []).filter(isOurs);
@@ -94,7 +94,7 @@ function isOurs({ isKept }: ListeningSocket): boolean {
   return isKept === true;
 }
 
-/** Descriptors of their own for whoever gets them. */
+/** Duplicates, owned by the receiver. */
 function duplicates(sockets: readonly ListeningSocket[]): readonly ListeningSocket[] {
   return sockets.map(({ name, fd }) => ({ name, fd: duplicate(fd) })).filter(({ fd }) => fd >= 0);
 }

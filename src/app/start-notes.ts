@@ -5,7 +5,7 @@ import { canSpool } from "../features/ingest/spool-file.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { descriptorLimit } from "./descriptor-watch.ts";
 
-/** What whoever reads the log should know of a start: each becomes a `start` event. */
+/** Notes on a start for the log: each becomes a `start` event. */
 export function startNotes(
   config: RuntimeConfig,
   usingDefaults: boolean,

@@ -12,7 +12,7 @@ import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "./sidecar.ts";
 
 /** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
 const PROBE_LIMIT_MS = 2000;
-/** After this no further probe begins, so that the answer comes while somebody waits for it. */
+/** After this no further probe begins, so that the response comes while the client still waits. */
 const SURVEY_LIMIT_MS = 5000;
 /** Probes under way at once: the control thread has other work. */
 const MAX_RUNNING = 128;
@@ -98,7 +98,7 @@ function entriesOf(config: RuntimeConfig): Entry[] {
   ];
 }
 
-/** @param roots who is trusted where the settings name nobody; without it, the library's own list */
+/** @param roots the roots where the settings name none; without it, the library's own list */
 function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => readonly string[] | undefined): Entry[] {
   const keys = nodeKeys(route);
   const tls = JSON.stringify(route.tls);

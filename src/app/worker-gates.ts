@@ -45,7 +45,7 @@ export class WorkerGates {
   }
 }
 
-/** Connections that count for nobody else. */
+/** Connections that count for no other worker. */
 class OwnCount implements OpenCounts {
   readonly addresses = { idOf: (): number => 0, add: (): void => {}, total: (): number => 0 };
   add(): void {}

@@ -93,7 +93,7 @@ export class WorkerListeners {
     for (const worker of [...this.helped.keys()]) this.leave(worker);
   }
 
-  /** Nobody listens any more where a configuration asks for nothing. */
+  /** Closes the listeners that a configuration no longer has. */
   private leaveGone(places: readonly OpenPlace[]): void {
     for (const [worker, opened] of this.helped) {
       const gone = opened.filter(({ place }) => !places.some((one) => isSamePlace(one.place, place)));

@@ -36,7 +36,7 @@ export function runWorker(): void {
 }
 
 /**
- * node:http2 (Bun 1.4.4) makes a stream for headers that an upstream sends unasked, tells nobody of it, and lets its error
+ * node:http2 (Bun 1.4.4) makes a stream for headers that an upstream sends unasked, emits no event for it, and lets its error
  * escape when the connection breaks. The connection is gone then, and its calls have been told; any other error
  * ends the worker.
  */

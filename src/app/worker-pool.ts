@@ -9,7 +9,7 @@ export interface PoolListener {
   /** The first message for a worker, old or new. */
   startMessage(index: number, counters: CounterBuffers): ToWorker;
   onMessage(index: number, message: FromWorker): void;
-  /** A worker has ended although nobody asked it to. @param restarted whether it is being started again */
+  /** A worker has ended unexpectedly. @param restarted whether it is being started again */
   onDeath(index: number, reason: string, restarted: boolean): void;
   /** After `drain`: no worker has anything in hand. */
   onDrained(): void;

@@ -18,9 +18,9 @@ export class WorkerServices {
   private isForgiving = false;
 
   /**
-   * @param onException hears of every exception that escaped from the data plane
-   * @param onConnectFailed hears of every connection to an origin that could not be made
-   * @param onLeniency hears of every answer that was taken although it departs from HTTP/1.1
+   * @param onException is notified of every exception that escaped from the data plane
+   * @param onConnectFailed is notified of every connection to an origin that could not be made
+   * @param onLeniency is notified of every answer that was taken although it departs from HTTP/1.1
    */
   constructor(
     onException: (error: unknown) => void,
@@ -44,7 +44,7 @@ export class WorkerServices {
 
   /**
    * Runs timers and refreshes the date; called every TICK_MS. After a standstill the timers wait for one more tick: what has
-   * come meanwhile came in time, and is read before anybody is called late.
+   * come meanwhile came in time, and is read before any worker is called late.
    */
   tick(): void {
     const { turn } = this;

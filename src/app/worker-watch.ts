@@ -55,7 +55,7 @@ export class WorkerWatch {
     return this.missed[worker] === 0;
   }
 
-  /** Whether no worker has stood still for as long as it takes to be replaced. */
+  /** Whether no worker has been stalled for as long as it takes to be replaced. */
   get allBeat(): boolean {
     return this.missed.every((missed) => missed < MISSED_LOOKS);
   }

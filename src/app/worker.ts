@@ -72,7 +72,7 @@ export class Worker {
   private readonly health: HealthHandler = new HealthHandler();
   private readonly connections: ConnectionSet = new ConnectionSet();
   private readonly edge: EdgeContext;
-  /** What the listeners of a sidecar share; they are there even where there is no sidecar, and nobody uses them. */
+  /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
   private readonly ingress: EdgeContext;
   private readonly egress: EdgeContext;
   private readonly sidecar: SidecarIdentity = new SidecarIdentity();
@@ -206,7 +206,7 @@ export class Worker {
     else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
   }
 
-  /** Where somebody else still has the UDP port, he lets go of it in a moment: TCP need not wait for that. */
+  /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
   private async openQuic(): Promise<void> {
     const { index, waitsForQuic } = this.start;
     const { config } = this.graph;
@@ -419,7 +419,7 @@ export class Worker {
   }
 }
 
-/** No load balancer stands before a sidecar. */
+/** No load balancer is in front of a sidecar. */
 function unproxied(settings: ConnectionSettings): ConnectionSettings {
   return { ...settings, proxies: null };
 }

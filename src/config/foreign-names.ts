@@ -1,5 +1,5 @@
-// Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and what stands for them here. A cure for
-// what edge does not have says so, rather than send anybody looking.
+// Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and their equivalents here. A cure for
+// what edge does not have says so, rather than leave it to be searched for.
 
 const COMPRESSION = "edge does not compress; it serves a .br, .zst or .gz file beside the original";
 const PASSWORDS = "edge does not check passwords: leave that to the upstream, or require client certificates";

@@ -92,7 +92,7 @@ export function must<T>(schema: Piece<T>, what: string): Piece<T> {
   return v.nullish(v.pipe(present, schema), ABSENT as never) as Piece<T>;
 }
 
-/** The keys of a section and what stands at each. */
+/** The keys of a section and the value of each. */
 export type Entries = Readonly<Record<string, Piece<unknown>>>;
 
 /** What a section with these entries gives. */
@@ -119,7 +119,7 @@ export function section<E extends Entries>(
       `expected a section with indented "key: value" lines below, found ${shorthand === "" ? describeKind(value) : describe(value)}${sectionCure(value, known, shorthand)}`,
     );
   });
-  // The check stands after the entries: valibot runs checks after faults too, but no further schema.
+  // The check is after the entries: valibot runs checks after faults too, but no further schema.
   const strict = v.rawCheck<Record<string, unknown>>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
     const unknown = Object.keys(input).filter((key) => !isKnown.has(key));
@@ -127,7 +127,7 @@ export function section<E extends Entries>(
       const note = (name: string, message: string) =>
         addIssue({ message, path: [{ type: "object", origin: "key", input, key: name, value: input[key] }] });
       note(key, unknownKey(key, known, misplaced, manual));
-      // What was meant is not missing, so nobody shall complain that it is.
+      // What was meant is not missing, so it is not reported as missing.
       const meant = nearestName(key, known);
       if (meant !== "") note(meant, "");
     }
@@ -166,7 +166,7 @@ export function unknownKey(
   return `unknown key: ${known.length <= MAX_LISTED ? `expected ${oneOf(known)}` : `"${manual}" shows all`}`;
 }
 
-/** What somebody meant who wrote a single value where a section belongs. */
+/** What was meant by a single value where a section belongs. */
 function sectionCure(value: unknown, known: readonly string[], shorthand: string): string {
   if (typeof value === "string" && /^\w+:(?!\/\/)\S/.test(value)) return "; put a space after the colon";
   const isOn = value === true || value === "on" || value === "yes";

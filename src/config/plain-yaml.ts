@@ -20,7 +20,7 @@ export const TOP = "";
  * start takes 0.85 s of processor time in place of 0.40 s with 1,000 routes, and 6.6 s in place of 2.7 s with 10,000 routes
  * of 10 targets, where the process grows to 728 MiB in place of 303 MiB (tests/bench/many-routes.md). `Bun.YAML` is as fast
  * as this reader, but tells no places and passes over duplicate keys in silence.
- * @returns null for a text with anything else in it, be it a comment behind a value: that is for the library. What both
+ * @returns null for a text with anything else in it, even a comment after a value: that is for the library. What both
  *   read, they read alike; tests/property holds them to it.
  */
 export function readPlainYaml(text: string): PlainYaml | null {

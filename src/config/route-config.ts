@@ -10,7 +10,7 @@ export type RouteConfig = AnyRouteConfig;
 
 /** What routes of all types have. */
 export interface RouteBase extends RouteOptions {
-  /** The word that stands at `type`. */
+  /** The word at `type`. */
   readonly type: string;
   readonly position: ConfigPosition;
   /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */

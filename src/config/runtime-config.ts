@@ -14,7 +14,7 @@ export interface RuntimeConfig extends ConfigOf<typeof configFile> {
   readonly routes: readonly RouteConfig[];
 }
 
-/** Where a setting stands in its file; line and column count from 1, and are 0 for a setting that no file holds. */
+/** Where a setting is in its file; line and column count from 1, and are 0 for a setting that no file holds. */
 export interface ConfigPosition {
   readonly file: string;
   readonly line: number;

@@ -1,6 +1,6 @@
 /**
  * Gives equal parts of routes as one object: of ten thousand routes most say nothing about health checks or headers, and
- * each would carry the same defaults through every thread. For plain data that nobody changes.
+ * each would carry the same defaults through every thread. For plain data that is never changed.
  */
 export class SharedParts {
   private readonly parts: Map<string, object> = new Map();

@@ -224,5 +224,5 @@ function mappings(
   });
 }
 
-/** Stands among the places of routes for one that the descriptor set has asked for. */
+/** Among the places of routes: one that the descriptor set has asked for. */
 const AUTO = -1;

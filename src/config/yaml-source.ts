@@ -25,7 +25,7 @@ export interface YamlSource {
   readonly faults: readonly ConfigFault[];
   /** A message with the values of variables replaced by their names, since variables hold secrets. */
   hide(message: string): string;
-  /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing stands there. */
+  /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing is there. */
   position(path: KeyPath, onKey: boolean): ConfigPosition;
 }
 
@@ -249,7 +249,7 @@ class YamlReader implements YamlSource {
   }
 }
 
-/** Stands for a value whose variable or anchor is missing: the fault is noted already, so every check lets it pass. */
+/** Placeholder for a value whose variable or anchor is missing: the fault is noted already, so every check lets it pass. */
 export const UNREADABLE: unique symbol = Symbol("unreadable");
 
 /** Thrown within one walk only, and caught by `read`. */

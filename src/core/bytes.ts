@@ -7,7 +7,7 @@ const LOOP_BYTES = 24;
 
 /**
  * Copies `bytes[from, to)` to `out` at `at`; the caller has made sure that there is room.
- * @returns the offset behind the copy
+ * @returns the offset after the copy
  */
 export function copyBytes(out: Buffer, at: number, bytes: Uint8Array, from: number, to: number): number {
   if (to - from > LOOP_BYTES) {
@@ -21,7 +21,7 @@ export function copyBytes(out: Buffer, at: number, bytes: Uint8Array, from: numb
 }
 
 /**
- * The offset `count` bytes behind `from`, at most `to`. Lengths may be beyond 2^31 and are doubles then; offsets never are.
+ * The offset `count` bytes after `from`, at most `to`. Lengths may be beyond 2^31 and are doubles then; offsets never are.
  * What adds the two makes doubles of offsets, and once such a one has come along, all that is compiled for small integers
  * is compiled again for doubles, for good.
  * @param count 0 to 2^53-1
@@ -45,7 +45,7 @@ export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: n
 /**
  * Writes a whole number in decimal digits.
  * @param value 0 to 2^53-1
- * @returns the offset behind the digits
+ * @returns the offset after the digits
  */
 export function writeDecimal(out: Buffer, at: number, value: number): number {
   if (value < 10) {
@@ -67,7 +67,7 @@ export function writeDecimal(out: Buffer, at: number, value: number): number {
 /**
  * Writes a whole number in lower-case hexadecimal digits.
  * @param value 0 to 2^31-1
- * @returns the offset behind the digits
+ * @returns the offset after the digits
  */
 export function writeHex(out: Buffer, at: number, value: number): number {
   let shift = 28;

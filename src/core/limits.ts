@@ -26,7 +26,7 @@ export const MAX_TRAILER_BYTES = 4096;
 
 /** Bytes of a chunked request body that are handed on at a time in `passthrough`. docs/bodies.md#passthrough */
 export const PASSTHROUGH_BYTES = 32768;
-/** Bytes behind the request that is being answered for which a connection is read on; with more, the kernel holds them. */
+/** Bytes after the request that is being answered for which a connection is read on; with more, the kernel holds them. */
 export const PIPELINED_BYTES = 16_384;
 /** Bytes of an unread request body that are drained so that the connection can be kept. docs/bodies.md#unread-bodies */
 export const DRAIN_BYTES = 65536;
@@ -36,7 +36,7 @@ export const DRAIN_MS = 100;
 export const EARLY_REPLY_MS = 100;
 /**
  * The same for a request that came while the one before it was being answered: its client may not have read that response yet,
- * which the end of the connection, with unread bytes behind it, can destroy.
+ * which the end of the connection, with unread bytes after it, can destroy.
  */
 export const EARLY_PIPELINED_MS = 200;
 
@@ -224,7 +224,7 @@ export const TUNNEL_IDLE_MS = 3_600_000;
 export const SPARE_CONNECTION_MS = 1000;
 /** Milliseconds that a connection to an origin is used; then a new one is made, and the origin's name resolved again. */
 export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
-/** Reply bodies up to this size are copied behind their head, so that both leave in one write. */
+/** Reply bodies up to this size are copied after their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
 /** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;

@@ -65,7 +65,7 @@ export function asksRate({ request, route }: Exchange): boolean {
   return route?.streamsHttp2 !== true || !request.headers.valueOf(HeaderId.ContentType).startsWith("application/grpc");
 }
 
-/** Room for request bodies that nobody has taken yet, shared by all workers. */
+/** Room for request bodies that are not yet taken, shared by all workers. */
 export interface BodyRoom {
   /** A body is about to be held. @param client whose address the room is counted for */
   open(owner: RoomOwner, client: Pick<Exchange, "clientIp">): RoomHold;

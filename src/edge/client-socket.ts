@@ -45,7 +45,7 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   private kept = 0;
 
   /**
-   * @param holder hears of the timer while the connection is open; `onTimer` here takes over after that
+   * @param holder is notified of the timer while the connection is open; `onTimer` here takes over after that
    * @param hasTls whether the peer must be told in TLS, too, that nothing more comes
    */
   constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder, hasTls: boolean) {
@@ -97,7 +97,7 @@ export class SocketLife implements WriterOwner, UnsentHolder {
     this.arm(this.ctx.settings.writeTimeoutMs);
   }
 
-  /** An earlier deadline stands: the kernel's refusal gives nobody more time than he had. */
+  /** An earlier deadline stays: back-pressure must not extend it. */
   onBlocked(): void {
     const { deadlineMs } = this.timer;
     const stallMs = this.ctx.turn.nowMs + this.ctx.settings.writeTimeoutMs;
@@ -174,14 +174,14 @@ export class SocketLife implements WriterOwner, UnsentHolder {
     this.markClosed();
   }
 
-  /** Cuts the connection, so that nobody takes what has arrived for complete. */
+  /** Aborts the connection, so that the client does not take what has arrived for complete. */
   reset(): void {
     if (this.state === LifeState.Closed) return;
     this.markClosed();
     this.socket.terminate();
   }
 
-  /** Somebody else goes on with the socket: nothing has been written. */
+  /** Detaches: another owner takes the socket over. Nothing has been written. */
   handOver(): void {
     this.state = LifeState.Closed;
     this.writer.close();
@@ -223,7 +223,7 @@ export class SocketLife implements WriterOwner, UnsentHolder {
   }
 }
 
-/** A client's socket. Whoever is in charge of it at the moment is its `data`. */
+/** A client's socket. Its current owner is its `data`. */
 export type ClientSocket = ByteSocket & { data: ClientConnection };
 
 /** All client connections of one worker, each with its place written down, so that adding and deleting cost a store. */
@@ -344,7 +344,7 @@ export interface ConnectionSettings extends PaceSettings {
   readonly maxFields: number;
   /** Whether clients' addresses are wanted even behind the end of their connections. */
   readonly logsAddresses: boolean;
-  /** Peers whose connections begin with a PROXY header; null where nobody's do. */
+  /** Peers whose connections begin with a PROXY header; null where none do. */
   readonly proxies: { has(address: string): boolean } | null;
   /** Null where HTTP/2 is switched off. */
   readonly http2: Http2Settings | null;
@@ -363,7 +363,7 @@ export interface ConnectionObserver {
   onSecured(isResumed: boolean): void;
   /** A connection is cut before it has become an exchange. */
   onRefused(fault: Fault, address: string): void;
-  /** An exception escaped: one connection is lost, and somebody should know. */
+  /** An exception escaped: one connection is lost, and it is reported. */
   onException(error: unknown): void;
 }
 

@@ -25,7 +25,7 @@ export interface OpenCounts {
   isAskedForRoom(): boolean;
 }
 
-/** Hears of what the gate does. */
+/** Notified of what the gate does. */
 export interface GateObserver {
   /** No more is accepted for a while. */
   onPaused(isShortOfDescriptors: boolean): void;
@@ -66,7 +66,7 @@ export interface Opener {
 
 /**
  * How many client connections there are: `server.max_connections` of all workers, `max_connections_per_ip` of one address.
- * At the limit no more is accepted, and what comes waits in the kernel's queue; where somebody waits, the connection that has
+ * At the limit no more is accepted, and what comes waits in the kernel's queue; where connections wait, the one that has
  * been idle longest is closed for it. The same where descriptors run short. docs/security.md#resources-of-one-client
  */
 export class ConnectionGate {
@@ -207,7 +207,7 @@ export class ConnectionGate {
     } else if (this.isPaused) this.resume();
   }
 
-  /** The gateway is shutting down: nobody is let in any more. */
+  /** The gateway is shutting down: no connection is accepted any more. */
   drain(): void {
     for (const held of this.held) held.cut();
   }

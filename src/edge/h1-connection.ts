@@ -109,7 +109,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     try {
       this.dropAll();
     } catch (second) {
-      // Whoever worked for the connection is broken too; the worker must not be.
+      // The handler of the connection is broken too; the worker must not be.
       this.ctx.observer.onException(second);
     }
   }
@@ -235,7 +235,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
       return false;
     }
     const fault = request.body.readPiece(this.input, ex);
-    // Whoever took the piece may have ended the exchange.
+    // The consumer of the piece may have ended the exchange.
     if (this.current !== request) return true;
     if (fault !== Fault.None) {
       this.failBody(fault);
@@ -376,7 +376,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     this.dropAll();
   }
 
-  /** The socket is gone: whoever works for this connection stops. */
+  /** The socket is gone: the handler stops. */
   private dropAll(): void {
     const { current, tunnel } = this;
     this.current = null;
@@ -388,7 +388,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
     this.ctx.requests.give(current);
   }
 
-  /** Input that nobody takes now is held by the kernel, not by us. */
+  /** Input that is not taken now is held by the kernel, not by the worker. */
   private balanceFlow(): void {
     if (this.life.state !== LifeState.Open || this.tunnel !== null) return;
     const ahead = this.stage === Stage.Head ? 0 : this.input.length;
@@ -434,7 +434,7 @@ export class H1Request {
 /** More than any input holds. */
 const ALL_BYTES = 0x7fffffff;
 
-/** Cuts a request's body out of a connection's input and hands it to whoever takes it. RFC 9112 §6. */
+/** Cuts a request's body out of a connection's input and hands it to its consumer. RFC 9112 §6. */
 class RequestBody {
   /** Body bytes that are still to come where the length is declared; -1 for a chunked body. */
   remaining = 0;

@@ -17,7 +17,7 @@ export class H2ReplySink implements ReplySink {
   /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
   readonly returnsBytes = true;
   private readonly stream: H2Stream;
-  /** Bytes that the reply's body is still to have; -1 where nobody knows. */
+  /** Bytes that the reply's body is still to have; -1 where it is unknown. */
   private left = -1;
   /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
   asksTunnel = false;
@@ -139,7 +139,7 @@ export class H2ReplySink implements ReplySink {
   }
 }
 
-/** Stands where a tunnel would begin that is not to be: the origin's end closes at once. */
+/** In place of a tunnel that is not wanted: the origin's end closes at once. */
 class LostTunnel implements TunnelEnd {
   private readonly origin: TunnelEnd;
 

@@ -312,7 +312,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     this.connection.settle();
   }
 
-  /** Resets the stream, and stops whoever works for it. */
+  /** Resets the stream, and stops its handler. */
   cut(code: ErrorCode): void {
     const { connection } = this;
     connection.session.reset(this.id, code);
@@ -337,7 +337,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     }
   }
 
-  /** The exchange is over: the taps hear of it. */
+  /** The exchange is over: the taps are notified. */
   finish(ex: Exchange): void {
     finishExchange(ex, this.connection.ctx.turn.nowMs);
   }

@@ -15,7 +15,7 @@ import { H2Stream } from "./h2-stream.ts";
 
 /** The streams of one connection: what frames do to them. RFC 9113 §5.1. */
 export class H2Streams implements SessionOwner {
-  /** The highest stream that has been served, be it with a refusal. */
+  /** Highest stream ID processed, refused ones included. */
   lastServedId = 0;
   /** The highest stream that has begun; behind our GOAWAY none is served any more. */
   private lastId = 0;
@@ -127,7 +127,7 @@ export class H2Streams implements SessionOwner {
     for (const stream of [...this.byId.values()]) if (this.byId.get(stream.id) === stream) stream.onClientEnd();
   }
 
-  /** The client is gone: whoever works for it stops. */
+  /** The client is gone: the handler stops. */
   dropAll(): void {
     for (const stream of [...this.byId.values()]) stream.onCancelled();
     this.queue.clear();
@@ -180,7 +180,7 @@ export class H2Streams implements SessionOwner {
     else stream.onTrailers(fault, this.trailerReader.trailers);
   }
 
-  /** Decodes a block that nobody wants, for the sake of the table. */
+  /** Decodes an unwanted block, to keep the table in step. */
   private skipBlock(): void {
     const lines = new LineBuffer();
     let event = this.decoder.next(lines);

@@ -115,7 +115,7 @@ export class H3Endpoint implements IdleSource {
     return free;
   }
 
-  /** Takes an exchange back that nobody refers to any more. */
+  /** Takes back an exchange without references. */
   giveExchange(exchange: Exchange): void {
     exchange.release();
     if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(exchange);

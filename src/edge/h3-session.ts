@@ -33,7 +33,7 @@ export class H3Session implements IdleConnection {
     this.beganMs = this.ctx.turn.nowMs;
     this.idleSinceMs = this.beganMs;
     session.onstream = (stream) => this.onStream(stream);
-    // What becomes of it is told by `closed`; without a listener the runtime takes it for nobody's error.
+    // What becomes of it is told by `closed`; without a listener the runtime reports an unhandled error.
     session.onerror = IGNORE;
     session.opened.then(() => this.onOpened(), IGNORE);
     session.closed.catch(IGNORE).then(() => this.onClosed());

@@ -299,7 +299,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     try {
       this.onLost();
     } catch (second) {
-      // Whoever worked for the stream is broken too; the worker must not be.
+      // The handler of the stream is broken too; the worker must not be.
       observer.onException(second);
     }
   }
@@ -316,12 +316,12 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     this.release();
   }
 
-  /** The exchange is over: the taps hear of it. */
+  /** The exchange is over: the taps are notified. */
   finish(ex: Exchange): void {
     finishExchange(ex, this.session.ctx.turn.nowMs);
   }
 
-  /** Cuts the stream, so that nobody takes what has arrived for complete. */
+  /** Aborts the stream, so that the client does not take what has arrived for complete. */
   reset(code: H3Error): void {
     resetStream(this.stream, code);
     this.release();

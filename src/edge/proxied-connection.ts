@@ -7,7 +7,7 @@ import type { EdgeContext } from "./client-socket.ts";
 
 /** A client connection, as its listener sees it. */
 export interface ClientConnection {
-  /** Where it stands in its ConnectionSet; -1 where it is in none. */
+  /** Its index in its ConnectionSet; -1 where it is in none. */
   place: number;
   onData(chunk: Uint8Array): void;
   onDrain(): void;

@@ -297,7 +297,7 @@ export class Pipeline {
     this.resume(ex);
   }
 
-  /** Goes on behind the phase that waited. */
+  /** Goes on after the phase that waited. */
   resume(ex: Exchange): void {
     const { phases } = ex;
     let verdict = Verdict.Next;

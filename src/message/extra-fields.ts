@@ -24,7 +24,7 @@ export class ExtraFields {
     return this.ownBlock;
   }
 
-  /** These fields and those behind them, made once for each pair: there are as many as policies have answers. */
+  /** These fields and those after them, made once for each pair: there are as many as policies have answers. */
   with(others: ExtraFields): ExtraFields {
     let both = this.joined.get(others);
     if (both === undefined) {

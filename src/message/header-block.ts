@@ -64,7 +64,7 @@ export class HeaderBlock {
 
   /**
    * Forgets all fields and gives room for bytes that the caller writes from offset 0 on and describes by `push`; `add` goes
-   * behind them.
+   * after them.
    */
   lend(length: number): Buffer {
     this.resetOwn();
@@ -126,7 +126,7 @@ export class HeaderBlock {
     this.push(headerIdOf(own, from, middle), from, middle, middle, this.end);
   }
 
-  /** Takes the field out; those behind it move up. */
+  /** Takes the field out; those after it move up. */
   removeAt(index: number): void {
     this.spans.copyWithin(index * 4, index * 4 + 4, this.count * 4);
     this.ids.copyWithin(index, index + 1, this.count);
@@ -148,7 +148,7 @@ export class HeaderBlock {
     this.count = kept;
   }
 
-  /** Index of the first field with this id at or behind `from`, or -1. */
+  /** Index of the first field with this id at or after `from`, or -1. */
   find(id: HeaderId, from = 0): number {
     const present = id < 32 ? this.present0 : id < 64 ? this.present1 : this.present2;
     if ((present & (1 << (id & 31))) === 0) return -1;
@@ -204,7 +204,7 @@ export class HeaderBlock {
     return sliceText(this.bytes, from, to);
   }
 
-  /** Copies parsed bytes into own ones, so that fields can be added behind them; offsets stay as they are. */
+  /** Copies parsed bytes into own ones, so that fields can be added after them; offsets stay as they are. */
   private takeOwnership(): void {
     const length = this.count === 0 ? 0 : this.lastByte();
     const own = Buffer.allocUnsafe(Math.max(OWN_BYTES, length + OWN_BYTES));

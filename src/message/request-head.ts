@@ -40,7 +40,7 @@ export class RequestHead {
   /** The raw target as it came, with query and fragment. */
   targetFrom = 0;
   targetTo = 0;
-  /** The path within the target: behind the authority of an absolute-form target; empty means "/". */
+  /** The path within the target: after the authority of an absolute-form target; empty means "/". */
   pathFrom = 0;
   pathTo = 0;
   /** Where path and query end: at the fragment or at the end of the target. */

@@ -91,7 +91,7 @@ export interface RouteInit {
   readonly streamsHttp2?: boolean;
   /** Names of the fields, in lower case, that the route itself sets or removes on the way up. */
   readonly ownFields?: readonly string[];
-  /** Whether the trailers of requests stay behind. */
+  /** Whether the trailers of requests are dropped. */
   readonly dropsTrailers?: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface CertificateSet {
 
 /** Who may put certificates in at run time: new handshakes in every worker have them from then on. */
 export interface CertificateSink {
-  /** Adds a certificate behind those from files, or replaces the one with its id. */
+  /** Adds a certificate after those from files, or replaces the one with its id. */
   put(certificate: ServerCertificate): void;
   /** Takes a certificate away; nothing happens where there is none of this id. */
   remove(id: string): void;

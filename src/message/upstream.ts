@@ -28,7 +28,7 @@ export interface UpstreamCaller {
   readonly times: UpstreamTimes;
   /** Bytes that `encodeRequest` may write at most. */
   requestBound(ex: Exchange): number;
-  /** Writes the request's head. @returns the offset behind it */
+  /** Writes the request's head. @returns the offset after it */
   encodeRequest(ex: Exchange, out: Buffer, at: number): number;
   /** The answer's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
   onReplyHead(ex: Exchange): void;

@@ -1,6 +1,6 @@
 import type { RequestHead } from "./request-head.ts";
 
-/** What the gateway calls itself in Via, behind the version of the message that it has received. RFC 9110 §7.6.3. */
+/** What the gateway calls itself in Via, after the version of the message that it has received. RFC 9110 §7.6.3. */
 export function viaOf({ major, minor }: RequestHead): string {
   if (major > 1) return major === 2 ? "2 edge" : "3 edge";
   return minor === 0 ? "1.0 edge" : "1.1 edge";

@@ -129,7 +129,7 @@ export class SocketWriter implements UnsentHolder {
     return this.slabEnd;
   }
 
-  /** What is put in from here on can be taken back until the first of it leaves. To be called behind `reserve`. */
+  /** What is put in from here on can be taken back until the first of it leaves. To be called after `reserve`. */
   markRevocable(): void {
     this.revocableFrom = this.slabEnd;
   }
@@ -234,7 +234,7 @@ export class SocketWriter implements UnsentHolder {
     this.socket.terminate();
   }
 
-  /** Sends the slab, or lines it up behind what waits. */
+  /** Sends the slab, or lines it up after what waits. */
   private sealSlab(): void {
     const slab = this.slab;
     if (slab === null) return;
@@ -322,7 +322,7 @@ export class InputBuffer {
   }
 
   /**
-   * Adds a chunk behind what is there.
+   * Adds a chunk after what is there.
    * @returns whether offsets into `bytes` that were taken earlier are void (the content moved)
    */
   append(chunk: Uint8Array): boolean {

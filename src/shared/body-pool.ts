@@ -1,6 +1,6 @@
 import type { BodyHold } from "./body-hold.ts";
 
-/** Where a pool's counts are: one a worker from `from` on, and the wishes for room behind both pools. */
+/** Where a pool's counts are: one a worker from `from` on, and the wishes for room after both pools. */
 export interface PoolPlace {
   readonly from: number;
   readonly workers: number;

@@ -102,7 +102,7 @@ export class BlockCursor {
     return length;
   }
 
-  /** Writes bytes here and goes behind them. */
+  /** Writes bytes here and advances past them. */
   write(bytes: Uint8Array, from: number, to: number): void {
     const { data } = this.memory;
     let at = from;
@@ -114,7 +114,7 @@ export class BlockCursor {
     }
   }
 
-  /** Reads bytes from here and goes behind them. @returns the offset behind them in `out` */
+  /** Reads bytes from here and advances past them. @returns the offset after them in `out` */
   read(out: Buffer, start: number, length: number): number {
     const { data } = this.memory;
     let at = start;

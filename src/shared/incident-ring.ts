@@ -140,7 +140,7 @@ class RingViews {
   }
 }
 
-/** Writes the texts of an incident into the slot that begins at `from`; gives the offset behind the last one. */
+/** Writes the texts of an incident into the slot that begins at `from`; gives the offset after the last one. */
 function writeTexts(bytes: Buffer, from: number, incident: Incident): number {
   let to = from + TEXTS_OFFSET;
   for (let i = 0; i < TEXTS.length; i++) {
@@ -154,7 +154,7 @@ function writeTexts(bytes: Buffer, from: number, incident: Incident): number {
   return to;
 }
 
-/** Offset behind the last text of a copied slot. */
+/** Offset after the last text of a copied slot. */
 function textsEnd(view: DataView): number {
   let end = TEXTS_OFFSET;
   for (let i = 0; i < TEXTS.length; i++) end += view.getUint16(LENGTHS_OFFSET + i * 2, true);

@@ -12,7 +12,7 @@ export interface StreamEnd {
   readonly id: number;
   /** RFC 9113 §7. */
   readonly code: number;
-  /** Whether nothing of an answer has come and somebody waits for one, so that the call may be made again. */
+  /** Whether nothing of an answer has come and one is awaited, so that the call may be made again. */
   readonly isUntouched: boolean;
   /** Whether it was given up here. */
   readonly isOurs: boolean;
@@ -163,7 +163,7 @@ export class GrpcStream implements GrpcCall, TimerHolder {
 
   /** Gives the stream up; where resets have become many it runs out by itself, and is reset only where it does not. */
   private reset(): void {
-    // What is still in its buffer is nobody's.
+    // What is still in its buffer is discarded.
     this.stream.resume();
     if (this.timer !== null) return;
     if (this.owner.mayReset(this.httpStatus === 0)) return this.close();

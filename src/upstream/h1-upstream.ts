@@ -125,7 +125,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
       return;
     }
     if (this.stage !== Stage.AwaitingHead && this.stage !== Stage.ReadingBody) {
-      // Bytes that nobody asked for: the connection cannot be trusted with another request.
+      // Unsolicited bytes: the connection cannot be trusted with another request.
       this.shut(true);
       return;
     }
@@ -409,7 +409,7 @@ export class ReplyBody {
   private decoder: ChunkedDecoder | null = null;
   private readonly onBareLf: (() => void) | null;
 
-  /** @param onBareLf hears of line feeds that stand for a line's end within chunks; null refuses them */
+  /** @param onBareLf is notified of line feeds that end a line within chunks; null refuses them */
   constructor(onBareLf: (() => void) | null = null) {
     this.onBareLf = onBareLf;
   }

@@ -235,7 +235,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
 
   // ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A head stands in the exchange's reply. */
+  /** A head is in the exchange's reply. */
   onHead(isGood: boolean, isEnd: boolean): void {
     const ex = this.ex!;
     const { streams } = this.connection!;
@@ -333,7 +333,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (connection === null) return this.fail(Fault.UpstreamTimeout, false);
     if (this.asks && this.stage === Stage.AwaitingHead) return this.consent();
     const isDeaf = connection.heardMs < startedMs;
-    // Nothing at all has come since the request: whoever comes next had better not wait here.
+    // Nothing at all has come since the request: the next exchange had better not wait here.
     if (isDeaf) connection.retire();
     this.letGo(ErrorCode.Cancel);
     this.fail(Fault.UpstreamTimeout, true);

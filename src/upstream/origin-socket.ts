@@ -58,7 +58,7 @@ export interface UpstreamTls {
   readonly rejectUnauthorized: boolean;
 }
 
-/** Who hears of a connection to an origin. */
+/** Who is notified of a connection to an origin. */
 export interface UpstreamSocketOwner {
   readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamContext };
   /** The connection can be written to. */

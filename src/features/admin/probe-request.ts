@@ -58,7 +58,7 @@ function parseCall(text: string): ProbeCall | string {
   return "the body must be a JSON object with path, method and headers";
 }
 
-/** Visible ASCII only, no backslash; nothing before the first slash, and no second one right behind it. */
+/** Visible ASCII only, no backslash; nothing before the first slash, and no second one right after it. */
 function isPlainTarget(path: string): boolean {
   if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(path) || path.startsWith("//")) return false;
   const first = pathOf(path).split("/")[0]!;

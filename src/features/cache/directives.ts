@@ -113,7 +113,7 @@ const NO_DIRECTIVES: ResponseDirectives = {
   staleWhileRevalidateS: -1,
   staleIfErrorS: -1,
 };
-/** A token, perhaps with a token or a quoted string behind it: commas within quotes end nothing. */
+/** A token, perhaps with a token or a quoted string after it: commas within quotes end nothing. */
 const DIRECTIVE = /([^\s,;="]+)(?:[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^,]*))?/g;
 const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/g;
 const PUBLIC = /(?:^|,)[ \t]*public[ \t]*(?=,)/i;

@@ -64,7 +64,7 @@ export class StoredHeads {
 
   /**
    * Reads the head of a pinned entry into a block of fields.
-   * @param room bytes that the caller will write behind it; they go at the offset that is returned
+   * @param room bytes that the caller will write after it; they go at the offset that is returned
    */
   read(slot: number, headers: HeaderBlock, room: number): number {
     const { words } = this.store.memory;
@@ -118,7 +118,7 @@ export class HitFields {
   }
 
   /**
-   * Writes the fields behind those that the block has.
+   * Writes the fields after those that the block has.
    * @param at where `StoredHeads.read` ended
    * @param ageS whole seconds
    */

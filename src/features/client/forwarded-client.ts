@@ -14,7 +14,7 @@ export interface TrustedProxies {
  *
  * @returns "" where the head has no field about a client: then the proxy speaks for itself; UNKNOWN_CLIENT where the list is
  *   empty, unreadable up to that address, or longer than any chain of proxies in earnest, and where only other fields tell
- *   of a client: they are not read, and somebody is there. docs/security.md#client-addresses
+ *   of a client: they are not read, but the client exists. docs/security.md#client-addresses
  */
 export function forwardedClient(headers: HeaderBlock, trusted: TrustedProxies): string {
   let client = "";

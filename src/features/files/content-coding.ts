@@ -15,7 +15,7 @@ export const CODING_COUNT = 4;
 /** Names in Content-Encoding and Accept-Encoding. */
 export const CODING_NAMES: readonly string[] = ["identity", "br", "zstd", "gzip"];
 
-/** What is put behind a file's name to name its precompressed sibling. */
+/** What is put after a file's name to name its precompressed sibling. */
 export const CODING_SUFFIXES: readonly string[] = ["", ".br", ".zst", ".gz"];
 
 const NAME_BYTES: readonly Uint8Array[] = CODING_NAMES.map(latin1);

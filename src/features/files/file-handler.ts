@@ -38,7 +38,7 @@ export interface FileMount {
 export interface FilePorts {
   readonly cache: FileCache;
   readonly clock: Clock;
-  /** Runs the callback as an event of its own, with what it writes flushed behind it. */
+  /** Runs the callback as an event of its own, with what it writes flushed after it. */
   readonly defer: Defer;
 }
 

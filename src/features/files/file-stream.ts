@@ -46,7 +46,7 @@ export class FileStream implements ReplySource {
    * @param fd the open file; the stream closes it
    * @param identity the file's identity, which the reply's head was made from
    * @param from first byte to send
-   * @param to behind the last byte to send; more than `from`
+   * @param to after the last byte to send; more than `from`
    */
   constructor(fd: number, identity: FileIdentity, from: number, to: number, defer: Defer) {
     this.fd = fd;

@@ -26,7 +26,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
-  /** Whether a target speaks HTTP/2, and may so turn a request away untouched behind its body, whatever the method. */
+  /** Whether a target speaks HTTP/2, and may so turn a request away untouched after its body, whatever the method. */
   readonly canBeRefused: boolean;
   /** Statuses of answers that are failures of their target; null where there are none. */
   readonly failureStatuses: ReadonlySet<number> | null;

@@ -36,7 +36,7 @@ export function forwardHeadBound(ex: Exchange, target: Target): number {
 /**
  * Writes the head that goes upstream: request line, Host, the client's end-to-end fields, then the gateway's own.
  * RFC 9110 §7.6, docs/upstreams.md#fields-that-are-sent. The reply's own lines hold the X-Request-Id line already.
- * @returns the offset behind the head
+ * @returns the offset after the head
  */
 export function encodeForwardHead(
   ex: Exchange,
@@ -126,7 +126,7 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
     if (from === to) continue;
     at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
   }
-  // Somebody is behind the proxy: it must not stand there as the client.
+  // The proxy forwards for a client: it must not be recorded as the client.
   if (at === first && ex.forwardedIp === UNKNOWN_CLIENT) at += out.latin1Write(`${UNKNOWN_CLIENT}, `, at);
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
   if (ex.client.identity === null) at = copyCertificates(headers, out, at);

@@ -9,7 +9,7 @@ import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 export interface EditPlan {
   /** Names of the fields that are taken out, in lower case. */
   readonly gone: readonly string[];
-  /** Fields that are put behind the others. */
+  /** Fields that are put after the others. */
   readonly added: readonly HeaderValue[];
   /** What else is done, last. */
   readonly steps: readonly HeaderStep[];
@@ -19,7 +19,7 @@ export interface EditPlan {
 export interface HeaderStep {
   /** Bytes that `request` may add. */
   readonly addedBytes: number;
-  /** Changes a request's head, which is in `out[start, end)`, its empty line included. @returns the offset behind it */
+  /** Changes a request's head, which is in `out[start, end)`, its empty line included. @returns the offset after it */
   request(out: Buffer, start: number, end: number): number;
   /** Changes the fields of a response. */
   response(headers: HeaderBlock): void;
@@ -47,7 +47,7 @@ export class RequestEdits {
 
   /**
    * Changes a head that is in `out[start, end)`, its empty line included.
-   * @returns the offset behind it
+   * @returns the offset after it
    */
   apply(out: Buffer, start: number, end: number): number {
     let at = this.gone.length === 0 ? end - CRLF_BYTES : this.withoutGone(out, start, end - CRLF_BYTES);

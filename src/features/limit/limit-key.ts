@@ -91,7 +91,7 @@ export class HeaderLimitKey implements LimitKey {
 
 const ONE: Uint8Array = Uint8Array.of(1);
 const NETWORK_OCTETS = 8;
-/** An IPv6 address behind a byte that no text of an address has; one for all, since nothing waits in between. */
+/** An IPv6 address after a byte that no text of an address has; one for all, since nothing waits in between. */
 const markedOctets = new Uint8Array(17);
 const octets = markedOctets.subarray(1);
 const text = Buffer.alloc(64);

@@ -94,7 +94,7 @@ function resolved(path: string): string {
   return mergeSlashes(removeDotSegments(path));
 }
 
-/** Where the segment that holds `from` ends: at the next slash or at the end of the path; -1 behind the end. */
+/** Where the segment that holds `from` ends: at the next slash or at the end of the path; -1 after the end. */
 function endOfSegment(path: string, from: number): number {
   if (from > path.length) return -1;
   const slash = path.indexOf("/", from);

@@ -374,7 +374,7 @@ export class RouteTable {
 /** The hash of no bytes. */
 export const HASH_SEED = 0x811c9dc5 | 0;
 
-/** The hash of some bytes and one more behind them (FNV-1a, 32 bits). */
+/** The hash of some bytes and one more after them (FNV-1a, 32 bits). */
 export function hashStep(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193);
 }

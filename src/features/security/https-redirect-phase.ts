@@ -40,7 +40,7 @@ export class HttpsRedirectPhase implements Phase {
     if (route?.kind.isBuiltIn === true) return true;
     if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
     if (request.method === Method.Connect || request.method === Method.Trace) return true;
-    // Where the path leads, not how it is written: dot segments behind the challenges' prefix lead out of it.
+    // Where the path leads, not how it is written: dot segments after the challenges' prefix lead out of it.
     const path = canonicalPath === "" ? request.path() : canonicalPath;
     return (isRead(request.method) && CHALLENGE.test(path)) || !path.startsWith("/");
   }
@@ -53,5 +53,5 @@ function isRead(method: number): boolean {
 const HTTPS_PORT = 443;
 /** RFC 8555 §8.3: a token is base64url. */
 const CHALLENGE = /^\/\.well-known\/acme-challenge\/[\w-]+$/;
-/** The port at the end of an authority, behind a name, an IPv4 address or an IPv6 address in brackets. */
+/** The port at the end of an authority, after a name, an IPv4 address or an IPv6 address in brackets. */
 const PORT = /:\d*$/;

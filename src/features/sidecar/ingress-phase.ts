@@ -9,7 +9,7 @@ export class IngressPhase implements Phase {
   private readonly route: Route;
   private readonly allowedIds: readonly string[];
 
-  /** @param allowedIds SPIFFE ids, `*` at the end allowed; empty lets everybody in whom the handshake let in */
+  /** @param allowedIds SPIFFE ids, `*` at the end allowed; empty admits every client that the handshake admitted */
   constructor(route: Route, allowedIds: readonly string[]) {
     this.route = route;
     this.allowedIds = allowedIds;

@@ -28,7 +28,7 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
 function forwardedFields(ex: Exchange): [string, string][] {
   const { client, request, fromTrustedProxy } = ex;
   const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedFor) : [];
-  // Somebody is behind the proxy: it must not stand there as the client.
+  // The proxy forwards for a client: it must not be recorded as the client.
   const unnamed = ex.forwardedIp === UNKNOWN_CLIENT ? [UNKNOWN_CLIENT] : [];
   const proto = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
   return [

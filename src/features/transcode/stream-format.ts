@@ -7,7 +7,7 @@ export interface StreamFormat {
   readonly opening: string;
   /** @param isFirst whether nothing is before it */
   record(json: string, isFirst: boolean): string;
-  /** Behind the last record of a stream that ended well. */
+  /** After the last record of a stream that ended well. */
   readonly closing: string;
   /** The last record of a stream that did not, or null where the format has none: then the answer is cut. */
   error(json: string): string | null;

@@ -103,7 +103,7 @@ export function schemaOf(found: readonly FileDescriptorProto[]): Schema | string
   }
 }
 
-/** Each file behind those that it imports, which is how they must be linked. */
+/** Each file after those that it imports, which is how they must be linked. */
 function importsFirst(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
   const sorted = new Set<FileDescriptorProto>();
@@ -124,7 +124,7 @@ export function fieldOf(message: DescMessage, name: string): DescField | undefin
 }
 
 /**
- * The fields that a dotted name such as `filter.author` leads through. A map field takes the name behind it as key, and
+ * The fields that a dotted name such as `filter.author` leads through. A map field takes the name after it as key, and
  * ends the way there.
  * @returns the fields from the outermost on, or the part of the name that leads to nothing
  */

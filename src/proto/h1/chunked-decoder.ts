@@ -24,7 +24,7 @@ export const enum ChunkEvent {
   NeedMore = 0,
   /** `dataFrom` to `dataTo` are body bytes. */
   Data,
-  /** The body and its trailers are complete; input behind `consumed` belongs to the next message. */
+  /** The body and its trailers are complete; input after `consumed` belongs to the next message. */
   Done,
   /** `fault` says why; nothing more can be read. */
   Failed,
@@ -44,7 +44,7 @@ export class ChunkedDecoder {
   /** After Data: the body bytes within the input. */
   dataFrom = 0;
   dataTo = 0;
-  /** Offset behind the last byte that the last call took. */
+  /** Offset after the last byte that the last call took. */
   consumed = 0;
   /** Decoded bytes announced so far. */
   total = 0;
@@ -62,7 +62,7 @@ export class ChunkedDecoder {
 
   /**
    * @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more
-   * @param allowsSpace whether white space may stand behind a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
+   * @param allowsSpace whether white space may follow a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
    * @param onBareLf is notified of each line without an extension, and of chunk data, that ends with LF alone; null refuses them
    */
   constructor(isForbidden: TrailerRule = isFramingTrailer, allowsSpace = false, onBareLf: (() => void) | null = null) {

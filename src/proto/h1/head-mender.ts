@@ -24,7 +24,7 @@ export class HeadMender {
   /** What has been written, up to `to`. It moves when it grows; offsets stay. */
   bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   to = 0;
-  /** Offset behind the last byte that was taken. */
+  /** Offset after the last byte that was taken. */
   consumed: number;
   /** What had to be mended, one bit a Leniency. */
   found = 0;

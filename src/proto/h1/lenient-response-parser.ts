@@ -11,7 +11,7 @@ import { ResponseParser } from "./response-parser.ts";
 /**
  * Reads what old origins send, one for each connection. A head that the strict parser refuses is mended and parsed once more:
  * what is accepted is what a strict origin could have sent, and the fields stand in the mended copy. An answer that needed it
- * is the last of its connection, and so is every 204 and 304, behind which such origins send bodies.
+ * is the last of its connection, and so is every 204 and 304, after which such origins send bodies.
  * docs/upstreams.md#old-origins
  */
 export class LenientResponseParser extends ResponseParser {
@@ -65,7 +65,7 @@ export class LenientResponseParser extends ResponseParser {
     return super.judge(headers, method);
   }
 
-  /** RFC 9110 §15.3.5: a 204 has no body, whatever it announces. What comes behind it is thrown away with the connection. */
+  /** RFC 9110 §15.3.5: a 204 has no body, whatever it announces. What comes after it is thrown away with the connection. */
   protected override dropsBody(headers: HeaderBlock): boolean {
     if (this.status !== 204) return false;
     headers.removeAll(HeaderId.ContentLength);

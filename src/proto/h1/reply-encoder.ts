@@ -10,7 +10,7 @@ import { parseContentLength } from "./request-rules.ts";
  * Writes the fields of a block that `drop` does not name, as `Name: value` lines. Neighbouring lines that stand in the
  * block's bytes just as they would be written are copied together: a native copy costs the same for one as for ten.
  * @param drop one entry a HeaderId: 1 leaves the field out
- * @returns the offset behind the last line
+ * @returns the offset after the last line
  */
 export function copyFields(out: Buffer, start: number, block: HeaderBlock, drop: Uint8Array): number {
   const { bytes, spans, ids, count } = block;
@@ -102,7 +102,7 @@ export function replyHeadBound(reply: ReplyHead): number {
  * Writes a reply's head for HTTP/1.1, hop-by-hop fields left out. RFC 9112 §4, §6; RFC 9110 §7.6.1, §6.6.1 (Date).
  * @param chunked whether the body will be sent in chunks
  * @param date the 29 bytes of the current date, used where the reply has none
- * @returns the offset behind the head
+ * @returns the offset after the head
  */
 export function encodeReplyHead(
   out: Buffer,
@@ -138,7 +138,7 @@ export function encodeReplyHead(
  * Writes a prebuilt reply, whose date must be right.
  * @param extra fields that it does not have itself
  * @param withBody false for HEAD
- * @returns the offset behind it
+ * @returns the offset after it
  */
 export function encodeFixedReply(
   out: Buffer,
@@ -177,7 +177,7 @@ export function encodeInterim(out: Buffer, start: number, status: number, header
   return copyBytes(out, at, CRLF, 0, 2);
 }
 
-/** Writes the last chunk with trailers behind it. RFC 9112 §7.1.2. */
+/** Writes the last chunk with trailers after it. RFC 9112 §7.1.2. */
 export function encodeTrailers(out: Buffer, start: number, trailers: HeaderBlock): number {
   let at = copyBytes(out, start, LAST_CHUNK, 0, 3);
   at = copyFields(out, at, trailers, DROP);

@@ -52,7 +52,7 @@ export class RequestParser {
    * Reads on. Between two calls `bytes` may be another array as long as what was there is at the same offsets.
    * @param to end of the valid bytes
    * @param head takes the result; its `bytes` must have been set with `reset`
-   * @returns the offset behind the head; NEED_MORE; or a failure (see `faultOf`). Where two faults meet, the one that
+   * @returns the offset after the head; NEED_MORE; or a failure (see `faultOf`). Where two faults meet, the one that
    * the earlier byte shows is given, so that it does not matter how the bytes come.
    */
   parse(bytes: Uint8Array, to: number, head: RequestHead): number {

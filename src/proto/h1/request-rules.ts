@@ -284,7 +284,7 @@ function locatePath(bytes: Uint8Array, head: RequestHead, from: number, to: numb
   head.pathTo = hasQuery ? indexOfByte(bytes, Byte.Question, from, queryTo) : queryTo;
 }
 
-/** Offset behind `http://` or `https://`, or -1. */
+/** Offset after `http://` or `https://`, or -1. */
 function behindScheme(bytes: Uint8Array, from: number, to: number): number {
   if (equalsLower(bytes, from, Math.min(to, from + HTTP.length), HTTP)) return from + HTTP.length;
   return equalsLower(bytes, from, Math.min(to, from + HTTPS.length), HTTPS) ? from + HTTPS.length : -1;
@@ -335,7 +335,7 @@ export function judgeAuthority(bytes: Uint8Array, from: number, to: number): Aut
 }
 
 /**
- * Makes an unusual authority canonical in place; what it needs no longer becomes a space behind it.
+ * Makes an unusual authority canonical in place; what it needs no longer becomes a space after it.
  * @returns where it ends now
  */
 export function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {

@@ -53,7 +53,7 @@ export class ResponseParser {
   /**
    * Reads on. Between two calls `bytes` may be another array as long as what was there is at the same offsets.
    * @param method of the request, since an answer to HEAD has no body
-   * @returns the offset behind the head; NEED_MORE; or a failure
+   * @returns the offset after the head; NEED_MORE; or a failure
    */
   parse(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
     const end = Math.min(to, this.headFrom + MAX_RESPONSE_HEAD_BYTES);
@@ -103,7 +103,7 @@ export class ResponseParser {
     this.status = (bytes[code]! - 0x30) * 100 + (bytes[code + 1]! - 0x30) * 10 + (bytes[code + 2]! - 0x30);
     if (this.status < 100 || this.status > 599) return MALFORMED;
     let at = from + STATUS_LINE.length;
-    // RFC 9112 §4: the space behind the code is required, the phrase is not. Servers that leave both out are many.
+    // RFC 9112 §4: the space after the code is required, the phrase is not. Servers that leave both out are many.
     if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
     at = skipFieldValue(bytes, at, to);
     if (at === to) return NEED_MORE;
@@ -204,7 +204,7 @@ export class ResponseParser {
     }
   }
 
-  /** Marks what the head's Connection names in the trailers behind the body. RFC 9110 §7.6.1. */
+  /** Marks what the head's Connection names in the trailers after the body. RFC 9110 §7.6.1. */
   markTrailers(trailers: HeaderBlock): void {
     for (const name of this.named ?? []) markNamed(trailers, name, 0, name.length);
   }

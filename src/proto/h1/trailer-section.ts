@@ -35,7 +35,7 @@ export class TrailerSection {
 
   /**
    * Reads `bytes[from, to)` until the section ends or fails.
-   * @returns the offset behind the last byte taken
+   * @returns the offset after the last byte taken
    */
   read(bytes: Uint8Array, from: number, to: number): number {
     let at = from;

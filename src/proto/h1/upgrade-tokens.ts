@@ -15,7 +15,7 @@ export function namesHttp(headers: HeaderBlock): boolean {
 
 /**
  * Whether an origin may be asked for what Upgrade names: one field, of protocols other than HTTP. Upgrading to HTTP by way
- * of an origin would take the requests behind it out of the gateway's sight; what is no protocol's name could be taken for
+ * of an origin would take the requests after it out of the gateway's sight; what is no protocol's name could be taken for
  * it by an origin.
  */
 export function isForwardableUpgrade(headers: HeaderBlock): boolean {
@@ -45,5 +45,5 @@ function protocolsAt({ bytes, spans }: HeaderBlock, index: number): string[] {
 
 /** A name and perhaps a version. RFC 9110 §7.8. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(\/[\w!#$%&'*+.^`|~-]+)?$/;
-/** `h2c`, `h2`, `HTTP/2.0`, drafts such as `h2c-14`; and `TLS/1.2` (RFC 2817), behind which HTTP goes on. */
+/** `h2c`, `h2`, `HTTP/2.0`, drafts such as `h2c-14`; and `TLS/1.2` (RFC 2817), after which HTTP goes on. */
 const HTTP = /^(h2c?(-\d+)?|https?|tls)(\/|$)/;

@@ -4,7 +4,7 @@ import type { LineBuffer } from "../hpack/line-buffer.ts";
 
 /**
  * Makes one Cookie field of several, as required outside of HTTP/2. RFC 9113 §8.2.3.
- * @param lines holds the fields of `headers`, with nothing but other lines behind them
+ * @param lines holds the fields of `headers`, with nothing but other lines after them
  */
 export function joinCookies(lines: LineBuffer, headers: HeaderBlock): void {
   const first = headers.find(HeaderId.Cookie);

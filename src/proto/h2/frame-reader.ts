@@ -37,7 +37,7 @@ export class FrameReader {
   private gathered: Buffer | null = null;
   private have = 0;
 
-  /** Payload bytes of the current DATA frame that are still to come behind the piece. */
+  /** Payload bytes of the current DATA frame that are still to come after the piece. */
   get remaining(): number {
     return this.stage === Stage.Header ? 0 : this.length - this.have;
   }

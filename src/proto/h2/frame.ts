@@ -85,7 +85,7 @@ export function writeFrameHeader(
   return at + FRAME_HEADER_BYTES;
 }
 
-/** Writes 32 bits. @returns the offset behind them */
+/** Writes 32 bits. @returns the offset after them */
 export function writeUint32(out: Buffer, at: number, value: number): number {
   out[at] = value >>> 24;
   out[at + 1] = value >>> 16;

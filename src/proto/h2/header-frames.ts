@@ -9,7 +9,7 @@ import {
 } from "./frame.ts";
 
 /**
- * Finishes HEADERS whose block has been written into reserved room, FRAME_HEADER_BYTES behind the output's offset: one
+ * Finishes HEADERS whose block has been written into reserved room, FRAME_HEADER_BYTES after the output's offset: one
  * frame, and CONTINUATION where the block is too large for it. RFC 9113 §6.2, §6.10.
  * @param out the room
  * @param end where the block ends

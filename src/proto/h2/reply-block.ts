@@ -27,7 +27,7 @@ export function blockBound(block: HeaderBlock): number {
 /**
  * Writes the header block of a reply: what HTTP/1.1 would say of it, but for the connection. RFC 9113 §8.3.2.
  * @param date the 29 bytes of the current date, used where the reply has none
- * @returns the offset behind it
+ * @returns the offset after it
  */
 export function encodeReplyBlock(
   encoder: HpackEncoder,

@@ -12,7 +12,7 @@ export function requestBlockBound(headBytes: number): number {
 /**
  * Writes the header block of a request whose head is in `head[0, end)` as HTTP/1.1 has it, as the gateway writes it:
  * what goes to an origin is decided in one place, whatever it speaks. RFC 9113 §8.3.1.
- * @returns the offset behind it
+ * @returns the offset after it
  */
 export function encodeRequestBlock(
   encoder: HpackEncoder,

@@ -146,7 +146,7 @@ export class RequestHeadReader {
         head.headers.push(HeaderId.Host, 0, HOST_NAME_BYTES, valueFrom, valueTo);
         break;
       case FieldKind.Protocol:
-        // It means something beside CONNECT alone, which may come behind it.
+        // It means something beside CONNECT alone, which may come after it.
         if (!this.rules.allowsConnectProtocol || this.protocolTo > 0) return this.dropped();
         this.protocolFrom = valueFrom;
         this.protocolTo = valueTo;

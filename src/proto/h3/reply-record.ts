@@ -44,7 +44,7 @@ export function interimRecord(status: number, headers: HeaderBlock): FieldRecord
   return record;
 }
 
-/** The fields behind a body. */
+/** The fields after a body. */
 export function trailerRecord(trailers: HeaderBlock): FieldRecord {
   const record: Growing = Object.create(null);
   addBlock(record, trailers);

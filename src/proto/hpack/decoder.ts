@@ -23,7 +23,7 @@ export interface FieldSource {
   readonly valueFrom: number;
   readonly valueTo: number;
   readonly tag: FieldTag;
-  /** Writes the next field as a line behind `line.end`, which the caller moves. */
+  /** Writes the next field as a line after `line.end`, which the caller moves. */
   next(line: LineBuffer): FieldEvent;
 }
 
@@ -130,7 +130,7 @@ export class HpackDecoder implements FieldSource {
     return true;
   }
 
-  /** @returns the offset behind the name, or -1 where there is no such entry */
+  /** @returns the offset after the name, or -1 where there is no such entry */
   private copyName(index: number, line: LineBuffer): number {
     const at = line.end;
     if (index <= STATIC_ENTRIES) {
@@ -146,7 +146,7 @@ export class HpackDecoder implements FieldSource {
     return copyBytes(line.reserve(length + 2), at, table.bytes, from, from + length);
   }
 
-  /** @returns the offset behind the text, or -1 where it is cut or malformed; there is room for a line's end behind it */
+  /** @returns the offset after the text, or -1 where it is cut or malformed; there is room for a line's end after it */
   private readString(line: LineBuffer, at: number): number {
     if (this.at >= this.to) return -1;
     const isHuffman = this.bytes[this.at]! >= 0x80;

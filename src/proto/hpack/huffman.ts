@@ -23,8 +23,8 @@ const { steps: STEPS, mayEnd: MAY_END } = decodeTables();
 
 /**
  * Decodes a string. RFC 7541 §5.2.
- * @param out has room for `(to - from) * 8 / 5` bytes behind `at`
- * @returns the offset behind the text, or -1 where it is malformed: the end symbol in it, or padding that is none
+ * @param out has room for `(to - from) * 8 / 5` bytes after `at`
+ * @returns the offset after the text, or -1 where it is malformed: the end symbol in it, or padding that is none
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
   let state = 0;
@@ -50,7 +50,7 @@ export function huffmanLength(bytes: Uint8Array, from: number, to: number): numb
 
 /**
  * Encodes a string, padded with the beginning of the end symbol. RFC 7541 §5.2.
- * @returns the offset behind it
+ * @returns the offset after it
  */
 export function encodeHuffman(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
   let at = start;

@@ -18,7 +18,7 @@ export class LineBuffer {
     if (this.bytes.length > KEPT_BYTES) this.bytes = EMPTY;
   }
 
-  /** Makes room for so many bytes behind `end`. What is in the buffer may move to another one. */
+  /** Makes room for so many bytes after `end`. What is in the buffer may move to another one. */
   reserve(length: number): Buffer {
     const need = this.end + length;
     if (need > this.bytes.length) this.grow(need);
@@ -27,7 +27,7 @@ export class LineBuffer {
 
   private grow(need: number): void {
     const bigger = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, need * 2));
-    // Behind `end` stands the beginning of a line that is not complete.
+    // After `end` is the beginning of a line that is not complete.
     this.bytes.copy(bigger);
     HOST_NAME.copy(bigger);
     this.bytes = bigger;

@@ -65,7 +65,7 @@ const ENTRIES: readonly (readonly [name: string, value: string])[] = [
   ["www-authenticate", ""],
 ];
 
-/** Number of entries; the dynamic table's first one comes behind them. */
+/** Number of entries; the dynamic table's first one comes after them. */
 export const STATIC_ENTRIES: number = ENTRIES.length;
 
 /** One line `name: value` with CRLF an entry. */

@@ -11,7 +11,7 @@ export const enum ProxyHeader {
 }
 
 /**
- * Reads the header that a load balancer puts before the bytes of a connection, so that the gateway learns who is behind
+ * Reads the header that a load balancer puts before the bytes of a connection, so that the gateway learns the client behind
  * it: the PROXY protocol, versions 1 (a line of text) and 2 (binary), as HAProxy's proxy-protocol.txt has them.
  * Bytes may come in any pieces; 107 are kept at most.
  */
@@ -92,7 +92,7 @@ export class ProxyHeaderParser {
     return this.skipping === 0 ? ProxyHeader.Complete : ProxyHeader.NeedMore;
   }
 
-  /** Bytes behind the fixed part: the addresses and the TLVs. */
+  /** Bytes after the fixed part: the addresses and the TLVs. */
   private blockBytes(): number {
     return this.held.readUInt16BE(LENGTH_AT);
   }

@@ -14,7 +14,7 @@ const SINGLE_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i;
 export class ByteRange {
   /** First byte. */
   from = 0;
-  /** Behind the last byte. */
+  /** After the last byte. */
   to = 0;
 
   /**

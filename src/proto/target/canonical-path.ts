@@ -17,7 +17,7 @@ export interface CanonicalPath {
 
 /**
  * Two-stage canonicalisation. Stage 1 works on the raw path: segments end at literal slashes, encoded slashes are
- * ordinary characters, `.` may be written `%2e` (RFC 3986 §6.2.2), and parameters behind the dots (`..;v=1`) change
+ * ordinary characters, `.` may be written `%2e` (RFC 3986 §6.2.2), and parameters after the dots (`..;v=1`) change
  * nothing. Stage 2 resolves what is left of dot segments between encoded slashes and backslashes, with the spelling of all
  * else kept. Both forms then say the same of where the path leads, so that what is matched is what is forwarded.
  * docs/security.md#paths-and-hosts
@@ -66,7 +66,7 @@ export function withPlainSlashes(sanitised: string): string {
 }
 
 /**
- * Where the sanitised path goes on behind its first `count` non-empty segments, which end at encoded slashes and
+ * Where the sanitised path goes on after its first `count` non-empty segments, which end at encoded slashes and
  * backslashes too.
  * @returns an offset; at it stands a slash in some spelling, or the end
  */
@@ -140,7 +140,7 @@ function withSlashes(decoded: string): string {
   return decoded.replaceAll("\\", "/");
 }
 
-/** Stands in a list of segments for the empty one that a resolved last segment leaves behind. */
+/** In a list of segments: the empty one that a resolved last segment leaves. */
 const EMPTY_SEGMENT = -1;
 /** What a dot segment can be hidden by. */
 const HIDING = /[%\\;]/;

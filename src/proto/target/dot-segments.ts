@@ -55,7 +55,7 @@ export function dotsOf(path: string | Uint8Array, from: number, to: number, read
 }
 
 /**
- * Whether a segment of `bytes[from, to)` is `.` or `..`, parameters behind a semicolon left out. Only literal dots and slashes
+ * Whether a segment of `bytes[from, to)` is `.` or `..`, parameters after a semicolon left out. Only literal dots and slashes
  * count.
  */
 export function hasDotSegment(bytes: Uint8Array, from: number, to: number): boolean {
@@ -127,7 +127,7 @@ export function climbsAboveRoot(path: string): boolean {
   return false;
 }
 
-/** Whether a segment is longer than a file name can be, so that nothing lies behind it, not even by way of `..`. */
+/** Whether a segment is longer than a file name can be, so that nothing lies below it, not even by way of `..`. */
 export function hasEndlessSegment(path: string): boolean {
   let from = 0;
   for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", from)) {
@@ -152,7 +152,7 @@ export function mergeSlashes(path: string): string {
   return out + path.slice(copied);
 }
 
-/** Whether `path` is `prefix` or goes on behind it with a slash. "/" holds every path that begins with a slash. */
+/** Whether `path` is `prefix` or goes on after it with a slash. "/" holds every path that begins with a slash. */
 export function isWithin(path: string, prefix: string): boolean {
   if (prefix === "/") return path.startsWith("/");
   return path.startsWith(prefix) && (path.length === prefix.length || path.charCodeAt(prefix.length) === Byte.Slash);

@@ -163,7 +163,7 @@ export class LenientPath {
     this.length = write;
   }
 
-  /** Folds overlong forms and look-alikes, and drops control bytes, whose mark goes to the byte behind them. */
+  /** Folds overlong forms and look-alikes, and drops control bytes, whose mark goes to the byte after them. */
   private foldUtf8(): void {
     const bytes = this.bytes;
     let write = 0;
@@ -194,7 +194,7 @@ export class LenientPath {
     const lead = this.bytes[at]!;
     const width = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : lead < 0xfc ? 5 : lead < 0xfe ? 6 : 1;
     if (at + width > this.length) return 1;
-    // Sloppy decoders take any second byte behind 0xC0 and 0xC1; a literal one would be a file name in Latin-1, but for
+    // Sloppy decoders take any second byte after 0xC0 and 0xC1; a literal one would be a file name in Latin-1, but for
     // the dot, of which a name is not made.
     if (lead <= 0xc1) return this.marks[at + 1] === 0 && this.bytes[at + 1] !== Byte.Dot ? 1 : 2;
     for (let i = 1; i < width; i++) {
@@ -206,7 +206,7 @@ export class LenientPath {
   private sequenceValue(at: number, width: number): number {
     const lead = this.bytes[at]!;
     const second = this.bytes[at + 1]!;
-    // A decoder that drops the invalid lead byte sees the ASCII byte behind it.
+    // A decoder that drops the invalid lead byte sees the ASCII byte after it.
     if (lead <= 0xc1 && second < 0x80 && lookalikeOf(second) !== 0) return second;
     // What scanners send to decoders that take too few bits of the second byte, or too many.
     if (lead === 0xc0 && (second & 0x0f) === 0x0e && second !== 0x3e && second !== 0x4e) return Byte.Dot;
@@ -216,7 +216,7 @@ export class LenientPath {
     return value;
   }
 
-  /** Puts an ASCII byte, or two dots. @returns the offset behind */
+  /** Puts an ASCII byte, or two dots. @returns the offset after */
   private putFolded(write: number, folded: number, mark: number, origin: number): number {
     if (folded !== TWO_DOTS) {
       this.put(write, folded, mark, origin);

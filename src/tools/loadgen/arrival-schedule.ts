@@ -39,7 +39,7 @@ export class ArrivalSchedule {
     this.nextMs += this.gaps[this.taken++]! * this.stretch;
   }
 
-  // The last second may be shorter than the others. One gap more than there are arrivals: that behind the last one.
+  // The last second may be shorter than the others. One gap more than there are arrivals: that after the last one.
   private drawSecond(): void {
     const fromMs = this.second++ * 1000;
     const lengthMs = Math.min(1000, this.durationMs - fromMs);

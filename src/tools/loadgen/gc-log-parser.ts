@@ -37,7 +37,7 @@ export class GcLogParser {
   feed(text: string): void {
     this.size += text.length;
     const all = this.rest + text;
-    // What is after the last line end, or behind the last token of an endless line, may still grow.
+    // What is after the last line end, or after the last token of an endless line, may still grow.
     const end = Math.max(all.lastIndexOf("\n") + 1, all.length - LONGEST_TOKEN);
     let read = 0;
     TOKEN.lastIndex = 0;

@@ -4,7 +4,7 @@ export const enum Concern {
   Vector,
   /**
    * The gateway and an origin disagree about where requests begin and end, or which answer belongs to which; or the gateway
-   * ran what hid behind an attack.
+   * ran what was hidden in an attack.
    */
   Desync,
   /** A benign request felt an attack, or a connection that an attack has spoilt is still kept for others. */

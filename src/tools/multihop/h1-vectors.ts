@@ -86,7 +86,7 @@ export const H1_VECTORS: readonly Vector[] = [
   },
 ];
 
-/** A request of its own, for an origin that is reached behind the gateway's back. */
+/** A request of its own, for an origin that is reached past the gateway. */
 export function smuggled(at: ProbeAddress): string {
   return `GET /canary HTTP/1.1\r\nHost: ${at.authority}\r\n${SMUGGLED_FIELD}: ${at.token}\r\n\r\n`;
 }
@@ -106,7 +106,7 @@ function hiddenBehindChunks(at: ProbeAddress, lines: readonly string[]): Buffer 
   return post(at, [`Content-Length: ${body.length}`, "Transfer-Encoding: chunked", ...lines], body);
 }
 
-/** The same, with the Transfer-Encoding in a line that not everybody takes for one. */
+/** The same, with the Transfer-Encoding in a line that not every parser accepts. */
 function hiddenBehindLength(at: ProbeAddress, lines: readonly string[]): Buffer {
   const body = `0\r\n\r\n${smuggled(at)}`;
   return post(at, [...lines, `Content-Length: ${body.length}`], body);

@@ -15,7 +15,7 @@ export interface VectorOutcome {
   readonly status: number;
   /** How the probe ended without an answer, such as `RST_STREAM PROTOCOL_ERROR`; "" when it did not. */
   readonly reset: string;
-  /** Whole answers that came; more than one when something behind the first request was run. */
+  /** Whole answers that came; more than one when something after the first request was run. */
   readonly answers: number;
   /** Whether the gateway has ended the connection. */
   readonly isClosed: boolean;
@@ -80,7 +80,7 @@ async function runH1(
   link.send(bytes);
   await link.until(() => hasEnded() || read().answers.length > 0 || read().fault !== "", target.answerMs);
   const first = read().answers[0];
-  // An attack that was refused must lose its connection; one that was not may bring the answers to what hid behind it.
+  // An attack that was refused must lose its connection; one that was not may bring the answers to what was hidden in it.
   if (!isBenign)
     await link.until(hasEnded, first === undefined || first.status === 400 ? target.answerMs : LATE_ANSWER_MS);
   const { answers, fault } = read();
@@ -153,7 +153,7 @@ function isHttp1(bytes: Buffer): boolean {
 const SETTINGS_ACK = 1;
 const CONTROL_STREAM = 1;
 const ATTACK_STREAM = 3;
-/** Milliseconds that a gateway which did not refuse an attack gets to answer what hid behind it. */
+/** Milliseconds that a gateway which did not refuse an attack gets to answer what was hidden in it. */
 const LATE_ANSWER_MS = 400;
 
 const END_NAMES = { open: "", fin: "connection closed", reset: "connection reset" } as const;

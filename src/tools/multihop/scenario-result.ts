@@ -4,7 +4,7 @@ import { Concern, type Discrepancy } from "./finding.ts";
 import type { VectorOutcome } from "./probe-run.ts";
 import type { OriginSight } from "./witness.ts";
 
-/** One probe with the benign requests behind it. */
+/** One probe with the benign requests after it. */
 export interface ProbeRound {
   readonly outcome: VectorOutcome;
   /** The token of the probe's own request. */

@@ -156,7 +156,7 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateH
     if (this.ex !== null && this.isComplete) this.countWaiting();
   }
 
-  /** Whoever takes the body has not taken it at once: it counts while it waits. */
+  /** The consumer has not taken the body at once: it counts while it waits. */
   private countWaiting(): void {
     this.openHold();
     this.hold?.settle();
