@@ -383,7 +383,7 @@ export class H3Backlog {
     this.report();
   }
 
-  /** Nothing waits any more, or nobody wants it. */
+  /** Nothing waits any more, or it is not wanted. */
   clear(): void {
     this.bytes = EMPTY_BYTES;
     if (this.isReported) this.unsent.remove(this.holder, this.kept);
@@ -393,7 +393,7 @@ export class H3Backlog {
 
   private report(): void {
     const { buffer } = this.bytes;
-    // What stands in shared memory is there anyway.
+    // What is in shared memory is there anyway.
     const bytes = buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
     this.unsent.add(this.holder, bytes - this.kept);
     this.kept = bytes;
