@@ -1,4 +1,5 @@
 import { type Exchange, IDLE_PIPELINE, type IdleExchangePorts } from "./exchange.ts";
+import type { BodySink } from "./ports.ts";
 
 function nothing(_ex: Exchange): void {}
 
@@ -19,3 +20,6 @@ export const IDLE_PORTS: IdleExchangePorts = {
   source: { onWritable: nothing, onCancelled: nothing },
   pipeline: IDLE_PIPELINE,
 };
+
+/** Takes the place of the taker of a body that is held, until there is one. */
+export const NO_TAKER: BodySink = { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing };

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { TracedGateway } from "./journey.ts";
 
 const MAX_FILES = 24;
-const MAX_FILES_WITH_FIREWALL_AND_LOG = 37;
+const MAX_FILES_WITH_FIREWALL_AND_LOG = 35;
 
 const gateway = new TracedGateway();
 afterAll(() => gateway.remove());

@@ -1,6 +1,7 @@
 import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { NO_TAKER } from "../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, RepeatableBody } from "../../message/ports.ts";
 import { BODY_BLOCK_BYTES, type BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
@@ -43,7 +44,7 @@ export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner
   onBodyEnd(ex: Exchange): void {
     if (this.ex === null) return;
     ex.flow = this;
-    ex.body = NO_SINK;
+    ex.body = NO_TAKER;
     this.hold.settle();
     this.owner.onBodyKept(ex);
     // It is kept until the answer comes.
@@ -122,10 +123,3 @@ const enum Step {
 }
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
-
-/** Placeholder until an attempt takes the body. */
-const NO_SINK: BodySink = {
-  onBody(): void {},
-  onBodyEnd(): void {},
-  onBodyFault(): void {},
-};

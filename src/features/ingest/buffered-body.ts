@@ -1,6 +1,7 @@
 import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { NO_TAKER } from "../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
@@ -52,7 +53,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
     ex.request.framing = Framing.Length;
     ex.request.contentLength = this.store === null ? this.onlyTo - this.onlyFrom : this.store.length;
     ex.flow = this;
-    ex.body = NO_SINK;
+    ex.body = NO_TAKER;
     this.hold?.settle();
     ex.pipeline.resume(ex);
     this.deliver();
@@ -121,7 +122,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   private deliver(): void {
     if (this.delivering) return;
     this.delivering = true;
-    while (!this.paused && this.ex !== null && this.ex.body !== NO_SINK) this.handOn(this.ex);
+    while (!this.paused && this.ex !== null && this.ex.body !== NO_TAKER) this.handOn(this.ex);
     this.delivering = false;
   }
 
@@ -141,10 +142,3 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
     if (ex.request.hasBody()) ex.body.onBodyEnd(ex);
   }
 }
-
-/** Placeholder until a consumer takes the body. */
-const NO_SINK: BodySink = {
-  onBody(): void {},
-  onBodyEnd(): void {},
-  onBodyFault(): void {},
-};

@@ -4,9 +4,7 @@ import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import { Method, methodName } from "../../message/request-head.ts";
 import { countedStatus } from "./counters-tap.ts";
-import { IsoTime } from "./iso-time.ts";
-import { jsonText, jsonTextOrNull } from "./json-text.ts";
-import type { LogBatch } from "./log-batch.ts";
+import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /** What the access log asks its surroundings for. */

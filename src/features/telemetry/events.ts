@@ -1,5 +1,5 @@
 import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../core/limits.ts";
-import { jsonText } from "./json-text.ts";
+import { jsonText } from "./log-batch.ts";
 
 /** One kind of event of the log. */
 export interface EventRow {

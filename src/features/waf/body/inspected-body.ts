@@ -1,6 +1,7 @@
 import { copyBytes } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import type { Exchange } from "../../../message/exchange.ts";
+import { NO_TAKER } from "../../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner, LateHolder } from "../../../shared/body-hold.ts";
@@ -214,9 +215,3 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateH
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);
-/** Takes the place of a taker until there is one. */
-export const NO_TAKER: BodySink = {
-  onBody(): void {},
-  onBodyEnd(): void {},
-  onBodyFault(): void {},
-};

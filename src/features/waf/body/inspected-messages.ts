@@ -1,12 +1,13 @@
 import { copyBytes } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import type { Exchange } from "../../../message/exchange.ts";
+import { NO_TAKER } from "../../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 import { wholeMessagesEnd } from "./grpc-messages.ts";
-import { type BodyScorer, NO_TAKER } from "./inspected-body.ts";
+import type { BodyScorer } from "./inspected-body.ts";
 
 /**
  * The beginning of a stream of messages, handed on message by message as each is scored: both sides of a gRPC call may wait for

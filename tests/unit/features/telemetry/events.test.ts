@@ -4,8 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../../../src/core/limits.ts";
 import { EVENTS, type EventFields, eventLine } from "../../../../src/features/telemetry/events.ts";
-import { IsoTime } from "../../../../src/features/telemetry/iso-time.ts";
-import { jsonText, jsonTextOrNull } from "../../../../src/features/telemetry/json-text.ts";
+import { IsoTime, jsonText, jsonTextOrNull } from "../../../../src/features/telemetry/log-batch.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 describe("event line", () => {
