@@ -51,4 +51,15 @@ describe("networks", () => {
   ])("%p is none", (text) => {
     expect(parseCidr(text)).toBeString();
   });
+
+  test.each([
+    ["10.1.2.3/8", "10.0.0.0/8"],
+    ["2001:db8:0:0:1::5/64", "2001:db8::/64"],
+    ["1:0:0:2:0:0:0:3/127", "1:0:0:2::2/127"],
+    ["::ffff:10.1.2.3/104", "::ffff:10.0.0.0/104"],
+    ["::ffff:10.1.2.3/64", "::/64"],
+  ])("of %p the network is named: %p", (text, network) => {
+    expect(parseCidr(text)).toContain(`(did you mean "${network}"?)`);
+    expect(parseCidr(network)).toMatchObject({ text: network });
+  });
 });
