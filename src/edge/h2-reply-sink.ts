@@ -1,5 +1,5 @@
 import { equalsLower, latin1 } from "../core/bytes.ts";
-import { Fault, faultRow } from "../core/fault.ts";
+import { Fault, FaultKind, faultRow } from "../core/fault.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -96,13 +96,13 @@ export class H2ReplySink implements ReplySink {
     }
     if (row.close) {
       // RFC 9113 §8.1, §8.1.1: the answer may come before the reset, be the request malformed or merely unwanted.
-      stream.resetBehind = row.framing ? ErrorCode.ProtocolError : ErrorCode.NoError;
+      stream.resetBehind = row.kind === FaultKind.Framing ? ErrorCode.ProtocolError : ErrorCode.NoError;
       ex.bodyDone = true;
       stream.body.drop();
     }
     this.fixed(ex, replyForFault(ex, fault));
     if (endsConnection(fault)) connection.goAway();
-    if (row.framing) connection.session.noteReset();
+    if (row.kind === FaultKind.Framing) connection.session.noteReset();
   }
 
   /** RFC 8441 §4: to the client any 2xx would be the beginning of a tunnel, and this is none. */

@@ -1,4 +1,4 @@
-import { FAULTS, isLimitFault, isTlsFault } from "../core/fault.ts";
+import { FAULTS, type FaultKind } from "../core/fault.ts";
 import {
   CACHE_AT,
   COUNTERS,
@@ -93,24 +93,10 @@ export class CounterTotals {
     return this.series((one) => one.rateLimited, this.routes).map(({ label, count }) => ({ label, count }));
   }
 
-  /** Every fault that is about framing with its count, 0 included. */
-  framingRejections(): readonly LabelledCount[] {
+  /** Every fault of a kind with its count, also where that is 0. */
+  faults(kind: FaultKind): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
-      .filter(({ row }) => row.framing)
-      .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
-  }
-
-  /** Every fault of a TLS handshake with its count, 0 included. */
-  tlsFailures(): readonly LabelledCount[] {
-    return FAULTS.map((row, fault) => ({ row, fault }))
-      .filter(({ fault }) => isTlsFault(fault))
-      .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
-  }
-
-  /** Every limit that ends requests with its count, 0 included. */
-  limitRefusals(): readonly LabelledCount[] {
-    return FAULTS.map((row, fault) => ({ row, fault }))
-      .filter(({ fault }) => isLimitFault(fault))
+      .filter(({ row }) => row.kind === kind)
       .map(({ row, fault }) => ({ label: row.label, count: this.at(FRAMING_AT + fault) }));
   }
 

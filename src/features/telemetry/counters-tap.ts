@@ -1,4 +1,4 @@
-import { FAULTS, Fault, faultRow, isLimitFault } from "../../core/fault.ts";
+import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
@@ -51,8 +51,9 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
     if (ex.fault === Fault.None) return;
-    if (FAULTS[ex.fault]!.framing) this.refusals.framing(ex.fault, ex.client.address, ex);
-    else if (isLimitFault(ex.fault)) this.refusals.limit(ex);
+    const { kind } = faultRow(ex.fault);
+    if (kind === FaultKind.Framing) this.refusals.framing(ex.fault, ex.client.address, ex);
+    else if (kind === FaultKind.Limit) this.refusals.limit(ex);
   }
 
   private assign(ex: Exchange, column: number): number {

@@ -1,3 +1,4 @@
+import { FaultKind } from "../../core/fault.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { methodName } from "../../message/request-head.ts";
 import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
@@ -28,16 +29,16 @@ function plainMetrics(totals: CounterTotals): readonly Metric[] {
 function labelledMetrics(totals: CounterTotals): readonly Metric[] {
   return [
     counted("gateway_tls_handshake_failures_total", "Failed TLS handshakes, by reason.", "reason", () =>
-      totals.tlsFailures(),
+      totals.faults(FaultKind.Tls),
     ),
     counted("gateway_framing_rejections_total", "Malformed requests that were refused, by reason.", "reason", () =>
-      totals.framingRejections(),
+      totals.faults(FaultKind.Framing),
     ),
     counted(
       "gateway_limit_refusals_total",
       "Requests and connections ended by a limit of size, time, memory or number, by reason.",
       "reason",
-      () => totals.limitRefusals(),
+      () => totals.faults(FaultKind.Limit),
     ),
     counted("gateway_rate_limited_requests_total", "Requests refused by a rate limit, by route.", "route", () =>
       totals.rateLimited(),

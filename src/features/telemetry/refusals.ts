@@ -1,4 +1,4 @@
-import { Fault, faultRow, isTlsFault } from "../../core/fault.ts";
+import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
@@ -25,9 +25,9 @@ export class Refusals {
    */
   framing(fault: Fault, clientIp: string, ex: Exchange | null = null): void {
     this.counters.refused(fault);
-    const event = isTlsFault(fault) ? "tls_reject" : "framing_reject";
-    if (!this.log.takes(event)) return;
     const row = faultRow(fault);
+    const event = row.kind === FaultKind.Tls ? "tls_reject" : "framing_reject";
+    if (!this.log.takes(event)) return;
     const fields = { client_ip: clientIp, reason: row.label, status: row.status };
     this.log.write(event, ex === null ? fields : { request_id: this.names.idOf(ex), ...fields });
   }

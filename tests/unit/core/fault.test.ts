@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS, Fault, faultRow } from "../../../src/core/fault.ts";
+import { FAULTS, Fault, FaultKind, faultRow } from "../../../src/core/fault.ts";
 import { reasonOf } from "../../../src/core/status.ts";
 
 describe("the table of refusals", () => {
@@ -11,7 +11,7 @@ describe("the table of refusals", () => {
   });
 
   test("closes the connection behind every framing fault", () => {
-    expect(FAULTS.filter((row) => row.framing && !row.close).map((row) => row.label)).toEqual([]);
+    expect(FAULTS.filter((row) => row.kind === FaultKind.Framing && !row.close).map((row) => row.label)).toEqual([]);
   });
 
   test("knows a phrase for every status", () => {

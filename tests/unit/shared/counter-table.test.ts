@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../src/core/fault.ts";
+import { Fault, FaultKind } from "../../../src/core/fault.ts";
 import { COUNTERS, LATENCY_BOUNDS_MS, MAX_UPSTREAM_LABELS, ROW_PLACES } from "../../../src/shared/counter-rows.ts";
 import { type CounterLabels, createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { CounterTotals } from "../../../src/shared/counter-totals.ts";
@@ -119,7 +119,7 @@ describe("counters", () => {
     worker.upstreamEnded(id, worker.upstreamSlot(id, 502), 3);
     worker.breakerTripped(id);
     const nonZero = (counts: readonly { label: string; count: number }[]) => counts.filter(({ count }) => count > 0);
-    expect(nonZero(totals.framingRejections())).toEqual([{ label: "length_and_encoding", count: 1 }]);
+    expect(nonZero(totals.faults(FaultKind.Framing))).toEqual([{ label: "length_and_encoding", count: 1 }]);
     expect(nonZero(totals.wafBlocked())).toEqual([
       { label: "traversal", count: 1 },
       { label: "other", count: 1 },

@@ -1,6 +1,6 @@
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/fault.ts";
+import { Fault, FaultKind } from "../../../../src/core/fault.ts";
 import { CountersTap } from "../../../../src/features/telemetry/counters-tap.ts";
 import { Verdict } from "../../../../src/message/exchange.ts";
 import { METHOD_COUNT, Method, methodOf } from "../../../../src/message/request-head.ts";
@@ -98,7 +98,7 @@ describe("counters tap", () => {
     ex.fault = Fault.SpaceBeforeColon;
     tap.onEnd(ex);
     expect(totals.requests()[0]!.count).toBe(1);
-    expect(totals.framingRejections().filter(({ count }) => count > 0)).toEqual([
+    expect(totals.faults(FaultKind.Framing).filter(({ count }) => count > 0)).toEqual([
       { label: "space_before_colon", count: 1 },
     ]);
     expect(totals.sum(COUNTERS.requestsInFlight)).toBe(0);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/fault.ts";
+import { Fault, FaultKind } from "../../../../src/core/fault.ts";
 import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
@@ -14,7 +14,7 @@ test("a flood is counted whole, logged at a hundred lines a second, and the gap 
   expect(lines[99]).toMatchObject({ reason: "bad_chunk_size", status: 400 });
   expect(lines[100]).toMatchObject({ reason: "missing_host", not_logged: 4900 });
   expect(lines[101]).not.toHaveProperty("not_logged");
-  const counts = telemetry.totals.framingRejections().filter(({ count }) => count > 0);
+  const counts = telemetry.totals.faults(FaultKind.Framing).filter(({ count }) => count > 0);
   expect(counts).toEqual([
     { label: "missing_host", count: 2 },
     { label: "bad_chunk_size", count: 5000 },

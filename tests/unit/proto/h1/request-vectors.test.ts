@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS } from "../../../../src/core/fault.ts";
+import { FAULTS, FaultKind } from "../../../../src/core/fault.ts";
 import { expectEverySplit } from "../every-split.ts";
 import { bytesOf, readVectors } from "../vector-file.ts";
 import { expectedLog, REQUEST_FILES, type RequestVector, requestLog, requestVectors } from "./request-log.ts";
@@ -15,7 +15,9 @@ for (const file of REQUEST_FILES) {
 describe("the request vectors", () => {
   test("hold every fault that a request's head can have", () => {
     const refused = new Set(requestVectors().map((vector) => vector.fault));
-    const wanted = FAULTS.filter((row) => row.framing && !FOUND_ELSEWHERE.has(row.label)).map((row) => row.label);
+    const wanted = FAULTS.filter((row) => row.kind === FaultKind.Framing && !FOUND_ELSEWHERE.has(row.label)).map(
+      (row) => row.label,
+    );
     expect(wanted.filter((label) => !refused.has(label))).toEqual([]);
   });
 
