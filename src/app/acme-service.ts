@@ -18,7 +18,7 @@ import { serverCertificate } from "./certificates.ts";
 export interface AcmeSurroundings {
   /** The answers to HTTP-01 challenges, seen by every worker. */
   readonly challenges: SharedArrayBuffer;
-  readonly certificates: AcmeDesk;
+  readonly certificates: IssuedCertificateSink;
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
   readonly event: (event: EventName, fields: EventFields) => void;
@@ -133,7 +133,7 @@ function failureFields(
 }
 
 /** Where certificates that are obtained go. */
-export interface AcmeDesk {
+export interface IssuedCertificateSink {
   /** Shows these for handshakes from now on, and none of those before; of two for one name the first counts. */
   show(certificates: readonly IssuedCertificate[]): void;
   /** Shows the answers to these challenges and no others, to those who ask for them. Resolves when every worker does. */
@@ -141,7 +141,7 @@ export interface AcmeDesk {
 }
 
 /** Puts obtained certificates and challenges among those of the TLS listener. */
-export class ListenerDesk implements AcmeDesk {
+export class ListenerSink implements IssuedCertificateSink {
   private readonly sink: CertificateSink;
   private readonly settled: () => Promise<void>;
   private challenges: readonly string[] = [];

@@ -10,10 +10,10 @@ import { createTlsContext } from "../net/tls-context.ts";
 import { FileWatch } from "./file-watch.ts";
 import type { ListenerCertificates } from "./messages.ts";
 
-/** The certificates of all TLS listeners, in the control thread: a keeper each, with its log lines and metrics. */
-export class CertificateDesk {
-  private readonly https: CertificateKeeper;
-  private readonly sidecar: CertificateKeeper;
+/** The certificates of all TLS listeners, in the control thread: a list each, with its log lines and metrics. */
+export class TlsCertificates {
+  private readonly https: CertificateList;
+  private readonly sidecar: CertificateList;
   private reloads = 0;
   private failures = 0;
 
@@ -35,8 +35,8 @@ export class CertificateDesk {
         event("certificate_reload", { ok: false, file, error });
       },
     };
-    this.https = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ https: set }) });
-    this.sidecar = new CertificateKeeper({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
+    this.https = new CertificateList({ ...changes, onCertificates: (set) => send({ https: set }) });
+    this.sidecar = new CertificateList({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
   }
 
   /** Takes the files that a configuration names. */
@@ -112,7 +112,7 @@ export interface CertificateTerm {
  * The certificates of one TLS listener, in the control thread. They come from files and, at run time, from the owner of the
  * sink; each change goes to all workers as a whole set.
  */
-export class CertificateKeeper implements CertificateSink {
+export class CertificateList implements CertificateSink {
   private readonly listener: CertificateListener;
   private files: TlsFiles = NO_FILES;
   private fromFiles: readonly ServerCertificate[] = [];

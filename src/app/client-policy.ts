@@ -110,7 +110,7 @@ function isInternal(route: Route): boolean {
   return route.kind.isBuiltIn && (route.path === "/metrics" || route.path.startsWith("/internal/"));
 }
 
-/** Monitoring must see a gateway that refuses everybody else. */
+/** Monitoring must see a gateway that refuses all other clients. */
 function isUnlimited(route: Route): boolean {
   return isInternal(route) || (route.kind.isBuiltIn && route.path === "/health");
 }

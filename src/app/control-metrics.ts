@@ -7,19 +7,19 @@ import type { CounterTotals } from "../shared/counter-totals.ts";
 import { BreakerState } from "../shared/node-table.ts";
 import { VERSION } from "../shared/version.ts";
 import type { AcmeService } from "./acme-service.ts";
-import type { CacheKeeper } from "./cache-keeper.ts";
-import type { CertificateDesk, CertificateTerm } from "./certificates.ts";
-import type { NodeKeeper, NodeStanding } from "./node-keeper.ts";
+import type { CacheOwner } from "./cache-owner.ts";
+import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
+import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread has to tell in metrics. */
 export interface MetricSources {
   readonly totals: CounterTotals;
-  readonly nodes: NodeKeeper;
+  readonly nodes: NodeRegistry;
   readonly labels: TelemetryLabels;
   readonly acme: AcmeService;
-  readonly certificates: CertificateDesk;
-  readonly cache: CacheKeeper;
+  readonly certificates: TlsCertificates;
+  readonly cache: CacheOwner;
   readonly watch: WorkerWatch;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
@@ -88,15 +88,15 @@ const STATE_VALUES: Readonly<Record<BreakerState, number>> = {
 };
 
 /** What the response cache holds. docs/cache.md#memory */
-export function cacheMetrics(keeper: CacheKeeper): readonly Metric[] {
+export function cacheMetrics(cache: CacheOwner): readonly Metric[] {
   return [
-    single("gauge", "gateway_cache_entries", "Stored responses.", () => keeper.entries),
-    single("gauge", "gateway_cache_bytes", "Bytes of memory that stored responses use.", () => keeper.bytes),
+    single("gauge", "gateway_cache_entries", "Stored responses.", () => cache.entries),
+    single("gauge", "gateway_cache_bytes", "Bytes of memory that stored responses use.", () => cache.bytes),
     single(
       "counter",
       "gateway_cache_evictions_total",
       "Stored responses evicted to make room for others.",
-      () => keeper.evictions,
+      () => cache.evictions,
     ),
   ];
 }

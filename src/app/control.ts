@@ -19,19 +19,18 @@ import { CounterTotals } from "../shared/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { VERSION } from "../shared/version.ts";
-import { AcmeService, ListenerDesk } from "./acme-service.ts";
+import { AcmeService, ListenerSink } from "./acme-service.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
-import { CacheKeeper } from "./cache-keeper.ts";
-import { CertificateDesk } from "./certificates.ts";
+import { CacheOwner } from "./cache-owner.ts";
+import { TlsCertificates } from "./certificates.ts";
 import { controlExposition } from "./control-metrics.ts";
 import { Ending } from "./ending.ts";
-import { routeLabels, upstreamLabels } from "./graph.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { NodeKeeper } from "./node-keeper.ts";
 import { nodeKey } from "./node-list.ts";
+import { NodeRegistry } from "./node-registry.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
 import {
@@ -50,6 +49,7 @@ import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
+import { routeLabels, upstreamLabels } from "./worker-runtime.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread is started with. */
@@ -79,10 +79,10 @@ export class Control implements PoolListener {
   private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
   private readonly challenges: SharedArrayBuffer = createChallengeTable();
   private readonly totals: CounterTotals;
-  private readonly nodes: NodeKeeper;
-  private readonly cache: CacheKeeper;
+  private readonly nodes: NodeRegistry;
+  private readonly cache: CacheOwner;
   private readonly rpc: ControlRpc;
-  private readonly certificates: CertificateDesk;
+  private readonly certificates: TlsCertificates;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly watch: WorkerWatch;
@@ -115,9 +115,9 @@ export class Control implements PoolListener {
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
-    this.cache = new CacheKeeper(this.config.server.cache, this.pool.size);
-    this.nodes = new NodeKeeper(this.config, (event, fields) => this.event(event, fields));
-    this.certificates = new CertificateDesk(
+    this.cache = new CacheOwner(this.config.server.cache, this.pool.size);
+    this.nodes = new NodeRegistry(this.config, (event, fields) => this.event(event, fields));
+    this.certificates = new TlsCertificates(
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
     );
@@ -136,7 +136,7 @@ export class Control implements PoolListener {
     this.reloads = this.makeReloads();
     this.acme = new AcmeService({
       challenges: this.challenges,
-      certificates: new ListenerDesk(this.certificates.sink, () => this.fence.settled()),
+      certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
       serving: this.serving.promise,
       event: (event, fields) => this.event(event, fields),
     });

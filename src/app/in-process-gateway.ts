@@ -12,14 +12,14 @@ import { createConnectionCounts } from "../shared/connection-counts.ts";
 import { createCounterBuffers } from "../shared/counter-table.ts";
 import { createIncidentRing } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
-import { CacheKeeper } from "./cache-keeper.ts";
-import { routeLabels, upstreamLabels } from "./graph.ts";
+import { CacheOwner } from "./cache-owner.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { NodeKeeper } from "./node-keeper.ts";
+import { NodeRegistry } from "./node-registry.ts";
 import { packConfig } from "./packed-config.ts";
 import { claimPort } from "./port-claim.ts";
 import { readClock } from "./shared-clock.ts";
 import { Worker } from "./worker.ts";
+import { routeLabels, upstreamLabels } from "./worker-runtime.ts";
 
 /** The texts of a configuration, as they would stand in files. */
 export interface ConfigTexts {
@@ -34,11 +34,11 @@ export interface ConfigTexts {
 export class InProcessGateway {
   readonly port: number;
   private readonly worker: Worker;
-  private readonly nodes: NodeKeeper;
+  private readonly nodes: NodeRegistry;
 
   private constructor(config: RuntimeConfig) {
     this.port = claimPort(config.server.host, config.server.port);
-    this.nodes = new NodeKeeper(config, () => {});
+    this.nodes = new NodeRegistry(config, () => {});
     this.worker = new Worker(this.startMessage(config), (message) => this.onMessage(message));
   }
 
@@ -70,7 +70,7 @@ export class InProcessGateway {
       challenges: createChallengeTable(),
       clock: readClock(),
       nodes: this.nodes.buffer,
-      cache: new CacheKeeper(config.server.cache, 1).buffers,
+      cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
       sockets: [],
       waitsForQuic: false,

@@ -28,7 +28,7 @@ export class NodeSet {
     this.surroundings = surroundings;
   }
 
-  /** The nodes of a configuration and the table that belongs to it, before the graph is made. */
+  /** The nodes of a configuration and the table that belongs to it, before the runtime is made. */
   prepare(config: RuntimeConfig, buffer: SharedArrayBuffer): PreparedNodes {
     const list = new NodeList(config);
     const table = new NodeTable(buffer);

@@ -3,7 +3,7 @@ import type { H3Endpoint } from "../edge/h3-endpoint.ts";
 import type { QuicEndpoint } from "../net/quic.ts";
 
 const enum Phase {
-  /** Everybody is served; whether something is under way is looked at. */
+  /** All requests are served; whether some are in progress is watched. */
   Serving,
   /** The connections that are there have been told to close; new ones are served. */
   Leaving,

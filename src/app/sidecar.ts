@@ -28,13 +28,13 @@ import type { ListenerRoute } from "../routes/route-list.ts";
 import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { UpstreamTls } from "../upstream/origin-socket.ts";
-import type { GraphInputs } from "./graph.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
+import type { RuntimeInputs } from "./worker-runtime.ts";
 
 /** What the pipelines of a sidecar are made of. */
 export interface SidecarParts {
-  readonly inputs: GraphInputs;
+  readonly inputs: RuntimeInputs;
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;

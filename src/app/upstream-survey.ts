@@ -6,8 +6,8 @@ import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import { type NodeKeeper, probeOrigin } from "./node-keeper.ts";
 import { nodeKeys } from "./node-list.ts";
+import { type NodeRegistry, probeOrigin } from "./node-registry.ts";
 import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "./sidecar.ts";
 
 /** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
@@ -23,10 +23,10 @@ const MAX_RUNNING = 128;
  * state: reading is free.
  */
 export class UpstreamSurvey {
-  private readonly nodes: NodeKeeper;
+  private readonly nodes: NodeRegistry;
   private current: Promise<readonly ProbedTarget[]> | null = null;
 
-  constructor(nodes: NodeKeeper) {
+  constructor(nodes: NodeRegistry) {
     this.nodes = nodes;
   }
 

@@ -28,8 +28,7 @@ import { ConnectionCounts } from "../shared/connection-counts.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
-import { CacheHolder } from "./cache-keeper.ts";
-import { buildGraph, type Graph } from "./graph.ts";
+import { WorkerCache } from "./cache-owner.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
@@ -41,6 +40,7 @@ import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
+import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
 import { Heartbeat } from "./worker-watch.ts";
 
@@ -55,7 +55,7 @@ const DISK_LOOK_MS = 1000;
 /** A configuration that is built and not in use. */
 interface Prepared {
   readonly id: number;
-  readonly graph: Graph;
+  readonly runtime: WorkerRuntime;
   readonly nodes: PreparedNodes;
   readonly store: CacheStore | null;
   /** Null where the worker drains, and opens nothing. */
@@ -89,9 +89,9 @@ export class Worker {
   private readonly nodes: NodeSet;
   private readonly bodies: BodyBudget;
   private readonly gates: WorkerGates;
-  private readonly cache: CacheHolder = new CacheHolder();
+  private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
-  private graph: Graph;
+  private runtime: WorkerRuntime;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
   private readonly https: TlsEndpoint;
@@ -140,12 +140,12 @@ export class Worker {
     });
     this.gates = new WorkerGates(config, counts, this.connections, this.reports);
     const nodes = this.nodes.prepare(config, start.nodes);
-    this.graph = this.wire(config, nodes, cacheStore);
+    this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
-    this.edge = this.makeEdge(this.graph.pipeline);
-    this.ingress = this.makeEdge(this.graph.sidecar?.ingress ?? IDLE_PIPELINE);
-    this.egress = this.makeEdge(this.graph.sidecar?.egress ?? IDLE_PIPELINE);
-    this.internalEdge = this.makeEdge(this.graph.internalPipeline, this.gates.internal);
+    this.edge = this.makeEdge(this.runtime.pipeline);
+    this.ingress = this.makeEdge(this.runtime.sidecar?.ingress ?? IDLE_PIPELINE);
+    this.egress = this.makeEdge(this.runtime.sidecar?.egress ?? IDLE_PIPELINE);
+    this.internalEdge = this.makeEdge(this.runtime.internalPipeline, this.gates.internal);
     this.limitUnsent(config);
     this.certificates = start.certificates;
     this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
@@ -181,9 +181,9 @@ export class Worker {
       this.services.inTurn(() => this.control.expire());
     }, LOG_FLUSH_MS);
     setInterval(() => {
-      if (dependsOnDisk(this.graph.config)) this.limitBodies(this.graph.config);
+      if (dependsOnDisk(this.runtime.config)) this.limitBodies(this.runtime.config);
     }, DISK_LOOK_MS);
-    const sockets = this.listeners.prepare(listenersOf(this.graph.config)).commit();
+    const sockets = this.listeners.prepare(listenersOf(this.runtime.config)).commit();
     await this.openQuic();
     this.post({ kind: "listening", sockets });
   }
@@ -199,7 +199,7 @@ export class Worker {
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
-      this.useCertificates(this.graph.config);
+      this.useCertificates(this.runtime.config);
     } else if (message.kind === "prepare") {
       this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
     } else if (message.kind === "commit") this.commit(message);
@@ -209,7 +209,7 @@ export class Worker {
   /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
   private async openQuic(): Promise<void> {
     const { index, waitsForQuic } = this.start;
-    const { config } = this.graph;
+    const { config } = this.runtime;
     if (!config.server.http3.enabled || index > 0) return;
     const { counters } = this;
     this.listeners.opening = "http3";
@@ -231,7 +231,7 @@ export class Worker {
     if (!config.sidecar.enabled) return;
     const mutual = this.certificates.sidecar ?? NO_CERTIFICATES;
     this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
-    if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.graph.pools.renewSidecar());
+    if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.runtime.pools.renewSidecar());
   }
 
   /**
@@ -240,20 +240,20 @@ export class Worker {
    */
   private prepare({ id, config: packed, labels, nodes: table, cache }: NewConfiguration): string {
     this.abandon();
-    let graph: Graph | null = null;
+    let runtime: WorkerRuntime | null = null;
     try {
       const config = unpackConfig(packed);
       // Labels are numbered for the life of the process: those of the configuration in use are among them.
       this.counters.useLabels(labels);
       const nodes = this.nodes.prepare(config, table);
       const store = this.cache.storeIn(cache, this.start.index);
-      graph = this.wire(config, nodes, store);
+      runtime = this.wire(config, nodes, store);
       failReload();
       const places = this.edge.draining ? null : this.listeners.prepare(listenersOf(config));
-      this.prepared = { id, graph, nodes, store, places };
+      this.prepared = { id, runtime, nodes, store, places };
       return "";
     } catch (error) {
-      graph?.pools.close();
+      runtime?.pools.close();
       return messageOf(error);
     }
   }
@@ -265,13 +265,13 @@ export class Worker {
     const fault = this.prepared?.id === id ? "" : this.prepare(message);
     // The others serve it already: a thread that cannot is started again, with the same configuration.
     if (this.prepared === null) throw new Error(`a configuration that others serve cannot be built: ${fault}`);
-    const { graph, nodes, store, places } = this.prepared;
+    const { runtime, nodes, store, places } = this.prepared;
     this.prepared = null;
     nodes.commit();
     this.cache.use(store, message.cache);
-    const old = this.graph;
-    this.graph = graph;
-    const { config, settings, pipeline, sidecar, internalPipeline } = graph;
+    const old = this.runtime;
+    this.runtime = runtime;
+    const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
     this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
     // Connections to listeners that a configuration no longer asks for go on as they were.
@@ -295,7 +295,7 @@ export class Worker {
     if (prepared === null) return;
     this.prepared = null;
     prepared.places?.abort();
-    this.services.inTurn(() => prepared.graph.pools.close());
+    this.services.inTurn(() => prepared.runtime.pools.close());
   }
 
   private openListener(name: ListenerName, where: ListenAt): Listener {
@@ -304,7 +304,7 @@ export class Worker {
     if (name === "internal") return listenPlain(this.internalEdge, connections, where);
     if (name === "sidecar-egress") return listenPlain(this.egress, connections, where);
     if (name === "http") return listenPlain(this.edge, connections, where);
-    const isSecure = this.graph.config.sidecar.certificate.certFile !== "";
+    const isSecure = this.runtime.config.sidecar.certificate.certFile !== "";
     return isSecure
       ? listenTls(this.ingress, connections, this.mtls, where)
       : listenPlain(this.ingress, connections, where);
@@ -337,7 +337,7 @@ export class Worker {
       if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
       clearInterval(poll);
       this.log.flush();
-      this.graph.pools.close();
+      this.runtime.pools.close();
       this.post({ kind: "drained" });
     }, DRAIN_POLL_MS);
   }
@@ -350,8 +350,8 @@ export class Worker {
     this.post({ kind: "drained" });
   }
 
-  private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): Graph {
-    return buildGraph(config, {
+  private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): WorkerRuntime {
+    return buildRuntime(config, {
       services: this.services,
       counters: this.countersTap,
       log: this.log,
@@ -400,7 +400,7 @@ export class Worker {
       idlePorts: IDLE_PORTS,
       bodies: this.bodies,
       gate,
-      settings: pipeline === this.graph.pipeline ? this.graph.settings : unproxied(this.graph.settings),
+      settings: pipeline === this.runtime.pipeline ? this.runtime.settings : unproxied(this.runtime.settings),
       pipeline,
       observer: {
         onOpen: () => {

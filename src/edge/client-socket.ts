@@ -26,7 +26,7 @@ export const enum LifeState {
 }
 
 /** The socket of one client connection from accept to close: its way out, its one timer, its flow, its end. */
-export class SocketLife implements WriterOwner, UnsentHolder {
+export class ClientLink implements WriterOwner, UnsentHolder {
   readonly socket: ByteSocket;
   readonly writer: SocketWriter;
   state: LifeState = LifeState.Open;

@@ -2,7 +2,7 @@ import { TUNNEL_IDLE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { InputBuffer } from "../net/socket-buffers.ts";
-import type { SocketLife } from "./client-socket.ts";
+import type { ClientLink } from "./client-socket.ts";
 
 /** Who is told when the tunnel is over. */
 export interface TunnelOwner {
@@ -11,7 +11,7 @@ export interface TunnelOwner {
 
 /** The client's end of a tunnel, after a 101: bytes go through as they come. RFC 9110 §7.8. */
 export class ClientTunnel implements TunnelEnd {
-  private readonly life: SocketLife;
+  private readonly life: ClientLink;
   private readonly owner: TunnelOwner;
   private readonly input: InputBuffer;
   private readonly ex: Exchange;
@@ -19,7 +19,7 @@ export class ClientTunnel implements TunnelEnd {
   private over = false;
 
   /** @param input what the client sent early, which goes through first */
-  constructor(life: SocketLife, owner: TunnelOwner, input: InputBuffer, ex: Exchange, origin: TunnelEnd) {
+  constructor(life: ClientLink, owner: TunnelOwner, input: InputBuffer, ex: Exchange, origin: TunnelEnd) {
     this.life = life;
     this.owner = owner;
     this.input = input;

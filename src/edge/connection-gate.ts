@@ -127,7 +127,7 @@ export class ConnectionGate {
       socket.data = held;
       this.held.add(held);
     } else {
-      socket.data = NOBODY;
+      socket.data = DETACHED;
       socket.terminate();
     }
   }
@@ -282,7 +282,7 @@ class HeldConnection implements ClientConnection {
 
   cut(): void {
     this.gate.forget(this);
-    this.socket.data = NOBODY;
+    this.socket.data = DETACHED;
     this.socket.terminate();
   }
 
@@ -305,7 +305,7 @@ class HeldConnection implements ClientConnection {
 }
 
 /** In charge of a socket that is being closed, or has TLS on it. */
-export const NOBODY: ClientConnection = {
+export const DETACHED: ClientConnection = {
   place: -1,
   onData(): void {},
   onDrain(): void {},

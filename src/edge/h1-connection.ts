@@ -22,7 +22,7 @@ import { RequestParser } from "../proto/h1/request-parser.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
 import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
-import { type EdgeContext, LifeState, SocketLife } from "./client-socket.ts";
+import { ClientLink, type EdgeContext, LifeState } from "./client-socket.ts";
 import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import { H1Response, type ResponseOwner } from "./h1-response.ts";
 
@@ -43,7 +43,7 @@ const enum Stage {
 export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, TunnelOwner {
   place = -1;
   private readonly ctx: EdgeContext;
-  protected readonly life: SocketLife;
+  protected readonly life: ClientLink;
   private readonly response: H1Response;
   protected readonly input: InputBuffer = new InputBuffer();
   protected readonly peer: ClientPeer;
@@ -59,7 +59,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, Tunne
 
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer) {
     this.ctx = ctx;
-    this.life = new SocketLife(socket, ctx, this, peer.tls);
+    this.life = new ClientLink(socket, ctx, this, peer.tls);
     this.response = new H1Response(this, this.life, this.input, ctx);
     this.peer = peer;
     this.life.arm(ctx.settings.headerTimeoutMs);

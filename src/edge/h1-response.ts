@@ -19,7 +19,7 @@ import {
   Persistence,
   replyHeadBound,
 } from "../proto/h1/reply-encoder.ts";
-import type { EdgeContext, SocketLife } from "./client-socket.ts";
+import type { ClientLink, EdgeContext } from "./client-socket.ts";
 import { replyForFault } from "./refusal.ts";
 
 const CHUNK_LINE_BOUND = 16;
@@ -59,11 +59,11 @@ export class H1Response implements ReplySink {
   /** Whether an announced `100 Continue` has not been sent. */
   private continuePending = false;
   private readonly owner: ResponseOwner;
-  private readonly life: SocketLife;
+  private readonly life: ClientLink;
   private readonly input: InputBuffer;
   private readonly ctx: EdgeContext;
 
-  constructor(owner: ResponseOwner, life: SocketLife, input: InputBuffer, ctx: EdgeContext) {
+  constructor(owner: ResponseOwner, life: ClientLink, input: InputBuffer, ctx: EdgeContext) {
     this.owner = owner;
     this.life = life;
     this.input = input;

@@ -8,7 +8,7 @@ import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "..
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
-import { type EdgeContext, type Http2Settings, LifeState, SocketLife } from "./client-socket.ts";
+import { ClientLink, type EdgeContext, type Http2Settings, LifeState } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2Streams } from "./h2-streams.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
@@ -32,7 +32,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
   readonly unsent: UnsentBytes;
   readonly heads: H2HeadWriter;
   readonly streams: H2Streams;
-  private readonly life: SocketLife;
+  private readonly life: ClientLink;
   private leave: Leave = Leave.No;
   private leaveMs = 0;
   /** Since when the client owes the rest of a head; 0 where it does not. */
@@ -45,7 +45,7 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer, settings: Http2Settings) {
     this.ctx = ctx;
     this.peer = peer;
-    this.life = new SocketLife(socket, ctx, this, peer.tls);
+    this.life = new ClientLink(socket, ctx, this, peer.tls);
     this.writer = this.life.writer;
     this.writer.isShared = true;
     this.unsent = ctx.writers.unsent;

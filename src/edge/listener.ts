@@ -5,7 +5,7 @@ import { duplicate, waitingOn } from "../net/system-socket.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
-import { type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
+import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
 
@@ -37,7 +37,7 @@ export interface ListenerEvents {
  */
 export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
   const starter = new ConnectionStarter(ctx, connections);
-  const heir: ConnectionHeir = {
+  const handler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
       if (ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
       else refuse(socket);
@@ -50,7 +50,7 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where:
     opened(socket): void {
       const peer = new ClientPeer(ctx.settings.logsAddresses ? (socket.remoteAddress ?? "") : socket, false, 0);
       if (ctx.settings.proxies?.has(peer.address) === true) {
-        connections.replace(socket, new ProxiedConnection(socket, ctx, heir));
+        connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
       } else if (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
       else refuse(socket);
       ctx.observer.onOpen();

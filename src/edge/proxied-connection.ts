@@ -23,7 +23,7 @@ export interface ClientConnection {
 }
 
 /** Who goes on with the connection once its PROXY header is there. */
-export interface ConnectionHeir {
+export interface ProxyHeaderHandler {
   /** @param rest the bytes behind the header that have come already */
   proxied(socket: ByteSocket, peer: ClientPeer, rest: Uint8Array): void;
 }
@@ -36,16 +36,16 @@ export class ProxiedConnection implements ClientConnection, TimerHolder {
   place = -1;
   private readonly socket: ByteSocket;
   private readonly ctx: EdgeContext;
-  private readonly heir: ConnectionHeir;
+  private readonly handler: ProxyHeaderHandler;
   private readonly parser: ProxyHeaderParser = new ProxyHeaderParser();
   private readonly timer: TimerNode;
   private hasBegun = false;
   private isOver = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, heir: ConnectionHeir) {
+  constructor(socket: ByteSocket, ctx: EdgeContext, handler: ProxyHeaderHandler) {
     this.socket = socket;
     this.ctx = ctx;
-    this.heir = heir;
+    this.handler = handler;
     this.timer = new TimerNode(this);
     ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
   }
@@ -63,7 +63,7 @@ export class ProxiedConnection implements ClientConnection, TimerHolder {
     this.ctx.wheel.remove(this.timer);
     const told = this.parser.sourceAddress === "" ? UNKNOWN_CLIENT : this.parser.sourceAddress;
     const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, told);
-    this.heir.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
+    this.handler.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
   }
 
   onDrain(): void {}

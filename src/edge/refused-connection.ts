@@ -1,18 +1,18 @@
 import type { TimerHolder } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { type EdgeContext, SocketLife } from "./client-socket.ts";
+import { ClientLink, type EdgeContext } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */
 export class RefusedConnection implements ClientConnection, TimerHolder {
   place = -1;
   private readonly ctx: EdgeContext;
-  private readonly life: SocketLife;
+  private readonly life: ClientLink;
 
   /** @param answer what is sent; a few hundred bytes */
   constructor(socket: ByteSocket, ctx: EdgeContext, answer: Uint8Array) {
     this.ctx = ctx;
-    this.life = new SocketLife(socket, ctx, this, false);
+    this.life = new ClientLink(socket, ctx, this, false);
     this.life.writer.copy(answer, 0, answer.length);
     this.life.startClosing(true);
   }

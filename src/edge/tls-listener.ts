@@ -3,14 +3,14 @@ import { ClientPeer } from "../message/exchange.ts";
 import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
-import { NOBODY, type Opener } from "./connection-gate.ts";
+import { DETACHED, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import { type ListenAt, type Listener, listen } from "./listener.ts";
-import { type ClientConnection, type ConnectionHeir, ProxiedConnection } from "./proxied-connection.ts";
+import { type ClientConnection, ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
 import type { TlsEndpoint } from "./tls-endpoint.ts";
-import { type TlsHeir, TlsOpening } from "./tls-opening.ts";
+import { type HandshakeHandler, TlsHandshake } from "./tls-handshake.ts";
 
 type SecureSocket = TlsSocket & { data: ClientConnection };
 
@@ -25,15 +25,15 @@ export function listenTls(
   endpoint: TlsEndpoint,
   where: ListenAt,
 ): Listener {
-  const heir = tlsHeir(ctx, connections);
-  const proxyHeir: ConnectionHeir = {
+  const handler = handshakeHandler(ctx, connections);
+  const proxyHandler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
       if (!ctx.gate.takesAddress(socket, peer.address)) {
         connections.delete(socket.data);
         cut(ctx, socket);
         return;
       }
-      connections.replace(socket, new TlsOpening(socket, ctx, endpoint, peer, heir));
+      connections.replace(socket, new TlsHandshake(socket, ctx, endpoint, peer, handler));
       if (rest.length > 0) socket.data.onData(rest);
     },
   };
@@ -48,8 +48,8 @@ export function listenTls(
         return;
       }
       socket.data = isProxy
-        ? new ProxiedConnection(socket, ctx, proxyHeir)
-        : new TlsOpening(socket, ctx, endpoint, peer, heir);
+        ? new ProxiedConnection(socket, ctx, proxyHandler)
+        : new TlsHandshake(socket, ctx, endpoint, peer, handler);
       connections.add(socket.data);
     },
   };
@@ -61,30 +61,30 @@ export function listenTls(
     },
     // Below the library's TLS these are ciphertext, of which it has taken its own copy.
     data(socket: ClientSocket, chunk: Buffer): void {
-      if (socket.data !== NOBODY) events.data(socket, chunk);
+      if (socket.data !== DETACHED) events.data(socket, chunk);
     },
   });
 }
 
-function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
+function handshakeHandler(ctx: EdgeContext, connections: ConnectionSet): HandshakeHandler {
   const starter = new ConnectionStarter(ctx, connections);
   const handlers = {
     ...connectionEvents(ctx, connections),
     open(socket: SecureSocket): void {
-      const opening = socket.data as TlsOpening;
+      const opening = socket.data as TlsHandshake;
       ctx.gate.moved(opening.socket as ClientSocket, socket);
       opening.onUpgraded(socket);
     },
     handshake(socket: SecureSocket, ok: boolean, error: HandshakeError | null): void {
       ctx.turn.begin();
-      if (socket.data instanceof TlsOpening) socket.data.onHandshake(socket, ok, error);
+      if (socket.data instanceof TlsHandshake) socket.data.onHandshake(socket, ok, error);
       ctx.writers.flushAll();
     },
   };
   return {
     upgrade(opening, { context, options }, received): boolean {
       const socket = opening.socket as ClientSocket;
-      socket.data = NOBODY;
+      socket.data = DETACHED;
       const data: ClientConnection = opening;
       if (upgradeToTls(socket, { context, options, received, handlers, data })) return true;
       socket.data = opening;
@@ -108,7 +108,7 @@ function tlsHeir(ctx: EdgeContext, connections: ConnectionSet): TlsHeir {
 
 /** Before TLS nothing can be said. */
 function cut(ctx: EdgeContext, socket: ClientSocket): void {
-  socket.data = NOBODY;
+  socket.data = DETACHED;
   socket.close();
   ctx.observer.onClose();
 }

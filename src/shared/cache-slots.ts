@@ -58,7 +58,7 @@ export class CacheSlots {
   /** Takes an entry out; it is freed now, or when the last send ends. */
   remove(slot: number): void {
     const { words } = this.memory;
-    // Before the pins are looked at: whoever releases the last pin reads the state after that.
+    // Before the pins are read: the reader that releases the last pin reads the state after that.
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
     this.index.unlink(slot);
     this.index.forget(slot);

@@ -46,7 +46,7 @@ export interface EntryFacts {
  * it. An entry that is pinned keeps its blocks although it was taken out.
  *
  * Whatever a thread holds when it ends (the lock, fetches, pins) carries its number, and the control thread takes it back
- * (CacheKeeper).
+ * (CacheOwner).
  */
 export class CacheStore {
   readonly memory: CacheMemory;

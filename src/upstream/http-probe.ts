@@ -5,11 +5,12 @@ import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/request-head.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
+import type { HandshakeError } from "../net/tls-upgrade.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
-import { type HandshakeError, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
+import { isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {

@@ -9,6 +9,7 @@ import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameListener, NameResolver } from "../net/name-resolver.ts";
 import { SocketWriter, type UnsentHolder, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
+import type { HandshakeError } from "../net/tls-upgrade.ts";
 
 /** What all upstream connections of one worker share. */
 export interface UpstreamContext {
@@ -335,11 +336,6 @@ export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
 
 /** Length and name. RFC 7301 §3.1. */
 const ALPN_H2: Buffer = Buffer.from("\x02h2");
-
-/** What the library says of a handshake with an origin. */
-export interface HandshakeError {
-  readonly code?: string;
-}
 
 /**
  * Whether a connection to an origin may be used, now that its handshake is over.

@@ -8,6 +8,9 @@ interface BannedWord {
   readonly where: RegExp;
 }
 
+// What users and engineers read. Test names and the change log keep the words of their time.
+const PROSE = /^(src|docs|scripts|bin)\/|^(README|ARCHITECTURE)\.md$|^(config|routes)\.yaml$/;
+
 // The patterns are put together from parts, so that this file keeps its own rule. `$bunfs` is Bun's name for the files
 // inside a compiled binary.
 const BANNED: readonly BannedWord[] = [
@@ -18,6 +21,26 @@ const BANNED: readonly BannedWord[] = [
   },
   { why: "unfinished", pattern: new RegExp(`\\b(TO${"DO"}|FIX${"ME"}|X${"XX"})\\b`), where: /^(?!bun\.lock$)/ },
   { why: "leaves other tests out", pattern: new RegExp("\\.only" + "\\("), where: /^tests\/.*\.ts$/ },
+  {
+    why: "not plain English: name the client, worker, process, connection or stream",
+    pattern: new RegExp(`\\b(no${"body"}|some${"body"}|any${"body"}|every${"body"}|who${"ever"}|who${"mever"})\\b`, "i"),
+    where: PROSE,
+  },
+  {
+    why: "not plain English: is notified of, receives; even, or; failed, in vain",
+    pattern: new RegExp(`\\b(hear${"s?"} of|be${" it"}|came to no${"thing"})\\b`, "i"),
+    where: PROSE,
+  },
+  {
+    why: "machines are it",
+    pattern: new RegExp(`\\b(h${"e"}|h${"im"}|h${"is"}|h${"imself"})\\b`, "i"),
+    where: PROSE,
+  },
+  {
+    why: "a private name: say owner, table, handler, responder",
+    pattern: new RegExp(`\\b([A-Z]\\w*(De${"sk"}|Kee${"per"}|He${"ir"}))\\b`),
+    where: /^src\//,
+  },
   { why: "an address of a registry", pattern: /https?:\/\//, where: /^bun\.lock$/ },
 ];
 
@@ -46,6 +69,10 @@ describe("words", () => {
   test.each([
     ["src/core/a.ts", "// see /wo" + "rk/notes"],
     ["src/core/a.ts", "// TO" + "DO later"],
+    ["src/core/a.ts", "// No" + "body waits"],
+    ["docs/wire.md", "the client hears" + " of it"],
+    ["src/core/a.ts", "/** The peer and h" + "is socket. */"],
+    ["src/app/a.ts", "class CacheKee" + "per {"],
     ["tests/unit/a.test.ts", "test.on" + "ly('x', f)"],
     ["bun.lock", '"x": ["x@1.0.0", "https://registry.example/x-1.0.0.tgz", {}]'],
   ])("a word is found in %s", (path, text) => {

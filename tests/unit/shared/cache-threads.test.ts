@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { CacheKeeper } from "../../../src/app/cache-keeper.ts";
+import { CacheOwner } from "../../../src/app/cache-owner.ts";
 import { Head } from "../../../src/shared/cache-memory.ts";
 import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
 import type { CacheOrder, CacheReport } from "./cache-worker.ts";
@@ -46,7 +46,7 @@ class CacheThread {
   }
 }
 
-function orders(keeper: CacheKeeper, stop: SharedArrayBuffer) {
+function orders(keeper: CacheOwner, stop: SharedArrayBuffer) {
   return (thread: number, seed: number): CacheOrder => ({
     buffers: keeper.buffers!,
     thread,
@@ -58,7 +58,7 @@ function orders(keeper: CacheKeeper, stop: SharedArrayBuffer) {
 }
 
 /** Nobody holds anything any more, and nothing was lost. */
-function expectSound(keeper: CacheKeeper): void {
+function expectSound(keeper: CacheOwner): void {
   const store = new CacheStore(keeper.buffers!, THREADS);
   const { words } = store.memory;
   expect(words[Head.Lock]).toBe(0);
@@ -73,7 +73,7 @@ function expectSound(keeper: CacheKeeper): void {
 test(
   "threads that store, find, send, invalidate and evict at random see whole answers only",
   async () => {
-    const keeper = new CacheKeeper(SIZES, THREADS);
+    const keeper = new CacheOwner(SIZES, THREADS);
     const stop = new SharedArrayBuffer(4);
     const order = orders(keeper, stop);
     const threads = Array.from({ length: THREADS }, (_, i) => new CacheThread(order(i, 1000 + i * 77)));
@@ -95,7 +95,7 @@ test(
 test(
   "a thread that ends in the midst of anything neither blocks nor corrupts the others",
   async () => {
-    const keeper = new CacheKeeper(SIZES, THREADS);
+    const keeper = new CacheOwner(SIZES, THREADS);
     const stop = new SharedArrayBuffer(4);
     const order = orders(keeper, stop);
     const survivors = [0, 1].map((i) => new CacheThread(order(i, 5000 + i)));
@@ -119,7 +119,7 @@ test(
 );
 
 test("what a thread left half done under the lock is derived anew, and what others send stays", async () => {
-  const keeper = new CacheKeeper(SIZES, THREADS);
+  const keeper = new CacheOwner(SIZES, THREADS);
   const store = new CacheStore(keeper.buffers!, 0);
   for (let i = 0; i < 20; i++) storeAnswer(store, keyOf(store, `/${i}`), `body ${i}`, factsOf(i, 1000));
   store.find(keyOf(store, "/3"), 1, false);

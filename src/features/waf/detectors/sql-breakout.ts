@@ -365,7 +365,7 @@ export class SqlBreakout implements Detector {
     const behind = tokens.to(comment);
     if (first !== Byte.Dash) return this.isBlankFrom(behind, 1);
     const next = this.byteAt(behind);
-    // He said "ten" or so" -- fine: a dash in prose.
+    // A text such as `"ten" or so" -- fine`: a dash in prose.
     const isDash = !this.isFirst && this.byteAt(tokens.from(at) - 1) === Byte.Space;
     if ((isDash || this.isMeasure(at)) && !this.isBlankFrom(behind, 1)) return false;
     return (

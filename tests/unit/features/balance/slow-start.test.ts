@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { SlowStart } from "../../../../src/app/node-keeper.ts";
 import { NodeList } from "../../../../src/app/node-list.ts";
+import { SlowStart } from "../../../../src/app/node-registry.ts";
 import type { Policy } from "../../../../src/features/balance/balancer.ts";
 import { LeastConnections } from "../../../../src/features/balance/least-connections.ts";
 import { Rendezvous } from "../../../../src/features/balance/rendezvous.ts";

@@ -27,7 +27,7 @@ export const NOW_MS = Date.UTC(2026, 5, 1, 12);
 
 export type Fields = Record<string, string> | readonly (readonly [string, string])[];
 
-const NOBODY = {
+const DETACHED = {
   onBody: () => {},
   onBodyEnd: () => {},
   onBodyFault: () => {},
@@ -138,9 +138,9 @@ export function trial(method: string, target: string, fields: Fields = {}, canon
   const sink = new FakeSink();
   const idle: IdleExchangePorts = {
     sink,
-    flow: NOBODY,
-    body: NOBODY,
-    source: NOBODY,
+    flow: DETACHED,
+    body: DETACHED,
+    source: DETACHED,
     pipeline: new Pipeline([], [], []),
   };
   const ex = new Exchange(idle);

@@ -11,7 +11,7 @@ import { Framing } from "../../../../src/message/request-head.ts";
 import type { BodyBudget } from "../../../../src/shared/body-budget.ts";
 import { bodyRoute, budgetOf, chunkedExchange, phase, type RouteFacts } from "../ingest/body-route.ts";
 import { NO_ROUTES } from "./vector-request.ts";
-import { ENFORCE, NOBODY } from "./waf-settings.ts";
+import { DETACHED, ENFORCE } from "./waf-settings.ts";
 
 /** What a body script may say. */
 export interface BodyScriptFacts {
@@ -53,7 +53,7 @@ export class BodyScript {
       onOverLimit() {},
     };
     const settings = { ...ENFORCE, ...facts.settings };
-    const waf = new Waf(settings, facts.allowedIps ?? NOBODY, NO_ROUTES, listener, { nowMs: 1 });
+    const waf = new Waf(settings, facts.allowedIps ?? DETACHED, NO_ROUTES, listener, { nowMs: 1 });
     const inspection = new WafBodyPhase(waf, this.budget);
     const last = phase((ex) => {
       this.hasArrived = true;

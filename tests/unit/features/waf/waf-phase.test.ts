@@ -7,11 +7,11 @@ import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-s
 import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";
 import { recordedExchange } from "../route/recorded-exchange.ts";
-import { ENFORCE, NOBODY } from "./waf-settings.ts";
+import { DETACHED, ENFORCE } from "./waf-settings.ts";
 
 const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 
-function run(target: string, settings: WafSettings = ENFORCE, allowedIps: AddressSet = NOBODY) {
+function run(target: string, settings: WafSettings = ENFORCE, allowedIps: AddressSet = DETACHED) {
   const incidents: WafIncident[] = [];
   const listener = {
     onInspected() {},
@@ -79,7 +79,7 @@ describe("WAF phase", () => {
     const phase = new WafPhase(
       new Waf(
         ENFORCE,
-        NOBODY,
+        DETACHED,
         NO_ROUTES,
         { onInspected() {}, onIncident() {}, onBudgetExhausted() {}, onOverLimit() {} },
         { nowMs: 0 },

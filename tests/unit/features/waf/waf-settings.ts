@@ -11,4 +11,4 @@ export const ENFORCE: WafSettings = {
 };
 
 /** No client at all. */
-export const NOBODY: AddressSet = { has: () => false };
+export const DETACHED: AddressSet = { has: () => false };

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { CertificateKeeper } from "../../../src/app/certificates.ts";
+import { CertificateList } from "../../../src/app/certificates.ts";
 import { makeCertificate } from "../../harness/certificate.ts";
 import { Scratch } from "../../harness/openssl.ts";
 
@@ -8,7 +8,7 @@ afterAll(() => scratch[Symbol.dispose]());
 const [one, two] = await Promise.all(["one", "two"].map((name) => pairOf(name)));
 const sent: string[][] = [];
 const failed: string[] = [];
-const keeper = new CertificateKeeper({
+const keeper = new CertificateList({
   onCertificates: ({ certificates }) => sent.push(certificates.map(({ names }) => names[0]!)),
   onReloaded: () => {},
   onFailed: (file) => failed.push(file),

@@ -29,7 +29,7 @@ export interface PreparedTable {
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
-export class NodeKeeper {
+export class NodeRegistry {
   /** The addresses of named origins, for the probes. */
   readonly names: NameResolver;
   private list: NodeList;

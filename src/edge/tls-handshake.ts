@@ -14,13 +14,13 @@ import type { ClientConnection } from "./proxied-connection.ts";
 import type { TlsEndpoint } from "./tls-endpoint.ts";
 
 /** Who goes on with a connection when its handshake has come to something. */
-export interface TlsHeir {
+export interface HandshakeHandler {
   /** The ClientHello is complete: TLS is laid on the socket. @returns whether that could be done */
-  upgrade(opening: TlsOpening, choice: TlsChoice, received: Uint8Array): boolean;
+  upgrade(opening: TlsHandshake, choice: TlsChoice, received: Uint8Array): boolean;
   /** The handshake is over. @param protocol what ALPN settled on; "" where the client offered nothing */
-  secured(opening: TlsOpening, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
+  secured(opening: TlsHandshake, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
   /** There will be none: the client is told why, as far as it can be. */
-  refused(opening: TlsOpening, fault: Fault): void;
+  refused(opening: TlsHandshake, fault: Fault): void;
 }
 
 const enum Stage {
@@ -36,14 +36,14 @@ const enum Stage {
  * A connection to a TLS port until its handshake is done. What a client can make us hold here is one ClientHello and one
  * handshake of the library, for `header_timeout`.
  */
-export class TlsOpening implements ClientConnection, TimerHolder, PendingHandshake {
+export class TlsHandshake implements ClientConnection, TimerHolder, PendingHandshake {
   place = -1;
   readonly peer: ClientPeer;
   /** The accepted socket; with TLS on it, it is left alone. */
   readonly socket: ByteSocket;
   private readonly ctx: EdgeContext;
   private readonly endpoint: TlsEndpoint;
-  private readonly heir: TlsHeir;
+  private readonly handler: HandshakeHandler;
   private readonly parser: ClientHelloParser = new ClientHelloParser();
   private readonly input: InputBuffer = new InputBuffer();
   private readonly timer: TimerNode;
@@ -51,12 +51,18 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
   private stage: Stage = Stage.Hello;
   private isChallenge = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, endpoint: TlsEndpoint, peer: ClientPeer, heir: TlsHeir) {
+  constructor(
+    socket: ByteSocket,
+    ctx: EdgeContext,
+    endpoint: TlsEndpoint,
+    peer: ClientPeer,
+    handler: HandshakeHandler,
+  ) {
     this.socket = socket;
     this.ctx = ctx;
     this.endpoint = endpoint;
     this.peer = peer;
-    this.heir = heir;
+    this.handler = handler;
     this.timer = new TimerNode(this);
     ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);
     endpoint.handshakes.add(this);
@@ -128,7 +134,7 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
     else {
       this.leave();
       this.ctx.observer.onSecured(secure.isSessionReused());
-      this.heir.secured(this, secure, secure.alpnProtocol || "", shown);
+      this.handler.secured(this, secure, secure.alpnProtocol || "", shown);
     }
   }
 
@@ -145,7 +151,7 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
     this.stage = Stage.Handshake;
     const received = bytes.subarray(from, to);
     this.input.clear();
-    if (!this.heir.upgrade(this, choice, received)) this.fail(Fault.HandshakeFailed);
+    if (!this.handler.upgrade(this, choice, received)) this.fail(Fault.HandshakeFailed);
   }
 
   /** Closes in order, so that the library's alert arrives. */
@@ -164,7 +170,7 @@ export class TlsOpening implements ClientConnection, TimerHolder, PendingHandsha
     this.leave();
     this.input.clear();
     this.ctx.observer.onRefused(fault, this.peer.address);
-    this.heir.refused(this, fault);
+    this.handler.refused(this, fault);
   }
 
   private fail(fault: Fault): void {

@@ -11,7 +11,7 @@ import { settingsByIndex } from "./routing.ts";
 const RETRY_MS = 5;
 
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
-export class CacheKeeper {
+export class CacheOwner {
   /** For the workers; null where the cache is off. */
   buffers: CacheBuffers | null = null;
   private memory: CacheMemory | null = null;
@@ -87,7 +87,7 @@ function kindOf(config: CacheConfig): string {
  * A worker's hand on the cache's memory: one for each memory, however often the configuration changes, since it counts the
  * worker's own pins.
  */
-export class CacheHolder {
+export class WorkerCache {
   store: CacheStore | null = null;
   private version = 0;
 

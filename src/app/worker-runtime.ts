@@ -29,7 +29,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
-import { cachePolicies } from "./cache-keeper.ts";
+import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
@@ -53,8 +53,8 @@ import {
 import type { TrafficReports } from "./traffic-reports.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
-/** What a graph is wired from, beside the configuration. */
-export interface GraphInputs {
+/** What a runtime is wired from, beside the configuration. */
+export interface RuntimeInputs {
   readonly services: WorkerServices;
   readonly counters: CountersTap;
   /** Takes the access lines. */
@@ -80,7 +80,7 @@ export interface GraphInputs {
 }
 
 /** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
-export interface Graph {
+export interface WorkerRuntime {
   readonly config: RuntimeConfig;
   readonly router: Router;
   readonly pipeline: Pipeline;
@@ -93,7 +93,7 @@ export interface Graph {
 }
 
 /** Wires a configuration: this is the list of the gateway's features. */
-export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
+export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): WorkerRuntime {
   const { server } = config;
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const { budget } = inputs;
@@ -130,7 +130,7 @@ export function buildGraph(config: RuntimeConfig, inputs: GraphInputs): Graph {
   return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
 }
 
-function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: GraphInputs): ResponseCache | null {
+function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: RuntimeInputs): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
   const { tls } = config.server;
@@ -168,7 +168,7 @@ export function upstreamLabels(config: RuntimeConfig): readonly string[] {
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
-function transcoding(config: RuntimeConfig, inputs: GraphInputs, pools: OriginPools): RouteHandlers["transcoded"] {
+function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteHandlers["transcoded"] {
   if (transcodedRoutes(config).length === 0) return () => fail("no transcoded route");
   const { transcodeHandlers } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
   const { wheel, turn, upstream } = inputs.services;
@@ -182,7 +182,7 @@ function fail(message: string): never {
 
 function endpointsOf(
   config: RuntimeConfig,
-  inputs: GraphInputs,
+  inputs: RuntimeInputs,
   probed: Pick<ProbePorts, "isProbed" | "pipeline">,
   purge: Purge | null,
 ): readonly BuiltInEndpoint[] {
@@ -193,7 +193,7 @@ function endpointsOf(
 }
 
 /** What the handlers of routes are made with. */
-function routeSite(config: RuntimeConfig, inputs: GraphInputs, pools: OriginPools): RouteSite {
+function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteSite {
   const { requestIds, budget: bodies, nodes, services } = inputs;
   const { clock, wheel, turn } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
