@@ -1,4 +1,5 @@
 import type { SeededRandom } from "../harness/seeded-random.ts";
+import { SPICES } from "../harness/spices.ts";
 
 /** Changes a message a little: the kinds of damage that parsers have been led astray with. */
 export function mutate(text: string, dictionary: readonly string[], random: SeededRandom): string {
@@ -7,44 +8,6 @@ export function mutate(text: string, dictionary: readonly string[], random: Seed
 
 type Mutator = (text: string, random: SeededRandom, dictionary: readonly string[]) => string;
 
-/** Bytes and runs that mean something to somebody. */
-const SPICES = [
-  "\0",
-  "\x01",
-  "\t",
-  "\n",
-  "\x0b",
-  "\x0c",
-  "\r",
-  "\r\n",
-  "\n\n",
-  " ",
-  "  ",
-  ":",
-  ";",
-  ",",
-  '"',
-  "\\",
-  "/",
-  "%",
-  "+",
-  "-",
-  "0",
-  "1",
-  "f",
-  "0x",
-  "\x7f",
-  "\x80",
-  "\xa0",
-  "\xff",
-  "#",
-  "?",
-  "..",
-  "\r\n\r\n",
-  "0\r\n\r\n",
-  "chunked",
-  "HTTP/1.1",
-];
 const LINE_ENDS = ["\n", "\r", "\r\r\n", "\n\r", "\r\n\r\n", " \r\n", "\0\r\n", ""];
 const NUMBERS = [
   "0",

@@ -1,4 +1,5 @@
 import type { Socket, SocketHandler } from "bun";
+import { Waiters } from "./waiters.ts";
 
 /** How the peer has ended its direction: not yet, in order, or by a reset. */
 export type Ending = "open" | "fin" | "reset";
@@ -20,7 +21,7 @@ export class ByteSocket {
   private buffered = 0;
   private outgoing: Uint8Array[] = [];
   private finishWhenSent = false;
-  private readonly waiters = new Set<() => void>();
+  private readonly waiters = new Waiters();
 
   /** Bytes that came in and were not taken yet. */
   get unread(): number {
@@ -63,7 +64,7 @@ export class ByteSocket {
     if (this.isClosed) return;
     this.isClosed = true;
     this.socket?.end();
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Cuts the connection with a reset. */
@@ -71,7 +72,7 @@ export class ByteSocket {
     if (this.isClosed) return;
     this.isClosed = true;
     this.socket?.terminate();
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Stops reading, so that the peer meets back-pressure. */
@@ -92,7 +93,7 @@ export class ByteSocket {
       if (found !== undefined) return found;
       const left = deadline - performance.now();
       if (left <= 0) throw new Error(`waited in vain for ${what}; ${this.describe()}`);
-      await this.nextEvent(left);
+      await this.waiters.wait(left);
     }
   }
 
@@ -160,7 +161,7 @@ export class ByteSocket {
   attach(socket: Socket<ByteSocket>): void {
     this.socket = socket;
     this.flush();
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Takes a chunk from the socket; for the handlers below. */
@@ -169,7 +170,7 @@ export class ByteSocket {
     this.incoming.push(chunk);
     this.buffered += chunk.byteLength;
     this.onReceived(chunk);
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Notes the peer's end; for the handlers below. */
@@ -179,7 +180,7 @@ export class ByteSocket {
       this.isClosed = true;
       this.outgoing = [];
     }
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Sends what is queued as far as the kernel takes it; for the handlers below. */
@@ -197,7 +198,7 @@ export class ByteSocket {
       this.finishWhenSent = false;
       this.socket.shutdown();
     }
-    this.wake();
+    this.waiters.wake();
   }
 
   /** Where the text is in the unread bytes, or -1. What is found in the first chunk costs no copy of the others. */
@@ -224,22 +225,6 @@ export class ByteSocket {
   private describe(): string {
     const shown = this.peek().subarray(0, 300).toString("latin1");
     return `peer ${this.ending}, ${this.receivedBytes} bytes came, unread: ${JSON.stringify(shown)}`;
-  }
-
-  private nextEvent(patienceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.waiters.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, patienceMs);
-      this.waiters.add(done);
-    });
-  }
-
-  private wake(): void {
-    for (const waiter of [...this.waiters]) waiter();
   }
 }
 

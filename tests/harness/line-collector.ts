@@ -1,4 +1,5 @@
 import { PATIENCE_MS } from "./byte-socket.ts";
+import { Waiters } from "./waiters.ts";
 
 /** One line of JSON, as the gateway's log has it. */
 export type LogLine = Record<string, unknown>;
@@ -71,31 +72,23 @@ export abstract class LogLines {
 
 /** Follows a stream of lines. */
 export class LineCollector extends LogLines {
-  private readonly waiters = new Set<() => void>();
+  private readonly waiters = new Waiters();
 
   /** Reads the stream to its end. */
   async follow(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
       this.takeText(decoder.decode(chunk, { stream: true }));
-      for (const waiter of [...this.waiters]) waiter();
+      this.waiters.wake();
     }
     this.takeRest();
-    for (const waiter of [...this.waiters]) waiter();
+    this.waiters.wake();
   }
 
   protected override read(): void {}
 
   protected override nextText(patienceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.waiters.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, patienceMs);
-      this.waiters.add(done);
-    });
+    return this.waiters.wait(patienceMs);
   }
 }
 

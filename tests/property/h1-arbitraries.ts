@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { SPICES } from "../harness/spices.ts";
 import { piecesAt } from "../unit/proto/byte-pieces.ts";
 import { CARRIERS, type Carrier } from "../unit/proto/carriers.ts";
 import { bytesOf, textOf, type Vector } from "../unit/proto/vector-file.ts";
@@ -34,30 +35,9 @@ export function anyOf<T extends Vector>(vectors: readonly T[]): fc.Arbitrary<{ v
   return fc.constantFrom(...vectors).map((vector) => ({ vector, bytes: bytesOf(vector.input) }));
 }
 
-/** What parsers have been led astray with. */
-const SPICES = [
-  ...[
-    "\0",
-    "\x01",
-    "\t",
-    "\n",
-    "\x0b",
-    "\x0c",
-    "\r",
-    "\r\n",
-    "\n\n",
-    "\r\r\n",
-    " ",
-    "  ",
-    ":",
-    ";",
-    ",",
-    '"',
-    "\\",
-    "/",
-  ],
-  ...["%", "%zz", "+", "-", "0", "1", "f", "0x", "\x7f", "\x80", "\xa0", "\xff", "#", "?", "..", "@", "[", "]", "*"],
-  ...["\r\n\r\n", "0\r\n\r\n", "chunked", "HTTP/1.1", "HTTP/1.0", "http://", "\r\n ", "\r\n\t", "Host: b\r\n", ": "],
+const OWN_SPICES: readonly string[] = [
+  ...SPICES,
+  ...["\r\r\n", "%zz", "@", "[", "]", "*", "HTTP/1.0", "http://", "\r\n ", "\r\n\t", "Host: b\r\n", ": "],
   ...["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Connection: close\r\n", "Expect: 100-continue\r\n"],
   ...["Connection: X-A, Content-Length\r\n", "Upgrade: x\r\n", "CONNECT ", "GET ", " HTTP/1.1\r\n", "5\r\nhello\r\n"],
 ];
@@ -66,7 +46,7 @@ const SPICES = [
 export const spicedText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
-      fc.constantFrom(...SPICES),
+      fc.constantFrom(...OWN_SPICES),
       fc.string({ maxLength: 6 }).map((text) => text.replace(/[^\0-\xff]/g, "?")),
       fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)),
     ),
@@ -77,7 +57,7 @@ export const spicedText: fc.Arbitrary<string> = fc
 type Change = (text: string) => string;
 
 const place = fc.double({ min: 0, max: 1, noNaN: true });
-const spice = fc.constantFrom(...SPICES);
+const spice = fc.constantFrom(...OWN_SPICES);
 const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(place, spice).map(
     ([at, insert]): Change =>
