@@ -36,7 +36,7 @@ export interface ClientPolicy {
   readonly preflight: PreflightPhase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
-  /** In the order of the way up, behind a cache. */
+  /** In the order of the way up, after a cache. */
   readonly headTaps: readonly ReplyTap[];
 }
 

@@ -6,7 +6,7 @@ declare const EDGE_TEST_BUILD: boolean;
 
 /**
  * Endpoints with which tests break a worker on purpose: only in what `scripts/build --tests` makes. The constant is looked at
- * first, and all that it keeps out lies behind it in this function, so that the binary that ships holds none of it.
+ * first, and all that it keeps out follows it in this function, so that the binary that ships holds none of it.
  * docs/security.md#environment
  */
 export function testRoutes(): RouteInit[] {

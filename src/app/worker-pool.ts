@@ -125,7 +125,7 @@ export class WorkerPool {
   }
 }
 
-/** Tells when every worker has taken what was sent to it before: messages are taken in order, so one behind them is enough. */
+/** Tells when every worker has taken what was sent to it before: messages are taken in order, so one after them is enough. */
 export class WorkerFence {
   private readonly send: (id: number) => void;
   private readonly workers: () => Iterable<number>;

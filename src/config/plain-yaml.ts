@@ -163,7 +163,7 @@ function scalar(text: string): unknown {
     if (/^(?:0|[1-9]\d{0,14})$/.test(text)) return Number(text);
     return NUMBER_LIKE.test(text) ? undefined : text;
   }
-  // A colon with a space behind it begins a map.
+  // A colon with a space after it begins a map.
   if (text.includes(": ")) return undefined;
   if (text === "true") return true;
   if (text === "false") return false;

@@ -16,7 +16,7 @@ export function referenceOf(rows: Rows, indent = ""): string {
 
 interface Line {
   readonly text: string;
-  /** The comment behind it. */
+  /** The comment after it. */
   readonly doc: string;
 }
 

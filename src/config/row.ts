@@ -18,7 +18,7 @@ export interface Row {
   readonly doc?: string;
   /** Shown in the settings reference in place of a default; of a block, its keys alone are shown. */
   readonly example?: unknown;
-  /** Name of the resolved field where it is not the key's own with the unit behind it; "" where `finish` makes the field. */
+  /** Name of the resolved field where it is not the key's own with the unit after it; "" where `finish` makes the field. */
   readonly field?: string;
 }
 

@@ -212,7 +212,7 @@ export function percent(): Kind<number> {
       ? part
       : new Wrong(`expected a part such as 12.5%, above 0% and up to 100%, found ${describe(value)}`);
   });
-  // Three digits behind the point are what can be written: 7% of a fraction is not quite 7.
+  // Three digits after the point are what can be written: 7% of a fraction is not quite 7.
   return written(kind, (part) => `${Number((part * 100).toFixed(3))}%`);
 }
 

@@ -233,7 +233,7 @@ function handshakeOptions(policy: TlsPolicy): HandshakeOptions {
   return {
     ALPNProtocols: alpnWire(policy.protocols),
     requestCert: policy.clientAuth !== "none",
-    // A certificate that is shown is judged behind the handshake, where one can be told from none.
+    // A certificate that is shown is judged after the handshake, where one can be told from none.
     rejectUnauthorized: policy.clientAuth === "require",
   };
 }

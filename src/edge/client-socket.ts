@@ -342,7 +342,7 @@ export interface ConnectionSettings extends PaceSettings {
   readonly maxHeadBytes: number;
   /** Header fields of a request, trailers included. */
   readonly maxFields: number;
-  /** Whether clients' addresses are wanted even behind the end of their connections. */
+  /** Whether clients' addresses are wanted even after the end of their connections. */
   readonly logsAddresses: boolean;
   /** Peers whose connections begin with a PROXY header; null where none do. */
   readonly proxies: { has(address: string): boolean } | null;

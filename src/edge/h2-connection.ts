@@ -161,12 +161,12 @@ export class H2Connection implements ClientConnection, TimerHolder, OutWay {
     this.session.goAway(this.streams.lastServedId, ErrorCode.NoError);
   }
 
-  /** The last stream is over: by an event of the client's, behind which all is settled, or by another. */
+  /** The last stream is over: by an event of the client's, after which all is settled, or by another. */
   streamsOver(): void {
     if (!this.isReceiving) this.settle();
   }
 
-  /** Behind every event: sets the one timer, stops or goes on reading, and closes what is over. */
+  /** After every event: sets the one timer, stops or goes on reading, and closes what is over. */
   settle(): void {
     const { life, ctx, session } = this;
     if (life.state !== LifeState.Open) return;

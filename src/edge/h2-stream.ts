@@ -43,7 +43,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
   isQueued = false;
   /** Whether `100 Continue` has been asked for and not been sent. */
   continuePending = false;
-  /** How the stream is reset behind its reply; -1 where it need not be. */
+  /** How the stream is reset after its reply; -1 where it need not be. */
   resetBehind = -1;
   connection!: H2Connection;
   readonly sink: H2ReplySink = new H2ReplySink(this);
@@ -138,7 +138,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
     else if (stall.isWaiting && Math.min(out.window, connection.session.sendWindow) <= 0) this.cut(ErrorCode.Cancel);
   }
 
-  /** Hands a piece on, and the end behind it where it is the last. */
+  /** Hands a piece on, and the end after it where it is the last. */
   private deliver(bytes: Uint8Array, from: number, to: number): void {
     const { exchange: ex, incoming, uses } = this;
     ex.bodyBytes += to - from;

@@ -17,7 +17,7 @@ import { H2Stream } from "./h2-stream.ts";
 export class H2Streams implements SessionOwner {
   /** Highest stream ID processed, refused ones included. */
   lastServedId = 0;
-  /** The highest stream that has begun; behind our GOAWAY none is served any more. */
+  /** The highest stream that has begun; after our GOAWAY none is served any more. */
   private lastId = 0;
   private readonly connection: H2Connection;
   private readonly maxStreams: number;

@@ -77,7 +77,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
         next = this.pieces.next();
       }
       if (this.isOver || this.exchange.bodyDone) return;
-      // Trailers are told of a moment behind the body's end.
+      // Trailers are told of a moment after the body's end.
       await Bun.sleep(0);
       this.hasEnded = true;
       if (!this.isOver) this.session.inTurn(this, () => this.deliverHeld());
@@ -112,7 +112,7 @@ export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
     }
   }
 
-  /** Hands on what may be handed on now, and the end behind it. */
+  /** Hands on what may be handed on now, and the end after it. */
   private deliverHeld(): void {
     const { exchange: ex, held } = this;
     while (!this.isOver && !this.isPaused && !ex.bodyDone) {
@@ -361,7 +361,7 @@ export class H3Backlog {
     return this.bytes.length === 0;
   }
 
-  /** Puts a piece behind what waits: a source can only be asked to hold, and goes on for as much as has come in one event. */
+  /** Puts a piece after what waits: a source can only be asked to hold, and goes on for as much as has come in one event. */
   add(piece: Uint8Array): void {
     this.bytes = this.isEmpty ? piece : Buffer.concat([this.bytes, piece]);
     if (this.isReported) this.report();

@@ -24,7 +24,7 @@ export interface ClientConnection {
 
 /** Who goes on with the connection once its PROXY header is there. */
 export interface ProxyHeaderHandler {
-  /** @param rest the bytes behind the header that have come already */
+  /** @param rest the bytes after the header that have come already */
   proxied(socket: ByteSocket, peer: ClientPeer, rest: Uint8Array): void;
 }
 

@@ -42,7 +42,7 @@ export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
   }
 }
 
-/** The whole HTTP/1.1 answer to a refusal that needs no exchange: the connection closes behind it. */
+/** The whole HTTP/1.1 answer to a refusal that needs no exchange: the connection closes after it. */
 export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
   const reply = FIXED[fault]!;
   reply.date(clock.dateBytes, clock.second);

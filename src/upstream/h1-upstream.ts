@@ -157,7 +157,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder 
     if (!this.link.onDrain()) return;
     if (this.tunnel !== null) this.tunnel.onDrain();
     else if (this.ex !== null && this.holdsBody) {
-      // Behind the last of the body it is the origin that is waited for.
+      // After the last of the body it is the origin that is waited for.
       if (this.stage === Stage.AwaitingHead && !this.requestDone) this.link.arm(0);
       this.releaseBody(this.ex);
     }
@@ -463,7 +463,7 @@ export class ReplyBody {
     return isTaken;
   }
 
-  /** The trailer fields behind a chunked body, or null. @param head knows which of them are not passed on */
+  /** The trailer fields after a chunked body, or null. @param head knows which of them are not passed on */
   trailers(head: ResponseParser): HeaderBlock | null {
     if (this.framing !== Framing.Chunked || this.decoder!.trailers.count === 0) return null;
     const block = new HeaderBlock();

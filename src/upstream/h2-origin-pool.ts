@@ -190,7 +190,7 @@ export class H2OriginPool implements Upstream, TimerHolder {
     if (coming * each >= waiting.size) return;
     const restedMs = context.turn.nowMs - this.restUntilMs;
     if (restedMs < 0) return context.wheel.arm(this.timer, this.restUntilMs);
-    // Behind a rest it is tried with one.
+    // After a rest it is tried with one.
     const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
     for (; coming * each < waiting.size && coming < most; coming++) {

@@ -56,7 +56,7 @@ export class H2ProbeDialog implements ProbeDialog {
   }
 }
 
-/** Frames one behind the other. */
+/** Frames one after the other. */
 class Gathered {
   readonly bytes: Buffer = Buffer.alloc(ROOM_BYTES);
   offset = 0;

@@ -24,7 +24,7 @@ import { isTooMuch, isWholeBody } from "./request-writer.ts";
 const enum Stage {
   Waiting = 0,
   AwaitingHead,
-  /** Nothing has been handed on: what comes right behind the head may still be malformed, and then the answer is 502. */
+  /** Nothing has been handed on: what comes right after the head may still be malformed, and then the answer is 502. */
   HoldingHead,
   ReadingBody,
   Over,
@@ -300,7 +300,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);
   }
 
-  /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: behind a whole answer, the rest of the request is unwanted. */
+  /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: after a whole answer, the rest of the request is unwanted. */
   onReset(code: ErrorCode): void {
     const { connection } = this;
     if (this.isWhole) {

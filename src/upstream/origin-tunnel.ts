@@ -22,7 +22,7 @@ export class OriginTunnel implements TunnelEnd {
     this.onOver = onOver;
   }
 
-  /** Joins both ends: what the origin sent behind its 101 goes through first. */
+  /** Joins both ends: what the origin sent after its 101 goes through first. */
   join(client: TunnelEnd, input: InputBuffer): void {
     this.client = client;
     const { bytes, from, to } = input;

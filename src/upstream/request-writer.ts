@@ -24,7 +24,7 @@ export function writeRequestBody(
   writer.copy(CRLF, 0, CRLF.length);
 }
 
-/** Ends a request's body: the last chunk, with the trailers that came behind it. */
+/** Ends a request's body: the last chunk, with the trailers that came after it. */
 export function endRequestBody(writer: SocketWriter, request: RequestHead): void {
   if (request.framing !== Framing.Chunked) return;
   const trailers = request.trailers;
