@@ -1,9 +1,9 @@
 import { type Fault, faultRow } from "../core/fault.ts";
 import { COPY_BODY_BYTES } from "../core/limits.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import type { InputBuffer, SocketWriter } from "../net/socket-buffers.ts";
 import {
@@ -53,7 +53,7 @@ export class H1Response implements ReplySink {
   /** Whether the connection closes after the response. */
   closeAfter = false;
   /** A response that waits for the rest of the request's body; null when there is none. */
-  held: FixedReply | null = null;
+  held: PrebuiltResponse | null = null;
   /** Whether the body goes out in chunks. */
   private isChunked = false;
   /** Whether an announced `100 Continue` has not been sent. */
@@ -78,7 +78,7 @@ export class H1Response implements ReplySink {
     this.continuePending = continuePending;
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     ex.reply.status = reply.status;
     this.decideClose(ex);
     if (ex.bodyDone || this.closeAfter || this.held !== null) this.writeFixed(ex, reply);
@@ -194,7 +194,7 @@ export class H1Response implements ReplySink {
   }
 
   /** Writes a prebuilt response, which is complete with that. */
-  private writeFixed(ex: Exchange, reply: FixedReply): void {
+  private writeFixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { clock } = this.ctx;
     const { writer } = this.life;
     ex.pipeline.onFixed(ex, reply);

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
@@ -36,7 +36,7 @@ export class H2HeadWriter {
   }
 
   /** The head of a prebuilt reply. */
-  fixed(stream: H2Stream, fixed: FixedReply, isEnd: boolean): void {
+  fixed(stream: H2Stream, fixed: PrebuiltResponse, isEnd: boolean): void {
     const { reply } = stream.exchange;
     const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, reply));
     const at = this.writer.offset + FRAME_HEADER_BYTES;

@@ -1,9 +1,9 @@
 import { equalsLower, latin1 } from "../core/bytes.ts";
 import { Fault, FaultKind, faultRow } from "../core/fault.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import { becomeUpgrade, isKeyField } from "../proto/h2/connect-request.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
@@ -36,7 +36,7 @@ export class H2ReplySink implements ReplySink {
     becomeUpgrade(lines, exchange.request, protocolFrom, protocolTo, this.tunnelKey);
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { stream } = this;
     if (this.asksTunnel && isSuccess(reply.status)) return this.refuseTunnel(ex);
     ex.reply.status = reply.status;

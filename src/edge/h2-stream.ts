@@ -8,9 +8,9 @@ import {
   finishExchange,
   type IdleExchangePorts,
 } from "../message/exchange.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodyFlow } from "../message/ports.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing } from "../message/request-head.ts";
 import type { UnsentHolder } from "../net/socket-buffers.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
@@ -54,7 +54,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
   /** The reply is complete but for what waits. */
   private isEnding = false;
   /** An answer that waits for the rest of the request's body; null when there is none. */
-  private held: FixedReply | null = null;
+  private held: PrebuiltResponse | null = null;
   private isDiscarding = false;
   private discarded = 0;
 
@@ -186,7 +186,7 @@ export class H2Stream implements BodyFlow, TimerHolder {
    * An answer that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
    * only after writing gets its answer. @returns false where there is nothing to wait for
    */
-  hold(reply: FixedReply): boolean {
+  hold(reply: PrebuiltResponse): boolean {
     const { exchange: ex, connection, incoming } = this;
     const isShort = ex.request.contentLength <= DRAIN_BYTES;
     if (ex.bodyDone || incoming.isEnded || this.continuePending || !isShort || this.held !== null) return false;

@@ -1,9 +1,9 @@
 import { Fault, faultRow } from "../core/fault.ts";
 import { H3_MAX_REPLY_FIELDS } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import type { FixedReply } from "../message/fixed-reply.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
@@ -18,7 +18,7 @@ export class H3ReplySink implements ReplySink {
     this.stream = stream;
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { stream } = this;
     ex.reply.status = reply.status;
     ex.pipeline.onFixed(ex, reply);

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { FAULTS, Fault, faultRow } from "../core/fault.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { FixedReply, INVALID_TOKEN } from "../message/fixed-reply.ts";
+import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
 import { isChallenge } from "../proto/h1/request-rules.ts";
 
@@ -12,13 +12,15 @@ const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
 const RETRY_AFTER = ["Retry-After", "5"] as const;
 
 /** The answers that are the same every time, one a fault; null where the body carries a detail. */
-const FIXED: readonly (FixedReply | null)[] = FAULTS.map((row, fault) => fixedFor(fault, row.status, row.message));
+const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
+  fixedFor(fault, row.status, row.message),
+);
 
 /**
  * The response to a refusal. docs/wire.md#refusals
  * @param ex gives the detail that some bodies carry: a path, the allowed methods, a prepared body
  */
-export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
+export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
   if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
   const fixed = FIXED[fault];
@@ -26,9 +28,9 @@ export function replyForFault(ex: Exchange, fault: Fault): FixedReply {
   const row = faultRow(fault);
   switch (fault) {
     case Fault.WafBlocked:
-      return new FixedReply(row.status, [JSON_TYPE], ex.detail);
+      return new PrebuiltResponse(row.status, [JSON_TYPE], ex.detail);
     case Fault.MethodNotAllowed:
-      return new FixedReply(
+      return new PrebuiltResponse(
         row.status,
         [JSON_TYPE, ["Allow", ex.detail]],
         jsonError(row.status, `allowed methods: ${ex.detail}`),
@@ -63,14 +65,14 @@ function jsonError(status: number, message: string): string {
   return JSON.stringify(errorBody(status, message));
 }
 
-function fixedFor(fault: Fault, status: number, message: string): FixedReply | null {
+function fixedFor(fault: Fault, status: number, message: string): PrebuiltResponse | null {
   switch (fault) {
     case Fault.PrefixEscape:
-      return new FixedReply(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
+      return new PrebuiltResponse(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
     case Fault.SymlinkEscape:
-      return new FixedReply(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
+      return new PrebuiltResponse(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
     case Fault.ChunkedDisabled:
-      return new FixedReply(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
+      return new PrebuiltResponse(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
     case Fault.BuffersFull:
     case Fault.SpoolFailed:
     case Fault.OutOfDescriptors:
@@ -78,12 +80,12 @@ function fixedFor(fault: Fault, status: number, message: string): FixedReply | n
     case Fault.OriginQueueFull:
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
-      return new FixedReply(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
+      return new PrebuiltResponse(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
     default:
       return message === "" ? null : json(status, message);
   }
 }
 
-function json(status: number, message: string): FixedReply {
-  return new FixedReply(status, [JSON_TYPE], jsonError(status, message));
+function json(status: number, message: string): PrebuiltResponse {
+  return new PrebuiltResponse(status, [JSON_TYPE], jsonError(status, message));
 }

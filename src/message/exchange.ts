@@ -2,9 +2,9 @@ import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheResult } from "./cache-result.ts";
-import type { FixedReply } from "./fixed-reply.ts";
 import type { HeaderBlock } from "./header-block.ts";
 import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
+import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
 import type { Target } from "./target.ts";
@@ -247,7 +247,7 @@ export interface ReplyTap {
   /** Before the head of an answer by which the connection leaves HTTP is written. */
   onUpgrade?(ex: Exchange): void;
   /** Before a prebuilt reply is written: only `ex.reply.addExtra` has an effect. */
-  onFixed?(ex: Exchange, reply: FixedReply): void;
+  onFixed?(ex: Exchange, reply: PrebuiltResponse): void;
   /** After the exchange is over, answered or cut. */
   onEnd(ex: Exchange): void;
 }
@@ -315,7 +315,7 @@ export class Pipeline {
   }
 
   /** Lets the taps add to a prebuilt reply. For sinks, likewise. */
-  onFixed(ex: Exchange, reply: FixedReply): void {
+  onFixed(ex: Exchange, reply: PrebuiltResponse): void {
     for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, reply);
   }
 

@@ -1,7 +1,7 @@
 import type { Fault } from "../core/fault.ts";
 import type { Exchange } from "./exchange.ts";
-import type { FixedReply } from "./fixed-reply.ts";
 import type { HeaderBlock } from "./header-block.ts";
+import type { PrebuiltResponse } from "./prebuilt-response.ts";
 
 /**
  * Where a reply goes: one implementation a protocol. Before a sink writes a reply, other than an interim one or a 101, it
@@ -14,7 +14,7 @@ export interface ReplySink {
    */
   readonly returnsBytes?: boolean;
   /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
-  fixed(ex: Exchange, reply: FixedReply): void;
+  fixed(ex: Exchange, reply: PrebuiltResponse): void;
   /** Writes an interim answer (102, 103) with these fields. */
   interim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** Writes the head in `ex.reply`. */

@@ -1,7 +1,7 @@
 import { TOKEN } from "../../core/bytes.ts";
 import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
 import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
-import { FixedReply, INVALID_TOKEN } from "../../message/fixed-reply.ts";
+import { INVALID_TOKEN, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
 import { CHALLENGE_PREFIX, isChallenge, isPlainPath } from "../../proto/h1/request-rules.ts";
@@ -40,13 +40,13 @@ export class Http01Phase implements Phase, Handler {
     return Verdict.Done;
   }
 
-  private replyTo(request: RequestHead): FixedReply {
+  private replyTo(request: RequestHead): PrebuiltResponse {
     if (request.method !== Method.Get && request.method !== Method.Head) return WRONG_METHOD;
     const from = request.pathFrom + CHALLENGE_PREFIX.length;
     // Another spelling of the path is none that a certificate authority uses.
     if (!isChallenge(request) || !isToken(request.bytes, from, request.pathTo)) return INVALID_TOKEN;
     const answer = this.answers.answerTo(request.path().slice(CHALLENGE_PREFIX.length));
-    return answer === null ? UNKNOWN_TOKEN : new FixedReply(200, [PLAIN], answer);
+    return answer === null ? UNKNOWN_TOKEN : new PrebuiltResponse(200, [PLAIN], answer);
   }
 }
 
@@ -84,5 +84,5 @@ const IN_TOKEN: Uint8Array = TOKEN.map((is, byte) =>
   is === 1 && !"!#$%&'*+.^`|~".includes(String.fromCharCode(byte)) ? 1 : 0,
 );
 const PLAIN = ["Content-Type", "text/plain"] as const;
-const WRONG_METHOD = new FixedReply(405, [PLAIN, ["Allow", "GET, HEAD"]], "Method Not Allowed");
-const UNKNOWN_TOKEN = new FixedReply(404, [PLAIN], "Unknown ACME Challenge Token");
+const WRONG_METHOD = new PrebuiltResponse(405, [PLAIN, ["Allow", "GET, HEAD"]], "Method Not Allowed");
+const UNKNOWN_TOKEN = new PrebuiltResponse(404, [PLAIN], "Unknown ACME Challenge Token");

@@ -1,4 +1,4 @@
-import { FixedReply } from "../../message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 export const JSON_TYPE = "application/json";
 
@@ -13,6 +13,6 @@ export function jsonReply(
   status: number,
   body: object,
   extra: readonly (readonly [string, string])[] = [],
-): FixedReply {
-  return new FixedReply(status, [["Content-Type", JSON_TYPE], NO_STORE, ...extra], JSON.stringify(body));
+): PrebuiltResponse {
+  return new PrebuiltResponse(status, [["Content-Type", JSON_TYPE], NO_STORE, ...extra], JSON.stringify(body));
 }

@@ -1,6 +1,6 @@
 import { errorBody } from "../../core/status.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { jsonReply } from "./built-in-reply.ts";
 
@@ -13,4 +13,4 @@ export function isForeign(head: RequestHead): boolean {
   return origin !== `http://${own}` && origin !== `https://${own}`;
 }
 
-export const FOREIGN: FixedReply = jsonReply(403, errorBody(403, "not from a page of another origin"));
+export const FOREIGN: PrebuiltResponse = jsonReply(403, errorBody(403, "not from a page of another origin"));

@@ -2,8 +2,8 @@ import { Fault, faultRow } from "../../core/fault.ts";
 import { PROBE_DRAIN_BYTES } from "../../core/limits.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What came of a probe. docs/endpoints.md#proxy-test */
 export interface ProbeResult {
@@ -35,7 +35,7 @@ export class ProbeSink implements ReplySink {
     this.done = done;
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     ex.reply.status = reply.status;
     for (const [name, value] of reply.fields) this.addHeader(name, value);
     this.keep(reply.body);

@@ -1,6 +1,6 @@
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { NowMs } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { ENGINE, VERSION } from "../../shared/version.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { uptimeText } from "./uptime.ts";
@@ -10,7 +10,7 @@ export class StatusHandler implements Handler {
   readonly name = "status";
   private readonly running: NowMs;
   private second = -1;
-  private reply: FixedReply;
+  private reply: PrebuiltResponse;
 
   /** @param running since when the process runs, in milliseconds; the time of day has no part in it. docs/operations.md#clock */
   constructor(running: NowMs) {
@@ -29,6 +29,6 @@ export class StatusHandler implements Handler {
   }
 }
 
-function statusReply(seconds: number): FixedReply {
+function statusReply(seconds: number): PrebuiltResponse {
   return jsonReply(200, { server: "edge", version: VERSION, uptime: uptimeText(seconds), engine: ENGINE });
 }

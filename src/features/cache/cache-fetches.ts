@@ -1,8 +1,8 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, ReplyHead, type RequestHead } from "../../message/request-head.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
@@ -105,7 +105,7 @@ export class CacheFetches {
   }
 
   /** Puts what a prebuilt reply says into `ex.reply`, so that it can be judged and stored like any other. */
-  describeFixed(ex: Exchange, { status, fields, body }: FixedReply): void {
+  describeFixed(ex: Exchange, { status, fields, body }: PrebuiltResponse): void {
     const { reply } = ex;
     reply.status = status;
     reply.framing = Framing.Length;

@@ -1,8 +1,8 @@
 import { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { RequestKeys } from "./request-keys.ts";
@@ -44,7 +44,7 @@ export class CacheTap implements ReplyTap {
     this.onHead(ex);
   }
 
-  onFixed(ex: Exchange, _reply: FixedReply): void {
+  onFixed(ex: Exchange, _reply: PrebuiltResponse): void {
     if (ex.cacheResult === CacheResult.None) return;
     ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[ex.cacheResult]!);
   }

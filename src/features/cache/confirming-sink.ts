@@ -2,9 +2,9 @@ import type { Fault } from "../../core/fault.ts";
 import { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Held, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
@@ -45,7 +45,7 @@ export class ConfirmingSink implements ReplySink, Held {
     this.next.head(ex);
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.fetches.describeFixed(ex, reply);
     this.judge(ex);
     this.next.fixed(ex, reply);

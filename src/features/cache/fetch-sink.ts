@@ -2,9 +2,9 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { FillResult, SlotTime } from "../../shared/cache-memory.ts";
 import { admit, type Terms } from "./admission.ts";
@@ -88,7 +88,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.inner.head(ex);
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     if (ex.request.method === Method.Get) this.storeFixed(ex, reply);
     this.pass(ex);
     this.inner.fixed(ex, reply);
@@ -258,7 +258,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
   }
 
   /** A prebuilt answer of the gateway's own: it is stored at once, and sent as it is. */
-  private storeFixed(ex: Exchange, reply: FixedReply): void {
+  private storeFixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { heads, clock, store } = this.fetches;
     this.fetches.describeFixed(ex, reply);
     const terms = admit(ex, ex.reply, this.policy, this.fetches);

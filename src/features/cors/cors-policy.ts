@@ -1,12 +1,12 @@
 import type { CorsConfig } from "../../config/runtime-config.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {
   /** The answer to a preflight of an allowed origin; a head tap adds what every answer to that origin carries. */
-  readonly preflight: FixedReply;
+  readonly preflight: PrebuiltResponse;
   /** For all origins, where all are allowed. */
   private readonly forAny: ExtraFields | null;
   private readonly byOrigin: ReadonlyMap<string, ExtraFields>;
@@ -18,7 +18,7 @@ export class CorsPolicy {
     this.byOrigin = new Map(
       isAny ? [] : config.allowedOrigins.map((origin) => [origin, originFields(origin, config, [VARY])]),
     );
-    this.preflight = new FixedReply(204, preflightFields(config), "");
+    this.preflight = new PrebuiltResponse(204, preflightFields(config), "");
   }
 
   /**

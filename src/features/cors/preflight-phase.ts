@@ -1,6 +1,6 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
@@ -35,4 +35,4 @@ function isPreflight(ex: Exchange): boolean {
   return headers.find(HeaderId.Origin) >= 0 && headers.find(HeaderId.AccessControlRequestMethod) >= 0;
 }
 
-const REFUSED = new FixedReply(204, [], "");
+const REFUSED = new PrebuiltResponse(204, [], "");

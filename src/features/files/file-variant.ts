@@ -1,5 +1,5 @@
 import { readSync } from "node:fs";
-import { FixedReply } from "../../message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { httpDateText } from "../../proto/semantics/http-date.ts";
 import { CODING_NAMES, Coding } from "./content-coding.ts";
 import { FileIdentity } from "./file-identity.ts";
@@ -45,7 +45,7 @@ export class FileVariant implements Validators {
   /** The fields of a 304. RFC 9110 §15.4.5: what guides a cache, and nothing of the content. */
   readonly notModifiedFields: readonly Field[];
   /** The whole answer, where the file is small enough to be held. */
-  readonly held: FixedReply | null;
+  readonly held: PrebuiltResponse | null;
 
   /**
    * Describes an open file, and reads it if it is small.
@@ -68,7 +68,7 @@ export class FileVariant implements Validators {
     this.lastModifiedText = httpDateText(this.lastModifiedS);
     this.fields = fieldsOf(resource, this, ownCoding);
     this.notModifiedFields = this.fields.filter(([name]) => KEPT_IN_304.has(name));
-    this.held = content === null ? null : new FixedReply(resource.status, this.fields, content.bytes);
+    this.held = content === null ? null : new PrebuiltResponse(resource.status, this.fields, content.bytes);
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Fault } from "../../core/fault.ts";
 import type { Exchange, Handler, Verdict } from "../../message/exchange.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ResponseEdits } from "./header-edits.ts";
 
 /** A handler of the gateway's own whose replies get a route's `headers.response`; refusals stay as they are. */
@@ -32,7 +32,7 @@ class EditingSink implements ReplySink {
     this.edits = edits;
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.inner.fixed(ex, this.edits.ofFixed(reply));
   }
 

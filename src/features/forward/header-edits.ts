@@ -1,7 +1,7 @@
 import type { HeaderValue } from "../../config/route-config.ts";
 import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 
@@ -93,7 +93,7 @@ export class ResponseEdits {
   /** The line of the request's id is the gateway's own: it can be left out, not changed. */
   private readonly hidesRequestId: boolean;
   /** Prebuilt replies as they become. */
-  private readonly edited: WeakMap<FixedReply, FixedReply> = new WeakMap();
+  private readonly edited: WeakMap<PrebuiltResponse, PrebuiltResponse> = new WeakMap();
 
   constructor({ gone, added, steps }: EditPlan) {
     this.hidesRequestId = gone.includes(REQUEST_ID) && !added.some(({ name }) => name.toLowerCase() === REQUEST_ID);
@@ -115,7 +115,7 @@ export class ResponseEdits {
   }
 
   /** The same for a prebuilt reply; it is made once. */
-  ofFixed(reply: FixedReply): FixedReply {
+  ofFixed(reply: PrebuiltResponse): PrebuiltResponse {
     let edited = this.edited.get(reply);
     if (edited === undefined) {
       const gone = new Set(this.gone.map(({ name }) => textOf(name)));
@@ -123,7 +123,7 @@ export class ResponseEdits {
       const added = this.added.map(({ name, value }) => [name, value] as const);
       let fields: readonly (readonly [string, string])[] = [...kept, ...added];
       for (const step of this.steps) fields = step.fixed(fields);
-      edited = new FixedReply(reply.status, fields, reply.body);
+      edited = new PrebuiltResponse(reply.status, fields, reply.body);
       this.edited.set(reply, edited);
     }
     return edited;

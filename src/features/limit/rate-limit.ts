@@ -1,7 +1,7 @@
 import type { RateLimitConfig } from "../../config/runtime-config.ts";
 import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import { ClientLimitKey, HeaderLimitKey, type LimitKey, OneKey } from "./limit-key.ts";
 
@@ -13,7 +13,7 @@ export class RateLimit {
   /** What a client may send in all, where the buckets go by what it says of itself; null where they do not. */
   private readonly ceiling: { readonly rate: BucketRate; readonly key: LimitKey } | null = null;
   private readonly status: number;
-  private readonly refusals: (FixedReply | undefined)[] = [];
+  private readonly refusals: (PrebuiltResponse | undefined)[] = [];
 
   /**
    * @param purpose what the limit is for: those with the same purpose and the same numbers share their buckets, in all
@@ -47,14 +47,14 @@ export class RateLimit {
   }
 
   /** The answer to a request that may come again after so many seconds. */
-  refusal(seconds: number): FixedReply {
+  refusal(seconds: number): PrebuiltResponse {
     if (seconds > KEPT_REFUSALS) return this.makeRefusal(seconds);
     this.refusals[seconds] ??= this.makeRefusal(seconds);
     return this.refusals[seconds]!;
   }
 
-  private makeRefusal(seconds: number): FixedReply {
-    return new FixedReply(
+  private makeRefusal(seconds: number): PrebuiltResponse {
+    return new PrebuiltResponse(
       this.status,
       [
         ["Content-Type", "application/json"],

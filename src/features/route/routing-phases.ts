@@ -1,7 +1,7 @@
 import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, TargetFlag } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
@@ -192,7 +192,7 @@ export class RoutePrefixPhase implements Phase {
   }
 }
 
-const WHOLE_SERVER = new FixedReply(204, [["Allow", ALL_METHODS]], "");
+const WHOLE_SERVER = new PrebuiltResponse(204, [["Allow", ALL_METHODS]], "");
 
 /**
  * Refuses a path with a `%` that two hexadecimal digits do not follow (RFC 3986 §2.1), and one with `%00`: decoders behind

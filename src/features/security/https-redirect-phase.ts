@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 
 /**
@@ -32,7 +32,7 @@ export class HttpsRedirectPhase implements Phase {
     const query = request.queryTo > request.pathTo ? request.target().slice(request.pathTo - request.targetFrom) : "";
     const location = `https://${host}${this.port}${request.path()}${query.split("#", 1)[0]}`;
     // RFC 9110 §15.4.9: 308 keeps method and body; clients of old know 301 alone.
-    ex.sink.fixed(ex, new FixedReply(isRead(request.method) ? 301 : 308, [["Location", location]], ""));
+    ex.sink.fixed(ex, new PrebuiltResponse(isRead(request.method) ? 301 : 308, [["Location", location]], ""));
     return Verdict.Done;
   }
 

@@ -1,8 +1,8 @@
 import type { SecurityHeadersConfig } from "../../config/runtime-config.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /**
  * Adds `server.security_headers` to every answer that does not say the same things itself, and HSTS over TLS alone
@@ -27,7 +27,7 @@ export class SecurityHeadersTap implements ReplyTap {
     this.add(ex, marksOf(ex.reply.headers));
   }
 
-  onFixed(ex: Exchange, reply: FixedReply): void {
+  onFixed(ex: Exchange, reply: PrebuiltResponse): void {
     if (reply.marks < 0) reply.marks = marksOfFixed(reply);
     this.add(ex, reply.marks);
   }
@@ -47,7 +47,7 @@ function marksOf(headers: HeaderBlock): number {
   return marks;
 }
 
-function marksOfFixed(reply: FixedReply): number {
+function marksOfFixed(reply: PrebuiltResponse): number {
   let marks = 0;
   for (const [name] of reply.fields) {
     const index = NAMES.findIndex((known) => known.toLowerCase() === name.toLowerCase());

@@ -1,10 +1,10 @@
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { FixedReply } from "../../message/fixed-reply.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readJson } from "../../proto/grpc/json-text.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
@@ -92,5 +92,5 @@ function isJson(ex: Exchange): boolean {
 
 function refuse(ex: Exchange, status: number, message: string): void {
   const body = errorJson({ code: GrpcCode.InvalidArgument, message, details: null }, []);
-  ex.sink.fixed(ex, new FixedReply(status, [["Content-Type", "application/json"]], body));
+  ex.sink.fixed(ex, new PrebuiltResponse(status, [["Content-Type", "application/json"]], body));
 }

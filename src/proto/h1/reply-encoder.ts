@@ -1,8 +1,8 @@
 import { Byte, copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
 import { reasonOf } from "../../core/status.ts";
 import type { ExtraFields } from "../../message/extra-fields.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { parseContentLength } from "./request-rules.ts";
 
@@ -143,7 +143,7 @@ export function encodeReplyHead(
 export function encodeFixedReply(
   out: Buffer,
   start: number,
-  reply: FixedReply,
+  reply: PrebuiltResponse,
   extra: ExtraFields | null,
   withBody: boolean,
   persistence: Persistence,
@@ -159,7 +159,7 @@ export function encodeFixedReply(
 }
 
 /** Bytes that `encodeFixedReply` may write at most. */
-export function fixedReplyBound(reply: FixedReply, extra: ExtraFields | null): number {
+export function fixedReplyBound(reply: PrebuiltResponse, extra: ExtraFields | null): number {
   return reply.image.length + (extra === null ? 0 : extra.lines.length) + CONNECTION_BOUND;
 }
 

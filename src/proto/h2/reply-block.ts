@@ -1,6 +1,6 @@
 import { Byte, writeDecimal } from "../../core/bytes.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../h1/reply-encoder.ts";
 import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
@@ -15,7 +15,7 @@ export function replyBlockBound(reply: ReplyHead): number {
 }
 
 /** Bytes that `encodeFixedBlock` may write at most. */
-export function fixedBlockBound(reply: FixedReply, head: ReplyHead): number {
+export function fixedBlockBound(reply: PrebuiltResponse, head: ReplyHead): number {
   return OWN_BOUND + blockBound(reply.block) + (head.extra === null ? 0 : blockBound(head.extra.block));
 }
 
@@ -55,7 +55,7 @@ export function encodeFixedBlock(
   encoder: HpackEncoder,
   out: Buffer,
   start: number,
-  reply: FixedReply,
+  reply: PrebuiltResponse,
   head: ReplyHead,
   date: Uint8Array,
 ): number {

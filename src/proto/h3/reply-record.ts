@@ -1,6 +1,6 @@
 import { sliceText } from "../../core/bytes.ts";
-import type { FixedReply } from "../../message/fixed-reply.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { NOT_IN_REPLIES } from "../h2/reply-block.ts";
 import type { FieldRecord } from "./field-dictionary.ts";
@@ -27,7 +27,7 @@ export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
 }
 
 /** The fields of a prebuilt reply, with those that taps have added. */
-export function fixedRecord(reply: FixedReply, head: ReplyHead, date: Uint8Array): FieldRecord {
+export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint8Array): FieldRecord {
   const record = begin(reply.status);
   record.date = sliceText(date, 0, 29);
   record.server = SERVER;

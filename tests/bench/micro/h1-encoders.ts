@@ -1,8 +1,8 @@
 // What writes HTTP/1.1: answers down, requests up.
 import { Clock } from "../../../src/core/clock.ts";
 import { encodeForwardHead, RequestIds } from "../../../src/features/forward/forward-head.ts";
-import { FixedReply } from "../../../src/message/fixed-reply.ts";
 import type { HeaderBlock } from "../../../src/message/header-block.ts";
+import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { Method, ReplyHead } from "../../../src/message/request-head.ts";
 import { encodeFixedReply, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
 import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";
@@ -13,7 +13,7 @@ import { ANSWER, BROWSER_HEAD, PROXIED_HEAD, parsed } from "./samples.ts";
 const out = Buffer.allocUnsafeSlow(16384);
 const clock = new Clock(Date.now);
 
-const fixed = new FixedReply(200, [["Content-Type", "application/json"]], '{"status":"ok"}');
+const fixed = new PrebuiltResponse(200, [["Content-Type", "application/json"]], '{"status":"ok"}');
 
 bench("h1 reply encoder: prebuilt", () => {
   fixed.date(clock.dateBytes, clock.second);

@@ -1,7 +1,7 @@
 import type { Fault } from "../../../src/core/fault.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
-import { FixedReply } from "../../../src/message/fixed-reply.ts";
 import type { BodySink, ReplySource } from "../../../src/message/ports.ts";
+import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import type { Script } from "./client-session.ts";
 
@@ -9,8 +9,8 @@ import type { Script } from "./client-session.ts";
 export const ECHO_TARGET: Script = (ex) => ex.sink.fixed(ex, textReply(ex.request.target()));
 
 /** A 200 with this body. */
-export function textReply(body: string): FixedReply {
-  return new FixedReply(200, [], body);
+export function textReply(body: string): PrebuiltResponse {
+  return new PrebuiltResponse(200, [], body);
 }
 
 /** Keeps exchanges, so that a test answers them when it likes. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Exchange, type Phase, Pipeline, type ReplyTap, Verdict } from "../../../src/message/exchange.ts";
-import { FixedReply } from "../../../src/message/fixed-reply.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
+import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 
 function phases(log: string[], verdicts: Readonly<Record<string, Verdict>>): Phase[] {
   return Object.entries(verdicts).map(([name, verdict]) => ({
@@ -61,7 +61,7 @@ describe("the way up", () => {
     const pipeline = new Pipeline([], [plain, curious], [curious, plain]);
     const ex = new Exchange(IDLE);
     pipeline.onHead(ex);
-    pipeline.onFixed(ex, new FixedReply(204, [], ""));
+    pipeline.onFixed(ex, new PrebuiltResponse(204, [], ""));
     pipeline.onEnd(ex);
     expect(log).toEqual(["x head", "y head", "y 204", "y end", "x end"]);
   });

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { Clock } from "../../../src/core/clock.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
-import { FixedReply } from "../../../src/message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { encodeFixedReply, fixedReplyBound, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
 
 const clock = new Clock(() => Date.UTC(1994, 10, 6, 8, 49, 37));
 const EXTRA = new ExtraFields([["X-Extra", "yes"]]);
 
-function encoded(reply: FixedReply, extra: ExtraFields | null, withBody: boolean, persistence: Persistence): string {
+function encoded(
+  reply: PrebuiltResponse,
+  extra: ExtraFields | null,
+  withBody: boolean,
+  persistence: Persistence,
+): string {
   reply.date(clock.dateBytes, clock.second);
   const bound = fixedReplyBound(reply, extra);
   const out = Buffer.alloc(bound + 8, "#");
@@ -18,7 +23,7 @@ function encoded(reply: FixedReply, extra: ExtraFields | null, withBody: boolean
 }
 
 describe("a prebuilt reply", () => {
-  const reply = new FixedReply(200, [["X-A", "b"]], "body");
+  const reply = new PrebuiltResponse(200, [["X-A", "b"]], "body");
   const head =
     "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: edge\r\nX-A: b\r\nContent-Length: 4\r\n";
 
@@ -35,12 +40,14 @@ describe("a prebuilt reply", () => {
   });
 
   test("without a body says so, but for 204", () => {
-    expect(encoded(new FixedReply(200, [], ""), null, true, Persistence.Silent)).toContain("Content-Length: 0\r\n");
-    expect(encoded(new FixedReply(204, [], ""), null, true, Persistence.Silent)).not.toContain("Content-Length");
+    expect(encoded(new PrebuiltResponse(200, [], ""), null, true, Persistence.Silent)).toContain(
+      "Content-Length: 0\r\n",
+    );
+    expect(encoded(new PrebuiltResponse(204, [], ""), null, true, Persistence.Silent)).not.toContain("Content-Length");
   });
 
   test("counts bytes, not characters", () => {
-    const text = encoded(new FixedReply(200, [], "é€"), null, true, Persistence.Silent);
+    const text = encoded(new PrebuiltResponse(200, [], "é€"), null, true, Persistence.Silent);
     expect(text).toContain("Content-Length: 5\r\n");
     expect(Buffer.from(text.slice(-5), "latin1").toString("utf8")).toBe("é€");
   });

@@ -3,10 +3,10 @@ import { HealthHandler } from "../../../../src/features/admin/health-handler.ts"
 import { StatusHandler } from "../../../../src/features/admin/status-handler.ts";
 import { uptimeText } from "../../../../src/features/admin/uptime.ts";
 import { Verdict } from "../../../../src/message/exchange.ts";
-import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
+import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
-function seen(reply: FixedReply | undefined) {
+function seen(reply: PrebuiltResponse | undefined) {
   return {
     status: reply?.status,
     fields: Object.fromEntries(reply?.fields ?? []),

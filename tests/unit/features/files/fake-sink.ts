@@ -1,8 +1,8 @@
 import type { Fault } from "../../../../src/core/fault.ts";
 import { type Exchange, ExchangeState } from "../../../../src/message/exchange.ts";
-import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import type { HeaderBlock } from "../../../../src/message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../../../../src/message/ports.ts";
+import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { Method } from "../../../../src/message/request-head.ts";
 
 /** What a handler did to one exchange. */
@@ -49,7 +49,7 @@ export class FakeSink implements ReplySink {
     ex.source.onWritable(ex);
   }
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.begin(ex);
     this.wasFixed = true;
     this.status = reply.status;

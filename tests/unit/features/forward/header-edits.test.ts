@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type HeaderStep, RequestEdits, ResponseEdits } from "../../../../src/features/forward/header-edits.ts";
-import { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
+import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { ReplyHead } from "../../../../src/message/request-head.ts";
 import { requestEdits, responseEdits } from "../../../../src/routes/header-operations.ts";
 
@@ -79,7 +79,7 @@ describe("edits of an answer", () => {
   });
 
   test("change a prebuilt reply, once", () => {
-    const reply = new FixedReply(200, fields, "body");
+    const reply = new PrebuiltResponse(200, fields, "body");
     const edited = edits.ofFixed(reply);
     expect(edited.fields.map(([name, value]) => `${name}: ${value}`)).toEqual(expected);
     expect([edited.status, edited.body.toString()]).toEqual([200, "body"]);
@@ -121,7 +121,7 @@ describe("a step of an operation", () => {
     for (const name of ["A", "C"]) reply.headers.add(name, "1");
     change.apply(reply);
     expect([reply.headers.count, reply.headers.valueText(2)]).toEqual([3, "2"]);
-    const fixed = change.ofFixed(new FixedReply(200, [["A", "1"]], ""));
+    const fixed = change.ofFixed(new PrebuiltResponse(200, [["A", "1"]], ""));
     expect(fixed.fields).toEqual([
       ["B", "b"],
       ["Z", "1"],

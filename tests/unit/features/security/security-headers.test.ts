@@ -3,7 +3,7 @@ import type { SecurityHeadersConfig } from "../../../../src/config/runtime-confi
 import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
 import { ClientPeer } from "../../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";
-import { FixedReply } from "../../../../src/message/fixed-reply.ts";
+import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 const SETTINGS: SecurityHeadersConfig = {
@@ -28,7 +28,7 @@ function added(has: readonly string[], tls: boolean, settings = SETTINGS): strin
   tap.onHead(ex);
   const byParts = names(ex.reply.extra);
   ex.reply.reset();
-  const fixed = new FixedReply(
+  const fixed = new PrebuiltResponse(
     200,
     has.map((name) => [name, "x"] as const),
     "",

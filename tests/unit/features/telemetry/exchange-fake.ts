@@ -8,22 +8,22 @@ import {
   Pipeline,
   Verdict,
 } from "../../../../src/message/exchange.ts";
-import type { FixedReply } from "../../../../src/message/fixed-reply.ts";
 import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
 import type { ReplySink } from "../../../../src/message/ports.ts";
+import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { METHOD_COUNT, methodFromName } from "../../../../src/message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../../../src/message/route.ts";
 
 /** What was done to a reply, in order; bodies as text. */
 export class RecordingSink implements ReplySink {
   readonly calls: string[] = [];
-  readonly fixedReplies: FixedReply[] = [];
+  readonly fixedReplies: PrebuiltResponse[] = [];
   bodyText = "";
   aborted: Fault = Fault.None;
   /** Run within `head`, such as a cancellation. */
   duringHead: () => void = () => {};
 
-  fixed(ex: Exchange, reply: FixedReply): void {
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.calls.push("fixed");
     this.fixedReplies.push(reply);
     ex.reply.status = reply.status;

@@ -6,7 +6,7 @@ import type { HeaderBlock } from "./header-block.ts";
  * A reply that is the same every time: its HTTP/1.1 image is made once, and only the date in it changes, so that sending
  * it is one copy. Other protocols take the parts.
  */
-export class FixedReply {
+export class PrebuiltResponse {
   readonly status: number;
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
@@ -58,7 +58,7 @@ export class FixedReply {
 const DATE_BYTES = 29;
 
 /** The response to a token of a challenge that is none. docs/acme.md#http-01 */
-export const INVALID_TOKEN: FixedReply = new FixedReply(
+export const INVALID_TOKEN: PrebuiltResponse = new PrebuiltResponse(
   400,
   [["Content-Type", "text/plain; charset=utf-8"]],
   "Invalid ACME Challenge Token",
