@@ -10,13 +10,13 @@ import {
   CONTINUE_LINE,
   CRLF,
   encodeChunkSize,
-  encodeFixedReply,
   encodeInterim,
+  encodePrebuilt,
   encodeReplyHead,
   encodeTrailers,
-  fixedReplyBound,
   LAST_CHUNK,
   Persistence,
+  prebuiltBound,
   replyHeadBound,
 } from "../proto/h1/reply-encoder.ts";
 import type { ClientLink, EdgeContext } from "./client-socket.ts";
@@ -203,8 +203,8 @@ export class H1Response implements ReplySink {
     if (withBody) ex.sentBytes += reply.body.length;
     const { extra } = ex.reply;
     reply.date(clock.dateBytes, clock.second);
-    const out = writer.reserve(fixedReplyBound(reply, extra));
-    writer.commit(encodeFixedReply(out, writer.offset, reply, extra, withBody, this.persistence(ex)));
+    const out = writer.reserve(prebuiltBound(reply, extra));
+    writer.commit(encodePrebuilt(out, writer.offset, reply, extra, withBody, this.persistence(ex)));
     this.end(ex);
   }
 

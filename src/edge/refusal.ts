@@ -3,7 +3,7 @@ import { FAULTS, Fault, faultRow } from "../core/fault.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";
-import { encodeFixedReply, fixedReplyBound, Persistence } from "../proto/h1/reply-encoder.ts";
+import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/reply-encoder.ts";
 import { isChallenge } from "../proto/h1/request-rules.ts";
 
 const JSON_TYPE = ["Content-Type", "application/json"] as const;
@@ -48,8 +48,8 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
 export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
   const reply = FIXED[fault]!;
   reply.date(clock.dateBytes, clock.second);
-  const out = Buffer.alloc(fixedReplyBound(reply, null));
-  return out.subarray(0, encodeFixedReply(out, 0, reply, null, true, Persistence.Close));
+  const out = Buffer.alloc(prebuiltBound(reply, null));
+  return out.subarray(0, encodePrebuilt(out, 0, reply, null, true, Persistence.Close));
 }
 
 /**

@@ -140,7 +140,7 @@ export function encodeReplyHead(
  * @param withBody false for HEAD
  * @returns the offset after it
  */
-export function encodeFixedReply(
+export function encodePrebuilt(
   out: Buffer,
   start: number,
   reply: PrebuiltResponse,
@@ -158,8 +158,8 @@ export function encodeFixedReply(
   return withBody ? copyBytes(out, at, image, fieldsTo + CRLF.length, image.length) : at;
 }
 
-/** Bytes that `encodeFixedReply` may write at most. */
-export function fixedReplyBound(reply: PrebuiltResponse, extra: ExtraFields | null): number {
+/** Bytes that `encodePrebuilt` may write at most. */
+export function prebuiltBound(reply: PrebuiltResponse, extra: ExtraFields | null): number {
   return reply.image.length + (extra === null ? 0 : extra.lines.length) + CONNECTION_BOUND;
 }
 

@@ -4,7 +4,7 @@ import { encodeForwardHead, RequestIds } from "../../../src/features/forward/for
 import type { HeaderBlock } from "../../../src/message/header-block.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { Method, ReplyHead } from "../../../src/message/request-head.ts";
-import { encodeFixedReply, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
+import { encodePrebuilt, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
 import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";
 import { forwardExchange, targetAt } from "../../unit/features/forward/forward-exchange.ts";
 import { bench } from "../micro.ts";
@@ -17,7 +17,7 @@ const fixed = new PrebuiltResponse(200, [["Content-Type", "application/json"]], 
 
 bench("h1 reply encoder: prebuilt", () => {
   fixed.date(clock.dateBytes, clock.second);
-  return encodeFixedReply(out, 0, fixed, null, true, Persistence.Silent);
+  return encodePrebuilt(out, 0, fixed, null, true, Persistence.Silent);
 });
 
 const upstream = upstreamReply();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Clock } from "../../../src/core/clock.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
-import { encodeFixedReply, fixedReplyBound, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
+import { encodePrebuilt, Persistence, prebuiltBound } from "../../../src/proto/h1/reply-encoder.ts";
 
 const clock = new Clock(() => Date.UTC(1994, 10, 6, 8, 49, 37));
 const EXTRA = new ExtraFields([["X-Extra", "yes"]]);
@@ -14,9 +14,9 @@ function encoded(
   persistence: Persistence,
 ): string {
   reply.date(clock.dateBytes, clock.second);
-  const bound = fixedReplyBound(reply, extra);
+  const bound = prebuiltBound(reply, extra);
   const out = Buffer.alloc(bound + 8, "#");
-  const end = encodeFixedReply(out, 4, reply, extra, withBody, persistence);
+  const end = encodePrebuilt(out, 4, reply, extra, withBody, persistence);
   expect(end - 4).toBeLessThanOrEqual(bound);
   expect([out.latin1Slice(0, 4), out.latin1Slice(end, end + 1)]).toEqual(["####", "#"]);
   return out.latin1Slice(4, end);
