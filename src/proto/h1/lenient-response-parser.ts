@@ -3,7 +3,7 @@ import { Fault } from "../../core/fault.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { Method } from "../../message/request-head.ts";
+import { Method } from "../../message/request-head.ts";
 import { HeadMender } from "./head-mender.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { ResponseParser } from "./response-parser.ts";
@@ -11,7 +11,8 @@ import { ResponseParser } from "./response-parser.ts";
 /**
  * Reads what old origins send, one for each connection. A head that the strict parser refuses is mended and parsed once more:
  * what is accepted is what a strict origin could have sent, and the fields stand in the mended copy. An answer that needed it
- * is the last of its connection, and so is every 204 and 304, after which such origins send bodies.
+ * is the last of its connection, and so is every 204, 304 and answer to HEAD, after which such origins
+ * send bodies.
  * docs/upstreams.md#old-origins
  */
 export class LenientResponseParser extends ResponseParser {
@@ -43,7 +44,7 @@ export class LenientResponseParser extends ResponseParser {
     if (this.mender === null) {
       const outcome = super.parse(bytes, to, headers, method);
       if (outcome === NEED_MORE) return NEED_MORE;
-      if (outcome >= 0) return this.accept(outcome);
+      if (outcome >= 0) return this.accept(outcome, method);
       this.mender = new HeadMender(this.from);
       this.found = 0;
       super.begin(0);
@@ -83,14 +84,15 @@ export class LenientResponseParser extends ResponseParser {
     if (outcome === NEED_MORE) return end < to ? MALFORMED : NEED_MORE;
     if (outcome < 0) return outcome;
     this.found |= mender.found;
-    return this.accept(mender.consumed);
+    return this.accept(mender.consumed, method);
   }
 
-  private accept(end: number): number {
+  private accept(end: number, method: Method): number {
     // What follows a 101 has no framing that could be checked.
     if (this.status === 101 && (this.found | this.used) !== 0) return MALFORMED;
     for (let what = 0; what < LENIENCIES.length; what++) if ((this.found & (1 << what)) !== 0) this.note(what);
-    if (this.used !== 0 || this.status === 204 || this.status === 304) this.keepAlive = false;
+    const isBodyless = method === Method.Head || this.status === 204 || this.status === 304;
+    if (this.used !== 0 || isBodyless) this.keepAlive = false;
     return end;
   }
 }
