@@ -54,9 +54,10 @@ export class H3Session implements IdleConnection {
     return this.hasAsked || idleMs >= IDLE_NEWCOMER_MS ? idleMs : -1;
   }
 
-  /** Its place is wanted. */
+  /** Its place is wanted: it is free at once, so that the next one that is looked for is another. */
   closeIdle(): void {
     this.end();
+    this.endpoint.forget(this);
   }
 
   /** Whether the connection is in use: has a request, or is about to. */
