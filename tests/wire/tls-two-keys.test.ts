@@ -59,7 +59,7 @@ describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
     const gateway = await startGateway({ config: { server: { tls, http3: { enabled: true } } } });
     const { note } = await gateway.log("the note", ({ event }) => event === "start");
     expect(note).toBe(
-      `HTTP/3 shows ${rsa[0]} only, never ${ec[0]}, which is for the same name: it cannot choose by client`,
+      `HTTP/3 serves ${rsa[0]} only, never ${ec[0]}, which is for the same name: it cannot choose by client`,
     );
     expect(rsaFirst.gateway.logs.json.filter(({ event }) => event === "start")).toEqual([]);
     await gateway.stop();
