@@ -117,7 +117,7 @@ export class Reloads {
     const errors = await rollout.all("prepared", id, () => port.broadcast({ kind: "prepare", ...message }));
     if (errors.length > 0 || port.isEnding()) {
       port.broadcast({ kind: "abort", id });
-      throw new ReloadFaults(errors);
+      throw new ReloadFaults(errors.length > 0 ? errors : ["the process is ending"]);
     }
     this.generation++;
     this.lastMs = Date.now();

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { Reloads } from "../../../src/app/reload.ts";
+import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
+import type { EventFields } from "../../../src/features/telemetry/events.ts";
+
+test("a reload that the end of the process overtakes changes nothing, and its line says why", async () => {
+  const events: EventFields[] = [];
+  const told: string[] = [];
+  let isEnding = false;
+  let isTakenUp = false;
+  const ended = Promise.withResolvers<void>();
+  const reloads = new Reloads({
+    read: () => ({ ok: true, config: {} as RuntimeConfig }),
+    prepare: () => ({
+      message: {} as never,
+      takeUp: () => {
+        isTakenUp = true;
+      },
+      settled: () => ({}),
+    }),
+    isEnding: () => isEnding,
+    workers: () => [0],
+    broadcast: ({ kind }) => told.push(kind),
+    onBegin: () => {},
+    onEnd: () => ended.resolve(),
+    event: (_, fields) => events.push(fields),
+  });
+  reloads.want();
+  isEnding = true;
+  reloads.onAnswer(0, "prepared", 1, "");
+  await ended.promise;
+  expect(told).toEqual(["prepare", "abort"]);
+  expect([isTakenUp, reloads.generation]).toEqual([false, 1]);
+  expect(events).toEqual([{ ok: false, generation: 1, faults: ["the process is ending"] }]);
+});
