@@ -1,7 +1,7 @@
 import { TICK_MS, WHEEL_SLOTS } from "./limits.ts";
 
 /** Who has timers. */
-export interface TimerHolder {
+export interface TimerOwner {
   /** The time is over. @param nowMs on the wheel's clock */
   onTimer(nowMs: number): void;
   /** Receives what `onTimer` threw; without it the wheel's own listener does. */
@@ -14,7 +14,7 @@ export interface TimerHolder {
  * deadline. So a connection that is busy costs the wheel nothing.
  */
 export class TimerNode {
-  readonly holder: TimerHolder;
+  readonly holder: TimerOwner;
   /** When it fires, on the wheel's clock; 0 when disarmed. */
   deadlineMs = 0;
   /** Absolute tick of the slot that holds it; -1 when in none. */
@@ -22,7 +22,7 @@ export class TimerNode {
   next: TimerNode | null = null;
   previous: TimerNode | null = null;
 
-  constructor(holder: TimerHolder) {
+  constructor(holder: TimerOwner) {
     this.holder = holder;
   }
 }
@@ -31,13 +31,13 @@ export class TimerNode {
 export class TimerWheel {
   private readonly slots: (TimerNode | null)[] = new Array(WHEEL_SLOTS).fill(null);
   private currentTick: number;
-  private readonly onError: (error: unknown, holder: TimerHolder) => void;
+  private readonly onError: (error: unknown, holder: TimerOwner) => void;
 
   /**
    * @param nowMs the clock's reading at the start; the same clock must be given to every call
    * @param onError receives what a holder's `onTimer` threw; the other timers go on
    */
-  constructor(nowMs: number, onError: (error: unknown, holder: TimerHolder) => void) {
+  constructor(nowMs: number, onError: (error: unknown, holder: TimerOwner) => void) {
     this.currentTick = Math.floor(nowMs / TICK_MS);
     this.onError = onError;
   }

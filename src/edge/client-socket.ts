@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
 import { LINGER_BYTES, LINGER_MS, MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
-import { type TimerHolder, TimerNode, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { Exchange, IdleExchangePorts, Pipeline } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { SocketWriter, type UnsentHolder, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
+import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { holdLastSegment } from "../net/tcp-options.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
@@ -26,7 +26,7 @@ export const enum LifeState {
 }
 
 /** The socket of one client connection from accept to close: its way out, its one timer, its flow, its end. */
-export class ClientLink implements WriterOwner, UnsentHolder {
+export class ClientLink implements WriterOwner, UnsentOwner {
   readonly socket: ByteSocket;
   readonly writer: SocketWriter;
   state: LifeState = LifeState.Open;
@@ -48,7 +48,7 @@ export class ClientLink implements WriterOwner, UnsentHolder {
    * @param holder is notified of the timer while the connection is open; `onTimer` here takes over after that
    * @param hasTls whether the peer must be told in TLS, too, that nothing more comes
    */
-  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerHolder, hasTls: boolean) {
+  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerOwner, hasTls: boolean) {
     this.socket = socket;
     this.hasTls = hasTls;
     this.ctx = ctx;

@@ -10,7 +10,7 @@ import {
   PASSTHROUGH_BYTES,
   PIPELINED_BYTES,
 } from "../core/limits.ts";
-import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
 import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
 import { Framing, Method } from "../message/request-head.ts";
@@ -40,7 +40,7 @@ const enum Stage {
 }
 
 /** The server side of one HTTP/1.1 connection: bytes to Exchanges, one at a time and in order. */
-export class H1Connection implements ResponseOwner, BodyFlow, TimerHolder, TunnelOwner {
+export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, TunnelOwner {
   place = -1;
   private readonly ctx: EdgeContext;
   protected readonly life: ClientLink;

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_IDLE_MS, H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, H2_UNREAD_BYTES } from "../core/limits.ts";
-import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter, UnsentBytes } from "../net/socket-buffers.ts";
@@ -23,7 +23,7 @@ const enum Leave {
 }
 
 /** The server side of one HTTP/2 connection: its streams, its windows, its end. RFC 9113. */
-export class H2Connection implements ClientConnection, TimerHolder, OutWay {
+export class H2Connection implements ClientConnection, TimerOwner, OutWay {
   place = -1;
   readonly ctx: EdgeContext;
   readonly peer: ClientPeer;

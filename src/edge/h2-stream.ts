@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_BYTES, DRAIN_MS, H2_MIN_PROGRESS_BYTES, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import {
   cancelExchange,
   Exchange,
@@ -12,7 +12,7 @@ import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing } from "../message/request-head.ts";
-import type { UnsentHolder } from "../net/socket-buffers.ts";
+import type { UnsentOwner } from "../net/socket-buffers.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
 import { SendFlow } from "../proto/h2/send-flow.ts";
@@ -30,7 +30,7 @@ import { H2ReplySink } from "./h2-reply-sink.ts";
  *
  * Pooled a worker: a connection holds as many as it has streams.
  */
-export class H2Stream implements BodyFlow, TimerHolder {
+export class H2Stream implements BodyFlow, TimerOwner {
   readonly exchange: Exchange;
   /** Holds the request's head. */
   readonly lines: LineBuffer = new LineBuffer();
@@ -412,7 +412,7 @@ export class H2RequestBody {
  * The wait of a reply whose client does not let it through: the memory that it keeps is reported, and the client has
  * `write_timeout` for each H2_MIN_PROGRESS_BYTES, so that neither a window of 0 nor one of a byte a second holds it open.
  */
-export class H2ReplyStall implements UnsentHolder {
+export class H2ReplyStall implements UnsentOwner {
   isWaiting = false;
   private readonly stream: H2Stream;
   private readonly timer: TimerNode;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { TUNNEL_IDLE_MS } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
@@ -10,7 +10,7 @@ import type { H2Stream } from "./h2-stream.ts";
  * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the reply's.
  * RFC 8441 §5.
  */
-export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerHolder {
+export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerOwner {
   private readonly stream: H2Stream;
   private readonly ex: Exchange;
   private readonly origin: TunnelEnd;

@@ -2,13 +2,13 @@ import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
 import { H3_HEAD_ALONE_MS, H3_WRITE_BYTES } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import { endWithTrailers, type QuicStream, resetStream, writable, writeNow } from "../net/quic.ts";
-import type { UnsentBytes, UnsentHolder } from "../net/socket-buffers.ts";
+import type { UnsentBytes, UnsentOwner } from "../net/socket-buffers.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
@@ -21,7 +21,7 @@ import type { H3Session } from "./h3-session.ts";
  * One request over HTTP/3 and its reply. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
  * body has not asked for is held (HeldBody), since not to read would hold no client back.
  */
-export class H3Stream implements BodyFlow, TimerHolder, UnsentHolder {
+export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
   readonly session: H3Session;
   /** Whether `100 Continue` has been asked for and not been sent. */
@@ -347,12 +347,12 @@ function headIsAlone(): Promise<null> {
 /** The part of a reply that a stream does not take yet. While it waits, the memory that it keeps is reported. */
 export class H3Backlog {
   private readonly unsent: UnsentBytes;
-  private readonly holder: UnsentHolder;
+  private readonly holder: UnsentOwner;
   private bytes: Uint8Array = EMPTY_BYTES;
   private isReported = false;
   private kept = 0;
 
-  constructor(unsent: UnsentBytes, holder: UnsentHolder) {
+  constructor(unsent: UnsentBytes, holder: UnsentOwner) {
     this.unsent = unsent;
     this.holder = holder;
   }
@@ -404,7 +404,7 @@ export class H3Backlog {
  * A stream whose head has not come yet: it has `header_timeout`, like a head over any other protocol. RFC 9114 §4.1.1: it
  * is then rejected, so that the client knows that nothing of it was looked at.
  */
-export class H3HeadWait implements TimerHolder {
+export class H3HeadWait implements TimerOwner {
   private readonly ctx: EdgeContext;
   private readonly stream: QuicStream;
   private readonly timer: TimerNode = new TimerNode(this);

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
@@ -32,7 +32,7 @@ export interface ProxyHeaderHandler {
  * A connection of a peer that must begin with a PROXY header: until that is complete, nothing is read as HTTP and nothing
  * is answered. It is cut when something else comes, or nothing in time.
  */
-export class ProxiedConnection implements ClientConnection, TimerHolder {
+export class ProxiedConnection implements ClientConnection, TimerOwner {
   place = -1;
   private readonly socket: ByteSocket;
   private readonly ctx: EdgeContext;

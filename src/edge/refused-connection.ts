@@ -1,10 +1,10 @@
-import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ClientLink, type EdgeContext } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */
-export class RefusedConnection implements ClientConnection, TimerHolder {
+export class RefusedConnection implements ClientConnection, TimerOwner {
   place = -1;
   private readonly ctx: EdgeContext;
   private readonly life: ClientLink;

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { DRAIN_IDLE_MS } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
@@ -36,7 +36,7 @@ const enum Stage {
  * A connection to a TLS port until its handshake is done. What a client can make us hold here is one ClientHello and one
  * handshake of the library, for `header_timeout`.
  */
-export class TlsHandshake implements ClientConnection, TimerHolder, PendingHandshake {
+export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandshake {
   place = -1;
   readonly peer: ClientPeer;
   /** The accepted socket; with TLS on it, it is left alone. */

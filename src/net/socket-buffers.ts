@@ -80,7 +80,7 @@ function keptBytes({ bytes: { buffer } }: Segment): number {
  * The way out of one socket. Small writes are gathered in a slab and leave in one system call at the end of the turn;
  * large ones go out without a copy. What the kernel refuses waits, and `blocked` tells the source to hold.
  */
-export class SocketWriter implements UnsentHolder {
+export class SocketWriter implements UnsentOwner {
   private readonly socket: ByteSocket;
   private readonly group: WriterGroup;
   private readonly owner: WriterOwner;
@@ -399,7 +399,7 @@ export class SlabPool {
 }
 
 /** An owner of bytes buffered for a peer that does not read them. */
-export interface UnsentHolder {
+export interface UnsentOwner {
   /** Gives up on the peer: the connection is cut, and what it keeps is let go. */
   abandon(): void;
 }
@@ -416,7 +416,7 @@ export class UnsentBytes {
   onAbandoned: () => void = () => {};
   private sum = 0;
   /** In the order of their last progress. */
-  private readonly holders: Set<UnsentHolder> = new Set();
+  private readonly holders: Set<UnsentOwner> = new Set();
 
   /** Bytes kept now. */
   get total(): number {
@@ -424,18 +424,18 @@ export class UnsentBytes {
   }
 
   /** A holder keeps more, or less. */
-  add(holder: UnsentHolder, bytes: number): void {
+  add(holder: UnsentOwner, bytes: number): void {
     this.sum += bytes;
     this.holders.add(holder);
   }
 
   /** The peer has taken something. */
-  progressed(holder: UnsentHolder): void {
+  progressed(holder: UnsentOwner): void {
     if (this.holders.delete(holder)) this.holders.add(holder);
   }
 
   /** The holder keeps nothing any more. @param bytes what it kept until now */
-  remove(holder: UnsentHolder, bytes: number): void {
+  remove(holder: UnsentOwner, bytes: number): void {
     this.sum -= bytes;
     this.holders.delete(holder);
   }

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { BODY_NEWCOMER_MS, MAX_SLOWEST_LOOKS, SPOOL_BYTES } from "../core/limits.ts";
 import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
-import { BodyHold, type HoldClient, type HoldOwner, type LateHolder } from "./body-hold.ts";
+import { BodyHold, type HoldClient, type HoldOwner, type LateOwner } from "./body-hold.ts";
 import { BodyPool } from "./body-pool.ts";
 
 /** Bytes of one buffer of a body that is kept in memory. */
@@ -72,7 +72,7 @@ export class BodyBudget {
   /** The body that was opened last and may yet be complete at once. */
   private latest: BodyHold | null = null;
   /** Likewise, of one that has not even opened a hold yet. */
-  private late: LateHolder | null = null;
+  private late: LateOwner | null = null;
   /** Bytes of one body from which on it goes to a file. */
   spoolBytes: number = SPOOL_BYTES;
 
@@ -113,12 +113,12 @@ export class BodyBudget {
   }
 
   /** A body has begun that may be complete at once: `openHold` is called when it was not, and `forgetLate` has not been. */
-  watch(late: LateHolder): void {
+  watch(late: LateOwner): void {
     this.countLatest();
     this.late = late;
   }
 
-  forgetLate(late: LateHolder): void {
+  forgetLate(late: LateOwner): void {
     if (this.late === late) this.late = null;
   }
 

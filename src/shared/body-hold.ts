@@ -11,7 +11,7 @@ export interface HoldOwner {
 }
 
 /** Who holds a body that may be complete at once, and opens its hold only when it is not. */
-export interface LateHolder {
+export interface LateOwner {
   /** Opens the hold, with BodyBudget.open. */
   openHold(): void;
 }

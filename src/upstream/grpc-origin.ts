@@ -14,7 +14,7 @@ import {
   MAX_H2_ORIGIN_WAITING,
   MAX_UPSTREAM_CONNECTION_MS,
 } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcRequest, GrpcUpstream } from "../message/grpc-upstream.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { timeoutText } from "../proto/grpc/grpc-status.ts";
@@ -42,7 +42,7 @@ export interface GrpcOriginSettings {
  * old, that the upstream has announced to close, or on which calls end badly, serves out its calls and gets no new ones.
  * What finds no room waits in order; its deadline bounds the wait. docs/security.md#connections-to-origins
  */
-export class GrpcOrigin implements GrpcUpstream, TimerHolder {
+export class GrpcOrigin implements GrpcUpstream, TimerOwner {
   readonly settings: GrpcOriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;
@@ -218,7 +218,7 @@ class Attempt implements GrpcCall {
 const MAX_STREAM_ID = 0x7fffffff;
 
 /** One HTTP/2 connection. */
-class GrpcConnection implements StreamOwner, TimerHolder {
+class GrpcConnection implements StreamOwner, TimerOwner {
   /** Whether it gets no more calls. */
   isLeaving = false;
   private lost: Fault = Fault.None;

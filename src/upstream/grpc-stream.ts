@@ -2,7 +2,7 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
 import { Fault } from "../core/fault.ts";
 import { H2_RUN_OUT_MS, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
-import { type TimerHolder, TimerNode, type TimerWheel } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, type TimerWheel } from "../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../message/grpc-upstream.ts";
 import { codeOfHttpStatus, GrpcCode, readStatus } from "../proto/grpc/grpc-status.ts";
 import { FrameFault, MessageReader } from "../proto/grpc/message-frames.ts";
@@ -39,7 +39,7 @@ export interface StreamOwner {
  * One gRPC call as an HTTP/2 stream. What the upstream says is judged when the stream is over: only then it is known
  * whether the trailers have come or the connection went. gRPC over HTTP/2, "Responses".
  */
-export class GrpcStream implements GrpcCall, TimerHolder {
+export class GrpcStream implements GrpcCall, TimerOwner {
   private readonly wheel: TimerWheel;
   /** Only of a call that was given up. */
   private timer: TimerNode | null = null;

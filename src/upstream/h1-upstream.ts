@@ -2,7 +2,7 @@ import { Byte, equalsLower, latin1, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { Leniency } from "../core/leniency.ts";
 import { CONSENT_MS, MAX_INTERIM_RESPONSES, MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "../core/limits.ts";
-import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import { HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
@@ -35,7 +35,7 @@ const enum Stage {
 }
 
 /** The client side of one HTTP/1.1 connection to an origin. One exchange at a time; what it does not trust, it closes. */
-export class H1UpstreamConnection implements BodySink, ReplySource, TimerHolder {
+export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   readonly pool: OriginPool;
   keepsNothing = true;
   private readonly link: UpstreamLink;

@@ -8,7 +8,7 @@ import {
   MAX_H2_ORIGIN_CONNECTIONS,
   MAX_H2_ORIGIN_WAITING,
 } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
@@ -25,7 +25,7 @@ const MAX_FREE_STREAMS = 256;
  * many streams as they may, and what finds no room waits in order. Connections that the origin turns away, or on which
  * streams end badly, are left for new ones, at a bounded rate. docs/security.md#connections-to-origins
  */
-export class H2OriginPool implements Upstream, TimerHolder {
+export class H2OriginPool implements Upstream, TimerOwner {
   readonly settings: OriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;

@@ -9,7 +9,7 @@ import {
   MAX_RESPONSE_HEAD_BYTES,
   MAX_UPSTREAM_CONNECTION_MS,
 } from "../core/limits.ts";
-import type { TimerHolder } from "../core/timer-wheel.ts";
+import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2/frame.ts";
@@ -32,7 +32,7 @@ const enum Stage {
 }
 
 /** The client side of one HTTP/2 connection to an origin. RFC 9113. */
-export class H2UpstreamConnection implements UpstreamSocketOwner, TimerHolder, OutWay {
+export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, OutWay {
   readonly pool: H2OriginPool;
   readonly streams: H2UpstreamStreams;
   session!: Session;

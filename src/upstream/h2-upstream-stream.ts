@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { CONSENT_MS, H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
-import { type TimerHolder, TimerNode } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
@@ -31,7 +31,7 @@ const enum Stage {
 }
 
 /** One exchange with an origin as a stream of HTTP/2: both bodies may flow at the same time. Pooled. */
-export class H2UpstreamStream implements BodySink, ReplySource, TimerHolder {
+export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   id = 0;
   isQueued = false;
   ex: Exchange | null = null;

@@ -2,12 +2,12 @@ import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
-import { type TimerHolder, TimerNode, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameListener, NameResolver } from "../net/name-resolver.ts";
-import { SocketWriter, type UnsentHolder, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
+import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
 
@@ -354,7 +354,7 @@ function isBroken(error: HandshakeError | null | undefined): boolean {
 }
 
 /** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
-export class UpstreamLink implements WriterOwner, UnsentHolder {
+export class UpstreamLink implements WriterOwner, UnsentOwner {
   /** Null until the connection is open. */
   writer: SocketWriter | null = null;
   /** Whether reading has been stopped, since the client does not take what comes. */
@@ -366,7 +366,7 @@ export class UpstreamLink implements WriterOwner, UnsentHolder {
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
-  constructor(context: UpstreamContext, holder: TimerHolder) {
+  constructor(context: UpstreamContext, holder: TimerOwner) {
     this.context = context;
     this.timer = new TimerNode(holder);
   }

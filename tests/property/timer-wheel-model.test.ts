@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { TICK_MS, WHEEL_SLOTS } from "../../src/core/limits.ts";
-import { type TimerHolder, TimerNode, TimerWheel } from "../../src/core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, TimerWheel } from "../../src/core/timer-wheel.ts";
 
 const TIMERS = 8;
 /** A full turn and a little more: the longest delay that needs no second round, and longer ones. */
@@ -76,7 +76,7 @@ class Run {
     return this.deadlines.filter((deadline) => deadline > 0).length;
   }
 
-  private holder(index: number): TimerHolder {
+  private holder(index: number): TimerOwner {
     return {
       onTimer: (nowMs) => {
         const deadline = this.deadlines[index]!;

@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
-import { type TimerHolder, TimerNode, type TimerWheel } from "../../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState, type Handler, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
@@ -243,7 +243,7 @@ export class Deadlines {
 }
 
 /** One exchange's time limit: 504 while nothing has been answered, a cut after that. */
-class Deadline implements TimerHolder, Held {
+class Deadline implements TimerOwner, Held {
   private readonly owner: Deadlines;
   private readonly node: TimerNode = new TimerNode(this);
   private ex: Exchange | null = null;

@@ -1,7 +1,7 @@
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../../core/fault.ts";
 import { MAX_DESCRIPTOR_BYTES, MAX_REFLECTED_FILES, REFLECTION_TIMEOUT_MS } from "../../core/limits.ts";
-import { type TimerHolder, TimerNode, type TimerWheel } from "../../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus, GrpcUpstream } from "../../message/grpc-upstream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
@@ -26,7 +26,7 @@ export interface ReflectionServices {
  * Asks an upstream for the files of one service: first the file that defines it, then what that imports, until nothing is
  * missing. Every question is a call of its own. gRPC server reflection, v1 and v1alpha.
  */
-export class Reflection implements GrpcListener, TimerHolder {
+export class Reflection implements GrpcListener, TimerOwner {
   private readonly upstream: GrpcUpstream;
   private readonly service: string;
   private readonly services: ReflectionServices;

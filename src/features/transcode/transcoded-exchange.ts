@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import { type TimerHolder, TimerNode } from "../../core/timer-wheel.ts";
+import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource } from "../../message/ports.ts";
@@ -21,7 +21,7 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerHolder {
+export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerOwner {
   private ex: Exchange | null;
   private readonly handler: TranscodeHandler;
   private readonly input: RequestInput;

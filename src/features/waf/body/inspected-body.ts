@@ -4,7 +4,7 @@ import type { Exchange } from "../../../message/exchange.ts";
 import { NO_TAKER } from "../../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
-import type { BodyHold, HoldOwner, LateHolder } from "../../../shared/body-hold.ts";
+import type { BodyHold, HoldOwner, LateOwner } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 import { wholeMessagesEnd } from "./grpc-messages.ts";
 
@@ -26,7 +26,7 @@ export interface BodyScorer {
  * Most bodies come in one piece, which is looked at and handed on where it is. Where the limit is reached before
  * the end, the client is stopped until the taker of the body has taken what was held.
  */
-export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateHolder {
+export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateOwner {
   private ex: Exchange | null;
   private readonly maxBytes: number;
   private readonly budget: BodyBudget;
