@@ -64,7 +64,7 @@ describe("a file that is not whole changes nothing", () => {
     expect(await reload(`${config}...\n`, `${routes}...\n`)).toMatchObject({ ok: true, generation: 2, removed: [] });
     const line = await reload("server:\n", `${routes}...\n`);
     expect(line).toMatchObject({ ok: false, generation: 2 });
-    expect(String(line.faults)).toMatch(/config\.yaml:2:1: cut off/);
+    expect(String(line.faults)).toMatch(/config\.yaml:2:1: truncated/);
   });
 
   test("at the start, too", async () => {
