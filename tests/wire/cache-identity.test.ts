@@ -322,7 +322,7 @@ describe("the switch", () => {
     const { code, stdout, stderr } = await runEdge(["check", "--config", "c.yaml"], {
       files: { "c.yaml": `server:\n  cache: ${section}\n` },
     });
-    expect([code, /c\.yaml:2:\d+: server\.cache: cookies is not said/.test(stdout + stderr)]).toEqual([0, warns]);
+    expect([code, /c\.yaml:2:\d+: server\.cache: cookies is not set/.test(stdout + stderr)]).toEqual([0, warns]);
   });
 
   test("the files of edge init say bypass", async () => {
