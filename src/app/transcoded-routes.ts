@@ -73,6 +73,8 @@ export class GrpcOrigins {
       {
         ...origin,
         tls: usesTls(origin.scheme) ? readUpstreamTls(transcoder.tls, origin.hostname) : null,
+        maxIdleConnections: proxy.transport.maxIdleConns,
+        maxResponseFields: proxy.transport.maxResponseFields,
         connectTimeoutMs: proxy.transport.connectTimeoutMs,
         idleTimeoutMs: proxy.transport.idleConnTimeoutMs,
       },

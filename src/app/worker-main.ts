@@ -29,15 +29,5 @@ export function runWorker(): void {
       failed(error);
     }
   };
-  process.on("uncaughtException", (error: Error & { readonly code?: string }) => {
-    if (error.code?.startsWith(HTTP2_ERROR) !== true) throw error;
-  });
   post({ kind: "ready" });
 }
-
-/**
- * node:http2 (Bun 1.4.4) makes a stream for headers that an upstream sends unasked, emits no event for it, and lets its error
- * escape when the connection breaks. The connection is gone then, and its calls have been told; any other error
- * ends the worker.
- */
-const HTTP2_ERROR = "ERR_HTTP2_";

@@ -285,12 +285,8 @@ export const SCHEMA_RETRY_MS = 1000;
 export const MAX_SCHEMA_WAITERS = 1000;
 /** Bytes of one gRPC message of an answer; a longer one is a malformed answer. gRPC's own default is a quarter of it. */
 export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Connections of one worker to one gRPC upstream; calls beyond what they take get 503. */
+/** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
-/** Bytes of an answer that a gRPC upstream may send ahead of a slow client, a call. */
-export const GRPC_WINDOW_BYTES = 256 * 1024;
-/** Calls at one time on a gRPC connection, where the upstream does not allow fewer. */
-export const MAX_GRPC_STREAMS = 128;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
 

@@ -26,6 +26,8 @@ export interface UpstreamFailure {
 /** Who asked for the exchange: it writes the request's head and is notified of the answer's. */
 export interface UpstreamCaller {
   readonly times: UpstreamTimes;
+  /** What a stream counts as that the origin resets; Fault.UpstreamUnavailable where the caller does not say. */
+  readonly resetFault?: Fault;
   /** Bytes that `encodeRequest` may write at most. */
   requestBound(ex: Exchange): number;
   /** Writes the request's head. @returns the offset after it */

@@ -39,6 +39,7 @@ export class H2OriginPool implements Upstream, TimerOwner {
   private readonly churn = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
   private readonly moves = new Allowance(H2_ORIGIN_CHURN_BURST, H2_ORIGIN_CHURN_PER_SECOND);
   private readonly timer: TimerNode = new TimerNode(this);
+  private readonly maxConnections: number;
   private nextSerial = 1;
   /** Streams that a new connection will take, as far as is known. */
   private expected = H2_ORIGIN_STREAMS;
@@ -54,6 +55,7 @@ export class H2OriginPool implements Upstream, TimerOwner {
     this.context = context;
     this.label = settings.originKey;
     this.authority = settings.authority;
+    this.maxConnections = settings.maxConnections ?? MAX_H2_ORIGIN_CONNECTIONS;
   }
 
   send(ex: Exchange, caller: UpstreamCaller): void {
@@ -170,7 +172,7 @@ export class H2OriginPool implements Upstream, TimerOwner {
   /** A connection with room. @param leastSerial of the first that will do; where no more can be made, each will */
   private connectionFor(leastSerial: number): H2UpstreamConnection | null {
     const { open } = this;
-    const isFull = open.length >= MAX_H2_ORIGIN_CONNECTIONS;
+    const isFull = open.length >= this.maxConnections;
     for (let i = 0; i < open.length; i++) {
       const connection = open[i]!;
       if ((connection.serial >= leastSerial || isFull) && connection.hasRoom()) return connection;
@@ -194,8 +196,8 @@ export class H2OriginPool implements Upstream, TimerOwner {
     const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
     for (; coming * each < waiting.size && coming < most; coming++) {
-      if (open.length >= MAX_H2_ORIGIN_CONNECTIONS) open.find(({ isDeserted }) => isDeserted)?.retire();
-      if (open.length >= MAX_H2_ORIGIN_CONNECTIONS) return;
+      if (open.length >= this.maxConnections) open.find(({ isDeserted }) => isDeserted)?.retire();
+      if (open.length >= this.maxConnections) return;
       const connection = new H2UpstreamConnection(this, this.nextSerial++);
       open.push(connection);
       connection.connect(connectMs);

@@ -307,7 +307,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
       this.out.clear();
       this.out.isEnded = true;
     } else connection!.streams.noteReset(this.id, code);
-    this.fail(Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
+    this.fail(this.caller.resetFault ?? Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
   }
 
   onWritable(ex: Exchange): void {

@@ -24,6 +24,7 @@ import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 
 /** Streams are numbered up to here. RFC 9113 §5.1.1. */
 const MAX_STREAM_ID = 0x7fffffff;
+const FIRST_STREAM_ID = 1;
 
 /** The streams of one connection to an origin: what frames do to them. */
 export class H2UpstreamStreams implements SessionOwner {
@@ -42,7 +43,7 @@ export class H2UpstreamStreams implements SessionOwner {
   /** Those whose answer has begun in the bytes that are being read. */
   private readonly begun: H2UpstreamStream[] = [];
   private readonly queue: TurnQueue = new TurnQueue();
-  private nextId = 1;
+  private nextId = FIRST_STREAM_ID;
 
   constructor(connection: H2UpstreamConnection) {
     this.connection = connection;
@@ -75,7 +76,7 @@ export class H2UpstreamStreams implements SessionOwner {
 
   /** Whether any exchange has begun here. */
   get isUsed(): boolean {
-    return this.nextId > 1;
+    return this.nextId > FIRST_STREAM_ID;
   }
 
   /** Begins a stream; there is room. */
@@ -83,7 +84,7 @@ export class H2UpstreamStreams implements SessionOwner {
     const id = this.nextId;
     this.nextId += 2;
     this.byId.set(id, stream);
-    stream.open(this.connection, id, id > 1);
+    stream.open(this.connection, id, id > FIRST_STREAM_ID);
   }
 
   /** The origin has said how many streams it takes, or will not say. */
@@ -131,9 +132,12 @@ export class H2UpstreamStreams implements SessionOwner {
     if (code === ErrorCode.RefusedStream) {
       // Those that began later had not come yet when it was refused, and may be refused as well.
       const taken = countBelow(this.byId, streamId) + countBelow(this.leftAlone, streamId);
-      this.ceiling = Math.max(1, Math.min(this.ceiling, taken));
-      connection.pool.learnLimit(this.ceiling);
       isRefusing = taken === 0;
+      // The first stream of a connection had none beside it: its refusal does not say how many are taken.
+      if (streamId > FIRST_STREAM_ID) {
+        this.ceiling = Math.max(1, Math.min(this.ceiling, taken));
+        connection.pool.learnLimit(this.ceiling);
+      }
     }
     if (isAngry || isRefusing || !this.resets.spend(connection.nowMs)) connection.wearOut();
   }
@@ -215,9 +219,11 @@ export class H2UpstreamStreams implements SessionOwner {
     if (this.leftAlone.get(streamId)?.isWhole === true) this.onRunOut(streamId);
   }
 
-  /** A stream that was given up has ended by itself: its place is free. */
+  /** A stream that was given up has ended by itself: its place is free for what waits. */
   private onRunOut(streamId: number): void {
-    if (this.leftAlone.delete(streamId)) this.connection.settle();
+    if (!this.leftAlone.delete(streamId)) return;
+    this.connection.settle();
+    this.connection.pool.serve();
   }
 
   onStreamWindow(streamId: number, increment: number): void {

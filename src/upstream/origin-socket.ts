@@ -40,6 +40,8 @@ export interface OriginSettings {
   /** TLS options for the connection, or null for cleartext. */
   readonly tls: UpstreamTls | null;
   readonly maxIdleConnections: number;
+  /** Connections of HTTP/2 at one time; MAX_H2_ORIGIN_CONNECTIONS without it. */
+  readonly maxConnections?: number;
   readonly idleTimeoutMs: number;
   /** Header fields of an answer; more are malformed. */
   readonly maxResponseFields: number;

@@ -44,7 +44,7 @@ export class MessageReader {
    * Takes bytes and hands on each message that they complete.
    * @param onMessage @returns false to stop: what is left is forgotten
    */
-  push(bytes: Buffer, onMessage: (message: Uint8Array) => boolean): FrameFault {
+  push(bytes: Uint8Array, onMessage: (message: Uint8Array) => boolean): FrameFault {
     for (let at = 0; at < bytes.length; ) {
       if (this.prefixLength < PREFIX_BYTES) {
         const end = Math.min(bytes.length, at + PREFIX_BYTES - this.prefixLength);
@@ -72,7 +72,7 @@ export class MessageReader {
   }
 
   /** @returns the message when it is whole */
-  private take(bytes: Buffer, from: number, to: number): Uint8Array | null {
+  private take(bytes: Uint8Array, from: number, to: number): Uint8Array | null {
     const { length } = this;
     if (this.filled === 0 && to - from === length) return bytes.subarray(from, to);
     // Room grows with what has come: a length that is only claimed costs nothing.
