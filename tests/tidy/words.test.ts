@@ -23,7 +23,10 @@ const BANNED: readonly BannedWord[] = [
   { why: "leaves other tests out", pattern: new RegExp("\\.only" + "\\("), where: /^tests\/.*\.ts$/ },
   {
     why: "not plain English: name the client, worker, process, connection or stream",
-    pattern: new RegExp(`\\b(no${"body"}|some${"body"}|any${"body"}|every${"body"}|who${"ever"}|who${"mever"})\\b`, "i"),
+    pattern: new RegExp(
+      `\\b(no${"body"}|some${"body"}|any${"body"}|every${"body"}|who${"ever"}|who${"mever"})\\b`,
+      "i",
+    ),
     where: PROSE,
   },
   {
