@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fixed, median, percentile, slope, table } from "./figures.ts";
+import { fixed, inTurn, median, percentile, slope, table } from "./figures.ts";
 
 describe("figures", () => {
   test("the median is the middle value, or the mean of the two middle ones", () => {
@@ -17,6 +17,15 @@ describe("figures", () => {
     expect(slope([1, 2, 3, 4].map((x) => ({ x, y: 5 + 2 * x })))).toBeCloseTo(2);
     expect(slope([0, 1, 2, 3].map((x) => ({ x, y: [1, 3, 2, 4][x]! })))).toBeCloseTo(0.8);
     expect(slope([{ x: 1, y: 1 }])).toBe(0);
+  });
+
+  test("what is measured first in one round is measured last in the next one", () => {
+    expect([1, 2, 3, 4].map((round) => inTurn(["edge", "before", "nginx"], round).join(" "))).toEqual([
+      "edge before nginx",
+      "nginx before edge",
+      "edge before nginx",
+      "nginx before edge",
+    ]);
   });
 
   test("a figure that is not known is a dash", () => {

@@ -28,6 +28,11 @@ export function slope(points: readonly { x: number; y: number }[]): number {
   return variance === 0 ? 0 : covariance / variance;
 }
 
+/** The order in which `items` are measured in a round: as they are in odd rounds, from the last to the first in even ones. */
+export function inTurn<T>(items: readonly T[], round: number): readonly T[] {
+  return round % 2 === 1 ? items : items.toReversed();
+}
+
 /** A number with `digits` decimals, or a dash when there is none. */
 export function fixed(value: number | undefined, digits: number): string {
   return value === undefined || Number.isNaN(value) ? "-" : value.toFixed(digits);

@@ -3,10 +3,11 @@
 // CPU time (user and system, all threads, from the kernel) is the figure to compare: on a machine that the load
 // generator shares, throughput says more about the generator than about the server. Every round starts every server afresh,
 // on the same origin, and lets them take turns in each scenario, a second each: a shared machine is faster now than in a
-// minute. The tables show medians of the rounds. Where the host of a virtual machine gives its processors to others
-// meanwhile, caches go cold and what was measured is the host: such a turn is taken again.
+// minute. Even rounds take the servers in the opposite order: what is measured first comes out 2 to 3 % dearer. The tables show
+// medians of the rounds. Where the host of a virtual machine gives its processors to others meanwhile, caches go cold and what
+// was measured is the host: such a turn is taken again.
 import { availableParallelism } from "node:os";
-import { fixed, median, table } from "./figures.ts";
+import { fixed, inTurn, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
 import { type Load, type LoadPlan, PROGRAM, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
@@ -55,7 +56,7 @@ export async function comparePeers(options: Options, lab: Lab): Promise<Section>
   for (let round = 1; round <= options.rounds; round++) {
     for (const setting of SETTINGS) {
       const todo = scenarios.filter((s) => s.setting === setting);
-      if (todo.length > 0) await runRound(todo, servers, broken, { options, lab, round, samples });
+      if (todo.length > 0) await runRound(todo, inTurn(servers, round), broken, { options, lab, round, samples });
     }
   }
   const names = servers.map((s) => s.name).filter((name) => [...samples.values()].some((row) => row.has(name)));

@@ -225,7 +225,7 @@ export interface Gap {
 }
 
 /** HTTP/3, one request after the other; a connection that is gone is made anew. @returns when nothing was answered */
-export async function askOverH3(run: Run, next: () => Question): Promise<readonly Gap[]> {
+export async function askOverH3(run: Run, kind: string, next: () => Question): Promise<readonly Gap[]> {
   const gaps: Gap[] = [];
   let client: H3Client | null = null;
   let lastMs = performance.now();
@@ -245,7 +245,7 @@ export async function askOverH3(run: Run, next: () => Question): Promise<readonl
       const toMs = performance.now();
       if (toMs - lastMs > GAP_MS) gaps.push({ fromMs: lastMs, toMs });
       lastMs = toMs;
-      return verdict(run.tally, "h3", one, {
+      return verdict(run.tally, kind, one, {
         status: reply.status,
         id: String(reply.fields["x-id"] ?? ""),
         body: reply.body,
@@ -259,7 +259,7 @@ export async function askOverH3(run: Run, next: () => Question): Promise<readonl
   };
   while (!run.isOver()) {
     const one = next();
-    await run.tally.request("h3", one.method !== "POST", () => attempt(one));
+    await run.tally.request(kind, one.method !== "POST", () => attempt(one));
     await Bun.sleep(PAUSE_MS * 2);
   }
   (client as H3Client | null)?.close();

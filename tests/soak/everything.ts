@@ -26,6 +26,8 @@ const DISK_BYTES = 96 * 1024 * 1024;
 const WANTED_RATIO = 0.9999;
 /** What an upgrade may cost a client of HTTP/3 at most. docs/operations.md#replacing-the-binary */
 const H3_GAP_MS = 2000;
+/** The client of HTTP/3 whose origin is never troubled: when it gets no response, that is the gateway's. */
+const STEADY_H3 = "h3-steady";
 const MOVING_NAME = "moving.test";
 const FILES = new Map([
   ["page.txt", patternOf("page", 5000)],
@@ -93,7 +95,8 @@ export async function everythingAtOnce(
   const startAt = (address: string): ChaosOrigin =>
     new ChaosOrigin(address, record.take, { script, port: movingPort, hostname: address, args: [address, address] });
   const [gaps] = await Promise.all([
-    askOverH3(run, () => troubled(run, "h3")),
+    askOverH3(run, STEADY_H3, () => troubled(run, STEADY_H3, "/steady")),
+    askOverH3(run, "h3", () => troubled(run, "h3")),
     ...clientsOf(run),
     makeTrouble(origins, random, isOver, (one) => void mischiefs.set(one, (mischiefs.get(one) ?? 0) + 1)),
     trouble.keepReloading(isOver),
@@ -174,6 +177,7 @@ async function start(
       },
       { type: "upstream", prefix: "/cached", target: steady!.url },
       { type: "upstream", prefix: "/up", target: steady!.url },
+      { type: "upstream", prefix: "/steady", target: steady!.url },
       { type: "upstream", prefix: "/ws", target: steady!.url },
       { type: "upstream", prefix: "/grpc", target: h2!.url },
       { type: "static", prefix: "/static", dir: "site" },
@@ -187,7 +191,7 @@ interface Facts {
   readonly tally: Tally;
   readonly record: OriginRecord;
   readonly trouble: Trouble;
-  /** When HTTP/3 did not answer. */
+  /** When HTTP/3 did not answer, with an origin that always does. */
   readonly gaps: readonly Gap[];
   readonly seed: number;
   readonly isSmallDisk: boolean;
