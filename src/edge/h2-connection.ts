@@ -3,7 +3,7 @@ import { DRAIN_IDLE_MS, H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, H2_U
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { SocketWriter, UnsentBytes } from "../net/socket-buffers.ts";
+import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
@@ -29,7 +29,6 @@ export class H2Connection implements ClientConnection, TimerOwner, OutWay {
   readonly peer: ClientPeer;
   readonly session: Session;
   readonly writer: SocketWriter;
-  readonly unsent: UnsentBytes;
   readonly heads: H2HeadWriter;
   readonly streams: H2Streams;
   private readonly life: ClientLink;
@@ -48,7 +47,6 @@ export class H2Connection implements ClientConnection, TimerOwner, OutWay {
     this.life = new ClientLink(socket, ctx, this, peer.tls);
     this.writer = this.life.writer;
     this.writer.isShared = true;
-    this.unsent = ctx.writers.unsent;
     this.heads = new H2HeadWriter(this.writer, ctx.clock);
     this.streams = new H2Streams(this, settings);
     const windowBytes = H2_CONNECTION_WINDOW_BYTES;

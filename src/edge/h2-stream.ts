@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_MS, H2_MIN_PROGRESS_BYTES, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
+import { DRAIN_BYTES, DRAIN_MS, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import {
   cancelExchange,
@@ -21,6 +21,7 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
+import { ReplyStall } from "./reply-stall.ts";
 
 /**
  * One stream: a request and its reply. RFC 9113 §5.1, seen from the server:
@@ -30,7 +31,7 @@ import { H2ReplySink } from "./h2-reply-sink.ts";
  *
  * Pooled a worker: a connection holds as many as it has streams.
  */
-export class H2Stream implements BodyFlow, TimerOwner {
+export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
   /** Holds the request's head. */
   readonly lines: LineBuffer = new LineBuffer();
@@ -48,7 +49,7 @@ export class H2Stream implements BodyFlow, TimerOwner {
   connection!: H2Connection;
   readonly sink: H2ReplySink = new H2ReplySink(this);
   private readonly timer: TimerNode = new TimerNode(this);
-  private readonly stall: H2ReplyStall = new H2ReplyStall(this, this.timer);
+  private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
   /** Counts the uses of this object, so that who calls out can see that the stream is over. */
   private uses = 0;
   /** The reply is complete but for what waits. */
@@ -260,7 +261,7 @@ export class H2Stream implements BodyFlow, TimerOwner {
   send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean {
     this.out.send(bytes, from, to, isEnd, this.connection);
     if (this.out.waiting === 0) return true;
-    this.stall.wait(this.connection, 0);
+    this.holdBack(0);
     return false;
   }
 
@@ -277,15 +278,22 @@ export class H2Stream implements BodyFlow, TimerOwner {
     if (this.out.waiting === 0) return;
     const sent = this.out.flush(this.connection);
     if (this.out.waiting > 0) {
-      this.stall.wait(this.connection, sent);
+      this.holdBack(sent);
       return;
     }
-    this.stall.stop(this.connection);
+    this.stall.stop(this.connection.ctx);
     if (this.isEnding) this.complete();
     else {
       this.awaitBody();
       this.exchange.source.onWritable(this.exchange);
     }
+  }
+
+  /** Some of the reply waits, still or again. @param sent bytes that went out since it was said last */
+  private holdBack(sent: number): void {
+    const { out, connection } = this;
+    this.stall.wait(connection.ctx, out.keptBytes, sent);
+    if (out.window > 0) connection.streams.enqueue(this);
   }
 
   onTimer(): void {
@@ -354,7 +362,7 @@ export class H2Stream implements BodyFlow, TimerOwner {
   private release(): void {
     const { connection } = this;
     this.uses++;
-    this.stall.stop(connection);
+    this.stall.stop(connection.ctx);
     this.out.clear();
     this.body.drop();
     connection.ctx.wheel.remove(this.timer);
@@ -405,54 +413,5 @@ export class H2RequestBody {
   /** Lets go of what is kept; the connection's window gets it back. */
   drop(): void {
     this.session.credit(this.held.drop());
-  }
-}
-
-/**
- * The wait of a reply whose client does not let it through: the memory that it keeps is reported, and the client has
- * `write_timeout` for each H2_MIN_PROGRESS_BYTES, so that neither a window of 0 nor one of a byte a second holds it open.
- */
-export class H2ReplyStall implements UnsentOwner {
-  isWaiting = false;
-  private readonly stream: H2Stream;
-  private readonly timer: TimerNode;
-  private progress = 0;
-  private kept = 0;
-
-  /** @param timer the stream's one timer */
-  constructor(stream: H2Stream, timer: TimerNode) {
-    this.stream = stream;
-    this.timer = timer;
-  }
-
-  /** Something waits, still or again. @param sent bytes that went out since it was said last */
-  wait(connection: H2Connection, sent: number): void {
-    const { ctx, unsent, streams } = connection;
-    const { out } = this.stream;
-    this.progress += sent;
-    if (!this.isWaiting || this.progress >= H2_MIN_PROGRESS_BYTES) {
-      if (this.isWaiting) unsent.progressed(this);
-      this.isWaiting = true;
-      this.progress = 0;
-      ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.writeTimeoutMs);
-    }
-    const bytes = out.keptBytes;
-    if (bytes !== this.kept) unsent.add(this, bytes - this.kept);
-    this.kept = bytes;
-    if (out.window > 0) streams.enqueue(this.stream);
-  }
-
-  /** Nothing waits any more. */
-  stop(connection: H2Connection): void {
-    if (!this.isWaiting) return;
-    this.isWaiting = false;
-    connection.unsent.remove(this, this.kept);
-    this.kept = 0;
-    connection.ctx.wheel.disarm(this.timer);
-  }
-
-  /** Too much waits for too many clients, and this one has taken nothing for longest. */
-  abandon(): void {
-    this.stream.abandon();
   }
 }

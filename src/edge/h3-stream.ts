@@ -8,7 +8,7 @@ import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import { endWithTrailers, type QuicStream, resetStream, writable, writeNow } from "../net/quic.ts";
-import type { UnsentBytes, UnsentOwner } from "../net/socket-buffers.ts";
+import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
@@ -16,6 +16,7 @@ import { asksRate, BodyPace, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import { H3ReplySink } from "./h3-reply-sink.ts";
 import type { H3Session } from "./h3-session.ts";
+import { ReplyStall } from "./reply-stall.ts";
 
 /**
  * One request over HTTP/3 and its reply. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
@@ -42,8 +43,8 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   /** Whether the client has ended its direction. */
   private hasEnded = false;
   private isOver = false;
-  private readonly backlog: H3Backlog;
-  private isWaiting = false;
+  private readonly backlog: H3Backlog = new H3Backlog();
+  private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
   /** Whether the reply was over with its head. */
   private isHeadAll = false;
   /** The reply is complete but for what waits. */
@@ -56,7 +57,6 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.exchange = exchange;
     this.pieces = stream[Symbol.asyncIterator]();
     this.startedMs = session.ctx.turn.nowMs;
-    this.backlog = new H3Backlog(session.ctx.writers.unsent, this);
   }
 
   // ── what the client sends ─────────────────────────────────────────────────────────────────────────────────────
@@ -182,7 +182,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
 
   /** Sets the time that the client has for more of its body, where it is its turn. */
   private awaitBody(): void {
-    if (this.isOver || this.isWaiting) return;
+    if (this.isOver || this.stall.isWaiting) return;
     const { wheel, turn, settings } = this.session.ctx;
     const { exchange: ex } = this;
     const isDue = !ex.bodyDone && !this.isPaused && !this.hasEnded && ex.state === ExchangeState.Open;
@@ -224,8 +224,11 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   /** Sends reply bytes. @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number): boolean {
     if (this.isOver || this.isHeadAll) return true;
-    this.backlog.add(bytes.subarray(from, to));
-    return this.isWaiting ? false : this.flush();
+    const { backlog, stall } = this;
+    backlog.add(bytes.subarray(from, to));
+    if (!stall.isWaiting) return this.flush();
+    stall.keep(this.session.ctx, backlog.keptBytes);
+    return false;
   }
 
   /** The reply is complete; what waits goes first. */
@@ -233,35 +236,30 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     if (this.isOver) return;
     this.isEnding = true;
     this.exchange.source = this.session.ctx.idlePorts.source;
-    if (this.backlog.isEmpty) this.complete();
+    if (this.backlog.length === 0) this.complete();
   }
 
   private flush(): boolean {
+    const { backlog, stream } = this;
+    const waited = backlog.length;
     try {
-      if (this.backlog.writeTo(this.stream)) return true;
+      backlog.writeTo(stream);
     } catch {
       this.onLost();
       return true;
     }
-    this.wait();
-    return false;
-  }
-
-  /** The client has so long to take some of what waits. */
-  private wait(): void {
-    const { ctx } = this.session;
-    ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.writeTimeoutMs);
-    this.isWaiting = true;
-    this.backlog.wait();
-    writable(this.stream).then(
+    if (backlog.length === 0) return true;
+    this.stall.wait(this.session.ctx, backlog.keptBytes, waited - backlog.length);
+    writable(stream).then(
       (isThere) => this.session.inTurn(this, () => (isThere ? this.onWritable() : this.onLost())),
       () => this.session.inTurn(this, () => this.onLost()),
     );
+    return false;
   }
 
   private onWritable(): void {
     if (this.isOver || !this.flush() || this.isOver) return;
-    this.stopWaiting();
+    this.stall.stop(this.session.ctx);
     if (this.isEnding) this.complete();
     else {
       this.awaitBody();
@@ -269,15 +267,8 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     }
   }
 
-  private stopWaiting(): void {
-    if (!this.isWaiting) return;
-    this.isWaiting = false;
-    this.backlog.clear();
-    this.session.ctx.wheel.disarm(this.timer);
-  }
-
   onTimer(): void {
-    if (this.isWaiting) this.abandon();
+    if (this.stall.isWaiting) this.abandon();
     else {
       const { turn, settings } = this.session.ctx;
       this.failBody(this.pace.fault(turn.nowMs, settings));
@@ -330,7 +321,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private release(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.stopWaiting();
+    this.stall.stop(this.session.ctx);
     this.backlog.clear();
     this.session.ctx.wheel.remove(this.timer);
     // RFC 9114 §4.1: what is left of the request is not wanted.
@@ -344,59 +335,34 @@ function headIsAlone(): Promise<null> {
   return Bun.sleep(H3_HEAD_ALONE_MS).then(() => null);
 }
 
-/** The part of a reply that a stream does not take yet. While it waits, the memory that it keeps is reported. */
-export class H3Backlog {
-  private readonly unsent: UnsentBytes;
-  private readonly holder: UnsentOwner;
+/** The part of a reply that a stream does not take yet. */
+class H3Backlog {
   private bytes: Uint8Array = EMPTY_BYTES;
-  private isReported = false;
-  private kept = 0;
 
-  constructor(unsent: UnsentBytes, holder: UnsentOwner) {
-    this.unsent = unsent;
-    this.holder = holder;
+  get length(): number {
+    return this.bytes.length;
   }
 
-  get isEmpty(): boolean {
-    return this.bytes.length === 0;
+  /** Memory that it keeps; what is in shared memory is there anyway. */
+  get keptBytes(): number {
+    const { buffer } = this.bytes;
+    return buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
   }
 
   /** Puts a piece after what waits: a source can only be asked to hold, and goes on for as much as has come in one event. */
   add(piece: Uint8Array): void {
-    this.bytes = this.isEmpty ? piece : Buffer.concat([this.bytes, piece]);
-    if (this.isReported) this.report();
+    this.bytes = this.length === 0 ? piece : Buffer.concat([this.bytes, piece]);
   }
 
-  /** Writes what the stream takes. @returns whether that was all @throws when the stream is gone */
-  writeTo(stream: QuicStream): boolean {
-    while (!this.isEmpty) {
-      if (!writeNow(stream, this.bytes.subarray(0, H3_WRITE_BYTES))) return false;
+  /** Writes what the stream takes; what it does not take stays. @throws when the stream is gone */
+  writeTo(stream: QuicStream): void {
+    while (this.length > 0 && writeNow(stream, this.bytes.subarray(0, H3_WRITE_BYTES))) {
       this.bytes = this.bytes.subarray(H3_WRITE_BYTES);
     }
-    return true;
   }
 
-  /** It waits, still or again. */
-  wait(): void {
-    if (this.isReported) this.unsent.progressed(this.holder);
-    this.isReported = true;
-    this.report();
-  }
-
-  /** Nothing waits any more, or it is not wanted. */
   clear(): void {
     this.bytes = EMPTY_BYTES;
-    if (this.isReported) this.unsent.remove(this.holder, this.kept);
-    this.isReported = false;
-    this.kept = 0;
-  }
-
-  private report(): void {
-    const { buffer } = this.bytes;
-    // What is in shared memory is there anyway.
-    const bytes = buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
-    this.unsent.add(this.holder, bytes - this.kept);
-    this.kept = bytes;
   }
 }
 
