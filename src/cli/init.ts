@@ -3,40 +3,38 @@ import { join, resolve } from "node:path";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
-import { STARTER_PAGE, starterFiles } from "./starter-files.ts";
+import { STARTER_CONFIG, STARTER_PAGE, STARTER_SITE, STARTER_SITE_DIR, type StarterFile } from "./starter-files.ts";
 
 /**
- * `edge init`: writes a commented `config.yaml` and `routes.yaml` and a first page to serve. Where one of the two files
- * is there already, nothing is written at all. Gives the exit code: 0 written, 1 not, 2 wrong usage.
+ * `edge init`: writes a commented `config.yaml` and `routes.yaml` and a small site to serve, on loopback. It asks nothing. Where one
+ * of the two files is there already, nothing is written at all; a site that is there gets a first page only where it has none.
+ * Gives the exit code: 0 written, 1 not, 2 wrong usage.
  */
 export function runInit(args: readonly string[], io: CommandIo, cwd: string = process.cwd()): number {
   const call = startCommand(initCommand, args, io);
   if (typeof call === "number") return call;
   const dir = resolve(cwd, call.values.dir);
-  const { config, routes } = starterFiles("./public");
-  const files = [
-    { name: "config.yaml", text: config },
-    { name: "routes.yaml", text: routes },
-  ];
-  const there = files.filter((file) => isThere(join(dir, file.name)));
+  const there = STARTER_CONFIG.filter(({ path }) => isThere(join(dir, path)));
   if (there.length > 0) {
-    io.err(`edge init: ${there.map((file) => file.name).join(" and ")} already present, nothing written.\n`);
+    io.err(`edge init: ${there.map(({ path }) => path).join(" and ")} already present, nothing written.\n`);
     return ExitCode.Failure;
   }
   try {
-    writeStarter(dir, files);
+    const written = writeStarter(dir);
+    const enter = dir === resolve(cwd) ? "" : `cd ${call.values.dir}, then `;
+    io.out(`Wrote ${written.slice(0, -1).join(", ")} and ${written.at(-1)}.\n`);
+    io.out(`Next: ${enter}edge serve, and open http://127.0.0.1:8080/ (edge check tells of mistakes).\n`);
   } catch (error) {
     io.err(`edge init: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
     return ExitCode.Failure;
   }
-  io.out(`Wrote config.yaml, routes.yaml and public/index.html.\nNext: edge check, then edge serve.\n`);
   return ExitCode.Done;
 }
 
 /** The command as `edge help init` shows it. */
 export const initCommand = {
   name: "edge init",
-  summary: "Writes a commented config.yaml and routes.yaml to start from. Never overwrites a file.",
+  summary: "Writes a commented config.yaml and routes.yaml and a first page to start from. Never overwrites a file.",
   flags: [
     {
       name: "dir",
@@ -59,10 +57,13 @@ function isThere(path: string): boolean {
   }
 }
 
-function writeStarter(dir: string, files: readonly { readonly name: string; readonly text: string }[]): void {
-  mkdirSync(join(dir, "public"), { recursive: true });
+/** Gives the names of what has been written. */
+function writeStarter(dir: string): string[] {
+  const isNewSite = !existsSync(join(dir, STARTER_SITE_DIR));
+  mkdirSync(join(dir, STARTER_SITE_DIR), { recursive: true });
+  const page = isThere(join(dir, STARTER_PAGE.path)) ? [] : [STARTER_PAGE];
+  const files: StarterFile[] = [...STARTER_CONFIG, ...page, ...(isNewSite ? STARTER_SITE : [])];
   // "wx" fails where a file has appeared since the look above.
-  for (const file of files) writeFileSync(join(dir, file.name), file.text, { flag: "wx" });
-  const page = join(dir, "public", "index.html");
-  if (!existsSync(page)) writeFileSync(page, STARTER_PAGE, { flag: "wx" });
+  for (const { path, text } of files) writeFileSync(join(dir, path), text, { flag: "wx" });
+  return files.map(({ path }) => path);
 }

@@ -170,6 +170,43 @@ describe("the command line", () => {
   });
 });
 
+test("what init writes serves a page at once, and a page for what is not there", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "edge-init-"));
+  try {
+    expect((await runEdge(["init"], {}, folder)).code).toBe(0);
+    const text = (name: string) => readFileSync(join(folder, name), "utf8");
+    const port = freePort();
+    const config = text("config.yaml").replace("port: 8080", `port: ${port}`);
+    const site = Object.fromEntries(["public/index.html", "public/404.html"].map((name) => [name, text(name)]));
+    const files = { "config.yaml": config, "routes.yaml": text("routes.yaml"), ...site };
+    const gateway = await startGateway({ port, files });
+    const page = await gateway.once(request("GET /"));
+    expect([page.status, page.text]).toEqual([200, text("public/index.html")]);
+    const missing = await gateway.once(request("GET /missing"));
+    expect([missing.status, missing.text]).toEqual([404, text("public/404.html")]);
+    await gateway.stop();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the root of the shipped routes is the demo page, and what belongs to it is there", async () => {
+  const top = join(import.meta.dir, "../..");
+  const site = join(top, "src/demo/site");
+  const routes = readFileSync(join(top, "routes.yaml"), "utf8").replaceAll("./src/demo/site", site);
+  const gateway = await startGateway({ files: { "routes.yaml": routes } });
+  for (const [path, name] of [
+    ["/", "index.html"],
+    ["/app.js", "app.js"],
+    ["/static/style.css", "style.css"],
+  ]) {
+    const reply = await gateway.once(request(`GET ${path}`));
+    expect([path, reply.status, reply.text]).toEqual([path, 200, readFileSync(join(site, name!), "utf8")]);
+  }
+  expect((await gateway.once(request("GET /no-such-page"))).status).toBe(404);
+  await gateway.stop();
+});
+
 /** A reference to a variable as configuration files write it. */
 const variable = (name: string) => "$" + `{${name}}`;
 

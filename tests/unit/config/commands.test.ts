@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCheck } from "../../../src/cli/check.ts";
 import { runInit } from "../../../src/cli/init.ts";
-import { starterFiles } from "../../../src/cli/starter-files.ts";
+import { STARTER_CONFIG } from "../../../src/cli/starter-files.ts";
 import { inFolder, lines } from "./config-case.ts";
 
 const TOP = join(import.meta.dir, "../../..");
@@ -36,8 +36,28 @@ describe("edge init", () => {
       expect(existsSync(join(dir, "new/public/index.html"))).toBe(true);
       const checked = check(join(dir, "new"));
       expect(checked).toMatchObject({ code: 0, err: "" });
-      expect(checked.out).toContain("Listens on http://0.0.0.0:8080, firewall on (enforce).");
+      expect(checked.out).toContain("Listens on http://127.0.0.1:8080, firewall on (enforce).");
+      expect(readdirSync(join(dir, "new/public")).sort()).toEqual(["404.html", "index.html"]);
+      expect(said.out).toContain("cd new");
     });
+  });
+
+  test("leaves a site that is there as it is, and gives one without a first page such a page", () => {
+    inFolder((dir) => {
+      mkdirSync(join(dir, "a/public"), { recursive: true });
+      writeFileSync(join(dir, "a/public/index.html"), "mine");
+      mkdirSync(join(dir, "b/public"), { recursive: true });
+      for (const name of ["a", "b"]) expect(runInit(["--dir", name], collect().io, dir)).toBe(0);
+      expect(readdirSync(join(dir, "a/public"))).toEqual(["index.html"]);
+      expect(readFileSync(join(dir, "a/public/index.html"), "utf8")).toBe("mine");
+      expect(readdirSync(join(dir, "b/public"))).toEqual(["index.html"]);
+    });
+  });
+
+  test("names five next steps, and none of its lines is too long to read", () => {
+    const text = STARTER_CONFIG.map((file) => file.text).join("");
+    for (const step of [1, 2, 3, 4, 5]) expect(text).toMatch(new RegExp(`# Step ${step}\\. `));
+    expect(text.split("\n").filter((line) => line.length > 120)).toEqual([]);
   });
 
   test("never writes over a file, and then writes none", () => {
@@ -116,37 +136,45 @@ describe("edge check", () => {
 });
 
 describe("the shipped configuration", () => {
-  const shipped = starterFiles("./src/demo/site");
-
-  test("is what edge init writes, with the demo site behind /static", () => {
-    expect(readFileSync(join(TOP, "config.yaml"), "utf8")).toBe(shipped.config);
-    expect(readFileSync(join(TOP, "routes.yaml"), "utf8")).toBe(shipped.routes);
-  });
-
   test("is in order, without a warning", () => {
     const checked = check(TOP);
     expect(lines([])).toEqual([]);
     expect(checked).toMatchObject({ code: 0, err: "" });
-    expect(checked.out).toContain("4 routes");
+    expect(checked.out).toContain("5 routes");
   });
 
   test("holds examples that work when the signs before them are removed", () => {
-    const config = uncomment(shipped.config.slice(shipped.config.indexOf("server:")));
-    const routes = uncomment(shipped.routes.slice(shipped.routes.indexOf("routes:")));
-    inFolder((dir) => {
-      writeFileSync(
-        join(dir, "config.yaml"),
-        config.replaceAll("./cert.pem", join(FILES, "cert.pem")).replaceAll("./key.pem", join(FILES, "key.pem")),
-      );
-      writeFileSync(join(dir, "routes.yaml"), routes.replace("./src/demo/site", join(TOP, "src/demo/site")));
-      const { said, io } = collect();
-      const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
-      expect({ code, err: said.err }).toEqual({ code: 0, err: "" });
-      expect(said.out).toContain("policy: least_conn");
-      expect(said.out).toContain("- example.com");
-    });
+    const [config, routes] = ["config.yaml", "routes.yaml"].map((name) => readFileSync(join(TOP, name), "utf8"));
+    const out = listed(config!, routes!.replaceAll("./src/demo/site", join(TOP, "src/demo/site")));
+    expect(out).toContain("policy: least_conn");
+    expect(out).toContain("- example.com");
   });
 });
+
+test("the steps of edge init work when the signs before them are removed", () => {
+  const [config, routes] = STARTER_CONFIG.map((file) => file.text);
+  const out = listed(config!, routes!.replace("./public", join(TOP, "src/demo/site")));
+  expect(out).toContain("- example.com");
+  expect(out).toContain("prefix: /shop");
+  expect(out).toContain("requests: 100");
+});
+
+/** What is in force when everything in comments is taken in. */
+function listed(config: string, routes: string): string {
+  let listing = "";
+  inFolder((dir) => {
+    const files = config
+      .replaceAll("./cert.pem", join(FILES, "cert.pem"))
+      .replaceAll("./key.pem", join(FILES, "key.pem"));
+    writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("server:"))));
+    writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("routes:"))));
+    const { said, io } = collect();
+    const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
+    expect({ code, err: said.err }).toEqual({ code: 0, err: "" });
+    listing = said.out;
+  });
+  return listing;
+}
 
 const FILES = join(TOP, "tests/vectors/config/files");
 
