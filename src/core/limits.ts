@@ -10,6 +10,12 @@ export const MAX_CONNECTION_OPTIONS = 100;
 export const MAX_REQUEST_LINE_BYTES = 8192;
 /** Bytes of one header line without its CRLF; more gives 431. docs/wire.md#header-fields */
 export const MAX_HEADER_LINE_BYTES = 8192;
+/** Bytes of a text that an expression is tried on; a longer one fits none. No line of a head is longer. */
+export const MAX_EXPRESSION_INPUT_BYTES = 8192;
+/** Instructions of an expression: steps for each byte of a text at most, some 20 ns each. */
+export const MAX_EXPRESSION_PROGRAM = 256;
+/** Memory in bytes for what an expression remembers of texts, in each worker; beyond it, it begins anew. */
+export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 /** A Host: a name of 253 characters (RFC 1035 §2.3.4), a dot, a colon and a port. */
 export const MAX_AUTHORITY_BYTES = 260;
 /** Largest Content-Length that a JavaScript number holds exactly. */

@@ -1,0 +1,135 @@
+import type { RE2JS } from "re2js";
+import { MAX_EXPRESSION_INPUT_BYTES, MAX_EXPRESSION_PROGRAM, MAX_EXPRESSION_STATES_BYTES } from "../core/limits.ts";
+
+// The one place that knows which library runs the expressions of routes.yaml: re2js, RE2's algorithms in JavaScript. Measured
+// on the runtime's version (nanoseconds a match of paths of 20 to 30 bytes; two shared cores):
+//
+//                        test     with captures     `(a|a)*b`, 64 KiB
+//   re2js 2.10.0      90..680         170..1500     linear, below 1 ms
+//   re2-wasm 1.0.2                         5500     linear
+//   JavaScriptCore             20..70               backtracks: it does not end
+//
+// The engine of the runtime is faster, but what a client writes can stop it for good, and it has no linear mode. re2-wasm needs
+// 0.9 MB of WebAssembly beside the binary and crosses into it for every match; it was last changed in 2021. re2js adds 110 KB to
+// the binary, of which nothing is read before the first expression: 22 ms and 8 MB a thread then, 140 µs and 15 KB an expression.
+
+/** What an expression has found: the match and its groups, "" for a group that took no part. */
+export type Captures = readonly string[];
+
+/** An expression that takes time in proportion to the text, whatever the text. docs/routing.md#expressions */
+export interface Expression {
+  /** Whether a part of the text fits; `^` and `$` tie it to the ends. @param text one character a byte */
+  test(text: string): boolean;
+  /** What fits first; null where nothing does. @param text one character a byte, UTF-8 where it is not ASCII */
+  match(text: string): Captures | null;
+}
+
+/** Why a text is no expression, with the cure. */
+export interface ExpressionFault {
+  readonly fault: string;
+}
+
+/**
+ * Reads an expression in RE2's syntax. Texts beyond MAX_EXPRESSION_INPUT_BYTES fit none.
+ * @returns a fault for what takes more than linear time, or more than MAX_EXPRESSION_PROGRAM steps a byte
+ */
+export function compileExpression(source: string): Expression | ExpressionFault {
+  // Read with the first expression: a configuration without one pays for none of it.
+  const { RE2JS: Engine } = require("re2js") as typeof import("re2js");
+  try {
+    const program = Engine.compile(source);
+    if (program.programSize() > MAX_EXPRESSION_PROGRAM) return { fault: TOO_LARGE };
+    return new LinearExpression(program);
+  } catch (error) {
+    return {
+      fault: cureOf(source, error instanceof Error ? error.message.replace(/^error parsing regexp: /, "") : ""),
+    };
+  }
+}
+
+/** Whether it is none. */
+export function isExpressionFault(result: Expression | ExpressionFault): result is ExpressionFault {
+  return "fault" in result;
+}
+
+/** An expression that was checked when its configuration was read, and is made when it is first asked. */
+export class LateExpression implements Expression {
+  private readonly source: string;
+  private made: Expression | null = null;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+
+  test(text: string): boolean {
+    return this.expression().test(text);
+  }
+
+  match(text: string): Captures | null {
+    return this.expression().match(text);
+  }
+
+  private expression(): Expression {
+    if (this.made !== null) return this.made;
+    const made = compileExpression(this.source);
+    if (isExpressionFault(made)) throw new Error(`an expression that was never checked: ${made.fault}`);
+    this.made = made;
+    return made;
+  }
+}
+
+/** What to write in the place of an expression that the library refuses. @param said why it does */
+function cureOf(source: string, said: string): string {
+  if (said === "expression too large" || said.startsWith("invalid repeat count")) return TOO_LARGE;
+  const cure = CURES.find(([what]) => what.test(source.replaceAll("\\\\", "")));
+  return cure === undefined ? said : cure[1];
+}
+
+class LinearExpression implements Expression {
+  private readonly program: RE2JS;
+
+  constructor(program: RE2JS) {
+    this.program = program;
+    // The states that it remembers grow with what clients send: eight megabytes an expression are the library's own bound.
+    const { dfa } = program.re2();
+    dfa.maxMem = MAX_EXPRESSION_STATES_BYTES;
+    dfa.stateBudget = MAX_EXPRESSION_STATES_BYTES;
+    dfa.memBudget = MAX_EXPRESSION_STATES_BYTES;
+  }
+
+  test(text: string): boolean {
+    return text.length <= MAX_EXPRESSION_INPUT_BYTES && this.program.test(inputOf(text));
+  }
+
+  match(text: string): Captures | null {
+    if (text.length > MAX_EXPRESSION_INPUT_BYTES) return null;
+    const matcher = this.program.matcher(inputOf(text));
+    if (!matcher.find()) return null;
+    const groups: string[] = [];
+    for (let i = 0; i <= matcher.groupCount(); i++) {
+      const from = matcher.start(i);
+      groups.push(from < 0 ? "" : text.slice(from, matcher.end(i)));
+    }
+    return groups;
+  }
+}
+
+/** ASCII as it is; else the bytes, which the library reads as UTF-8, and whose offsets it gives. */
+function inputOf(text: string): string | Uint8Array {
+  return NOT_ASCII.test(text) ? Buffer.from(text, "latin1") : text;
+}
+
+const NOT_ASCII = /[\x80-\xff]/;
+const TOO_LARGE = "it is too large: write smaller counts, such as {1,20}, or * and + in their place";
+/** What other engines have and linear ones have not, with what to write in its place. */
+const CURES: readonly (readonly [RegExp, string])[] = [
+  [
+    /\(\?<?[=!]/,
+    "it looks around itself, which takes more than linear time: match the whole text, or use a second key of match",
+  ],
+  [/\\[1-9]|\(\?P=|\\k</, "it refers back to a group, which takes more than linear time: write the alternatives out"],
+  [
+    /\(\?>|[*+?}]\+/,
+    "atomic groups and possessive repetitions do nothing here: write the plain form, which is linear anyway",
+  ],
+];
