@@ -69,6 +69,7 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
       anomaly_score: incident.anomalyScore,
       action: incident.action,
       location: incident.location,
+      ...(incident.hiddenRules === undefined ? {} : { triggered_rules: incident.hiddenRules }),
     });
   }
 

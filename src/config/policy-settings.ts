@@ -87,6 +87,11 @@ export const waf = block(
       example: ["SCANNER-001"],
       doc: 'as named in waf_block lines and by "edge waf test"',
     },
+    reveal_rules: {
+      type: flag(),
+      default: true,
+      doc: "false: the 403 says neither score nor rules; the log does",
+    },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
       type: list(

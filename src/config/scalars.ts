@@ -203,6 +203,17 @@ export function sizeOrAuto(min: number, max: number): Kind<number> {
   return written(kind, (bytes) => (bytes === 0 ? "auto" : writtenSize(bytes)));
 }
 
+/** A size of at least 0, or `unlimited`, which is -1. */
+export function sizeOrUnlimited(): Kind<number> {
+  const sized = size(0);
+  const kind = piece<number>((value) => {
+    if (value === "unlimited") return UNLIMITED;
+    const result = sized["~run"]({ value }, {});
+    return result.issues === undefined ? Number(result.value) : new Wrong(result.issues[0].message);
+  });
+  return written(kind, (bytes) => (bytes <= 0 ? "unlimited" : writtenSize(bytes)));
+}
+
 /** A part of a whole, such as `12.5%`: above 0 and up to 1. */
 export function percent(): Kind<number> {
   const kind = piece<number>((value) => {
@@ -250,6 +261,8 @@ function range(min: number, max: number): string {
   return max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
 }
 
+/** How `sizeOrUnlimited` reads the word: a size of 0 means something of its own at a route. */
+export const UNLIMITED = -1;
 const LONGEST_TIMER_MS = 2_147_483_647;
 const YES = new Set(["yes", "on", "y", "1"]);
 const NO = new Set(["no", "off", "n", "0"]);

@@ -6,7 +6,19 @@ import { LENIENT_MEANING } from "./limit-check.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { accessLog, cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
-import { chunkedMode, cidr, duration, durationOr, flag, integer, port, portOrOff, size, word } from "./scalars.ts";
+import {
+  chunkedMode,
+  cidr,
+  duration,
+  durationOr,
+  flag,
+  integer,
+  port,
+  portOrOff,
+  size,
+  sizeOrUnlimited,
+  word,
+} from "./scalars.ts";
 import { acme, tls } from "./tls-settings.ts";
 
 /** docs/wire.md#http2 */
@@ -74,7 +86,12 @@ const serverRows = {
     default: 100,
     doc: "431 beyond; the cookies of a request over HTTP/2 or 3 count as one",
   },
-  max_body_bytes: { type: size(0), default: "4MiB", doc: "413 beyond; 0 is no limit" },
+  max_body_bytes: {
+    // Resolved, 0 is no limit.
+    type: resolved(sizeOrUnlimited(), (bytes) => Math.max(0, bytes)),
+    default: "4MiB",
+    doc: "413 beyond; 0 or unlimited is no limit",
+  },
   min_body_rate: {
     type: size(0),
     default: 240,

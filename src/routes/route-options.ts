@@ -1,11 +1,10 @@
-import { type Spot, written } from "../config/piece.ts";
+import type { Spot } from "../config/piece.ts";
 import { ipRules, rateLimit } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { routeSpot } from "../config/route-syntax.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../config/row.ts";
 import type { RateLimitConfig } from "../config/runtime-config.ts";
-import { chunkedMode, duration, flag, size } from "../config/scalars.ts";
-import { formatSize } from "../config/size.ts";
+import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
 
 const cache = block(
@@ -28,7 +27,7 @@ const headers = block(
 
 const rows = {
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
-  max_body_bytes: { type: written(size(0), formatSize), default: 0, doc: "0 takes the server's" },
+  max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
   // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
   cache: { type: cache, doc: 'or "cache: false"' },
   // Absent takes the server's.
@@ -52,7 +51,8 @@ export const ROUTE_OPTIONS = block(rows, {
     const { server, proxy } = routeSpot(spot);
     return {
       inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
-      maxBodyBytes: plain.maxBodyBytes || server.maxBodyBytes,
+      // Resolved, 0 is no limit.
+      maxBodyBytes: plain.maxBodyBytes === UNLIMITED ? 0 : plain.maxBodyBytes || server.maxBodyBytes,
       cache: {
         enabled: server.cache.enabled && plain.cache.enabled,
         defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,

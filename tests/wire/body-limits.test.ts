@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { expectCanary, expectJsonError, expectRefused } from "../harness/refusal.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -13,6 +13,7 @@ const gateway = await startGateway({
     upstream("/small", origin, { max_body_bytes: 100 }),
     upstream("/through", origin, { max_body_bytes: 100, inbound_chunked_mode: "passthrough" }),
     upstream("/large", origin, { max_body_bytes: 10_000_000 }),
+    upstream("/unlimited", origin, { max_body_bytes: "unlimited" }),
     upstream("/unchunked", origin, { inbound_chunked_mode: "reject" }),
   ],
 });
@@ -123,6 +124,26 @@ describe("a refused body", () => {
   test("of one route is within the limit of another", async () => {
     const reply = await gateway.once(request("POST /large/echo", [], Buffer.alloc(5_000_000, "x")));
     expect(json<Echo>(reply).length).toBe(5_000_000);
+  });
+});
+
+describe("a route without a limit", () => {
+  const body = Buffer.alloc(3_000_000, "y");
+
+  test.each([
+    ["a declared body", []],
+    ["a chunked body", [CHUNKED]],
+  ])("takes %s beyond the server's limit", async (_what, headers) => {
+    const bytes = headers.length === 0 ? body : chunked(body.toString(), 65536);
+    expect(json<Echo>(await gateway.once(request("POST /unlimited/echo", headers, bytes))).length).toBe(body.length);
+  });
+
+  test("is listed as one", async () => {
+    const { stdout } = await runEdge(["check", "--print", "--config", "config.yaml"], {
+      config: { server: { max_body_bytes: 0 } },
+      routes: [upstream("/a", origin, { max_body_bytes: "unlimited" })],
+    });
+    expect(stdout.match(/max_body_bytes: unlimited/g)).toHaveLength(2);
   });
 });
 

@@ -17,7 +17,9 @@ const loosened = await start({
   exclusions: [{ rule: "SQLI-002", path: "/node/search", param: "q" }],
   allowed_ips: ["127.0.0.9"],
 });
+const discreet = await start({ reveal_rules: false });
 afterAll(async () => {
+  await discreet.stop();
   await detecting.stop();
   await loosened.stop();
   await stopAll(enforcing, origin);
@@ -252,5 +254,27 @@ test("metrics and the internal API count what was inspected and blocked", async 
     category: "xss",
     action: "blocked",
     payload_snippet: expect.any(String),
+  });
+});
+
+describe("with reveal_rules: false", () => {
+  const attack = "/node/echo?q=%3Cscript%3Ealert(document.cookie)%3C/script%3E";
+
+  test.each([
+    ["the head", request(`GET ${attack}`), "query q"],
+    ["the body", PLACES["a form body"]!("q", "<script>alert(document.cookie)</script>"), "body q"],
+  ])(
+    "the response to an attack in %s has neither score nor rules, and the log has all",
+    async (_name, bytes, place) => {
+      const reply = await discreet.once(bytes);
+      expect([reply.status, reply.text]).toEqual([403, JSON.stringify(BLOCK)]);
+      const line = await discreet.log("the block", (one) => one.event === "waf_block" && one.location === place);
+      expect(line.triggered_rules).toContain(line.rule_id);
+      expect((line.triggered_rules as string[]).length).toBeGreaterThan(1);
+    },
+  );
+
+  test("lines of a firewall that tells the client have no such list", () => {
+    expect(enforcing.logs.json.find((line) => line.event === "waf_block")).not.toHaveProperty("triggered_rules");
   });
 });

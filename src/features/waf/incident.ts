@@ -17,6 +17,8 @@ export interface WafIncident {
   readonly location: string;
   /** What was found and its surroundings, at most 256 characters of printable ASCII. */
   readonly snippet: string;
+  /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
+  readonly hiddenRules?: readonly string[];
 }
 
 /** The part of a request in which a rule matched. */

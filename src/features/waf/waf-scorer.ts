@@ -18,6 +18,8 @@ export interface WafSettings {
   /** Ids of rules that stay silent. */
   readonly disabledRules: readonly string[];
   readonly exclusions: readonly RuleExclusion[];
+  /** Whether a refused client is told score and rules. */
+  readonly revealRules: boolean;
 }
 
 /** A set of client addresses. */
@@ -58,7 +60,7 @@ export class WafScorer {
     const blocks = isBlocked(this.settings, score);
     this.report(ex, findings, blocks);
     if (!blocks) return Fault.None;
-    ex.detail = blockBody(score, findings.rules());
+    ex.detail = this.settings.revealRules ? blockBody(score, findings.rules()) : SILENT_BODY;
     return Fault.WafBlocked;
   }
 
@@ -92,6 +94,7 @@ export class WafScorer {
         action: blocks ? "blocked" : "logged",
         location: placeText(location, param),
         snippet,
+        ...(this.settings.revealRules ? {} : { hiddenRules: findings.rules().map(({ id }) => id) }),
       },
       ex,
     );
@@ -103,11 +106,13 @@ export function isBlocked(settings: WafSettings, score: number): boolean {
   return settings.mode === "enforce" && score > 0 && score >= settings.anomalyThreshold;
 }
 
+const REFUSAL = { error: "403 Forbidden", message: "Request blocked by Web Application Firewall" };
+const SILENT_BODY: string = JSON.stringify(REFUSAL);
+
 /** The body of a refusal. docs/waf.md#the-response */
 function blockBody(score: number, rules: readonly WafRule[]): string {
   return JSON.stringify({
-    error: "403 Forbidden",
-    message: "Request blocked by Web Application Firewall",
+    ...REFUSAL,
     threat_score: score,
     triggered_rules: rules.map((rule) => rule.id),
   });

@@ -98,6 +98,7 @@ export class GatewayLab {
       anomalyThreshold: 5,
       maxInspectBodyBytes: 0,
       overLimit: "inspect",
+      revealRules: true,
       ...rules,
     } as const;
     this.phases = [

@@ -8,6 +8,7 @@ export const ENFORCE: WafSettings = {
   overLimit: "inspect",
   disabledRules: [],
   exclusions: [],
+  revealRules: true,
 };
 
 /** No client at all. */
