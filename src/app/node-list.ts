@@ -17,9 +17,12 @@ export interface NodeInit {
  */
 export class NodeList {
   readonly nodes: readonly NodeInit[];
+  /** Fields of a response's head at most. */
+  readonly maxResponseFields: number;
   private readonly slots: Map<string, number> = new Map();
 
   constructor(config: RuntimeConfig) {
+    this.maxResponseFields = config.proxy.transport.maxResponseFields;
     const nodes: NodeInit[] = [];
     const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
     for (const route of [...ofFile, ...sidecarRoutes(config)]) {

@@ -1,4 +1,5 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
+import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
@@ -153,7 +154,7 @@ export class NodeRegistry {
     const { healthCheck, timeouts } = node.route;
     let origin: ProbeOrigin;
     try {
-      origin = probeOrigin(node);
+      origin = this.probeOrigin(node);
     } catch {
       return false;
     }
@@ -162,11 +163,15 @@ export class NodeRegistry {
     return isExpected(healthCheck, statusCode);
   }
 
+  private probeOrigin({ route, target }: NodeInit): ProbeOrigin {
+    return probeOrigin(route, target, this.list.maxResponseFields);
+  }
+
   private checkOf(node: NodeInit): HealthCheck[] {
     const { healthCheck } = node.route;
     if (!healthCheck.enabled) return [];
     try {
-      return [{ key: node.key, origin: probeOrigin(node), ...healthCheck }];
+      return [{ key: node.key, origin: this.probeOrigin(node), ...healthCheck }];
     } catch (error) {
       this.event("exception", { what: "health_check", error: String(error) });
       return [];
@@ -175,10 +180,11 @@ export class NodeRegistry {
 }
 
 /**
- * How to reach a node for a probe.
+ * How to reach a target for a probe.
+ * @param maxResponseFields of the head of its response
  * @throws when a file of its TLS settings cannot be read
  */
-export function probeOrigin({ route, target }: Pick<NodeInit, "route" | "target">): ProbeOrigin {
+export function probeOrigin(route: UpstreamRouteConfig, target: TargetConfig, maxResponseFields: number): ProbeOrigin {
   return {
     hostname: target.hostname,
     port: target.port,
@@ -186,6 +192,7 @@ export function probeOrigin({ route, target }: Pick<NodeInit, "route" | "target"
     tls: usesTls(target.scheme) ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),
     isLenient: !route.strictOrigins,
+    maxResponseFields,
   };
 }
 

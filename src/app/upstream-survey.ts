@@ -88,18 +88,26 @@ interface Entry {
 /** Those of routes, of a sidecar and of the transcoder. */
 function entriesOf(config: RuntimeConfig): Entry[] {
   const { transcoder } = config;
+  const { maxResponseFields } = config.proxy.transport;
   return [
-    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, pathOf(route))),
+    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, pathOf(route), maxResponseFields)),
     ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
       const isInbound = listener === INGRESS_LABEL;
-      return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, systemRoots);
+      return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, maxResponseFields, systemRoots);
     }),
-    ...(transcoder.enabled ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls)) : []),
+    ...(transcoder.enabled
+      ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls, maxResponseFields))
+      : []),
   ];
 }
 
 /** @param roots the roots where the settings name none; without it, the library's own list */
-function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => readonly string[] | undefined): Entry[] {
+function routeEntries(
+  route: UpstreamRouteConfig,
+  label: string,
+  maxResponseFields: number,
+  roots?: () => readonly string[] | undefined,
+): Entry[] {
   const keys = nodeKeys(route);
   const tls = JSON.stringify(route.tls);
   const { healthCheck, strictOrigins } = route;
@@ -112,7 +120,7 @@ function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => r
       path,
       probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins}`,
       origin: () => {
-        const origin = probeOrigin({ route, target });
+        const origin = probeOrigin(route, target, maxResponseFields);
         if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;
         return { ...origin, tls: { ...origin.tls, ca: roots() } };
       },
@@ -123,7 +131,11 @@ function routeEntries(route: UpstreamRouteConfig, label: string, roots?: () => r
   });
 }
 
-function grpcEntry({ httpPath, upstream }: TranscodedRouteConfig, tls: UpstreamTlsConfig): Entry {
+function grpcEntry(
+  { httpPath, upstream }: TranscodedRouteConfig,
+  tls: UpstreamTlsConfig,
+  maxResponseFields: number,
+): Entry {
   const path = upstream.basePath + GRPC_HEALTH_PATH;
   const { hostname, port, authority, originKey } = upstream;
   return {
@@ -134,7 +146,7 @@ function grpcEntry({ httpPath, upstream }: TranscodedRouteConfig, tls: UpstreamT
     probeKey: `${originKey} ${path} grpc`,
     origin: () => {
       const secure = usesTls(upstream.scheme) ? readUpstreamTls(tls, hostname) : null;
-      return { hostname, port, authority, tls: secure, isHttp2: true, isGrpc: true };
+      return { hostname, port, authority, tls: secure, isHttp2: true, isGrpc: true, maxResponseFields };
     },
     isExpected: isAnswer,
   };

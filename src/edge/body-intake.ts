@@ -2,7 +2,7 @@ import { Fault } from "../core/fault.ts";
 import type { KeptBytes } from "../core/kept-bytes.ts";
 import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
-import { HeaderBlock, HeaderId } from "../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
@@ -153,8 +153,7 @@ export function takeTrailers(ex: Exchange, appendTo: (block: HeaderBlock) => voi
     markNamedIn(headers, headers);
     return Fault.None;
   }
-  const trailers = new HeaderBlock();
-  trailers.resetOwn();
+  const trailers = ex.request.trailerBlock();
   appendTo(trailers);
   const { trailerGate } = ex.pipeline;
   const fault = trailerGate === null ? Fault.None : trailerGate.judgeTrailers(ex, trailers);

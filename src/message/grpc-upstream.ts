@@ -42,8 +42,11 @@ export interface GrpcCall {
   /** No message comes after this, but for those that are being handed over. */
   pause(): void;
   resume(): void;
-  /** Gives the call up: the upstream is told, the listener is not. */
-  cancel(): void;
+  /**
+   * Gives the call up: the upstream is told, the listener is not.
+   * @param isOverdue whether its deadline is over: a connection on which nothing came meanwhile is left for a new one
+   */
+  cancel(isOverdue?: boolean): void;
 }
 
 /** One origin that speaks gRPC. */

@@ -67,6 +67,14 @@ export class RequestHead {
   hostIndex = -1;
   /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
   trailers: HeaderBlock | null = null;
+  private ownTrailers: HeaderBlock | null = null;
+
+  /** An empty block for trailers, one and the same for each message: they are the message's once they are at `trailers`. */
+  trailerBlock(): HeaderBlock {
+    this.ownTrailers ??= new HeaderBlock();
+    this.ownTrailers.resetOwn();
+    return this.ownTrailers;
+  }
 
   /** The raw target as text, one character a byte. */
   target(): string {
@@ -180,6 +188,7 @@ export class ReplyHead {
   requestIdEnd = 0;
   /** Trailer fields that follow a body of unknown length; null where there are none. */
   trailers: HeaderBlock | null = null;
+  private ownTrailers: HeaderBlock | null = null;
   /** Fields that head taps add to the reply, prebuilt ones included; null where there are none. */
   extra: ExtraFields | null = null;
   /** Whether an upstream made the reply; the gateway's own replies get `Server: edge`. */
@@ -188,6 +197,13 @@ export class ReplyHead {
   /** The request id, as text; "" where none has been assigned. */
   requestId(): string {
     return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
+  }
+
+  /** An empty block for trailers, one and the same for each message: they are the message's once they are at `trailers`. */
+  trailerBlock(): HeaderBlock {
+    this.ownTrailers ??= new HeaderBlock();
+    this.ownTrailers.resetOwn();
+    return this.ownTrailers;
   }
 
   /** Adds prebuilt fields to whatever the reply will be. */

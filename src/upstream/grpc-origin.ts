@@ -121,10 +121,11 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
     if (this.ex !== null && !this.isHanding) this.ex.source.onWritable(this.ex);
   }
 
-  cancel(): void {
+  cancel(isOverdue = false): void {
     const { ex } = this;
     if (ex === null) return;
     this.ex = null;
+    if (isOverdue) ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
     ex.source.onCancelled(ex);
     if (!this.isHanding) this.origin.giveBack(ex);
   }

@@ -4,9 +4,9 @@ import { Leniency } from "../core/leniency.ts";
 import { CONSENT_MS, MAX_INTERIM_RESPONSES, MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
-import { HeaderBlock, HeaderId } from "../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
-import { Framing } from "../message/request-head.ts";
+import { Framing, type ReplyHead } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -305,7 +305,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       if (!taken) this.link.hold(this.input.keptBytes);
     }
     if (!this.replyBody.done) return true;
-    ex.reply.trailers = this.replyBody.trailers(this.parser);
+    ex.reply.trailers = this.replyBody.trailers(ex.reply, this.parser);
     this.finishReply();
     return false;
   }
@@ -464,10 +464,9 @@ export class ReplyBody {
   }
 
   /** The trailer fields after a chunked body, or null. @param head knows which of them are not passed on */
-  trailers(head: ResponseParser): HeaderBlock | null {
+  trailers(reply: ReplyHead, head: ResponseParser): HeaderBlock | null {
     if (this.framing !== Framing.Chunked || this.decoder!.trailers.count === 0) return null;
-    const block = new HeaderBlock();
-    block.resetOwn();
+    const block = reply.trailerBlock();
     this.decoder!.trailers.appendTo(block);
     head.markTrailers(block);
     return block;

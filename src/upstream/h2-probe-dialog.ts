@@ -18,10 +18,11 @@ export class H2ProbeDialog implements ProbeDialog {
   readonly request: Buffer;
   private readonly reader = new FrameReader();
   private readonly decoder = new HpackDecoder(TABLE_BYTES);
-  private readonly heads = new ResponseHeadReader();
+  private readonly heads: ResponseHeadReader;
 
   /** @param head the request's head as HTTP/1.1 has it */
-  constructor(head: Buffer, isTls: boolean) {
+  constructor(head: Buffer, isTls: boolean, maxFields: number) {
+    this.heads = new ResponseHeadReader(maxFields);
     const out = new Gathered();
     writeSettings(out, [[SettingId.EnablePush, 0]]);
     const at = out.offset + FRAME_HEADER_BYTES;

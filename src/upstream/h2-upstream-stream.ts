@@ -187,8 +187,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (this.out.waiting === 0) this.endBody(ex, this.connection);
   }
 
-  onBodyFault(ex: Exchange): void {
-    if (this.ex === ex) this.giveUp();
+  onBodyFault(ex: Exchange, fault: Fault): void {
+    if (this.ex !== ex) return;
+    if (fault === Fault.UpstreamTimeout && this.out.isEnded) this.leaveSilent();
+    this.giveUp();
   }
 
   /** What was handed over is not what the client sent: the origin must not take it for a body. */
@@ -295,7 +297,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const { ex, inflow } = this;
     if (ex === null || this.isWhole) return;
     if (!isGood || inflow.receive(0, 0, true) !== RecvFlow.Taken) return this.refuse();
-    ex.reply.trailers = trailers;
+    if (trailers !== null) {
+      ex.reply.trailers = ex.reply.trailerBlock();
+      ex.reply.trailers.copyFrom(trailers);
+    }
     this.isWhole = true;
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);
   }
@@ -329,14 +334,17 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   onTimer(): void {
-    const { connection, startedMs } = this;
-    if (connection === null) return this.fail(Fault.UpstreamTimeout, false);
+    if (this.connection === null) return this.fail(Fault.UpstreamTimeout, false);
     if (this.asks && this.stage === Stage.AwaitingHead) return this.consent();
-    const isDeaf = connection.heardMs < startedMs;
-    // Nothing at all has come since the request: the next exchange had better not wait here.
-    if (isDeaf) connection.retire();
+    this.leaveSilent();
     this.letGo(ErrorCode.Cancel);
     this.fail(Fault.UpstreamTimeout, true);
+  }
+
+  /** The time is over, and where nothing at all has come since the request began, the next exchange must not wait here. */
+  private leaveSilent(): void {
+    const { connection, startedMs } = this;
+    if (connection !== null && connection.heardMs < startedMs) connection.retire();
   }
 
   /**

@@ -26,6 +26,8 @@ export interface ProbeOrigin {
   readonly isLenient?: boolean;
   /** Whether it is a gRPC server: then it is asked for a call without a message, for which every such server has a status. */
   readonly isGrpc?: boolean;
+  /** Fields of a response's head at most. */
+  readonly maxResponseFields?: number;
 }
 
 /** How a probe asks and understands. */
@@ -175,9 +177,10 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
     ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
   ];
   const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
+  const maxFields = origin.maxResponseFields ?? MAX_RESPONSE_FIELDS;
   return origin.isHttp2 === true
-    ? new H2ProbeDialog(head, origin.tls !== null)
-    : new H1ProbeDialog(head, origin.isLenient === true);
+    ? new H2ProbeDialog(head, origin.tls !== null, maxFields)
+    : new H1ProbeDialog(head, origin.isLenient === true, maxFields);
 }
 
 /** A probe's question and answer by HTTP/1.1. */
@@ -187,10 +190,10 @@ class H1ProbeDialog implements ProbeDialog {
   private readonly headers = new HeaderBlock();
   private received: Buffer = Buffer.alloc(0);
 
-  constructor(head: Buffer, isLenient: boolean) {
+  constructor(head: Buffer, isLenient: boolean, maxFields: number) {
     this.request = head;
     // Only the answers to requests are counted.
-    this.parser = isLenient ? new LenientResponseParser(MAX_RESPONSE_FIELDS, () => {}) : new ResponseParser();
+    this.parser = isLenient ? new LenientResponseParser(maxFields, () => {}) : new ResponseParser(maxFields);
     this.beginHead(0);
   }
 

@@ -29,7 +29,8 @@ export interface ProberPorts {
 
 /**
  * Asks every node that has a health check, again and again: each at its own moment, with a tenth of jitter, so that nodes
- * and gateways do not fall into step. Nodes begin healthy; a new configuration leaves those that it has too as they are.
+ * and gateways do not fall into step. Nodes begin healthy; those that a new configuration has too keep their state, and are
+ * asked as it says.
  */
 export class Prober {
   private readonly ports: ProberPorts;
@@ -50,7 +51,11 @@ export class Prober {
       this.nodes.delete(key);
     }
     for (const check of checks) {
-      if (this.nodes.has(check.key)) continue;
+      const known = this.nodes.get(check.key);
+      if (known !== undefined) {
+        known.check = check;
+        continue;
+      }
       const node = new CheckedNode(check, this.ports, (one) => this.admit(one));
       this.nodes.set(check.key, node);
       // Soon, so that a dead node is known soon; spread, so that they are not all asked in one moment.
@@ -78,7 +83,8 @@ export class Prober {
 }
 
 class CheckedNode {
-  private readonly check: HealthCheck;
+  /** As the configuration in use has it. */
+  check: HealthCheck;
   private readonly ports: ProberPorts;
   private readonly due: (node: CheckedNode) => void;
   private isHealthy = true;

@@ -82,6 +82,8 @@ export class Reflection implements GrpcListener, TimerOwner {
 
   /** An upstream that is silent on a path that it does not know must not cost every call this time. */
   onTimer(): void {
+    this.call?.cancel(true);
+    this.call = null;
     this.finish({ kind: "none", lasting: true });
   }
 

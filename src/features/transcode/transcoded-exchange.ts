@@ -132,6 +132,8 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     const { ex } = this;
     if (ex === null) return;
     this.count(httpStatusOf(GrpcCode.DeadlineExceeded));
+    this.call?.cancel(true);
+    this.call = null;
     if (ex.state === ExchangeState.Replying) this.abort(Fault.UpstreamTimeout);
     else this.refuse({ code: GrpcCode.DeadlineExceeded, message: "deadline exceeded", details: null });
   }

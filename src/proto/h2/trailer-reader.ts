@@ -10,8 +10,9 @@ import type { LineBuffer } from "../hpack/line-buffer.ts";
 export class TrailerReader {
   /** Whether the block could not be decoded, and the connection with it. */
   isBroken = false;
-  /** The fields; null where there are none. */
+  /** The fields, until the next block is read; null where there are none. */
   trailers: HeaderBlock | null = null;
+  private readonly block: HeaderBlock = new HeaderBlock();
   private readonly isForbidden: TrailerRule;
 
   constructor(isForbidden: TrailerRule) {
@@ -46,8 +47,8 @@ export class TrailerReader {
     if (kind === FieldKind.BadName || kind === FieldKind.BadValue) return Fault.BadTrailer;
     if (kind !== FieldKind.Regular || this.isForbidden(lines.bytes, nameFrom, nameTo)) return Fault.ForbiddenTrailer;
     if (this.trailers === null) {
-      this.trailers = new HeaderBlock();
-      this.trailers.resetOwn();
+      this.trailers = this.block;
+      this.block.resetOwn();
     }
     if (this.trailers.count === MAX_FIELDS) return Fault.TrailersTooLarge;
     this.trailers.addBytes(lines.bytes, nameFrom, nameTo, valueFrom, valueTo);

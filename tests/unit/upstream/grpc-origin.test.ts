@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
 import { H2_STREAM_WINDOW_BYTES } from "../../../src/core/limits.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus } from "../../../src/message/grpc-upstream.ts";
@@ -13,14 +13,17 @@ import { FakeConnect } from "../features/forward/fake-connect.ts";
 let connect: FakeConnect;
 let exceptions: unknown[];
 let origin: GrpcOrigin;
+let turn: { nowMs: number };
 beforeEach(() => {
   connect = new FakeConnect();
-  const { ctx, wheel, turn } = new ClientSession(() => {}, {}, []);
+  const session = new ClientSession(() => {}, {}, []);
+  const { ctx, wheel } = session;
+  turn = session.turn;
   exceptions = [];
   const context = {
     writers: ctx.writers,
     wheel,
-    turn,
+    turn: session.turn,
     idlePorts: IDLE_PORTS,
     names: threadResolver(() => {}),
     onConnectFailed: () => {},
@@ -204,4 +207,48 @@ test("a call that its origin leaves out twice fails", () => {
   send(settings());
   send(goAway);
   expect([seen.events, connect.attempts.length]).toEqual([[`fault ${Fault.UpstreamUnavailable}`], 2]);
+});
+
+describe("a call whose deadline is over", () => {
+  /** A call a second after the last bytes of the connection, whose deadline is over after another. */
+  function overdue(meanwhile: () => void): void {
+    turn.nowMs += 1000;
+    const { call } = begin(new Seen());
+    turn.nowMs += 1000;
+    meanwhile();
+    call.cancel(true);
+  }
+
+  test("leaves a connection on which nothing came meanwhile: the next one gets a new connection", () => {
+    const [slow, next] = [new Seen(), new Seen()];
+    connected(slow);
+    overdue(() => {});
+    begin(next);
+    expect(connect.attempts.length).toBe(2);
+    const old = connect.attempts[0]!;
+    connect.last.open();
+    send(settings(), answer(1, "b"));
+    expect(next.events).toEqual(["b", "status 0"]);
+    // What is under way on the old one is not cut.
+    old.send(answer(1, "a").toString("latin1"));
+    expect([slow.events, old.isEnded]).toEqual([["a", "status 0"], true]);
+  });
+
+  test("stays where anything came, be it for another call", () => {
+    const slow = new Seen();
+    connected(slow);
+    overdue(() => send(head(1)));
+    begin(new Seen());
+    expect([connect.attempts.length, connect.last.isEnded]).toEqual([1, false]);
+  });
+
+  test("one that its caller gives up says nothing of the connection", () => {
+    connected(new Seen());
+    turn.nowMs += 1000;
+    const { call } = begin(new Seen());
+    turn.nowMs += 1000;
+    call.cancel();
+    begin(new Seen());
+    expect(connect.attempts.length).toBe(1);
+  });
 });

@@ -36,6 +36,16 @@ describe("a probe", () => {
     expect((await ask("/raw")).statusCode).toBe(status);
   });
 
+  test.each([false, true])("takes as many fields as it is told, lenient: %p", async (isLenient) => {
+    const text = `HTTP/1.1 200 OK\r\n${"X-A: 1\r\n".repeat(300)}Content-Length: 0\r\n\r\n`;
+    origin.on("/many", (call) => call.sendAndFinish(text));
+    const { port } = origin;
+    const to = { hostname: "127.0.0.1", port, authority: "a", tls: null, isLenient };
+    const statusWith = async (maxResponseFields: number): Promise<number> =>
+      (await probeHttp({ ...to, maxResponseFields }, "/many", 30_000, NAMES)).statusCode;
+    expect([await statusWith(301), await statusWith(300), (await ask("/many")).statusCode]).toEqual([200, 0, 0]);
+  });
+
   test("asks like a client, and says who it is", async () => {
     origin.on("/asked", (call) => call.reply("200 OK"));
     await ask("/asked?x=1");

@@ -25,10 +25,12 @@ function setUp(...outcomes: readonly ProbeOutcome[]) {
   const time = new FakeTime();
   const random = new SeededRandom(7);
   const asked: number[] = [];
+  const origins: ProbeOrigin[] = [];
   const changes: string[] = [];
   const prober = new Prober({
-    probe: async () => {
+    probe: async (origin) => {
       asked.push(time.nowMs);
+      origins.push(origin);
       return outcomes[Math.min(asked.length, outcomes.length) - 1]!;
     },
     random: () => random.next(),
@@ -36,7 +38,7 @@ function setUp(...outcomes: readonly ProbeOutcome[]) {
     onChange: (key, healthy, { statusCode }) =>
       void changes.push(`${key} ${healthy ? "up" : "down"} ${statusCode} after ${asked.length}`),
   });
-  return { time, prober, asked, changes };
+  return { time, prober, asked, origins, changes };
 }
 
 describe("a health check", () => {
@@ -50,6 +52,16 @@ describe("a health check", () => {
     for (const pause of pauses) expect(pause).toBeWithin(8900, 11_100);
     expect(new Set(pauses.map((pause) => Math.round(pause))).size).toBeGreaterThan(10);
     expect(changes).toEqual([]);
+  });
+
+  test("asks as a new configuration says, and keeps what it knows", async () => {
+    const { time, prober, origins, changes } = setUp(answer(503));
+    prober.use([CHECK]);
+    await time.passSlowly(20_000, 100);
+    prober.use([{ ...CHECK, origin: { ...ORIGIN, maxResponseFields: 7 } }]);
+    await time.passSlowly(20_000, 100);
+    expect([origins[0]?.maxResponseFields, origins.at(-1)?.maxResponseFields]).toEqual([undefined, 7]);
+    expect(changes).toEqual(["a down 503 after 3"]);
   });
 
   test("learns nothing where this machine has no ports or memory left for a connection", async () => {

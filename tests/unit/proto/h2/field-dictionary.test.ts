@@ -94,6 +94,11 @@ test("trailers are judged as in HTTP/2", () => {
   dictionary.begin({ "x-sum": "1" });
   expect(reader.read(dictionary, new LineBuffer())).toBe(Fault.None);
   expect(reader.trailers?.valueText(0)).toBe("1");
+  const first = reader.trailers;
+  dictionary.begin({ "x-sum": "2" });
+  expect(reader.read(dictionary, new LineBuffer())).toBe(Fault.None);
+  // One block serves all messages.
+  expect([reader.trailers === first, first?.count, first?.valueText(0)]).toEqual([true, 1, "2"]);
   for (const name of ["content-length", "authorization", "x_forwarded_for", "if-match", "via"]) {
     dictionary.begin({ [name]: "1" });
     expect(reader.read(dictionary, new LineBuffer())).toBe(Fault.ForbiddenTrailer);
