@@ -196,12 +196,19 @@ export class H2OriginPool implements Upstream, TimerOwner {
     const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
     for (; coming * each < waiting.size && coming < most; coming++) {
-      if (open.length >= this.maxConnections) open.find(({ isDeserted }) => isDeserted)?.retire();
+      if (open.length >= this.maxConnections) this.leaveOne();
       if (open.length >= this.maxConnections) return;
       const connection = new H2UpstreamConnection(this, this.nextSerial++);
       open.push(connection);
       connection.connect(connectMs);
     }
+  }
+
+  /** Takes no further streams on a connection that holds little but what was given up; one with live streams at a bounded rate. */
+  private leaveOne(): void {
+    const deserted = this.open.find(({ isDeserted }) => isDeserted);
+    if (deserted !== undefined) deserted.retire();
+    else this.open.find(({ isClogged }) => isClogged)?.moveOn();
   }
 }
 

@@ -85,6 +85,12 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
     return running >= Math.min(H2_ORIGIN_EARLY_CANCEL_BURST, limit);
   }
 
+  /** Whether it has no room, and half of its places or more are held by streams that were given up. */
+  get isClogged(): boolean {
+    const { size, running, limit } = this.streams;
+    return this.stage === Stage.Open && running > 0 && size >= limit && running * 2 >= size;
+  }
+
   /** Whether another exchange may be started here. One that is too old takes none; see OriginPool. */
   hasRoom(): boolean {
     if (this.stage !== Stage.Open || this.streams.size >= this.streams.limit) return false;

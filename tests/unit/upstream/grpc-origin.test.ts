@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { H2_STREAM_WINDOW_BYTES } from "../../../src/core/limits.ts";
+import { H2_ORIGIN_CHURN_BURST, H2_STREAM_WINDOW_BYTES, MAX_GRPC_CONNECTIONS } from "../../../src/core/limits.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus } from "../../../src/message/grpc-upstream.ts";
 import { IDLE_PORTS } from "../../../src/message/idle-ports.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
@@ -250,5 +250,41 @@ describe("a call whose deadline is over", () => {
     call.cancel();
     begin(new Seen());
     expect(connect.attempts.length).toBe(1);
+  });
+});
+
+describe("connections of which each has one slow call and nothing else but cancelled ones", () => {
+  const LIMIT = 2;
+  const limited = (): Buffer => frameBytes(Type.settings, 0, 0, Buffer.from([0, 3, 0, 0, 0, LIMIT]));
+  /** A connection with a slow call, and as many cancelled ones as take the other place for long. */
+  function fill(): Seen {
+    const slow = begin(new Seen());
+    connect.last.open();
+    connect.last.send(limited().toString("latin1"));
+    for (let i = 0; i <= LIMIT; i++) begin(new Seen()).call.cancel();
+    return slow;
+  }
+
+  test("do not let others wait, and the slow calls are answered", () => {
+    const slow = Array.from({ length: MAX_GRPC_CONNECTIONS }, fill);
+    expect(connect.attempts.length).toBe(MAX_GRPC_CONNECTIONS);
+    const next = begin(new Seen());
+    expect(connect.attempts.length).toBe(MAX_GRPC_CONNECTIONS + 1);
+    connect.last.open();
+    connect.last.send(Buffer.concat([limited(), answer(1, "b")]).toString("latin1"));
+    for (const one of connect.attempts.slice(0, -1)) one.send(answer(1, "a").toString("latin1"));
+    expect(next.events).toEqual(["b", "status 0"]);
+    for (const one of slow) expect(one.events).toEqual(["a", "status 0"]);
+  });
+
+  test("are left at a bounded rate", () => {
+    for (let i = 0; i < MAX_GRPC_CONNECTIONS * 4; i++) {
+      const before = connect.attempts.length;
+      const seen = begin(new Seen());
+      if (connect.attempts.length === before) break;
+      seen.call.cancel();
+      fill();
+    }
+    expect(connect.attempts.length).toBe(MAX_GRPC_CONNECTIONS + H2_ORIGIN_CHURN_BURST);
   });
 });
