@@ -83,6 +83,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
     taps,
     trailers,
+    inputs.requestIds,
   );
 }
 
@@ -128,6 +129,8 @@ export function buildInternalPipeline(
     phases.filter((phase) => phase !== null),
     [],
     taps,
+    null,
+    inputs.requestIds,
   );
 }
 

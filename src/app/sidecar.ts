@@ -96,7 +96,7 @@ function pipelineOf(route: Phase, readingLimit: number, { inputs, budget, access
   if (accessLog !== null) taps.push(accessLog);
   const limit = new BodyLimitPhase(readingLimit);
   const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.reports), new DispatchPhase()];
-  return new Pipeline(phases, [], taps);
+  return new Pipeline(phases, [], taps, null, inputs.requestIds);
 }
 
 /** The split with the longest prefix; where none has the method, which only CONNECT and TRACE lack, there is none. */

@@ -46,6 +46,10 @@ export const EARLY_REPLY_MS = 100;
  */
 export const EARLY_PIPELINED_MS = 200;
 
+/** Placeholders of one template, and characters of a value that one is replaced with: the rest of it is left out. */
+export const MAX_PLACEHOLDERS = 64;
+export const MAX_PLACEHOLDER_CHARS = 8192;
+
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;
 /** Bytes that one byte of a compressed body may stand for; the rest counts as beyond `max_inspect_body_size`. */

@@ -101,7 +101,7 @@ export class H3Endpoint implements IdleSource {
   peerOf(session: QuicSession): ClientPeer | null {
     const address = session.path?.remote.address ?? "";
     const { isCurrent, identity } = readCertificate(session.peerCertificate, this.ctx.clock.nowMs);
-    if (isCurrent) return new ClientPeer(address, true, session.path?.local.port ?? 0, "", identity);
+    if (isCurrent) return new ClientPeer(address, true, session.path?.local.port ?? 0, "", identity, QUIC_TLS);
     this.ctx.observer.onRefused(Fault.ClientCertificateRefused, address);
     return null;
   }
@@ -123,3 +123,6 @@ export class H3Endpoint implements IdleSource {
 }
 
 const IGNORE = (): void => {};
+
+/** RFC 9001 §4.2: QUIC speaks no other version. */
+const QUIC_TLS = { getTLSVersion: () => "TLSv1.3" };

@@ -94,7 +94,7 @@ function handshakeHandler(ctx: EdgeContext, connections: ConnectionSet): Handsha
       // HTTP/2 begins with bytes of our own.
       if (protocol !== "h2") acknowledge(socket.fd);
       const { socketAddress, address } = opening.peer;
-      const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity);
+      const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity, socket);
       const connection = starter.start(socket as SecureSocket, peer, protocol);
       if (ctx.draining) connection.drain();
     },

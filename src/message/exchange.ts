@@ -3,7 +3,7 @@ import { Fault } from "../core/fault.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheResult } from "./cache-result.ts";
 import type { HeaderBlock } from "./header-block.ts";
-import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource } from "./ports.ts";
+import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource, RequestNamer } from "./ports.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
@@ -53,6 +53,8 @@ export class Exchange {
   forwardPath = "";
   /** The canonical, decoded path that routing used, where it differs from the raw one; "" otherwise. */
   canonicalPath = "";
+  /** What the groups of the route's expression have matched, from 1 on; null where there are none. */
+  captures: readonly (string | undefined)[] | null = null;
   /** Largest request body for this request in bytes; 0 means no limit. */
   maxBodyBytes = 0;
   /** Request body bytes seen so far, decoded. */
@@ -160,6 +162,7 @@ export class Exchange {
     this.prefixLength = 0;
     this.forwardPath = "";
     this.canonicalPath = "";
+    this.captures = null;
     this.maxBodyBytes = 0;
     this.bodyBytes = 0;
     this.sentBytes = 0;
@@ -269,18 +272,21 @@ export class Pipeline {
   private readonly endTaps: readonly ReplyTap[];
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
+  private readonly names: RequestNamer | null;
 
   /**
    * @param phases in the order of the way down
    * @param headTaps called by the sink when a response's head is about to be written, prebuilt or not
    * @param endTaps called when the exchange is over
    * @param trailerGate asked by the protocol engines before trailers follow a head
+   * @param names gives ids to requests; null where they have none
    */
   constructor(
     phases: readonly Phase[],
     headTaps: readonly ReplyTap[],
     endTaps: readonly ReplyTap[],
     trailerGate: TrailerGate | null = null,
+    names: RequestNamer | null = null,
   ) {
     this.phases = phases;
     this.phasesWithoutBody = phases.filter((phase) => phase.needsBody !== true);
@@ -288,6 +294,12 @@ export class Pipeline {
     this.fixedTaps = headTaps.filter((tap): tap is FixedTap => tap.onFixed !== undefined);
     this.endTaps = endTaps;
     this.trailerGate = trailerGate;
+    this.names = names;
+  }
+
+  /** The id of a request, which gets one where it has none yet; "" where requests have none. */
+  nameOf(ex: Exchange): string {
+    return this.names === null ? "" : this.names.idOf(ex);
   }
 
   /** Sends a request down from the first phase. */
@@ -352,6 +364,12 @@ export interface AddressSource {
   readonly remoteAddress: string | undefined;
 }
 
+/** A socket with TLS that can be asked for its version, while it is open. */
+export interface TlsVersionSource {
+  /** Such as `TLSv1.3`. */
+  getTLSVersion(): string;
+}
+
 /** Who is at the other end of a client connection; one object a connection. */
 export class ClientPeer {
   readonly tls: boolean;
@@ -365,11 +383,13 @@ export class ClientPeer {
   /** Who is to be asked for the TCP peer; null when it is known. */
   private source: AddressSource | null;
   private lines: Buffer | null = null;
+  private readonly secured: TlsVersionSource | null;
 
   /**
    * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that an
    * answer of the gateway's own does not need
    * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
+   * @param secured says the version of TLS; null where there is none, or its handshake is not over
    */
   constructor(
     from: string | AddressSource,
@@ -377,6 +397,7 @@ export class ClientPeer {
     localPort: number,
     toldAddress = "",
     identity: ClientIdentity | null = null,
+    secured: TlsVersionSource | null = null,
   ) {
     this.source = typeof from === "string" ? null : from;
     this.found = typeof from === "string" ? unmapped(from) : "";
@@ -384,6 +405,12 @@ export class ClientPeer {
     this.tls = tls;
     this.localPort = localPort;
     this.identity = identity;
+    this.secured = secured;
+  }
+
+  /** The version of TLS that the client speaks, such as `TLSv1.3`; "" in clear text. */
+  get tlsVersion(): string {
+    return this.secured === null ? "" : this.secured.getTLSVersion();
   }
 
   /**

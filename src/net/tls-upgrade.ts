@@ -8,6 +8,8 @@ export interface TlsSocket extends ByteSocket {
   /** What ALPN settled on; false or "" where the client offered nothing. */
   readonly alpnProtocol: string | false | null;
   isSessionReused(): boolean;
+  /** Such as `TLSv1.3`. */
+  getTLSVersion(): string;
   getPeerX509Certificate(): PeerCertificate | undefined;
 }
 

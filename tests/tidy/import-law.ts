@@ -33,6 +33,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "a descriptor set is checked where it is named",
   },
   {
+    from: /^src\/(config|routes)\//,
+    to: /^src\/proto\/template\//,
+    typeOnly: false,
+    why: "placeholders are checked where they are written",
+  },
+  {
     from: /^src\/config\//,
     to: /^src\/routes\/(route-types|header-operations)\.ts$/,
     typeOnly: true,

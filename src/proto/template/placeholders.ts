@@ -1,0 +1,174 @@
+import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { requestHost } from "../../message/request-host.ts";
+import { Claim, claimOf } from "../h1/claimed-fields.ts";
+import { isPlainPath } from "../h1/request-rules.ts";
+import { canonicalise, offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
+import { decodeOnce } from "../target/percent-decoding.ts";
+
+/** Gives the value that a placeholder has for an exchange, one character a byte; "" where there is none. */
+export type PlaceholderReader = (ex: Exchange) => string;
+
+/** What a value is in a URL: what of it may stand there unescaped. */
+export type UrlForm = "path" | "query" | "uri" | "host" | "word";
+
+/** A placeholder: everything that the gateway knows of it. */
+export interface Placeholder {
+  /** As in a template, without braces; `NAME` or `N` at its end is for the reader. */
+  readonly name: string;
+  /** For docs/placeholders.md, in Markdown. */
+  readonly doc: string;
+  readonly form: UrlForm;
+  /** What may stand in the place of `NAME` or `N`; absent for a placeholder without. */
+  readonly argument?: RegExp;
+  /** Called once a template: what can be prepared is. */
+  reader(argument: string): PlaceholderReader;
+}
+
+/** THE placeholders. docs/placeholders.md */
+export const PLACEHOLDERS: readonly Placeholder[] = [
+  plain("host", "the host that the request is for: lower case, without port and final dot", "host", hostOf),
+  plain("port", "the port that the request is for: of its `Host`, else the scheme's own", "word", portOf),
+  plain("scheme", "`https` or `http`; of a client behind a trusted proxy, what that proxy says", "word", requestScheme),
+  plain("method", "the method", "word", ({ request }) => request.methodText()),
+  plain("path", "the path as the client sent it, dot segments resolved, without the query", "path", requestPath),
+  plain("query", "the query, without `?`", "query", queryOf),
+  plain("uri", "path and query", "uri", uriOf),
+  plain("prefix", "the route's `prefix` or `path`, as in routes.yaml", "path", ({ route }) => route?.path ?? ""),
+  plain("rest", "the path after the route's prefix; it begins with `/`", "path", restOf),
+  plain("client_ip", "the client's address, as the access log has it", "host", (ex) => ex.clientIp),
+  plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.pipeline.nameOf(ex)),
+  {
+    name: "header.NAME",
+    doc: "a field of the request; several are joined with commas. Identity fields only where a trusted proxy sent them",
+    form: "word",
+    argument: /^[\w!#$%&'*+.^`|~-]+$/,
+    reader: headerReader,
+  },
+  {
+    name: "cookie.NAME",
+    doc: "a cookie",
+    form: "word",
+    argument: /^[\w!#$%&'*+.^`|~-]+$/,
+    reader: (name) => (ex) => cookieOf(ex, name),
+  },
+  {
+    name: "query.NAME",
+    doc: "the first parameter of the query with this name, decoded",
+    form: "word",
+    argument: /^[\w.-]+$/,
+    reader: (name) => (ex) => parameterOf(ex, name),
+  },
+  plain("tls.version", "such as `TLSv1.3`; empty in clear text", "word", (ex) => ex.client.tlsVersion),
+  plain(
+    "tls.subject",
+    "the subject of the client's verified certificate, such as `CN=client,O=Example`",
+    "word",
+    subjectOf,
+  ),
+  plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
+  {
+    name: "match.N",
+    doc: "what the group N of the route's expression has matched, from 1 on",
+    form: "path",
+    argument: /^[1-9]\d?$/,
+    reader: (index) => (ex) => ex.captures?.[Number(index)] ?? "",
+  },
+];
+
+/** The scheme that the client used, as a trusted proxy says, else as the connection is. */
+export function requestScheme({ request, client, fromTrustedProxy }: Exchange): string {
+  const told = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
+  if (told === "https" || told === "http") return told;
+  return client.tls ? "https" : "http";
+}
+
+/** The request's path, escapes as they came: dot segments resolved, one slash at its beginning. docs/security.md#paths-and-hosts */
+export function requestPath({ request }: Exchange): string {
+  return isPlainPath(request) ? request.path() : canonicalise(request.path()).sanitised;
+}
+
+function plain(name: string, doc: string, form: UrlForm, read: PlaceholderReader): Placeholder {
+  return { name, doc, form, reader: () => read };
+}
+
+function hostOf({ request }: Exchange): string {
+  return requestHost(request);
+}
+
+function portOf(ex: Exchange): string {
+  const named = /:(\d{1,5})$/.exec(ex.request.authority())?.[1];
+  return named ?? (requestScheme(ex) === "https" ? "443" : "80");
+}
+
+function queryOf({ request }: Exchange): string {
+  const { pathTo, queryTo } = request;
+  return queryTo > pathTo ? request.text(pathTo + 1, queryTo) : "";
+}
+
+function uriOf(ex: Exchange): string {
+  const { pathTo, queryTo } = ex.request;
+  return requestPath(ex) + (queryTo > pathTo ? ex.request.text(pathTo, queryTo) : "");
+}
+
+function restOf(ex: Exchange): string {
+  const { route } = ex;
+  if (route === null) return "";
+  // An exact route takes the whole path.
+  if (route.init.exact) return "/";
+  const path = requestPath(ex);
+  const depth = route.path === "/" ? 0 : route.path.split("/").length - 1;
+  return pathFrom(path, offsetBehindSegments(path, depth));
+}
+
+function subjectOf({ client }: Exchange): string {
+  return client.identity === null ? "" : Buffer.from(client.identity.subject, "utf8").latin1Slice();
+}
+
+/** What only a proxy may say is read from trusted ones alone. docs/security.md#identity-headers */
+function headerReader(name: string): PlaceholderReader {
+  const lower = latin1(name.toLowerCase());
+  const id = headerIdFromName(name);
+  const isClaim = claimOf(lower, 0, lower.length) !== Claim.None;
+  return ({ request: { headers }, fromTrustedProxy }) =>
+    isClaim && !fromTrustedProxy ? "" : joinedValues(headers, id, lower);
+}
+
+/** RFC 9110 §5.3: several fields with a name are one list. */
+function joinedValues(headers: HeaderBlock, id: HeaderId, lower: Uint8Array): string {
+  const { bytes, spans } = headers;
+  let value = "";
+  for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
+    if (id === HeaderId.Other && !equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lower)) continue;
+    const text = headers.valueText(i);
+    value = value === "" ? text : `${value}${id === HeaderId.Cookie ? ";" : ","} ${text}`;
+  }
+  return value;
+}
+
+/** RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
+function cookieOf({ request: { headers } }: Exchange, name: string): string {
+  for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
+    for (const pair of headers.valueText(i).split(";")) {
+      const text = pair.trimStart();
+      if (text.startsWith(name) && text.charCodeAt(name.length) === Byte.Equals) {
+        return text.slice(name.length + 1).trimEnd();
+      }
+    }
+  }
+  return "";
+}
+
+function parameterOf(ex: Exchange, name: string): string {
+  for (const pair of queryOf(ex).split("&")) {
+    const end = pair.indexOf("=");
+    if (decodeParameter(end < 0 ? pair : pair.slice(0, end)) !== name) continue;
+    return end < 0 ? "" : decodeParameter(pair.slice(end + 1));
+  }
+  return "";
+}
+
+function decodeParameter(text: string): string {
+  return decodeOnce(text.replaceAll("+", " "));
+}
