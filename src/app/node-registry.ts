@@ -188,6 +188,7 @@ export function probeOrigin(route: UpstreamRouteConfig, target: TargetConfig, ma
   return {
     hostname: target.hostname,
     port: target.port,
+    socketPath: target.socketPath,
     authority: target.authority,
     tls: usesTls(target.scheme) ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),

@@ -77,6 +77,7 @@ export class OriginPools {
       originKey: origin.originKey,
       hostname: origin.hostname,
       port: origin.port,
+      socketPath: origin.socketPath,
       authority: origin.authority,
       isHttp2,
       tls: secure ? tls() : null,

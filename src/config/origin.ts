@@ -5,39 +5,79 @@ import type { OriginConfig, OriginScheme } from "./route-config.ts";
 
 /**
  * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
- * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS).
- * docs/upstreams.md#targets
+ * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS), and
+ * `unix:/run/app.sock` where sockets are taken. docs/upstreams.md#targets
+ * @param absolute makes the path of a socket absolute; null where only TCP is taken
  */
-export function parseOrigin(url: string): OriginConfig | string {
+export function parseOrigin(url: string, absolute: ((path: string) => string) | null = null): OriginConfig | string {
   const example = "such as http://127.0.0.1:9001";
   if (url === "") return `expected the address of a server ${example}, found ""`;
+  if (/^unix:/i.test(url)) {
+    const found = `found ${quote(url)}`;
+    return absolute === null
+      ? `expected a URL ${example}, ${found}: a socket can only be a route's target`
+      : parseSocket(url, absolute);
+  }
   // The URL may hold a password, so it is not repeated in this message, which comes before the others.
   if (/^([a-z][a-z0-9+.-]*:)?[/\\]*[^/?#]*@/i.test(url)) {
     return 'expected a URL without user name and password; remove the part before "@"';
   }
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
     return `expected a URL without spaces or special characters, found ${quote(url)}`;
-  if (/^unix:/i.test(url)) return `expected a URL ${example}, found ${quote(url)}: edge connects by TCP only`;
   const [scheme, rest] = splitScheme(url);
   const port = SCHEME_PORTS.get(scheme as OriginScheme);
   if (port === undefined) return `expected a URL with http, https, h2c or h2, found ${quote(url)}${schemeCure(scheme)}`;
   if (rest.includes("#")) return `expected a URL without a fragment, found ${quote(url)}; remove the part from "#"`;
   if (rest.includes("?")) return `expected a URL without a query, found ${quote(url)}; remove the part from "?"`;
+  // As nginx writes it.
+  if (/^unix:/i.test(rest)) return `expected unix:/run/app.sock for a socket, found ${quote(url)}`;
   const slash = rest.indexOf("/");
   const authority = slash < 0 ? rest : rest.slice(0, slash);
   const host = parseAuthority(authority);
   if (typeof host === "string") return `${host}, found ${quote(url)}`;
-  const basePath = slash < 0 ? "" : rest.slice(slash).replace(/\/+$/, "");
-  if (/(^|\/)\.{1,2}(\/|$)/.test(basePath))
-    return `expected a URL without "." and ".." in its path, found ${quote(url)}`;
+  const basePath = slash < 0 ? "" : withoutLastSlash(rest.slice(slash));
+  if (hasDots(basePath)) return `expected a URL without "." and ".." in its path, found ${quote(url)}`;
   return originOf(scheme as OriginScheme, host.hostname, host.port < 0 ? port : host.port, basePath);
+}
+
+/** Reads `unix:/run/app.sock` or `unix:/run/app.sock:/base`: the path of a socket, and what is put before paths. */
+function parseSocket(url: string, absolute: (path: string) => string): OriginConfig | string {
+  const found = `found ${quote(url)}`;
+  const [, path, base] = /^unix:(.*?)(?::(\/.*))?$/i.exec(url)!;
+  if (path === "" || path!.startsWith("//") || /[/:]$/.test(path!))
+    return `expected the path of a socket, such as unix:/run/app.sock, ${found}`;
+  if (base !== undefined && (/[?#\s\\]/.test(base) || !/^[\x21-\x7e]+$/.test(base) || hasDots(base)))
+    return `expected a plain path after the socket's, such as unix:/run/app.sock:/api, ${found}`;
+  const socketPath = absolute(path!);
+  const bytes = Buffer.byteLength(socketPath);
+  if (bytes > MAX_SOCKET_PATH_BYTES) {
+    return `expected the path of a socket of at most ${MAX_SOCKET_PATH_BYTES} bytes, found one of ${bytes}: ${quote(socketPath)}`;
+  }
+  if (/\p{Cc}|:\//u.test(socketPath))
+    return `expected the path of a socket without control characters and ":/", ${found}`;
+  const basePath = withoutLastSlash(base ?? "");
+  // A socket has no name of its own to send as Host.
+  return { ...originOf("http", "localhost", 80, basePath), originKey: `unix:${socketPath}`, socketPath };
+}
+
+function withoutLastSlash(path: string): string {
+  return path.replace(/\/+$/, "");
+}
+
+function hasDots(path: string): boolean {
+  return /(^|\/)\.{1,2}(\/|$)/.test(path);
+}
+
+/** An origin as a target is written: its key, with the path that is put in front. */
+export function originUrl({ originKey, basePath, socketPath }: OriginConfig): string {
+  return socketPath === "" || basePath === "" ? originKey + basePath : `${originKey}:${basePath}`;
 }
 
 /** The parts of an origin, worked out from the scheme, a lower-case host name (IPv6 without brackets) and a port. */
 export function originOf(scheme: OriginScheme, hostname: string, port: number, basePath: string): OriginConfig {
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   const authority = port === SCHEME_PORTS.get(scheme) ? host : `${host}:${port}`;
-  return { originKey: `${scheme}://${authority}`, scheme, hostname, port, authority, basePath };
+  return { originKey: `${scheme}://${authority}`, scheme, hostname, port, authority, basePath, socketPath: "" };
 }
 
 /** True for schemes that speak TLS. */
@@ -90,6 +130,9 @@ function splitScheme(url: string): [string, string] {
   const parts = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(url);
   return parts === null ? ["http", url] : [parts[1]!.toLowerCase(), parts[2]!];
 }
+
+/** What the address of a socket has room for (unix(7): 108, the last of them zero). */
+const MAX_SOCKET_PATH_BYTES = 107;
 
 const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["http", 80],

@@ -51,7 +51,7 @@ export type OriginScheme = "http" | "https" | "h2c" | "h2";
 
 /** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {
-  /** `scheme://host[:port]`, lower-case, the scheme's own port left out: the key of the connection pool. */
+  /** `scheme://host[:port]`, lower-case, the scheme's own port left out, or `unix:/path`: the key of the connection pool. */
   readonly originKey: string;
   readonly scheme: OriginScheme;
   /** For connecting and for certificate checks: lower-case, an IPv6 address without brackets. */
@@ -61,11 +61,13 @@ export interface OriginConfig {
   readonly authority: string;
   /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
   readonly basePath: string;
+  /** The absolute path of the UNIX socket where it listens; "" where it is reached by TCP. */
+  readonly socketPath: string;
 }
 
 /** One server of an upstream route. */
 export interface TargetConfig extends OriginConfig {
-  /** `originKey` and `basePath`, for listings. */
+  /** As `originUrl` writes it, for listings. */
   readonly url: string;
   /** 0 sends nothing to it. */
   readonly weight: number;

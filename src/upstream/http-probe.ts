@@ -10,12 +10,14 @@ import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
-import { isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
+import { dialOptions, isSocket, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {
   readonly hostname: string;
   readonly port: number;
+  /** The path of a UNIX socket, in the place of name and port; "" or none for TCP. */
+  readonly socketPath?: string;
   /** The Host field. */
   readonly authority: string;
   /** Null for cleartext. */
@@ -82,12 +84,15 @@ class HttpProbe {
   private timer: ReturnType<typeof setTimeout> | null = null;
   private isOver = false;
   private readonly names: NameResolver;
+  /** Whether the origin is found by a name. */
+  private readonly isNamed: boolean;
   /** The address that is being tried; "" for none. */
   private address = "";
 
   constructor(origin: ProbeOrigin, path: string | null, names: NameResolver, resolve: (outcome: ProbeOutcome) => void) {
     this.origin = origin;
     this.names = names;
+    this.isNamed = isIP(origin.hostname) === 0 && !isSocket(origin.socketPath);
     this.resolve = resolve;
     this.dialog = path === null ? null : dialogOf(origin, path);
   }
@@ -95,10 +100,10 @@ class HttpProbe {
   start(timeoutMs: number): void {
     const { hostname } = this.origin;
     this.timer = setTimeout(() => {
-      if (this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
+      if (this.isNamed && this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
       this.end(0, `no response within ${timeoutMs} ms`);
     }, timeoutMs);
-    if (isIP(hostname) !== 0) this.connect(hostname, []);
+    if (!this.isNamed) this.connect(hostname, []);
     else {
       this.names.resolve(hostname, ([address, ...others], failure) => {
         if (address === undefined) this.end(0, connectFailure({ code: failure }));
@@ -111,7 +116,7 @@ class HttpProbe {
   private connect(address: string, others: readonly string[]): void {
     if (this.isOver) return;
     this.address = address;
-    const { hostname, port, tls, isHttp2 } = this.origin;
+    const { hostname, tls, isHttp2 } = this.origin;
     const socket = {
       open: (opened: ProbeSocket) => {
         this.socket = opened;
@@ -130,8 +135,7 @@ class HttpProbe {
       connectError: () => {},
     };
     const options = {
-      hostname: address,
-      port,
+      ...dialOptions(this.origin, address),
       socket,
       ...(tls === null ? {} : { tls: tlsOptions(tls, isHttp2 === true) }),
     };
@@ -139,7 +143,7 @@ class HttpProbe {
       const [next, ...left] = others;
       const isOurs = lowestDescriptor() < 0 || isSocketShortage((error as { code?: unknown } | null)?.code);
       if (isOurs) return this.end(0, "this machine has no ports or memory left for a connection", true);
-      if (isIP(hostname) === 0) this.names.failed(hostname, address);
+      if (this.isNamed) this.names.failed(hostname, address);
       if (next === undefined) this.end(0, connectFailure(error));
       else this.connect(next, left);
     });
@@ -221,6 +225,8 @@ const GRPC_LINES: readonly string[] = ["Content-Type: application/grpc", "TE: tr
 function connectFailure(error: unknown): string {
   const code = codeOf(error);
   if (code === "ECONNREFUSED") return "connection refused";
+  if (code === "ENOENT") return "no such socket";
+  if (code === "EACCES") return "no permission to connect to the socket";
   return code === "ENOTFOUND" || code.startsWith("DNS_") ? "name not found" : code;
 }
 

@@ -29,10 +29,12 @@ export interface UpstreamContext {
 
 /** How to reach an origin. */
 export interface OriginSettings {
-  /** `scheme://host[:port]`, the name in metrics and logs. */
+  /** `scheme://host[:port]` or `unix:/path`, the name in metrics and logs. */
   readonly originKey: string;
   readonly hostname: string;
   readonly port: number;
+  /** The path of a UNIX socket, in the place of name and port; "" or none for TCP. */
+  readonly socketPath?: string;
   /** Host field where the client's is not kept. */
   readonly authority: string;
   /** Whether the origin speaks HTTP/2. */
@@ -78,15 +80,27 @@ type UpstreamSocket = ByteSocket & { data: UpstreamSocketOwner; readonly alpnPro
 
 /** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
-  const { hostname } = settings;
-  if (isIP(hostname) !== 0) connectTo(hostname, settings, connection);
+  const { hostname, socketPath } = settings;
+  if (isIP(hostname) !== 0 || isSocket(socketPath)) connectTo(hostname, settings, connection);
   else new NamedDial(settings, connection).start();
+}
+
+/** Whether a connection is made to a UNIX socket. */
+export function isSocket(path: string | undefined): path is string {
+  return path !== undefined && path !== "";
+}
+
+/** Where the runtime is to connect to. @param address in the place of a name */
+export function dialOptions(
+  { port, socketPath }: { readonly port: number; readonly socketPath?: string },
+  address: string,
+): object {
+  return isSocket(socketPath) ? { unix: socketPath } : { hostname: address, port };
 }
 
 function connectTo(address: string, settings: OriginSettings, connection: UpstreamSocketOwner): void {
   const options = {
-    hostname: address,
-    port: settings.port,
+    ...dialOptions(settings, address),
     allowHalfOpen: true,
     data: connection,
     socket: settings.tls === null ? PLAIN : SECURE,

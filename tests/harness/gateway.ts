@@ -28,6 +28,8 @@ export interface GatewayOptions {
   readonly port?: number;
   /** Without it `EDGE_BINARY`. */
   readonly binary?: string;
+  /** What the binary is started by, with its arguments: as another user, for instance. */
+  readonly runner?: readonly string[];
 }
 
 const PROJECT = join(import.meta.dir, "..", "..");
@@ -149,7 +151,16 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const folder = writeFolder(port, options);
   const [logs, errors] = [new LogFile(), new LogFile()];
   const child = Bun.spawn(
-    [binary, "serve", "--config", "config.yaml", "--routes", "routes.yaml", ...(options.args ?? [])],
+    [
+      ...(options.runner ?? []),
+      binary,
+      "serve",
+      "--config",
+      "config.yaml",
+      "--routes",
+      "routes.yaml",
+      ...(options.args ?? []),
+    ],
     { cwd: folder, env: environment(options.env), stdin: "ignore", stdout: logs.fd, stderr: errors.fd },
   );
   const gateway = new Gateway(port, folder, logs, errors, child);

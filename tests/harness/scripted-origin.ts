@@ -23,6 +23,8 @@ export interface OriginOptions {
   readonly tls?: TLSOptions;
   /** 127.0.0.1 without it. */
   readonly hostname?: string;
+  /** The path of a UNIX socket to listen on, in the place of a port. */
+  readonly socket?: string;
 }
 
 /** A raw TCP origin on loopback: each path is answered by its script, and everything received is on record. */
@@ -54,6 +56,7 @@ export class ScriptedOrigin {
 
   /** The target for a route. */
   get url(): string {
+    if (this.options.socket !== undefined) return `unix:${this.options.socket}`;
     return this.isTls ? `https://localhost:${this.port}` : `http://127.0.0.1:${this.port}`;
   }
 
@@ -99,9 +102,11 @@ export class ScriptedOrigin {
 
   /** Listens, on a port of one's choice after a `stop`; 0 takes a free one. */
   listen(port: number): void {
+    const hostname = this.options.hostname ?? (this.isTls ? "localhost" : "127.0.0.1");
+    const { socket } = this.options;
+    const at = socket === undefined ? { hostname, port: port === 0 ? freePort() : port } : { unix: socket };
     this.listener = Bun.listen<ByteSocket>({
-      hostname: this.options.hostname ?? (this.isTls ? "localhost" : "127.0.0.1"),
-      port: port === 0 ? freePort() : port,
+      ...(at as { hostname: string; port: number }),
       allowHalfOpen: true,
       ...(this.options.tls === undefined ? {} : { tls: this.options.tls }),
       socket: {

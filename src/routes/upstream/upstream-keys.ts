@@ -1,8 +1,6 @@
-import type { KeyPath } from "../../config/config-fault.ts";
-import type { FaultLog } from "../../config/fault-log.ts";
 import { headerName, routeMethod } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
-import { originOf, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
+import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
 import { type Kind, list, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
 import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
@@ -18,14 +16,14 @@ const target = block(
       required: "the address of a server, such as http://127.0.0.1:9001",
       field: "",
       example: "http://10.0.0.5:8000",
-      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC); a path is prepended",
+      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock; a path is prepended",
     },
     weight: { type: integer(0, 1_000_000_000), default: 1 },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
   },
   {
     shorthand: "url",
-    finish: (_, { url }, { path, log }) => originAt(url, [...path, "url"], log),
+    finish: (_, { url }, spot) => originAt(url, "url", spot),
     list: ({ url }, lines) => ({ url, ...lines }),
   },
 );
@@ -178,7 +176,7 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
     );
   }
   if (values.target !== "") {
-    return [{ ...originAt(values.target, [...path, "target"], log), weight: 1, backup: false }];
+    return [{ ...originAt(values.target, "target", spot), weight: 1, backup: false }];
   }
   const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   if (all.length > 0 && all.every(({ backup }) => backup))
@@ -189,11 +187,11 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
 }
 
 /** The server of an address; one that cannot be read is a fault. */
-function originAt(url: string, path: KeyPath, log: FaultLog): OriginConfig & { readonly url: string } {
-  const parsed = parseOrigin(url);
-  if (typeof parsed === "string") log.fault(path, parsed);
+function originAt(url: string, key: string, { path, log, files }: Spot): OriginConfig & { readonly url: string } {
+  const parsed = parseOrigin(url, (socket) => files.absolute(socket));
+  if (typeof parsed === "string") log.fault([...path, key], parsed);
   const origin = typeof parsed === "string" ? originOf("http", "", 0, "") : parsed;
-  return { ...origin, url: origin.originKey + origin.basePath };
+  return { ...origin, url: originUrl(origin) };
 }
 
 /** Notes keys that do nothing with these targets. */
