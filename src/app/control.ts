@@ -47,6 +47,7 @@ import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes, warnOfSidecar } from "./sidecar.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
+import { type SummaryStyle, startSummary } from "./start-summary.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
 import { routeLabels, upstreamLabels } from "./worker-runtime.ts";
@@ -56,7 +57,9 @@ import { WorkerWatch } from "./worker-watch.ts";
 export interface ControlOptions {
   readonly config: RuntimeConfig;
   /** Said in the first log lines. */
-  readonly notes: readonly EventFields[];
+  readonly notes: readonly { readonly note: string }[];
+  /** How a person at a terminal is told of the start in place of these lines; null for the lines. */
+  readonly summary: SummaryStyle | null;
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult;
   readonly signals: HeldSignals;
@@ -209,7 +212,7 @@ export class Control implements PoolListener {
     this.certificates.use(this.config);
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
-    for (const note of [...this.options.notes, ...quic]) this.event("start", note);
+    if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
     if (this.config.server.waf.enabled) this.keywords = sharedKeywords();
     return new Promise((resolve, reject) => {
       this.fail = (error) => {
@@ -341,7 +344,13 @@ export class Control implements PoolListener {
     this.services.ready(() => this.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
-    this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
+    const { summary, notes } = this.options;
+    if (summary === null) {
+      this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
+      return;
+    }
+    const all = [...notes, ...quicNotes(this.config, this.certificates.sets.https)].map(({ note }) => note);
+    this.log.add(startSummary(this.config, { ...facts, ports: this.ports, notes: all }, summary));
   }
 
   private prepare(config: RuntimeConfig): NextConfiguration {

@@ -10,8 +10,10 @@ export function startNotes(
   config: RuntimeConfig,
   usingDefaults: boolean,
   env: Environment,
-): Readonly<Record<string, string>>[] {
-  const notes: Record<string, string>[] = runtimeVariables(env).map(({ name, note }) => ({ variable: name, note }));
+): { readonly note: string }[] {
+  const notes: { readonly note: string; readonly variable?: string }[] = runtimeVariables(env).map(
+    ({ name, note }) => ({ variable: name, note }),
+  );
   if (usingDefaults) notes.push({ note: "no config.yaml found: embedded defaults, loopback only" });
   const { maxConnections } = config.server;
   const descriptors = descriptorLimit();

@@ -1,7 +1,9 @@
+import { isatty } from "node:tty";
 import { Control } from "../app/control.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
 import type { ReloadResult } from "../app/reload.ts";
 import { startNotes } from "../app/start-notes.ts";
+import { mayColor } from "../app/start-summary.ts";
 import { formatFault } from "../config/config-fault.ts";
 import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
@@ -23,6 +25,14 @@ export const serveCommand = {
       type: "bool",
       default: false,
       help: "also start three small demo servers on 127.0.0.1, ports 9001 to 9003",
+    },
+    {
+      name: "log-format",
+      type: "string",
+      default: "auto",
+      placeholder: "auto|json",
+      choices: ["auto", "json"],
+      help: "auto: on a terminal a summary tells of the start, in place of its log lines",
     },
   ],
   notes: [
@@ -52,6 +62,10 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
   const control = new Control({
     config: loaded.config,
     notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
+    summary:
+      isatty(STDOUT) && call.values["log-format"] === "auto"
+        ? { hasColor: mayColor(process.env), cwd: process.cwd() }
+        : null,
     reload: () => reloadResult(files.load()),
     signals,
   });
@@ -68,6 +82,8 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
     return ExitCode.Failure;
   }
 }
+
+const STDOUT = 1;
 
 function reloadResult(loaded: ConfigResult): ReloadResult {
   return loaded.ok

@@ -15,6 +15,8 @@ import type { Upstream } from "../message/upstream.ts";
 export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<C> {
   /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] where there are none. */
   explain(route: C, statusOf: TargetStatus): object;
+  /** Where it leads, in a few words, for the summary of a start; left out where the type says all. */
+  leadsTo?(route: C): string;
   /** What phases ask of the route for each request. */
   shape(route: C): RouteShape;
   /** Makes what answers, once a configuration and worker. */

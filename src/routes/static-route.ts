@@ -67,6 +67,7 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
     unlisted: [],
   },
   explain,
+  leadsTo: ({ dir }) => dir,
   shape: () => ({ kind: RouteKind.Static, methods: ["GET"], stripPrefix: true }),
   build,
 };

@@ -30,6 +30,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     hasOptions: true,
   },
   explain,
+  leadsTo: ({ targets: [first, ...more] }) => `${first!.url}${more.length === 0 ? "" : ` and ${more.length} more`}`,
   shape,
   build,
 };
