@@ -17,6 +17,67 @@ export interface BodyScorer {
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
 }
 
+/** What is held of a request body until it is scored, and how it goes on to the taker of the body. */
+abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
+  /** Null once the exchange is over, or no more is scored and all is handed on. */
+  protected ex: Exchange | null;
+  protected readonly maxBytes: number;
+  protected readonly budget: BodyBudget;
+  protected readonly scorer: BodyScorer;
+  protected readonly clientFlow: BodyFlow;
+  protected hold: BodyHold | null = null;
+  protected isComplete = false;
+  /** Whether what comes is held, rather than what is held handed on. */
+  protected isGathering = true;
+  protected isPaused = false;
+  private isDelivering = false;
+
+  /** @param maxBytes bytes that are scored */
+  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer) {
+    this.ex = ex;
+    this.clientFlow = ex.flow;
+    this.maxBytes = maxBytes;
+    this.budget = budget;
+    this.scorer = scorer;
+  }
+
+  abstract pauseBody(ex: Exchange): void;
+  abstract resumeBody(ex: Exchange): void;
+  abstract release(): void;
+  abstract onCounted(): void;
+  /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
+  protected abstract refuse(ex: Exchange, fault: Fault, key: string): void;
+  /** Hands on one piece of what is scored, or ends. */
+  protected abstract deliverPiece(ex: Exchange): void;
+
+  onEvicted(key: string): void {
+    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
+  }
+
+  /** A counted buffer with room for `length` bytes and more; null where the exchange was refused. */
+  protected roomFor(ex: Exchange, length: number): Buffer | null {
+    const hold = this.hold!;
+    const room = Math.max(length, Math.min(this.maxBytes, length * 2));
+    const fault = hold.growTo(room);
+    if (this.ex === null) return null;
+    if (fault === Fault.None) return Buffer.allocUnsafeSlow(room);
+    this.refuse(ex, fault, hold.refusedBy);
+    return null;
+  }
+
+  /** Hands on what is scored, as far as the taker takes it. */
+  protected deliver(): void {
+    if (this.isDelivering) return;
+    this.isDelivering = true;
+    while (!this.isPaused && !this.isGathering && this.ex !== null && this.ex.body !== NO_TAKER) {
+      // A later owner of the body may have ended the exchange without telling this one.
+      if (this.ex.flow === this) this.deliverPiece(this.ex);
+      else this.release();
+    }
+    this.isDelivering = false;
+  }
+}
+
 /**
  * The beginning of a request body, held until it is scored, then handed on with what comes after it.
  *
@@ -26,12 +87,7 @@ export interface BodyScorer {
  * Most bodies come in one piece, which is looked at and handed on where it is. Where the limit is reached before
  * the end, the client is stopped until the taker of the body has taken what was held.
  */
-export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateOwner {
-  private ex: Exchange | null;
-  private readonly maxBytes: number;
-  private readonly budget: BodyBudget;
-  private readonly scorer: BodyScorer;
-  private readonly clientFlow: BodyFlow;
+export class InspectedBody extends ScoredBody implements BodySink, LateOwner {
   /** The held bytes: `bytes[from, to)`, borrowed until a second piece comes. */
   private bytes: Uint8Array = NOTHING;
   private from = 0;
@@ -41,19 +97,6 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
   private rest: Uint8Array = NOTHING;
   private restFrom = 0;
   private restTo = 0;
-  private hold: BodyHold | null = null;
-  private isComplete = false;
-  private isPaused = false;
-  private isDelivering = false;
-
-  /** @param maxBytes bytes that are held and scored */
-  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer) {
-    this.ex = ex;
-    this.clientFlow = ex.flow;
-    this.maxBytes = maxBytes;
-    this.budget = budget;
-    this.scorer = scorer;
-  }
 
   // ── gathering ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,10 +137,6 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
     if (this.ex !== null && this.own === null) this.moveToOwn(this.ex, this.to - this.from);
   }
 
-  onEvicted(key: string): void {
-    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
-  }
-
   /** Puts a piece after what is held; what is beyond the limit stays where it is. @returns false where it was refused */
   private append(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.to - this.from;
@@ -116,14 +155,8 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
   /** @returns false where it was refused */
   private moveToOwn(ex: Exchange, length: number): boolean {
     this.openHold();
-    const room = Math.max(length, Math.min(this.maxBytes, length * 2));
-    const fault = this.hold!.growTo(room);
-    if (this.ex === null) return false;
-    if (fault !== Fault.None) {
-      this.refuse(ex, fault, this.hold!.refusedBy);
-      return false;
-    }
-    const own = Buffer.allocUnsafeSlow(room);
+    const own = this.roomFor(ex, length);
+    if (own === null) return false;
     this.to = copyBytes(own, 0, this.bytes, this.from, this.to);
     this.from = 0;
     this.own = own;
@@ -131,8 +164,7 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
     return true;
   }
 
-  /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
-  private refuse(ex: Exchange, fault: Fault, key: string): void {
+  protected refuse(ex: Exchange, fault: Fault, key: string): void {
     this.release();
     if (key !== "") ex.detail = key;
     ex.sink.abort(ex, fault);
@@ -151,6 +183,7 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
     if (this.isComplete) ex.wholeBodyBytes = this.to - this.from + this.restTo - this.restFrom;
     else this.clientFlow.pauseBody(ex);
     this.hold?.settle();
+    this.isGathering = false;
     ex.flow = this;
     ex.body = NO_TAKER;
     ex.pipeline.resume(ex);
@@ -185,17 +218,8 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
     else this.hold.release();
   }
 
-  private deliver(): void {
-    if (this.isDelivering) return;
-    this.isDelivering = true;
-    while (!this.isPaused && this.ex !== null && this.ex.body !== NO_TAKER) this.deliverPiece(this.ex);
-    this.isDelivering = false;
-  }
-
-  private deliverPiece(ex: Exchange): void {
+  protected deliverPiece(ex: Exchange): void {
     const { bytes, from, to } = this;
-    // A later owner of the body may have ended the exchange without telling this one.
-    if (ex.flow !== this) return this.release();
     if (from < to) {
       this.bytes = this.rest;
       this.from = this.restFrom;
@@ -221,12 +245,7 @@ export class InspectedBody implements BodySink, BodyFlow, Held, HoldOwner, LateO
  *
  *   Gathering ──a message is whole──▶ scored ──passes──▶ HandingOn ──all is taken──▶ Gathering … until the limit or the end
  */
-export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
-  private ex: Exchange | null;
-  private readonly maxBytes: number;
-  private readonly budget: BodyBudget;
-  private readonly scorer: BodyScorer;
-  private readonly clientFlow: BodyFlow;
+export class InspectedMessages extends ScoredBody implements BodySink {
   /** What came and has not been handed on, in `[0, length)`. */
   private bytes: Buffer = NOTHING;
   private length = 0;
@@ -236,21 +255,6 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   private readonly progress: BodyProgress = { bytes: 0, steps: 0 };
   /** The taker of the body; null before the first message is scored. */
   private taker: BodySink | null = null;
-  /** Null while nothing is held: a stream that says nothing for a while is no slow body. */
-  private hold: BodyHold | null = null;
-  private isComplete = false;
-  private isGathering = true;
-  private isPaused = false;
-  private isDelivering = false;
-
-  /** @param maxBytes bytes that are scored */
-  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer) {
-    this.ex = ex;
-    this.clientFlow = ex.flow;
-    this.maxBytes = maxBytes;
-    this.budget = budget;
-    this.scorer = scorer;
-  }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex === null || from === to) return;
@@ -298,24 +302,15 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
   /** What is held is counted from its first byte on. */
   onCounted(): void {}
 
-  onEvicted(key: string): void {
-    if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
-  }
-
   /** @returns false where it was refused */
   private keep(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.length + to - from;
+    // There is none while nothing is held: a stream that is silent for a while is no slow body.
     this.hold ??= this.budget.open(this, ex);
     this.hold.progress(to - from);
     if (length > this.bytes.length) {
-      const room = Math.max(length, Math.min(this.maxBytes, length * 2));
-      const fault = this.hold.growTo(room);
-      if (this.ex === null) return false;
-      if (fault !== Fault.None) {
-        this.refuse(ex, fault, this.hold.refusedBy);
-        return false;
-      }
-      const larger = Buffer.allocUnsafeSlow(room);
+      const larger = this.roomFor(ex, length);
+      if (larger === null) return false;
       copyBytes(larger, 0, this.bytes, 0, this.length);
       this.bytes = larger;
     }
@@ -323,8 +318,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
     return true;
   }
 
-  /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
-  private refuse(ex: Exchange, fault: Fault, key: string): void {
+  protected refuse(ex: Exchange, fault: Fault, key: string): void {
     const { taker } = this;
     this.release();
     if (key !== "") ex.detail = key;
@@ -351,16 +345,7 @@ export class InspectedMessages implements BodySink, BodyFlow, Held, HoldOwner {
     this.deliver();
   }
 
-  private deliver(): void {
-    if (this.isDelivering) return;
-    this.isDelivering = true;
-    while (!this.isPaused && !this.isGathering && this.ex !== null && this.ex.body !== NO_TAKER) this.step(this.ex);
-    this.isDelivering = false;
-  }
-
-  private step(ex: Exchange): void {
-    // A later owner of the body may have ended the exchange without telling this one.
-    if (ex.flow !== this) return this.release();
+  protected deliverPiece(ex: Exchange): void {
     if (this.scored > 0) return this.handOn(ex);
     if (this.isComplete) {
       this.release();
