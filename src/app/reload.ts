@@ -1,3 +1,5 @@
+import { configFile } from "../config/config-settings.ts";
+import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
@@ -203,30 +205,23 @@ class Rollout {
 }
 
 /** The settings that only a restart takes up, as they are since the start: by their paths in config.yaml. */
-export type RestartSettings = ReadonlyMap<string, string | number | boolean>;
+export type RestartSettings = ReadonlyMap<string, unknown>;
 
 /**
- * What of a configuration stays until a restart. What is marked with (HTTP/3) is taken up for everything else: the runtime's
- * QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
+ * What of a configuration stays until a restart: the rows with `restart`. What is marked with (HTTP/3) is taken up for
+ * everything else: the runtime's QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
  */
-export function restartSettings({ server, sidecar }: RuntimeConfig): RestartSettings {
-  const settings = new Map<string, string | number | boolean>([
-    ["server.workers", server.workers],
-    ["server.http3.enabled", server.http3.enabled],
-    ["server.http3.port", server.http3.port],
-    // Cleartext and TLS are two kinds of listener.
-    ["sidecar.cert_file", sidecar.certificate.certFile !== ""],
-  ]);
-  if (!server.http3.enabled) return settings;
-  // See QuicPort.
-  return settings
-    .set("server.host (HTTP/3)", server.host)
-    .set("server.header_timeout (HTTP/3)", server.headerTimeoutMs)
-    .set("server.idle_timeout (HTTP/3)", server.idleTimeoutMs)
-    .set("server.max_header_bytes (HTTP/3)", server.maxHeaderBytes)
-    .set("server.tls.client_auth (HTTP/3)", server.tls.clientAuth)
-    .set("server.tls.client_ca_file (HTTP/3)", server.tls.clientCaFile)
-    .set("server.http2.unknown_pseudo_headers (HTTP/3)", server.http2.unknownPseudoHeaders);
+export function restartSettings(config: RuntimeConfig): RestartSettings {
+  const { server, sidecar } = config;
+  const settings = new Map<string, unknown>();
+  for (const { path, row, valueIn } of PLACES) {
+    const value = valueIn(config);
+    if (value === null) continue;
+    if (row.restart === "everywhere") settings.set(path, value);
+    else if (row.restart === "HTTP/3" && server.http3.enabled) settings.set(`${path} (HTTP/3)`, value);
+  }
+  // No value of one row: cleartext and TLS are two kinds of listener.
+  return settings.set("sidecar.cert_file", sidecar.certificate.certFile !== "");
 }
 
 /** Settings in which a configuration differs from what has been running since the start. */
@@ -244,7 +239,7 @@ export function needsRestart(running: RestartSettings, now: RuntimeConfig): read
  */
 export function removedParts(before: RuntimeConfig, now: RuntimeConfig): readonly string[] {
   const removed = listenersGone(before, now).map(({ name, host, port }) => `listener ${name} ${host}:${port}`);
-  for (const [name, isThere] of GUARDS) if (isThere(before) && !isThere(now)) removed.push(name);
+  for (const { name, isIn } of GUARDS) if (isIn(before) && !isIn(now)) removed.push(name);
   return removed;
 }
 
@@ -254,16 +249,27 @@ function listenersGone(before: RuntimeConfig, now: RuntimeConfig): readonly List
   return listenersOf(before).filter(({ name }) => !left.some((place) => place.name === name));
 }
 
-const GUARDS: readonly (readonly [name: string, isThere: (config: RuntimeConfig) => boolean])[] = [
-  ["server.tls", ({ server }) => server.tls.enabled],
-  ["server.tls.client_auth", ({ server }) => server.tls.enabled && server.tls.clientAuth !== "none"],
-  ["server.tls.client_auth: require", ({ server }) => server.tls.enabled && server.tls.clientAuth === "require"],
-  ["server.tls.redirect_http", ({ server }) => server.tls.enabled && server.tls.redirectHttp],
-  ["server.http3", ({ server }) => server.http3.enabled],
-  ["server.waf", ({ server }) => server.waf.enabled],
-  ["server.waf.mode: enforce", ({ server }) => server.waf.enabled && server.waf.mode === "enforce"],
-  ["server.rate_limit", ({ server }) => server.rateLimit.enabled],
-  ["sidecar", ({ sidecar }) => sidecar.enabled],
-  ["sidecar.strict_mtls", ({ sidecar }) => sidecar.enabled && sidecar.strictMtls],
-  ["internal_api.token", ({ internalApi }) => internalApi.token !== ""],
-];
+/** Something that guards, as `config_reload` names it. */
+interface Guard {
+  readonly name: string;
+  isIn(config: RuntimeConfig): boolean;
+}
+
+/** A key with several values that guard has a guard for each: that value or a stronger one is there. */
+function guardsOf({ path, row: { guard }, valueIn }: KeyPlace): readonly Guard[] {
+  if (guard === undefined) return [];
+  if (guard === true) return [{ name: path, isIn: (config) => isOn(valueIn(config)) }];
+  return guard.map((value, i) => {
+    const enough = guard.slice(i);
+    const isIn = (config: RuntimeConfig): boolean => enough.includes(valueIn(config) as string);
+    return { name: enough.length > 1 ? path : `${path}: ${value}`, isIn };
+  });
+}
+
+function isOn(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value === true || (typeof value === "string" && value !== "");
+  return (value as { readonly enabled?: boolean }).enabled === true;
+}
+
+const PLACES = keyPlaces(configFile.rows);
+const GUARDS: readonly Guard[] = PLACES.flatMap(guardsOf);

@@ -13,6 +13,7 @@ const INDENT = "    ";
 export const CONFIG_REFERENCE = `# Every key of config.yaml. The value is the default; after "e.g." it is an example, and the key has no default.
 # Durations: 500ms, 60s, 1m30s, 2h, or seconds. Sizes: bytes, 512KiB, 4MiB. \${NAME} and \${NAME:-default} read the
 # environment. Paths are relative to the folder of the file. Top-level keys that begin with x- may hold anchors.
+# (restart): a change takes effect at the next restart, not at a reload; (HTTP/3: restart): the same, for HTTP/3 alone.
 
 ${Object.entries(configFile.rows)
   .map(([key, row]) => referenceOf({ [key]: row }))

@@ -7,7 +7,7 @@ import { transcoder } from "./transcoder-settings.ts";
 const sections = {
   server: { type: server },
   proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
-  sidecar: { type: sidecar, doc: "for an application in a service mesh" },
+  sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;

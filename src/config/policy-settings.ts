@@ -69,7 +69,7 @@ export const rateLimit = block(
 export const waf = block(
   {
     enabled: { type: flag(), default: true },
-    mode: { type: word("enforce", "detection"), default: "enforce", doc: "detection only logs" },
+    mode: { type: word("enforce", "detection"), default: "enforce", guard: ["enforce"], doc: "detection only logs" },
     anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
     max_inspect_body_size: {
       type: size(0, 16_777_216),

@@ -131,6 +131,7 @@ const internalApiRows = {
   token: {
     type: secret("the token"),
     default: "",
+    guard: true,
     example: "${EDGE_TOKEN:-secret}",
     doc: 'required as "Authorization: Bearer"',
   },

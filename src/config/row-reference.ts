@@ -25,7 +25,8 @@ function linesOf(rows: Rows): Line[] {
 }
 
 function keyLines(key: string, row: Row): Line[] {
-  const { type, example, doc = "" } = row;
+  const { type, example } = row;
+  const doc = [row.doc ?? "", RESTART[row.restart ?? ""]].filter((part) => part !== "").join(" ");
   const heading = { text: `${key}:`, doc };
   if (isBlock(type)) {
     const inner = example === undefined ? type.rows : shownRows(type.rows, example as Record<string, unknown>);
@@ -58,3 +59,5 @@ function valueText(value: unknown): string {
 }
 
 const DOC_COLUMN = 33;
+/** What follows the documentation of a key that a reload does not take up, or not everywhere. */
+const RESTART = { "": "", everywhere: "(restart)", "HTTP/3": "(HTTP/3: restart)" } as const;

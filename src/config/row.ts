@@ -20,6 +20,13 @@ export interface Row {
   readonly example?: unknown;
   /** Name of the resolved field where it is not the key's own with the unit after it; "" where `finish` makes the field. */
   readonly field?: string;
+  /** Where a reload leaves it as it was at the start: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
+  readonly restart?: "everywhere" | "HTTP/3";
+  /**
+   * That it guards the gateway or its clients, so that a reload which takes it away says so: a section or a switch by being
+   * on, a text by being there, one of several words by the values named here, the weakest first. docs/operations.md#reload
+   */
+  readonly guard?: true | readonly string[];
 }
 
 export type Rows = Readonly<Record<string, Row>>;
@@ -66,7 +73,7 @@ export function block<const R extends Rows, X extends object = object>(
   const map = section(entries as Entries, options.absent, options.misplaced, options);
   const schema = options.isSwitch ? switchOr(map) : map;
   const fields = Object.entries(rows).flatMap(([key, row]) => {
-    const field = row.field ?? camelCase(key) + row.type.unit;
+    const field = fieldOf(key, row);
     return field === "" ? [] : [{ key, field, row }];
   });
   return {
@@ -110,6 +117,37 @@ export function below(spot: Spot, key: string | number): Spot {
 /** True when a fault was noted at a key of the section. */
 export function isFaultyAt({ path, log }: Spot, key: string): boolean {
   return log.isFaulty([...path, key]);
+}
+
+/** One key of a file, at whatever depth. */
+export interface KeyPlace {
+  /** Its path with dots: `server.tls.client_auth`. */
+  readonly path: string;
+  readonly row: Row;
+  /** The resolved value in the configuration of the whole; null where a section around it is off. */
+  valueIn(config: object): unknown;
+}
+
+/** All keys below these rows in the order of the rows, sections before what is in them; entries of lists have none. */
+export function keyPlaces(rows: Rows): readonly KeyPlace[] {
+  return placesBelow(rows, "", (config) => config);
+}
+
+function placesBelow(rows: Rows, prefix: string, sectionIn: (config: object) => object | null): KeyPlace[] {
+  return Object.entries(rows).flatMap(([key, row]) => {
+    const path = prefix + key;
+    const field = fieldOf(key, row);
+    const valueIn = (config: object): unknown => {
+      const section = sectionIn(config) as Readonly<Record<string, unknown>> | null;
+      return section === null || (key !== "enabled" && section.enabled === false) ? null : section[field];
+    };
+    const inner = "rows" in row.type ? (row.type as Block<Rows>).rows : {};
+    return [{ path, row, valueIn }, ...placesBelow(inner, `${path}.`, (config) => valueIn(config) as object | null)];
+  });
+}
+
+function fieldOf(key: string, row: Row): string {
+  return row.field ?? camelCase(key) + row.type.unit;
 }
 
 function entryOf(row: Row): Piece<unknown> {

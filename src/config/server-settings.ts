@@ -26,14 +26,14 @@ const http2 = block({
   enabled: { type: flag(), default: true },
   max_concurrent_streams: { type: integer(1, 65_535), default: 128 },
   max_header_list_bytes: { type: size(1024), default: "64KiB" },
-  unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", doc: "or reject" },
+  unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", restart: "HTTP/3", doc: "or reject" },
   extended_connect: { type: flag(), default: false, doc: "true: WebSockets over HTTP/2" },
 });
 
 const http3 = block(
   {
-    enabled: { type: flag(), default: true },
-    port: { type: port(0), absent: -1, example: 8443, doc: "UDP; the port of tls by default" },
+    enabled: { type: flag(), default: true, restart: "everywhere" },
+    port: { type: port(0), absent: -1, restart: "everywhere", example: 8443, doc: "UDP; the port of tls by default" },
   },
   { absent: OFF },
 );
@@ -50,20 +50,36 @@ const serverRows = {
   host: {
     type: listenHost("0.0.0.0 or 127.0.0.1"),
     default: "0.0.0.0",
+    restart: "HTTP/3",
     doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
   },
   // Resolved, 0 lets the system choose one, and -1 is none.
   port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
   // Resolved, 0 is `auto`; so is that of `max_connections`.
-  workers: { type: countOrAuto("workers", 1024), default: "auto", doc: "one per CPU, or a number" },
-  header_timeout: { type: duration(1), default: "10s", doc: "a request's head must be complete within this: 408" },
+  workers: {
+    type: countOrAuto("workers", 1024),
+    default: "auto",
+    restart: "everywhere",
+    doc: "one per CPU, or a number",
+  },
+  header_timeout: {
+    type: duration(1),
+    default: "10s",
+    restart: "HTTP/3",
+    doc: "a request's head must be complete within this: 408",
+  },
   read_timeout: { type: duration(1), default: "30s", doc: "longest pause within a request's body: 408" },
   write_timeout: {
     type: duration(1),
     default: "30s",
     doc: "longest time that a client may read nothing of its response",
   },
-  idle_timeout: { type: duration(1), default: "120s", doc: "how long an unused connection stays open" },
+  idle_timeout: {
+    type: duration(1),
+    default: "120s",
+    restart: "HTTP/3",
+    doc: "how long an unused connection stays open",
+  },
   // Resolved, -1 is `serve`.
   half_close_grace: {
     type: durationOr("serve"),
@@ -79,6 +95,7 @@ const serverRows = {
   max_header_bytes: {
     type: size(1024, 16_777_216),
     default: "64KiB",
+    restart: "HTTP/3",
     doc: "all header lines together, 8 KiB a line: 431",
   },
   max_header_fields: {
@@ -134,12 +151,12 @@ const serverRows = {
   },
   ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
   access_log: { type: accessLog },
-  rate_limit: { type: rateLimit, doc: "a token bucket: 429 with Retry-After. Off without this section" },
-  tls: { type: tls, doc: "off without this section" },
+  rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
+  tls: { type: tls, guard: true, doc: "off without this section" },
   http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
-  http3: { type: http3, doc: "off without this section" },
+  http3: { type: http3, guard: true, doc: "off without this section" },
   proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
-  waf: { type: waf, doc: "off without this section" },
+  waf: { type: waf, guard: true, doc: "off without this section" },
   cache: { type: cache, doc: "in memory, shared by all workers" },
   cors: { type: cors, doc: "off without this section" },
   security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },

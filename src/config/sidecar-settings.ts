@@ -63,7 +63,7 @@ const sidecarRows = {
   egress_port: { type: port(0), default: 15_001 },
   app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
-  strict_mtls: { type: flag(), default: false, doc: "true: inbound clients must present a certificate" },
+  strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" where there is none.
   cert_file: {
     type: fileName(),

@@ -34,11 +34,13 @@ const tlsRows = {
   client_auth: {
     type: word("none", "request", "require"),
     default: "none",
+    restart: "HTTP/3",
+    guard: ["request", "require"],
     doc: "request, or require: client certificates signed by client_ca_file",
   },
   // Resolved, "" unless `client_auth` asks for it.
-  client_ca_file: { type: fileName(), default: "", example: "./clients.pem" },
-  redirect_http: { type: flag(), default: false, doc: "true sends cleartext requests to https://" },
+  client_ca_file: { type: fileName(), default: "", restart: "HTTP/3", example: "./clients.pem" },
+  redirect_http: { type: flag(), default: false, guard: true, doc: "true sends cleartext requests to https://" },
   redirect_port: { type: port(0), default: 0, doc: 'the port in that address; 0 is "port"' },
 } as const satisfies Rows;
 

@@ -1,13 +1,21 @@
 import { expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { needsRestart, restartSettings } from "../../../src/app/reload.ts";
+import { needsRestart, removedParts, restartSettings } from "../../../src/app/reload.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { inFolder, load } from "../config/config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
 
 function restartFor(before: string, after: string): readonly string[] {
+  return compare(before, after, (old, now) => needsRestart(restartSettings(old), now));
+}
+
+function compare(
+  before: string,
+  after: string,
+  compared: (old: RuntimeConfig, now: RuntimeConfig) => readonly string[],
+): readonly string[] {
   return inFolder((dir) => {
     cpSync(FILES, dir, { recursive: true });
     const [old, now] = [before, after].map((text): RuntimeConfig => {
@@ -16,7 +24,7 @@ function restartFor(before: string, after: string): readonly string[] {
       if (!result.ok) throw new Error(JSON.stringify(result.faults));
       return result.config;
     });
-    return needsRestart(restartSettings(old!), now!);
+    return compared(old!, now!);
   });
 }
 
@@ -26,6 +34,8 @@ test.each([
   ["nothing that matters", server("", "http3: {}"), server("", "http3: {}, write_timeout: 9s"), []],
   ["threads", "server: {workers: 1}", "server: {workers: 2}", ["server.workers"]],
   ["HTTP/3 itself", server("", "idle_timeout: 9s"), server("", "http3: {}"), ["server.http3.enabled"]],
+  ["the port of HTTP/3", server("", "http3: {port: 1}"), server("", "http3: {port: 2}"), ["server.http3.port"]],
+  ["a sidecar's certificate", "{}", "sidecar: {cert_file: cert.pem, key_file: key.pem}", ["sidecar.cert_file"]],
   ["settings of TCP alone", server("", "idle_timeout: 9s"), server("", "idle_timeout: 8s"), []],
   [
     "settings that QUIC is opened with",
@@ -43,4 +53,40 @@ test.each([
   ],
 ])("%s", (_name, before, after, keys) => {
   expect(restartFor(before, after)).toEqual(keys);
+});
+
+const mutual = ", client_auth: require, client_ca_file: cert.pem";
+
+test.each([
+  ["nothing", server(mutual, "waf: {}"), server(mutual, "waf: {}, rate_limit: {requests: 9}"), []],
+  [
+    "all that guards",
+    `${server(`${mutual}, redirect_http: true`, "waf: {}, rate_limit: {requests: 9}, http3: {}")}
+internal_api: {token: "12345678"}
+sidecar: {enabled: true, mode: egress, strict_mtls: true, cert_file: cert.pem, key_file: key.pem}`,
+    "{}",
+    [
+      "listener https 0.0.0.0:8443",
+      "listener sidecar-egress 127.0.0.1:15001",
+      "server.rate_limit",
+      "server.tls",
+      "server.tls.client_auth",
+      "server.tls.client_auth: require",
+      "server.tls.redirect_http",
+      "server.http3",
+      "server.waf",
+      "server.waf.mode: enforce",
+      "sidecar",
+      "sidecar.strict_mtls",
+      "internal_api.token",
+    ],
+  ],
+  [
+    "what has become weaker",
+    server(mutual, "waf: {}"),
+    server(", client_auth: request, client_ca_file: cert.pem", "waf: {mode: detection}"),
+    ["server.tls.client_auth: require", "server.waf.mode: enforce"],
+  ],
+])("taken away: %s", (_name, before, after, parts) => {
+  expect(compare(before, after, removedParts)).toEqual(parts);
 });
