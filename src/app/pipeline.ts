@@ -24,12 +24,12 @@ import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
-import type { RuntimeInputs } from "./worker-runtime.ts";
+import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
 export interface PipelineParts {
   readonly router: Router;
-  readonly inputs: RuntimeInputs;
+  readonly inputs: WayInputs;
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
   readonly client: ClientPolicy;
@@ -134,7 +134,7 @@ export function buildInternalPipeline(
   );
 }
 
-function wafOf(config: RuntimeConfig, router: Router, inputs: RuntimeInputs): Waf | null {
+function wafOf(config: RuntimeConfig, router: Router, inputs: WayInputs): Waf | null {
   const { waf } = config.server;
   if (!waf.enabled) return null;
   return new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);

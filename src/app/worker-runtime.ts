@@ -30,7 +30,7 @@ import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { cachePolicies } from "./cache-owner.ts";
-import { buildClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
@@ -94,15 +94,14 @@ export interface WorkerRuntime {
 
 /** Wires a configuration: this is the list of the gateway's features. */
 export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): WorkerRuntime {
-  const { server } = config;
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const { budget } = inputs;
   const site = routeSite(config, inputs, pools);
-  const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => cache!.purge(call);
+  const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => way.cache!.purge(call);
   const endpoints = endpointsOf(
     config,
     inputs,
-    { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => pipeline },
+    { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => way.pipeline },
     purge,
   );
   const router: Router = publicRouter(config, {
@@ -111,9 +110,38 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     configured: (route) => routeTypeOf(route).build(route, site),
     extra: inputs.extraRoutes,
   });
+  const way = publicWay(config, router, inputs);
+  const { pipeline, client, accessLog } = way;
+  const internalPipeline = hasInternalListener(config)
+    ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
+    : pipeline;
+  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
+  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
+}
+
+/** What the way of the public listeners is made of, beside configuration and routes. */
+export type WayInputs = Pick<
+  RuntimeInputs,
+  "services" | "counters" | "log" | "reports" | "requestIds" | "challenges" | "cacheStore" | "budget" | "client"
+>;
+
+/** The way of a request on the public listeners, and the parts of it that others share. */
+export interface PublicWay {
+  readonly pipeline: Pipeline;
+  readonly client: ClientPolicy;
+  /** Null where it is off. */
+  readonly accessLog: AccessLog | null;
+  /** Null where it is off. */
+  readonly cache: ResponseCache | null;
+}
+
+/** Wires the way of a request on the public listeners, whatever answers on the routes. */
+export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInputs): PublicWay {
+  const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
-  const accessLog = server.accessLog.enabled
-    ? new AccessLog(inputs.log, server.accessLog.sample, {
+  const { accessLog: lines } = config.server;
+  const accessLog = lines.enabled
+    ? new AccessLog(inputs.log, lines.sample, {
         clock: inputs.services.clock,
         random: Math.random,
         protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
@@ -122,15 +150,11 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
       })
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);
-  const pipeline: Pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
-  const internalPipeline = hasInternalListener(config)
-    ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
-    : pipeline;
-  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
-  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
+  return { pipeline, client, accessLog, cache };
 }
 
-function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: RuntimeInputs): ResponseCache | null {
+function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayInputs): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
   const { tls } = config.server;

@@ -127,6 +127,24 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
   return { kind: "run", values: values as FlagValues<F>, given, operands };
 }
 
+/** Takes a flag that may be repeated out of the arguments: of all others the last wins. @param alias one letter */
+export function takeRepeated(
+  args: readonly string[],
+  name: string,
+  alias: string,
+): { readonly taken: string[]; readonly others: string[] } {
+  const taken: string[] = [];
+  const others: string[] = [];
+  const typed = new RegExp(`^--?(?:${name}|${alias})(?:=(.*))?$`, "s");
+  for (let i = 0; i < args.length; i++) {
+    const parts = typed.exec(args[i]!);
+    const text = parts?.[1];
+    if (parts === null || (text === undefined && i + 1 === args.length)) others.push(args[i]!);
+    else taken.push(text ?? args[++i]!);
+  }
+  return { taken, others };
+}
+
 class FlagFault {
   constructor(readonly message: string) {}
 }

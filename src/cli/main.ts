@@ -31,6 +31,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
       summary: "write a commented config.yaml and routes.yaml",
     },
   ],
+  ["explain", { run: explain, summary: "explain 'METHOD URL' says what would become of a request, and why" }],
   ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' shows how the firewall judges a request" }],
   [
     "multihop",
@@ -76,6 +77,11 @@ async function checkWithRules(args: readonly string[], io: CommandIo): Promise<n
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
   });
+}
+
+async function explain(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runExplain } = await import("./explain.ts");
+  return runExplain(args, io);
 }
 
 async function explainWaf(args: readonly string[], io: CommandIo): Promise<number> {

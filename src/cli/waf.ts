@@ -9,7 +9,7 @@ import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
-import { type CommandCall, startCommand } from "./flags.ts";
+import { type CommandCall, startCommand, takeRepeated } from "./flags.ts";
 
 /** The command as `edge help waf` shows it. */
 export const wafTestCommand = {
@@ -47,7 +47,7 @@ export function runWaf(args: readonly string[], io: CommandIo): number {
     io.err(`edge waf: no command "${word}"; there is edge waf test.\n`);
     return ExitCode.Usage;
   }
-  const { headers, others } = takeHeaders(isHelp ? ["--help"] : rest);
+  const { taken: headers, others } = takeRepeated(isHelp ? ["--help"] : rest, "header", "H");
   const call = startCommand(wafTestCommand, others, io);
   if (typeof call === "number") return call;
   const loaded = loadConfig({
@@ -101,19 +101,6 @@ function report(found: WafExplanation, { server: { waf } }: RuntimeConfig, bodyB
   lines.push(`score      ${found.score}, and ${waf.anomalyThreshold} blocks in mode enforce; the mode is ${waf.mode}`);
   lines.push(`verdict    ${waf.enabled ? VERDICTS[found.verdict] : "passes: the firewall is off (server.waf)"}`);
   return `${lines.join("\n")}\n`;
-}
-
-/** Takes the headers out of the arguments: flags are given once, these may be several. */
-function takeHeaders(args: readonly string[]): { headers: string[]; others: string[] } {
-  const headers: string[] = [];
-  const others: string[] = [];
-  for (let i = 0; i < args.length; i++) {
-    const [, text] = /^--?(?:header|H)(?:=(.*))?$/s.exec(args[i]!) ?? [];
-    const isHeader = /^--?(?:header|H)(?:=|$)/.test(args[i]!);
-    if (!isHeader || (text === undefined && i + 1 === args.length)) others.push(args[i]!);
-    else headers.push(text ?? args[++i]!);
-  }
-  return { headers, others };
 }
 
 const VERDICTS: Readonly<Record<WafExplanation["verdict"], string>> = {

@@ -21,6 +21,11 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
   shape(route: C): RouteShape;
   /** Makes what answers, once a configuration and worker. */
   build(route: C, site: RouteSite): Handler;
+  /**
+   * Makes what takes its place where a request is explained (docs/explain.md), for a type whose handler opens files: all that is decided
+   * before that is decided likewise, then `look` is told of the file, an absolute path. Without it, `build` is asked.
+   */
+  rehearse?(route: C, look: (file: string) => void): Handler;
 }
 
 /** The part of a routing table's row that depends on the type. */

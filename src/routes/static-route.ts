@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { quote } from "../config/config-fault.ts";
 import { headerValue } from "../config/http-syntax.ts";
 import { resolved } from "../config/piece.ts";
@@ -5,7 +6,7 @@ import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { flag, text, textLike } from "../config/scalars.ts";
 import { FILE_RECHECK_MS } from "../core/limits.ts";
-import { FileHandler } from "../features/files/file-handler.ts";
+import { FileHandler, FileRehearsal } from "../features/files/file-handler.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
@@ -70,6 +71,7 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
   leadsTo: ({ dir }) => dir,
   shape: () => ({ kind: RouteKind.Static, methods: ["GET"], stripPrefix: true }),
   build,
+  rehearse: (route, look) => editedHandler(new FileRehearsal(route, (file) => look(join(route.dir, file))), route),
 };
 
 /** It does not disclose the folder. */

@@ -65,7 +65,7 @@ export class FileHandler implements Handler {
 
   constructor(mount: FileMount, ports: FilePorts) {
     const fallback = mount.spa && mount.fallback === "" ? INDEX : mount.fallback;
-    this.prefix = canonicalise(asBytes(mount.prefix)).canonical.replace(/\/$/, "");
+    this.prefix = mountPrefix(mount.prefix);
     this.spa = mount.spa;
     this.fallback = asBytes(fallback);
     this.fallbackResource = {
@@ -84,21 +84,8 @@ export class FileHandler implements Handler {
 
   /** Answers GET and HEAD; a request body is not read. */
   handle(ex: Exchange): Verdict {
-    const method = ex.request.method;
-    if (method !== Method.Get && method !== Method.Head) {
-      ex.detail = "GET, HEAD";
-      ex.sink.abort(ex, Fault.MethodNotAllowed);
-      return Verdict.Done;
-    }
-    const path = requestPath(ex.request, ex.canonicalPath);
-    if (path === "") {
-      ex.sink.abort(ex, Fault.BadTarget);
-      return Verdict.Done;
-    }
-    if (ex.canonicalPath !== "" && leadsThroughNothing(ex.request)) {
-      ex.sink.fixed(ex, NOT_FOUND);
-      return Verdict.Done;
-    }
+    const path = requestedPath(ex);
+    if (path === null) return Verdict.Done;
     const entry = this.seenEntry(path);
     if (entry === null || !this.responder.answer(ex, entry)) this.resolve(ex, path);
     return Verdict.Done;
@@ -115,14 +102,13 @@ export class FileHandler implements Handler {
 
   private resolve(ex: Exchange, path: string): void {
     const relative = new RelativePath(path, this.prefix);
-    if (relative.verdict === PathVerdict.Bad) ex.sink.abort(ex, Fault.BadTarget);
-    else if (relative.verdict === PathVerdict.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
-    else if (relative.verdict === PathVerdict.Hidden) this.answerMissing(ex, relative);
+    if (refusesPath(ex, relative)) return;
+    if (relative.verdict === PathVerdict.Hidden) this.answerMissing(ex, relative);
     else this.answerPath(ex, path, relative);
   }
 
   private answerPath(ex: Exchange, path: string, relative: RelativePath): void {
-    const index = relative.text === "" ? INDEX : `${relative.text}/${INDEX}`;
+    const index = indexOf(relative);
     const target = relative.isDirectory ? index : relative.text;
     const resource = { status: 200, contentType: contentTypeOf(target), cacheControl: this.cacheControl };
     let found = this.deliver(ex, path, target, resource);
@@ -181,6 +167,63 @@ export class FileHandler implements Handler {
     const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
     return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
   }
+}
+
+/** What a mount does where no file may be opened, as for a request that is explained: it names the file that it would look for. */
+export class FileRehearsal implements Handler {
+  readonly name = "files";
+  private readonly mount: Pick<FileMount, "prefix" | "fallback" | "spa">;
+  private readonly note: (file: string) => void;
+
+  /** @param note is told of the file below the folder; of the fallback where the path is hidden, which may be "" */
+  constructor(mount: Pick<FileMount, "prefix" | "fallback" | "spa">, note: (file: string) => void) {
+    this.mount = mount;
+    this.note = note;
+  }
+
+  handle(ex: Exchange): Verdict {
+    const path = requestedPath(ex);
+    if (path === null) return Verdict.Done;
+    const relative = new RelativePath(path, mountPrefix(this.mount.prefix));
+    if (refusesPath(ex, relative)) return Verdict.Done;
+    if (relative.verdict !== PathVerdict.Hidden) {
+      this.note(Buffer.from(relative.isDirectory ? indexOf(relative) : relative.text, "latin1").toString());
+    } else if (this.mount.fallback === "" || this.mount.spa) ex.sink.fixed(ex, NOT_FOUND);
+    else this.note(this.mount.fallback);
+    return Verdict.Done;
+  }
+}
+
+/** The prefix of a mount as paths are compared with it. */
+function mountPrefix(prefix: string): string {
+  return canonicalise(asBytes(prefix)).canonical.replace(/\/$/, "");
+}
+
+function indexOf(folder: RelativePath): string {
+  return folder.text === "" ? INDEX : `${folder.text}/${INDEX}`;
+}
+
+/** The path that a request asks a mount for; null where the request has been refused. */
+function requestedPath(ex: Exchange): string | null {
+  const { method } = ex.request;
+  if (method !== Method.Get && method !== Method.Head) {
+    ex.detail = "GET, HEAD";
+    ex.sink.abort(ex, Fault.MethodNotAllowed);
+    return null;
+  }
+  const path = requestPath(ex.request, ex.canonicalPath);
+  if (path === "") ex.sink.abort(ex, Fault.BadTarget);
+  else if (ex.canonicalPath !== "" && leadsThroughNothing(ex.request)) ex.sink.fixed(ex, NOT_FOUND);
+  else return path;
+  return null;
+}
+
+/** Refuses a path that no mount looks up. @returns whether it did */
+function refusesPath(ex: Exchange, { verdict }: RelativePath): boolean {
+  if (verdict === PathVerdict.Bad) ex.sink.abort(ex, Fault.BadTarget);
+  else if (verdict === PathVerdict.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
+  else return false;
+  return true;
 }
 
 /** Whether dot segments lead back out of a name that no file system has: padding against naive resolvers, so no file. */

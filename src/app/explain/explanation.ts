@@ -1,0 +1,295 @@
+import { type HeaderEdits, hasTargets, pathOf, type RouteConfig } from "../../config/route-config.ts";
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { Fault, faultRow } from "../../core/fault.ts";
+import { isSecretName, MASK } from "../../core/secret-name.ts";
+import { reasonOf } from "../../core/status.ts";
+import { sharingNeeded } from "../../features/cache/identity.ts";
+import { explainWaf } from "../../features/waf/waf-explanation.ts";
+import { CACHE_RESULT_NAMES, CacheResult } from "../../message/cache-result.ts";
+import type { Route } from "../../message/route.ts";
+import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { namesChanged } from "../../routes/header-operations.ts";
+import { SlotFlag } from "../../shared/cache-memory.ts";
+import { cachePolicies } from "../cache-owner.ts";
+import type { DryRequest, DryResult, DryRun, PassedPhase } from "./dry-run.ts";
+import type { Field } from "./recording-sink.ts";
+import { type LostRoute, lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
+
+/** What would become of a request, and why: what `edge explain --json` prints. docs/explain.md#as-json */
+export interface Explanation {
+  readonly request: {
+    readonly method: string;
+    readonly host: string;
+    readonly target: string;
+    /** The path that routes are compared with. */
+    readonly canonical_path: string;
+    readonly client_ip: string;
+    readonly tls: boolean;
+  };
+  /** Null where none takes it. */
+  readonly route: (RouteSummary & { readonly reached: boolean }) | null;
+  /** Routes whose path fits and that did not get the request, the most specific first. */
+  readonly lost: readonly (RouteSummary & { readonly why: string })[];
+  readonly phases: readonly { readonly name: string; readonly verdict: "passed" | "ended"; readonly note: string }[];
+  readonly waf_rules: readonly string[];
+  /** What goes to an origin; null where nothing does. */
+  readonly upstream: UpstreamSummary | null;
+  /** The file that would be looked for; null where none would. */
+  readonly file: string | null;
+  readonly cache: CacheSummary | null;
+  readonly limits: LimitSummary | null;
+  readonly response: ResponseSummary;
+}
+
+export interface RouteSummary {
+  /** The prefix, the exact path or the pattern. */
+  readonly route: string;
+  /** The word at `type`, `built-in` or `transcoded`. */
+  readonly type: string;
+  /** `routes.yaml:12`; "" for the gateway's own. */
+  readonly at: string;
+}
+
+export interface UpstreamSummary {
+  readonly targets: readonly { readonly url: string; readonly weight: number; readonly backup: boolean }[];
+  readonly policy: string;
+  /** The one that this request would have gone to first. */
+  readonly origin: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers_added: readonly Field[];
+  readonly headers_removed: readonly Field[];
+}
+
+export interface CacheSummary {
+  /** The parts of the key: method, authority, target and Accept-Encoding. */
+  readonly key: string;
+  /** What the look-up in an empty cache says. */
+  readonly result: string;
+  /** Whether a 200 that says nothing of itself would be stored; null where an origin's response is not what comes. */
+  readonly stored: boolean | null;
+  /** What a response must say of itself to be stored, since the request may be answered for its client alone: "public", "s-maxage". */
+  readonly needs: readonly string[];
+  readonly default_ttl_ms: number;
+}
+
+export interface LimitSummary {
+  /** 0 is no limit. */
+  readonly max_body_bytes: number;
+  readonly max_body_key: string;
+  readonly rate_limit: {
+    readonly requests: number;
+    readonly window_ms: number;
+    readonly burst: number;
+    readonly key: string;
+  } | null;
+}
+
+export interface ResponseSummary {
+  readonly by: "gateway" | "origin" | "file" | "control" | "grpc";
+  /** Null where only another process or the disk knows it. */
+  readonly status: number | null;
+  /** `Not Found`; "" where there is no status. */
+  readonly status_text: string;
+  /** Why the gateway refuses, as logs name it; "" where it does not. */
+  readonly reason: string;
+  /** Of what the gateway answers; of an origin's response, what it adds. */
+  readonly headers: readonly Field[];
+  /** Names of fields that are taken out of an origin's response. */
+  readonly headers_removed: readonly string[];
+  readonly body: string;
+  /** What answers, where `by` is "control" or "grpc". */
+  readonly asked: string;
+}
+
+/** Sends a request down a dry run, and says what became of it. */
+export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryRequest): Explanation {
+  const result = dry.run(request);
+  const { ex } = result;
+  const head = ex.request;
+  const isSound = result.framing === Fault.None;
+  const taken = ex.fault === Fault.MethodNotAllowed ? null : ex.route;
+  // A phase before the routes may have ended it: then the router is asked where it would have gone.
+  const route = taken ?? (isSound ? routeByPath(dry.router, head) : null);
+  const settings = route === null ? null : settingsOf(config, dry.router, route);
+  const rules = wafRules(config, dry, request, result);
+  const lostSummary = ({ route: lost, why }: LostRoute) => ({ ...routeSummary(config, dry, lost), why });
+  return {
+    request: {
+      method: head.methodText(),
+      host: head.authority(),
+      target: head.target(),
+      canonical_path: canonicalise(head.path()).canonical,
+      client_ip: ex.clientIp,
+      tls: request.tls,
+    },
+    route: route === null ? null : { ...routeSummary(config, dry, route), reached: route === taken },
+    lost: isSound ? lostRoutes(dry.router, route, head).map(lostSummary) : [],
+    phases: result.phases.map((phase, i) => ({
+      name: phase.name,
+      verdict: phase.verdict,
+      note: phaseNote(phase, result.phases[i - 1]?.incidents ?? 0, result, { rules, config }),
+    })),
+    waf_rules: rules,
+    upstream: upstreamSummary(result, settings),
+    file: result.file,
+    cache: cacheSummary(config, dry, result, settings),
+    limits: route === null ? null : limitSummary(route, settings),
+    response: responseSummary(result, settings),
+  };
+}
+
+function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSummary {
+  const settings = settingsOf(config, dry.router, route);
+  if (settings === null) return { route: route.label, type: route.kind.name, at: "" };
+  const { file, line } = settings.position;
+  return { route: pathOf(settings), type: settings.type, at: `${file}:${line}` };
+}
+
+/** All rules that match, as `edge waf test` names them; [] where the firewall has nothing to report. */
+function wafRules({ server }: RuntimeConfig, dry: DryRun, { head, body }: DryRequest, result: DryResult): string[] {
+  if (result.incidents.length === 0) return [];
+  const [, ...headers] = head.toString("latin1").trimEnd().split("\r\n");
+  const { request } = result.ex;
+  const question = { method: request.methodText(), target: request.target(), headers, body };
+  return explainWaf(question, server.waf, dry.router).rules.map(({ id }) => id);
+}
+
+/** "" for a phase that has nothing to tell. @param before incidents before the phase */
+function phaseNote(
+  { name, verdict, wafScore, cacheResult, incidents }: PassedPhase,
+  before: number,
+  { ex, reply }: DryResult,
+  { rules, config }: { readonly rules: readonly string[]; readonly config: RuntimeConfig },
+): string {
+  const score = `score ${wafScore} of ${config.server.waf.anomalyThreshold}: ${rules.join(", ")}`;
+  const found = incidents > before ? score : "";
+  if (verdict === "ended" && reply !== null && name !== "dispatch") {
+    const reason = ex.fault === Fault.None ? reasonOf(reply.status) : faultRow(ex.fault).label;
+    return `${reply.status} ${reason}${found && `, ${found}`}`;
+  }
+  if (found !== "") return `${found}; logged, not blocked`;
+  if (name === "clientAddress" && ex.fromTrustedProxy) {
+    return `the proxy ${ex.client.address} is trusted: the client is ${ex.clientIp}`;
+  }
+  if (name === "cacheLookup" && cacheResult !== CacheResult.Miss) return CACHE_RESULT_NAMES[cacheResult] ?? "";
+  return "";
+}
+
+function upstreamSummary({ sent, ex }: DryResult, settings: RouteConfig | null): UpstreamSummary | null {
+  if (sent === null || settings === null || !hasTargets(settings)) return null;
+  const [line = "", ...lines] = sent.head.trimEnd().split("\r\n");
+  const [method = "", path = ""] = line.split(" ");
+  const { headers } = ex.request;
+  const given = Array.from({ length: headers.count }, (_, i): Field => [headers.nameText(i), headers.valueText(i)]);
+  const going = lines.map(fieldOf);
+  const isIn = (fields: readonly Field[]) => (field: Field) => fields.some((other) => isSame(field, other));
+  const configured = namesIn(settings.headers.request);
+  const own = given.find(([name]) => name.toLowerCase() === "x-request-id")?.[1] ?? "";
+  return {
+    targets: settings.targets.map(({ url, weight, backup }) => ({ url, weight, backup })),
+    policy: settings.loadBalancing.policy,
+    origin: sent.origin,
+    method,
+    path,
+    headers_added: going.filter((field) => !isIn(given)(field)).map((field) => shown(field, own, configured)),
+    headers_removed: given.filter((field) => !isIn(going)(field)),
+  };
+}
+
+function fieldOf(line: string): Field {
+  const colon = line.indexOf(":");
+  return [line.slice(0, colon), line.slice(colon + 1).trim()];
+}
+
+function isSame([name, value]: Field, [otherName, otherValue]: Field): boolean {
+  return name.toLowerCase() === otherName.toLowerCase() && value === otherValue;
+}
+
+/** What a file says of a secret is masked; an id that the gateway has just made up says nothing. */
+function shown([name, value]: Field, ownId: string, configured: ReadonlySet<string>): Field {
+  const lower = name.toLowerCase();
+  if (lower === "x-request-id" && value !== ownId) return [name, "(a new one)"];
+  return [name, configured.has(lower) && isSecretName(name) ? MASK : value];
+}
+
+/** Names of the fields that a route sets or adds, in lower case. */
+function namesIn({ set, add }: Pick<HeaderEdits, "set" | "add">): ReadonlySet<string> {
+  return new Set([...set, ...add].map(({ name }) => name.toLowerCase()));
+}
+
+function cacheSummary(
+  config: RuntimeConfig,
+  { router: { routes } }: DryRun,
+  { ex, sent }: DryResult,
+  settings: RouteConfig | null,
+): CacheSummary | null {
+  if (!config.server.cache.enabled || settings === null || !settings.cache.enabled || ex.cacheResult === 0) return null;
+  const { request } = ex;
+  const encodings: string[] = [];
+  for (let i = 0; i < request.headers.count; i++) {
+    if (request.headers.nameText(i).toLowerCase() === "accept-encoding") encodings.push(request.headers.valueText(i));
+  }
+  const policy = cachePolicies(config, routes)[ex.route!.index] ?? null;
+  const coding = encodings.length === 0 ? "" : ` (Accept-Encoding: ${encodings.join(", ")})`;
+  return {
+    key: `${request.methodText()} ${request.authority().toLowerCase()} ${request.target()}${coding}`,
+    result: CACHE_RESULT_NAMES[ex.cacheResult] ?? "",
+    stored: sent === null ? null : ex.cacheStored,
+    needs: policy === null ? [] : needsOf(sharingNeeded(ex, policy)),
+    default_ttl_ms: settings.cache.defaultTtlMs,
+  };
+}
+
+function needsOf(flags: number): string[] {
+  return [
+    ...((flags & SlotFlag.Public) !== 0 ? ["public"] : []),
+    ...((flags & SlotFlag.SharedMaxAge) !== 0 ? ["s-maxage"] : []),
+  ];
+}
+
+function limitSummary({ maxBodyBytes, init }: Route, settings: RouteConfig | null): LimitSummary {
+  const limit = settings?.rateLimit;
+  return {
+    max_body_bytes: maxBodyBytes,
+    max_body_key: init.bodyLimitKey ?? "server.max_body_bytes",
+    rate_limit:
+      limit?.enabled === true
+        ? { requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst, key: limit.key }
+        : null,
+  };
+}
+
+function responseSummary(result: DryResult, settings: RouteConfig | null): ResponseSummary {
+  const { reply, sent, file, asked, ex } = result;
+  const nothing = { status: null, status_text: "", reason: "", headers: [], headers_removed: [], body: "", asked: "" };
+  if (asked !== null)
+    return { ...nothing, by: result.ex.route?.kind.name === "transcoded" ? "grpc" : "control", asked };
+  if (reply === null) return { ...nothing, by: file === null ? "gateway" : "file" };
+  const own = ex.request.headers;
+  const id = Array.from({ length: own.count }, (_, i) => i).find(
+    (i) => own.nameText(i).toLowerCase() === "x-request-id",
+  );
+  const configured = settings === null ? new Set<string>() : namesIn(settings.headers.response);
+  const headers = reply.fields.map((field) => shown(field, id === undefined ? "" : own.valueText(id), configured));
+  if (sent !== null && ex.fault === Fault.None) {
+    return { ...nothing, by: "origin", headers, headers_removed: removedOf(settings) };
+  }
+  const reason = ex.fault === Fault.None ? "" : faultRow(ex.fault).label;
+  return {
+    ...nothing,
+    by: "gateway",
+    status: reply.status,
+    status_text: reasonOf(reply.status),
+    reason,
+    headers,
+    body: reply.body,
+  };
+}
+
+function removedOf(settings: RouteConfig | null): string[] {
+  if (settings === null) return [];
+  const { response } = settings.headers;
+  const set = namesIn(response);
+  return namesChanged(response).filter((name) => !set.has(name));
+}

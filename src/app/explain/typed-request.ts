@@ -1,0 +1,46 @@
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { parseAddress } from "../../core/ip-address.ts";
+import type { DryRequest } from "./dry-run.ts";
+
+/** A request as a person writes it. */
+export interface TypedRequest {
+  /** `GET https://shop.example.com/a?b`, `GET /a`, or a URL or path alone for a GET. */
+  readonly request: string;
+  /** Lines such as `Name: value`. */
+  readonly headers: readonly string[];
+  /** "" for none. */
+  readonly body: string;
+  readonly clientIp: string;
+}
+
+/**
+ * Makes the bytes of a request: the target as it is written, Host from the URL or, without one, localhost, unless a header names it.
+ * @returns why not, for wrong usage
+ */
+export function requestOf(
+  { request, headers, body, clientIp }: TypedRequest,
+  { server }: RuntimeConfig,
+): DryRequest | string {
+  const words = request.trim().split(/[ \t]+/);
+  const [method, url] = words.length === 1 ? ["GET", words[0]!] : words;
+  if (words.length > 2 || url === undefined || !/^(https?:\/\/|\/|\*$)/i.test(url)) {
+    return `expected a method and a URL or path, such as 'GET https://shop.example.com/a' or 'GET /a', found ${JSON.stringify(request)}`;
+  }
+  if (!parseAddress(clientIp, new Uint8Array(16)))
+    return `expected a client address such as 198.51.100.7, found ${JSON.stringify(clientIp)}`;
+  const faulty = headers.find((line) => !/^[^:\s]+:[^\r\n]*$/.test(line));
+  if (faulty !== undefined) return `expected a header such as 'Name: value', found ${JSON.stringify(faulty)}`;
+  const [, scheme = "", authority = "", rest = url] = /^(https?):\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
+  // RFC 9110 §4.2.5: a fragment stays with the client.
+  const target = rest.split("#")[0]!;
+  const bytes = Buffer.from(body, "utf8");
+  const lines = headers.map((line) => line.trim());
+  const names = (name: string) => lines.some((line) => line.toLowerCase().startsWith(`${name}:`));
+  if (!names("host")) lines.unshift(`Host: ${authority || "localhost"}`);
+  if (bytes.length > 0 && !names("content-length") && !names("transfer-encoding"))
+    lines.push(`Content-Length: ${bytes.length}`);
+  const path = target === "" || target.startsWith("?") ? `/${target}` : target;
+  const text = [`${method} ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n");
+  const tls = scheme === "" ? server.port < 0 : scheme.toLowerCase() === "https";
+  return { head: Buffer.from(text, "utf8"), body: bytes, clientIp, tls };
+}

@@ -1,0 +1,88 @@
+import { type DryRequest, DryRun } from "../app/explain/dry-run.ts";
+import { explainRequest } from "../app/explain/explanation.ts";
+import { requestOf } from "../app/explain/typed-request.ts";
+import { formatFault } from "../config/config-fault.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
+import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";
+import { startCommand, takeRepeated } from "./flags.ts";
+
+/** The command as `edge help explain` shows it. */
+export const explainCommand = {
+  name: "edge explain",
+  summary:
+    "Says what would become of a request and why, from the routes and phases that serve. Nothing is sent, opened or listened on.",
+  operands: { usage: "'METHOD URL'", min: 1, max: 2 },
+  flags: [
+    ...CONFIG_FLAGS,
+    { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
+    { name: "body", type: "string", default: "", help: "the body; its length is declared unless a header does" },
+    {
+      name: "client-ip",
+      type: "string",
+      default: "127.0.0.1",
+      placeholder: "ADDRESS",
+      help: "where the request comes from",
+    },
+    { name: "json", type: "bool", default: false, help: "print one JSON object" },
+  ],
+  notes: [
+    "Examples:",
+    "  edge explain 'GET https://shop.example.com/a/b'",
+    "  edge explain 'POST /api/users' -H 'Host: api.example.com' -H 'Content-Length: 5000000'",
+    "  edge explain --client-ip 198.51.100.7 /admin",
+    "",
+    "A path alone is asked of localhost, in clear text where server.port is on; a URL alone is a GET.",
+    "Exit codes: 0 the files are in order, whatever the response; 1 they are not; 2 wrong usage.",
+  ],
+} as const;
+
+/** `edge explain`: what would become of a request. docs/explain.md */
+export function runExplain(args: readonly string[], io: CommandIo, isTerminal: boolean = isColourful()): number {
+  const { taken: headers, others } = takeRepeated(args, "header", "H");
+  const call = startCommand(explainCommand, others, io);
+  if (typeof call === "number") return call;
+  const { values, operands } = call;
+  const loaded = loadConfig({
+    configPath: values.config || null,
+    routesPath: values.routes || null,
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: WAF_RULES.map((rule) => rule.id),
+    routeFormat: ROUTE_FORMAT,
+  });
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
+    return ExitCode.Failure;
+  }
+  const typed = { request: operands.join(" "), headers, body: values.body, clientIp: values["client-ip"] };
+  const request = requestOf(typed, loaded.config);
+  if (typeof request === "string") {
+    io.err(`edge explain: ${request}\n`);
+    return ExitCode.Usage;
+  }
+  for (const note of notesOn(request, loaded.config)) io.err(`edge explain: ${note}\n`);
+  const explanation = explainRequest(loaded.config, new DryRun(loaded.config), request);
+  io.out(
+    values.json
+      ? `${JSON.stringify(explanation, null, 2)}\n`
+      : explanationText(explanation, isTerminal ? TERMINAL : PLAIN),
+  );
+  return ExitCode.Done;
+}
+
+/** A request to a listener that is off is explained all the same. */
+function notesOn({ tls }: DryRequest, { server }: RuntimeConfig): string[] {
+  if (tls && !server.tls.enabled) return ["server.tls is off: nothing listens for https, explained as if it did"];
+  if (!tls && server.port < 0) return ["server.port is off: nothing listens for http, explained as if it did"];
+  return [];
+}
+
+function isColourful(): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  return process.stdout.isTTY === true && (NO_COLOR ?? "") === "" && TERM !== "dumb";
+}

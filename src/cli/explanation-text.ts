@@ -1,0 +1,199 @@
+import type { CacheSummary, Explanation, LimitSummary, RouteSummary } from "../app/explain/explanation.ts";
+import { formatDuration } from "../config/duration.ts";
+import { formatSize } from "../config/size.ts";
+
+/** How parts of the text stand out. */
+export interface Paint {
+  /** The words of the first column. */
+  label(text: string): string;
+  /** What is beside the point. */
+  faint(text: string): string;
+  good(text: string): string;
+  bad(text: string): string;
+}
+
+function same(text: string): string {
+  return text;
+}
+
+/** In a pipe. */
+export const PLAIN: Paint = { label: same, faint: same, good: same, bad: same };
+
+/** On a terminal, with colours that are readable on light and dark grounds. */
+export const TERMINAL: Paint = {
+  label: (text) => `\u001b[1m${text}\u001b[22m`,
+  faint: (text) => `\u001b[2m${text}\u001b[22m`,
+  good: (text) => `\u001b[32m${text}\u001b[39m`,
+  bad: (text) => `\u001b[31m${text}\u001b[39m`,
+};
+
+/** What `edge explain` prints: a label and what belongs to it on each line, in the order in which a request meets it. */
+export function explanationText(explanation: Explanation, paint: Paint): string {
+  const { request } = explanation;
+  const scheme = request.tls ? "https" : "http";
+  const first = `${request.method} ${scheme}://${request.host}${request.target}`;
+  const page = new Page(paint);
+  page.line(`${paint.label(printable(first))}  ${paint.faint(`from ${request.client_ip}`)}`);
+  page.line("");
+  if (request.canonical_path !== request.target.split("?")[0]) page.add("path", printable(request.canonical_path));
+  addRoutes(page, explanation, paint);
+  addPhases(page, explanation, paint);
+  addUpstream(page, explanation, paint);
+  addResponse(page, explanation, paint);
+  addRest(page, explanation, paint);
+  return page.text();
+}
+
+function addRoutes(page: Page, { route, lost }: Explanation, paint: Paint): void {
+  const rows: [string, string, string][] = [];
+  if (route !== null)
+    rows.push(["route", route.route, `${place(route)}${route.reached ? "" : ", which it does not reach"}`]);
+  for (const one of lost.slice(0, MAX_LOST))
+    rows.push(["  not", one.route, `${one.why}${one.at === "" ? "" : `, ${one.at}`}`]);
+  const width = Math.max(0, ...rows.map(([, name]) => name.length));
+  if (route === null) page.add("route", paint.bad("none"));
+  rows.forEach(([label, name, what]) => {
+    page.add(label, `${printable(name).padEnd(width)}  ${paint.faint(what)}`);
+  });
+  if (lost.length > MAX_LOST) page.add("", paint.faint(`and ${lost.length - MAX_LOST} more`));
+}
+
+function place({ type, at }: RouteSummary): string {
+  return at === "" ? type : `${type}, ${at}`;
+}
+
+/** Those that have nothing to tell share their lines. */
+function addPhases(page: Page, { phases }: Explanation, paint: Paint): void {
+  const told = phases.filter((phase) => !isSilent(phase));
+  const width = Math.max(0, ...told.map(({ name }) => name.length));
+  let silent: string[] = [];
+  const flush = () => {
+    if (silent.length > 0)
+      page.add(
+        "phases",
+        wrapped(silent).map((line) => paint.faint(line)),
+      );
+    silent = [];
+  };
+  for (const { name, verdict, note } of phases) {
+    if (isSilent({ name, note })) silent.push(name);
+    else {
+      flush();
+      const isEnd = verdict === "ended";
+      const mark = isEnd ? paint.bad(name.padEnd(width)) : name.padEnd(width);
+      page.add("phases", `${mark}  ${isEnd ? "ends here: " : ""}${printable(note)}`);
+    }
+  }
+  flush();
+}
+
+function isSilent({ name, note }: Pick<Explanation["phases"][number], "name" | "note">): boolean {
+  return note === "" || name === "dispatch";
+}
+
+function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint): void {
+  if (file !== null) page.add("file", printable(file));
+  if (upstream === null) return;
+  const { targets, policy, origin } = upstream;
+  const width = Math.max(...targets.map(({ url }) => url.length));
+  for (const { url, weight, backup } of targets) {
+    const facts = [
+      ...(targets.length > 1 && !backup ? [`weight ${weight}`] : []),
+      ...(backup ? ["only while all others are down"] : []),
+      ...(targets.length > 1 && url.startsWith(origin) ? [`this one by ${policy}`] : []),
+    ];
+    page.add("target", `${url.padEnd(width)}  ${paint.faint(facts.join(", "))}`.trimEnd());
+  }
+  page.add("sends", `${upstream.method} ${printable(upstream.path)}`);
+  for (const [name, value] of upstream.headers_removed) page.add("sends", paint.bad(`- ${name}: ${printable(value)}`));
+  for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${printable(value)}`));
+}
+
+function addResponse(page: Page, { response }: Explanation, paint: Paint): void {
+  const { by, status, status_text: text, headers, headers_removed: removed, reason, body, asked } = response;
+  const reasonText = reason === "" ? "" : `  ${paint.faint(`(${reason})`)}`;
+  if (by === "gateway" && status === null) page.add("response", "none");
+  else if (by === "gateway") {
+    const line = status === 0 ? "the connection is closed" : `${status} ${text}`;
+    page.add("response", `${status! < 400 ? paint.good(line) : paint.bad(line)}${reasonText}`);
+  } else if (by === "file") page.add("response", "the file's, or 404 where it is not there");
+  else if (by === "origin")
+    page.add("response", removed.length + headers.length > 0 ? "the origin's, changed so:" : "the origin's");
+  else page.add("response", `from ${asked}`);
+  for (const name of removed) page.add("response", paint.bad(`- ${name}`));
+  for (const [name, value] of headers) {
+    const line = `${name}: ${printable(value)}`;
+    page.add("response", by === "gateway" ? line : paint.good(`+ ${line}`));
+  }
+  if (body !== "") page.add("response", printable(body).slice(0, MAX_BODY_CHARS));
+}
+
+function addRest(page: Page, { cache, limits }: Explanation, paint: Paint): void {
+  if (cache !== null) {
+    page.add("cache", printable(cache.key));
+    page.add("cache", paint.faint(storedText(cache)));
+  }
+  if (limits !== null) page.add("limits", limitText(limits));
+}
+
+function storedText({ stored, needs, default_ttl_ms: ttl, result }: CacheSummary): string {
+  if (stored === null) return result;
+  if (stored) return `a 200 that says nothing of itself is stored for ${formatDuration(ttl)}`;
+  const cure = needs.length === 0 ? ` (${result})` : `, only one that says ${needs.join(" or ")}`;
+  return `a 200 that says nothing of itself is not stored${cure}`;
+}
+
+function limitText({ max_body_bytes: bytes, max_body_key: key, rate_limit: rate }: LimitSummary): string {
+  const body = bytes === 0 ? "body unlimited" : `body ${formatSize(bytes)} (${key})`;
+  if (rate === null) return body;
+  return `${body}; rate ${rate.requests} in ${formatDuration(rate.window_ms)}, ${rate.burst} at once, by ${rate.key}`;
+}
+
+/** Lines of text after a column of labels, each label where it changes. */
+class Page {
+  private readonly paint: Paint;
+  private readonly lines: string[] = [];
+  private last = "";
+
+  constructor(paint: Paint) {
+    this.paint = paint;
+  }
+
+  line(text: string): void {
+    this.lines.push(text);
+  }
+
+  add(label: string, text: string | readonly string[]): void {
+    for (const one of typeof text === "string" ? [text] : text) {
+      const isNew = label !== this.last;
+      this.last = label;
+      const column = (isNew ? label : "").padEnd(LABEL_WIDTH);
+      this.lines.push(`${isNew && !label.startsWith(" ") ? this.paint.label(column) : column}${one}`.trimEnd());
+    }
+  }
+
+  text(): string {
+    return `${this.lines.join("\n")}\n`;
+  }
+}
+
+function wrapped(words: readonly string[]): string[] {
+  const lines: string[] = [];
+  words.forEach((word, i) => {
+    const last = lines.at(-1);
+    const text = i + 1 < words.length ? `${word},` : word;
+    if (last !== undefined && last.length + text.length < LINE_WIDTH) lines[lines.length - 1] = `${last} ${text}`;
+    else lines.push(text);
+  });
+  return lines;
+}
+
+/** Without control characters: what stands there came from a client, or from a file. */
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}
+
+const LABEL_WIDTH = 11;
+const LINE_WIDTH = 68;
+const MAX_LOST = 6;
+const MAX_BODY_CHARS = 400;
