@@ -58,7 +58,7 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
     const isBlocked = incident.action === "blocked";
     if (isBlocked) counters.wafBlocked(incident.category);
     else counters.wafDetected(incident.category);
-    ring.record({ ...incident, payloadSnippet: incident.snippet });
+    ring.record(incident);
     log.event(isBlocked ? "waf_block" : "waf_detect", {
       request_id: names.idOf(ex),
       client_ip: incident.clientIp,

@@ -58,8 +58,8 @@ export const COUNTERS = placed({
   logCharsTaken: hidden(),
 });
 
-/** Labels of the WAF's categories; any other name is counted as the last. docs/waf.md#rules */
-export const WAF_CATEGORIES: readonly string[] = [
+/** What the firewall's rules protect against, in the order in which they are reported. docs/waf.md#rules */
+export const WAF_CATEGORIES = [
   "traversal",
   "sqli",
   "xss",
@@ -70,9 +70,10 @@ export const WAF_CATEGORIES: readonly string[] = [
   "log4j",
   "scanner",
   "protocol",
-  "over_limit",
-  "other",
-];
+] as const;
+
+/** Labels of what it has found; any other name is counted as the last. */
+export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "over_limit", "other"];
 
 /** Upper bounds of the latency buckets in milliseconds, 100 µs to 10 s; one more bucket takes what is slower. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
@@ -97,9 +98,9 @@ export const MAX_ROUTE_LABELS = 8192;
  */
 export const FRAMING_AT: number = Object.keys(COUNTERS).length;
 export const WAF_BLOCKED_AT: number = FRAMING_AT + FAULTS.length;
-export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_CATEGORIES.length;
+export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_LABELS.length;
 /** A count for each thing that the cache may do for a request. */
-export const CACHE_AT: number = WAF_DETECTED_AT + WAF_CATEGORIES.length;
+export const CACHE_AT: number = WAF_DETECTED_AT + WAF_LABELS.length;
 export const CACHE_PLACES = 16;
 export const LATENCY_AT: number = CACHE_AT + CACHE_PLACES;
 /** A block an upstream: its latency, then its breaker trips. */
@@ -110,8 +111,8 @@ export const ROW_PLACES: number = UPSTREAMS_AT + MAX_UPSTREAM_LABELS * UPSTREAM_
 
 /** The index of a WAF category. */
 export function wafCategoryIndex(category: string): number {
-  const index = WAF_CATEGORIES.indexOf(category);
-  return index < 0 ? WAF_CATEGORIES.length - 1 : index;
+  const index = WAF_LABELS.indexOf(category);
+  return index < 0 ? WAF_LABELS.length - 1 : index;
 }
 
 function counter(metric: string, help: string, labels: CounterRow["labels"] = {}): NewRow {

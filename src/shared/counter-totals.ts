@@ -11,8 +11,8 @@ import {
   UPSTREAM_TRIPS,
   UPSTREAMS_AT,
   WAF_BLOCKED_AT,
-  WAF_CATEGORIES,
   WAF_DETECTED_AT,
+  WAF_LABELS,
 } from "./counter-rows.ts";
 import {
   addSeries,
@@ -102,12 +102,12 @@ export class CounterTotals {
 
   /** Every WAF category with the number of requests that were refused for it, 0 included. */
   wafBlocked(): readonly LabelledCount[] {
-    return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_BLOCKED_AT + i) }));
+    return WAF_LABELS.map((label, i) => ({ label, count: this.at(WAF_BLOCKED_AT + i) }));
   }
 
   /** The same for requests that detection mode let through. */
   wafDetected(): readonly LabelledCount[] {
-    return WAF_CATEGORIES.map((label, i) => ({ label, count: this.at(WAF_DETECTED_AT + i) }));
+    return WAF_LABELS.map((label, i) => ({ label, count: this.at(WAF_DETECTED_AT + i) }));
   }
 
   /** The requests for which the cache did what has this number. */

@@ -4,12 +4,14 @@ export interface Incident {
   readonly timestampMs: number;
   readonly clientIp: string;
   readonly method: string;
-  /** The raw target. */
+  /** The raw target up to its query. */
   readonly path: string;
   readonly category: string;
+  /** The rule with the highest score, the first on a tie. */
   readonly ruleId: string;
   readonly anomalyScore: number;
   readonly action: string;
+  /** What was found and its surroundings, at most 256 characters of printable ASCII. */
   readonly payloadSnippet: string;
 }
 

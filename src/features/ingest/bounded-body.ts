@@ -22,10 +22,6 @@ export class BoundedBodyPhase implements Phase {
   run(ex: Exchange): Verdict {
     const { method } = ex.request;
     if (method === Method.Get || method === Method.Head) return Verdict.Next;
-    const body = new BufferedBody(ex, this.budget, this.spool);
-    ex.held = body;
-    ex.body = body;
-    ex.sink.wantBody(ex);
-    return Verdict.Wait;
+    return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, Verdict } from "../../message/exchange.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
@@ -35,6 +35,15 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
     this.ex = ex;
     this.budget = budget;
     this.spool = spool;
+  }
+
+  /** Begins to gather the body of an exchange, which waits for it. */
+  static gather(ex: Exchange, budget: BodyBudget, spool: SpoolListener): Verdict {
+    const body = new BufferedBody(ex, budget, spool);
+    ex.held = body;
+    ex.body = body;
+    ex.sink.wantBody(ex);
+    return Verdict.Wait;
   }
 
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {

@@ -32,10 +32,6 @@ export class NormalizePhase implements Phase {
       ex.request.contentLength = ex.wholeBodyBytes;
       return Verdict.Next;
     }
-    const body = new BufferedBody(ex, this.budget, this.spool);
-    ex.held = body;
-    ex.body = body;
-    ex.sink.wantBody(ex);
-    return Verdict.Wait;
+    return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }

@@ -1,22 +1,12 @@
 import type { Exchange } from "../../message/exchange.ts";
+import type { Incident } from "../../shared/incident-ring.ts";
+
 /** What the WAF reports of a request that scored. docs/waf.md#events */
-export interface WafIncident {
-  /** Milliseconds since the epoch. */
-  readonly timestampMs: number;
-  readonly clientIp: string;
-  readonly method: string;
-  /** The raw target up to its query. */
-  readonly path: string;
-  readonly category: string;
-  /** The rule with the highest score, the first on a tie. */
-  readonly ruleId: string;
-  readonly anomalyScore: number;
+export interface WafIncident extends Incident {
   /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
   readonly action: "blocked" | "logged";
   /** See `placeText`. */
   readonly location: string;
-  /** What was found and its surroundings, at most 256 characters of printable ASCII. */
-  readonly snippet: string;
   /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
   readonly hiddenRules?: readonly string[];
 }

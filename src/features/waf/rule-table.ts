@@ -1,3 +1,4 @@
+import { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
 import { FILE_GROUP } from "./detectors/file-names.ts";
 import { LOOKUP_GROUP } from "./detectors/lookup-expressions.ts";
 import { MONGO_GROUP } from "./detectors/mongo-operators.ts";
@@ -12,7 +13,7 @@ import { SCRIPT_UPLOAD } from "./detectors/upload-names.ts";
 import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
-import { type DetectorGroup, WAF_CATEGORIES, type WafRule, words } from "./rule.ts";
+import { type DetectorGroup, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
 const ESCAPES: DetectorGroup = {

@@ -1,19 +1,7 @@
-import type { InputLocation, ValueReading } from "./match/value-reading.ts";
+import type { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
+import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 
-/** What a rule protects against, in the order in which rules are reported; a label of metrics and incidents. */
-export const WAF_CATEGORIES = [
-  "traversal",
-  "sqli",
-  "xss",
-  "rce",
-  "lfi",
-  "rfi",
-  "ssrf",
-  "log4j",
-  "scanner",
-  "protocol",
-] as const;
-
+/** What a rule protects against: a label of metrics and incidents. */
 export type WafCategory = (typeof WAF_CATEGORIES)[number];
 
 /** Weights as in the OWASP Core Rule Set. A traversal match scores at least 5. */
@@ -52,6 +40,27 @@ export interface Detector {
   /** Takes time linear in the value's length; what costs more than its bytes is taken out of `value.steps`. */
   analyse(value: ValueReading, listener: DetectionListener): void;
 }
+
+/** Wherever a client can put text. */
+export const ANY_TEXT: readonly InputLocation[] = [
+  InputLocation.Query,
+  InputLocation.Agent,
+  InputLocation.Header,
+  InputLocation.Extension,
+  InputLocation.Body,
+  InputLocation.Path,
+  InputLocation.Segment,
+];
+
+/** Wherever the name of a file or of a command can get into one that the server uses. */
+export const NAMES: readonly InputLocation[] = [
+  InputLocation.Query,
+  InputLocation.Header,
+  InputLocation.Extension,
+  InputLocation.Body,
+  InputLocation.Segment,
+  InputLocation.PathRest,
+];
 
 /** Rules that are found together, and what they are found by. */
 export interface DetectorGroup {

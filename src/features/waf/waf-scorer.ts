@@ -93,7 +93,7 @@ export class WafScorer {
         anomalyScore: ex.wafScore,
         action: blocks ? "blocked" : "logged",
         location: placeText(location, param),
-        snippet,
+        payloadSnippet: snippet,
         ...(this.settings.revealRules ? {} : { hiddenRules: findings.rules().map(({ id }) => id) }),
       },
       ex,

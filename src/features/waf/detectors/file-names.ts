@@ -8,6 +8,7 @@ import {
   type DetectionListener,
   type Detector,
   type DetectorGroup,
+  NAMES,
   WARNING_SCORE,
   type WafRule,
   words,
@@ -52,14 +53,7 @@ const STREAM_WRAPPER: WafRule = {
 /** Names of local files. A User-Agent has none, and in the path as a whole they are by right. */
 export const FILE_GROUP: DetectorGroup = {
   rules: [CLIMBING_PATH, SENSITIVE_FILE, STREAM_WRAPPER],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
+  locations: NAMES,
   keywords: () => [],
   detectors: () => [new FileNames()],
 };

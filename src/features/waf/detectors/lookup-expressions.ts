@@ -1,7 +1,8 @@
 import { Byte, latin1 } from "../../../core/bytes.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
+  ANY_TEXT,
   CRITICAL_SCORE,
   type DetectionListener,
   type Detector,
@@ -33,15 +34,7 @@ const NESTED_LOOKUP: WafRule = {
 /** Lookups in what is logged, which is nearly everything. */
 export const LOOKUP_GROUP: DetectorGroup = {
   rules: [JNDI_LOOKUP, NESTED_LOOKUP],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Agent,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Path,
-    InputLocation.Segment,
-  ],
+  locations: ANY_TEXT,
   keywords: () => [],
   detectors: () => [new LookupExpressions()],
 };

@@ -1,8 +1,9 @@
 import { Byte, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { isQuote, isScriptNameByte } from "../match/scan.ts";
 import type { StepBudget } from "../match/step-budget.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import {
+  ANY_TEXT,
   CRITICAL_SCORE,
   type DetectionListener,
   type Detector,
@@ -58,15 +59,7 @@ const TEMPLATE_SCRIPT: WafRule = {
 /** Programs for browsers: in markup, and without a tag. */
 export const SCRIPT_GROUP: DetectorGroup = {
   rules: [...MARKUP_RULES, SCRIPT_BREAKOUT, SCRIPT_SINK, TEMPLATE_SCRIPT],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Agent,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Path,
-    InputLocation.Segment,
-  ],
+  locations: ANY_TEXT,
   keywords: () => [],
   detectors: () => [new MarkupScan(), new ScriptContext()],
 };

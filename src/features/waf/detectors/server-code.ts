@@ -2,6 +2,7 @@ import { Byte, EMPTY_BYTES, isDigit, isLowerLetter, latin1 } from "../../../core
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import {
+  ANY_TEXT,
   CRITICAL_SCORE,
   type DetectionListener,
   type Detector,
@@ -82,15 +83,7 @@ const PROTOTYPE_POLLUTION: WafRule = {
 /** Programs for servers, and objects that unpack into them. */
 export const CODE_GROUP: DetectorGroup = {
   rules: [PHP_CODE, PHP_TAG, JAVA_CODE, SCRIPT_CODE, ...PACKED_RULES, PROTOTYPE_POLLUTION],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Agent,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Path,
-    InputLocation.Segment,
-  ],
+  locations: ANY_TEXT,
   keywords: () => [],
   detectors: () => [new ServerCode()],
 };

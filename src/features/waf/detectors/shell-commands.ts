@@ -9,6 +9,7 @@ import {
   type Detector,
   type DetectorGroup,
   each,
+  NAMES,
   NOTICE_SCORE,
   type WafRule,
   words,
@@ -53,14 +54,7 @@ const SHELL_SUBSTITUTION: WafRule = {
 /** Command lines. A User-Agent is a line of prose with semicolons, and the path as a whole has file names by right. */
 export const SHELL_GROUP: DetectorGroup = {
   rules: [SHELL_COMMAND, SHELL_WORD, SHELL_SUBSTITUTION, ...IDIOM_RULES],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
+  locations: NAMES,
   keywords: () => [...commandKeywords(), ...idiomKeywords()],
   detectors: () => [new ShellCommands(), { analyse: findShellIdioms }],
 };

@@ -48,7 +48,7 @@ describe("WAF phase", () => {
         anomalyScore: 10,
         action: "blocked",
         location: "url",
-        snippet: "/static/..%2f%2e%2e/x",
+        payloadSnippet: "/static/..%2f%2e%2e/x",
       },
     ]);
   });
@@ -95,7 +95,7 @@ describe("WAF phase", () => {
 
   test("shows the find in a long target", () => {
     const { incidents } = run(`/${"a".repeat(5000)}/%2e%2e/b`);
-    expect(incidents[0]!.snippet).toBe(`${"a".repeat(63)}/%2e%2e/b`);
+    expect(incidents[0]!.payloadSnippet).toBe(`${"a".repeat(63)}/%2e%2e/b`);
     expect(incidents[0]!.path).toHaveLength(5010);
   });
 });
