@@ -5,6 +5,7 @@ import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { HtmlRefusals } from "../features/pages/refusal-pages.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import {
@@ -84,6 +85,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     taps,
     trailers,
     inputs.requestIds,
+    new HtmlRefusals(),
   );
 }
 

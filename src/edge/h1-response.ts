@@ -194,10 +194,10 @@ export class H1Response implements ReplySink {
   }
 
   /** Writes a prebuilt response, which is complete with that. */
-  private writeFixed(ex: Exchange, reply: PrebuiltResponse): void {
+  private writeFixed(ex: Exchange, given: PrebuiltResponse): void {
     const { clock } = this.ctx;
     const { writer } = this.life;
-    ex.pipeline.onFixed(ex, reply);
+    const reply = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
     const withBody = ex.request.method !== Method.Head;
     if (withBody) ex.sentBytes += reply.body.length;

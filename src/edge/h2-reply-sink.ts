@@ -36,12 +36,12 @@ export class H2ReplySink implements ReplySink {
     becomeUpgrade(lines, exchange.request, protocolFrom, protocolTo, this.tunnelKey);
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  fixed(ex: Exchange, given: PrebuiltResponse): void {
     const { stream } = this;
-    if (this.asksTunnel && isSuccess(reply.status)) return this.refuseTunnel(ex);
-    ex.reply.status = reply.status;
-    if (stream.hold(reply)) return;
-    ex.pipeline.onFixed(ex, reply);
+    if (this.asksTunnel && isSuccess(given.status)) return this.refuseTunnel(ex);
+    ex.reply.status = given.status;
+    if (stream.hold(given)) return;
+    const reply = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
     const { length } = reply.body;
     const withBody = length > 0 && ex.request.method !== Method.Head;

@@ -18,10 +18,10 @@ export class H3ReplySink implements ReplySink {
     this.stream = stream;
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  fixed(ex: Exchange, given: PrebuiltResponse): void {
     const { stream } = this;
-    ex.reply.status = reply.status;
-    ex.pipeline.onFixed(ex, reply);
+    ex.reply.status = given.status;
+    const reply = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
     const { length } = reply.body;
     const withBody = length > 0 && ex.request.method !== Method.Head;

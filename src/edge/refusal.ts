@@ -28,9 +28,9 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   const row = faultRow(fault);
   switch (fault) {
     case Fault.WafBlocked:
-      return new PrebuiltResponse(row.status, [JSON_TYPE], ex.detail);
+      return refusal(row.status, [JSON_TYPE], ex.detail);
     case Fault.MethodNotAllowed:
-      return new PrebuiltResponse(
+      return refusal(
         row.status,
         [JSON_TYPE, ["Allow", ex.detail]],
         jsonError(row.status, `allowed methods: ${ex.detail}`),
@@ -68,11 +68,11 @@ function jsonError(status: number, message: string): string {
 function fixedFor(fault: Fault, status: number, message: string): PrebuiltResponse | null {
   switch (fault) {
     case Fault.PrefixEscape:
-      return new PrebuiltResponse(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
+      return refusal(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
     case Fault.SymlinkEscape:
-      return new PrebuiltResponse(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
+      return refusal(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
     case Fault.ChunkedDisabled:
-      return new PrebuiltResponse(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
+      return refusal(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
     case Fault.BuffersFull:
     case Fault.SpoolFailed:
     case Fault.OutOfDescriptors:
@@ -80,12 +80,16 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
     case Fault.OriginQueueFull:
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
-      return new PrebuiltResponse(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
+      return refusal(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
     default:
       return message === "" ? null : json(status, message);
   }
 }
 
 function json(status: number, message: string): PrebuiltResponse {
-  return new PrebuiltResponse(status, [JSON_TYPE], jsonError(status, message));
+  return refusal(status, [JSON_TYPE], jsonError(status, message));
+}
+
+function refusal(status: number, fields: readonly (readonly [string, string])[], body: string): PrebuiltResponse {
+  return new PrebuiltResponse(status, fields, body, true);
 }

@@ -3,7 +3,18 @@ import { Fault } from "../core/fault.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheResult } from "./cache-result.ts";
 import type { HeaderBlock } from "./header-block.ts";
-import type { BodyFlow, BodySink, Held, RepeatableBody, ReplySink, ReplySource, RequestNamer } from "./ports.ts";
+
+import type {
+  BodyFlow,
+  BodySink,
+  Held,
+  RefusalPages,
+  RepeatableBody,
+  ReplySink,
+  ReplySource,
+  RequestNamer,
+} from "./ports.ts";
+
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { Route } from "./route.ts";
@@ -273,6 +284,7 @@ export class Pipeline {
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
   private readonly names: RequestNamer | null;
+  private readonly pages: RefusalPages | null;
 
   /**
    * @param phases in the order of the way down
@@ -280,6 +292,7 @@ export class Pipeline {
    * @param endTaps called when the exchange is over
    * @param trailerGate asked by the protocol engines before trailers follow a head
    * @param names gives ids to requests; null where they have none
+   * @param pages what browsers get in place of a refusal; null where all clients are programs
    */
   constructor(
     phases: readonly Phase[],
@@ -287,6 +300,7 @@ export class Pipeline {
     endTaps: readonly ReplyTap[],
     trailerGate: TrailerGate | null = null,
     names: RequestNamer | null = null,
+    pages: RefusalPages | null = null,
   ) {
     this.phases = phases;
     this.phasesWithoutBody = phases.filter((phase) => phase.needsBody !== true);
@@ -295,6 +309,7 @@ export class Pipeline {
     this.endTaps = endTaps;
     this.trailerGate = trailerGate;
     this.names = names;
+    this.pages = pages;
   }
 
   /** The id of a request, which gets one where it has none yet; "" where requests have none. */
@@ -334,9 +349,16 @@ export class Pipeline {
     for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onUpgrade?.(ex);
   }
 
-  /** Lets the taps add to a prebuilt reply. For sinks, likewise. */
-  onFixed(ex: Exchange, reply: PrebuiltResponse): void {
-    for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, reply);
+  /** Lets the taps add to a prebuilt reply. For sinks, likewise. @returns the reply to write */
+  onFixed(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
+    const shown = reply.isRefusal ? this.refusalFor(ex, reply) : reply;
+    for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, shown);
+    return shown;
+  }
+
+  /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about. */
+  private refusalFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
+    return this.pages === null || ex.step === 0 ? reply : this.pages.shown(ex, reply);
   }
 
   /** Tells the taps that the exchange is over. */

@@ -94,6 +94,12 @@ export interface NowMs {
   readonly nowMs: number;
 }
 
+/** Shows the gateway's own refusals to people. docs/pages.md */
+export interface RefusalPages {
+  /** A refusal as this client is to get it: a page with the same status, or the reply as it is. */
+  shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
+}
+
 /** Gives requests the ids by which the log names them. */
 export interface RequestNamer {
   /** The id of a request, which gets one where it has none yet: a valid one of the client's, or a new one. */

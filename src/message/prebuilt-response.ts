@@ -14,6 +14,8 @@ export class PrebuiltResponse {
   readonly image: Buffer;
   /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
   readonly fieldsTo: number;
+  /** Whether the gateway refuses with it what the client wanted: browsers may get a page in its place. docs/pages.md */
+  readonly isRefusal: boolean;
   /** What a head tap has found among `fields`, as bits of its own, so that it looks once; -1 before that. */
   marks = -1;
   private readonly dateAt: number;
@@ -25,8 +27,14 @@ export class PrebuiltResponse {
    * @param fields extra fields, without Content-Length, Date, Server and Connection
    * @param body the whole body
    */
-  constructor(status: number, fields: readonly (readonly [string, string])[], body: string | Uint8Array) {
+  constructor(
+    status: number,
+    fields: readonly (readonly [string, string])[],
+    body: string | Uint8Array,
+    isRefusal = false,
+  ) {
     this.status = status;
+    this.isRefusal = isRefusal;
     this.fields = fields;
     this.body = typeof body === "string" ? Buffer.from(body, "utf8") : Buffer.from(body);
     const start = `HTTP/1.1 ${status} ${reasonOf(status)}\r\nDate: `;

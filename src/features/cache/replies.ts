@@ -18,5 +18,5 @@ function refusal(
   fields: readonly (readonly [string, string])[] = [],
 ): PrebuiltResponse {
   const body = JSON.stringify(errorBody(status, message));
-  return new PrebuiltResponse(status, [["Content-Type", "application/json"], ...fields], body);
+  return new PrebuiltResponse(status, [["Content-Type", "application/json"], ...fields], body, true);
 }

@@ -39,5 +39,6 @@ function refusal(
     status,
     [["Content-Type", "application/json"], ["X-Content-Type-Options", "nosniff"], ...fields],
     body,
+    true,
   );
 }

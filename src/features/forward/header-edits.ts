@@ -123,7 +123,7 @@ export class ResponseEdits {
       const added = this.added.map(({ name, value }) => [name, value] as const);
       let fields: readonly (readonly [string, string])[] = [...kept, ...added];
       for (const step of this.steps) fields = step.fixed(fields);
-      edited = new PrebuiltResponse(reply.status, fields, reply.body);
+      edited = new PrebuiltResponse(reply.status, fields, reply.body, reply.isRefusal);
       this.edited.set(reply, edited);
     }
     return edited;

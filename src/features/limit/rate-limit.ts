@@ -61,6 +61,7 @@ export class RateLimit {
         ["Retry-After", String(seconds)],
       ],
       JSON.stringify(errorBody(this.status, `rate limit exceeded, try again in ${seconds} s`)),
+      true,
     );
   }
 }

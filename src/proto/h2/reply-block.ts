@@ -63,7 +63,7 @@ export function encodeFixedBlock(
   encoder.status(reply.status);
   encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
   encodeServer(encoder);
-  encodeFields(encoder, reply.block, NOT_IN_REPLIES);
+  encodeFields(encoder, reply.block, NOT_IN_FIXED);
   if (head.extra !== null) encodeFields(encoder, head.extra.block, NOT_IN_REPLIES);
   if (reply.status !== 204) encodeLength(encoder, reply.body.length);
   return encoder.end();
@@ -113,7 +113,10 @@ const SERVER: Buffer = Buffer.from("edge");
 const DIGITS: Buffer = Buffer.alloc(20, Byte.Zero);
 const ID_NAME = "X-Request-Id".length;
 
-/** Fields that no reply of HTTP/2 or HTTP/3 has: those of connections, and those that are written apart. */
+/** Fields that no prebuilt reply of HTTP/2 or HTTP/3 has: those of connections. */
+export const NOT_IN_FIXED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Http2Settings]);
+
+/** Fields that no other reply has: those of connections, and those that are written apart. */
 export const NOT_IN_REPLIES: Uint8Array = dropTable([
   ...HOP_BY_HOP,
   HeaderId.Http2Settings,

@@ -2,7 +2,7 @@ import { sliceText } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { NOT_IN_REPLIES } from "../h2/reply-block.ts";
+import { NOT_IN_FIXED, NOT_IN_REPLIES } from "../h2/reply-block.ts";
 import type { FieldRecord } from "./field-dictionary.ts";
 
 type Growing = Record<string, string | string[]>;
@@ -31,7 +31,7 @@ export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint
   const record = begin(reply.status);
   record.date = sliceText(date, 0, 29);
   record.server = SERVER;
-  addBlock(record, reply.block);
+  addBlock(record, reply.block, NOT_IN_FIXED);
   if (head.extra !== null) addBlock(record, head.extra.block);
   if (reply.status !== 204) record["content-length"] = String(reply.body.length);
   return record;
@@ -57,9 +57,9 @@ function begin(status: number): Growing {
   return record;
 }
 
-function addBlock(record: Growing, block: HeaderBlock): void {
+function addBlock(record: Growing, block: HeaderBlock, drop: Uint8Array = NOT_IN_REPLIES): void {
   for (let i = 0; i < block.count; i++) {
-    if (NOT_IN_REPLIES[block.ids[i]!] === 1) continue;
+    if (drop[block.ids[i]!] === 1) continue;
     const name = block.nameText(i).toLowerCase();
     const value = block.valueText(i);
     const before = record[name];
