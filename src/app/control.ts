@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlRpc } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
+import { machineKey } from "../features/balance/sticky.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -70,6 +71,7 @@ const LOG_DRAIN_MS = 500;
 export class Control implements PoolListener {
   private config: RuntimeConfig;
   private readonly packet: ConfigPacket = new ConfigPacket();
+  private readonly cookieKey: string = machineKey();
   private readonly options: Omit<ControlOptions, "config">;
   private readonly startedAtMs: number = Date.now() - performance.now();
   private readonly labels: TelemetryLabels = new TelemetryLabels();
@@ -260,6 +262,7 @@ export class Control implements PoolListener {
       connections: this.connections,
       buckets: this.buckets,
       challenges: this.challenges,
+      cookieKey: this.cookieKey,
       clock: readClock(),
       nodes: this.nodes.buffer,
       sockets: this.restarted.has(index)

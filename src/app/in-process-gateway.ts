@@ -70,6 +70,7 @@ export class InProcessGateway {
       challenges: createChallengeTable(),
       clock: readClock(),
       nodes: this.nodes.buffer,
+      cookieKey: "",
       cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
       sockets: [],

@@ -30,6 +30,8 @@ export type ToWorker =
       readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
+      /** What sticky cookies are made with where their route has no secret: the same in all workers. */
+      readonly cookieKey: string;
       /** The memory of the response cache; null where it is off. */
       readonly cache: CacheBuffers | null;
       /** The WAF's tables of keywords; null where it is off. */

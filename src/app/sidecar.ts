@@ -203,7 +203,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     ipRules: { allow: [], deny: [] },
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
-    loadBalancing: { policy: "random", keyName: "" },
+    loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
     retryAttempts: 1,

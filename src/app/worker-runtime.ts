@@ -72,6 +72,8 @@ export interface RuntimeInputs {
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
+  /** What sticky cookies are made with where their route has no secret. */
+  readonly cookieKey: string;
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyInputs;
@@ -218,13 +220,14 @@ function endpointsOf(
 
 /** What the handlers of routes are made with. */
 function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteSite {
-  const { requestIds, budget: bodies, nodes, services } = inputs;
+  const { requestIds, budget: bodies, nodes, services, cookieKey } = inputs;
   const { clock, wheel, turn } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
   return {
     config,
     files: { cache: new FileCache(), clock, defer },
     forward: { requestIds, wheel, turn, bodies },
+    cookieKey,
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
   };

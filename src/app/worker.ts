@@ -370,6 +370,7 @@ export class Worker {
       cacheStore,
       sidecar: this.sidecar,
       nodes,
+      cookieKey: this.start.cookieKey,
       budget: this.bodies,
       client: {
         buckets: this.start.buckets,

@@ -76,6 +76,8 @@ export interface TargetConfig extends OriginConfig {
 }
 
 export type LoadBalancingConfig = UpstreamKeys["loadBalancing"];
+/** The cookie of the policy `sticky`. */
+export type StickyCookieConfig = NonNullable<LoadBalancingConfig["cookie"]>;
 export type LoadBalancingPolicy = LoadBalancingConfig["policy"];
 export type HealthCheckConfig = UpstreamKeys["healthCheck"];
 export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];

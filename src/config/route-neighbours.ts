@@ -26,6 +26,32 @@ export function noteNeighbours(routes: readonly (RouteConfig | null)[], base: Ke
   });
 }
 
+/**
+ * Warns of routes that give one client cookies of one name for different targets: each takes the other's place.
+ * docs/upstreams.md#sticky-clients
+ * @param routes in the order of the file, null where one is faulty
+ * @param base path of the list in its file
+ */
+export function noteSharedCookies(routes: readonly (RouteConfig | null)[], base: KeyPath, log: FaultLog): void {
+  const first = new Map<string, { readonly path: string; readonly targets: string }>();
+  routes.forEach((route, i) => {
+    if (route === null || !hasTargets(route) || route.loadBalancing.cookie === null) return;
+    const { name, secret } = route.loadBalancing.cookie;
+    const origins = new Set(route.targets.map(({ originKey }) => originKey));
+    const targets = JSON.stringify([secret, ...[...origins].sort()]);
+    const places = (route.hosts.length === 0 ? [""] : route.hosts).map((host) => `${name} ${host}`);
+    const others = [`${name} `, ...places].map((place) => first.get(place));
+    const other = others.find((one) => one !== undefined && one.targets !== targets);
+    if (other !== undefined) {
+      log.warn(
+        [...base, i, "load_balancing"],
+        `the cookie ${name} is also that of ${other.path}, which has other targets: a client that uses both keeps neither; give one of them another cookie: {name: …}`,
+      );
+    }
+    for (const place of places) if (!first.has(place)) first.set(place, { path: pathOf(route), targets });
+  });
+}
+
 /** The keys that guard a route. */
 type Guard = "ip_rules" | "rate_limit";
 const GUARDS: readonly Guard[] = ["ip_rules", "rate_limit"];

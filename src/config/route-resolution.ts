@@ -3,7 +3,7 @@ import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, oneOf, type Spot } from "./piece.ts";
 import type { RouteBase, RouteConfig } from "./route-config.ts";
-import { noteNeighbours } from "./route-neighbours.ts";
+import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { RouteSchemas, routePlace } from "./route-schema.ts";
 import type { RouteFormat, RouteSpot, RouteSyntax } from "./route-syntax.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
@@ -25,6 +25,7 @@ export function resolveRoutes(entries: readonly unknown[], around: RouteSurround
   const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
   noteDuplicates(routes, base, log);
   noteNeighbours(routes, base, log);
+  noteSharedCookies(routes, base, log);
   return resolved;
 }
 

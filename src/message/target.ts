@@ -16,8 +16,16 @@ export interface Target {
   onOver(ex: Exchange): void;
 }
 
+/** Adds to an answer what its client is to have of the choice. */
+export interface AnswerMark {
+  /** The head of the answer of `ex.target` is about to be handed on. */
+  mark(ex: Exchange): void;
+}
+
 /** Chooses the targets of a route's exchanges; implemented by the balancing policies. */
 export interface TargetChoice {
+  /** Left out where clients are told nothing. */
+  readonly answers?: AnswerMark;
   /** Puts the exchange on its way to a target, even one that is out. @returns null where there is none */
   choose(ex: Exchange): Target | null;
   /**

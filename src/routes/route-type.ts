@@ -39,6 +39,8 @@ export interface RouteSite {
   readonly config: RuntimeConfig;
   readonly files: FilePorts;
   readonly forward: ForwardServices;
+  /** What sticky cookies are made with where their route has no secret. */
+  readonly cookieKey: string;
   /** The connections to a target. */
   poolOf(target: TargetConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Upstream;
   /** The nodes of a route's targets, in their order. */

@@ -5,6 +5,7 @@ import { AccessGuard } from "../../features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../../features/admin/health-handler.ts";
 import { StatusHandler } from "../../features/admin/status-handler.ts";
+import { machineKey } from "../../features/balance/sticky.ts";
 import { FileCache } from "../../features/files/file-cache.ts";
 import { RequestIds } from "../../features/forward/forward-head.ts";
 import type { Router } from "../../features/route/router.ts";
@@ -214,6 +215,7 @@ export class DryRun {
     let nodes: ConfiguredNodes | null = null;
     return {
       config,
+      cookieKey: machineKey(),
       files: { cache: new FileCache(), clock, defer: (resume) => resume() },
       forward: { requestIds, wheel, turn, bodies },
       poolOf: ({ originKey, authority }) =>

@@ -3,7 +3,7 @@ import { Fault, faultRow } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { Target, TargetChoice } from "../../message/target.ts";
+import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
 import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../shared/node-table.ts";
@@ -12,21 +12,30 @@ import { ClientHashKey, CookieHashKey, type HashKey, HeaderHashKey, TargetHashKe
 import { LeastConnections } from "./least-connections.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
+import { Sticky, StickyCookie } from "./sticky.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
-/** Makes the choice among a route's targets. docs/upstreams.md#balancing */
+/**
+ * Makes the choice among a route's targets. docs/upstreams.md#balancing
+ * @param cookieKey what sticky cookies are made with where the settings have no secret
+ */
 export function targetChoice(
   settings: LoadBalancingConfig,
   inits: readonly TargetInit[],
   random: RandomNumber,
+  cookieKey = "",
 ): TargetChoice {
   const nodes = new Map<UpstreamNode, number>();
   inits.forEach(({ node }, index) => void (nodes.has(node) || nodes.set(node, index)));
   const targets = inits.map((init, index) => new BalancedTarget(init, index, nodes.get(init.node)!));
   const primary = targets.filter((_, i) => !inits[i]!.backup);
   const backup = targets.filter((_, i) => inits[i]!.backup);
-  if (primary.length === 1 && backup.length === 0) return new SingleTarget(primary[0]!);
-  return new Balancer(targets, policyFor(settings, primary, random), policyFor(settings, backup, random));
+  const { cookie } = settings;
+  const sticky = cookie === null ? null : new StickyCookie(cookie, cookie.secret || cookieKey, targets);
+  if (primary.length === 1 && backup.length === 0) return new SingleTarget(primary[0]!, sticky);
+  const policyAmong = (some: readonly BalancedTarget[]): Policy =>
+    sticky === null ? policyFor(settings, some, random) : new Sticky(sticky, some, new SmoothRoundRobin(some));
+  return new Balancer(targets, policyAmong(primary), policyAmong(backup), sticky);
 }
 
 /**
@@ -34,10 +43,12 @@ export function targetChoice(
  * which there is none is never taken out.
  */
 class SingleTarget implements TargetChoice {
+  readonly answers?: AnswerMark;
   private readonly target: BalancedTarget;
 
-  constructor(target: BalancedTarget) {
+  constructor(target: BalancedTarget, answers: AnswerMark | null) {
     this.target = target;
+    if (answers !== null) this.answers = answers;
   }
 
   choose(ex: Exchange): BalancedTarget {
@@ -52,11 +63,13 @@ class SingleTarget implements TargetChoice {
 
 /** The choice among several targets: backups only where no other may be used, and all in turn where none may be. */
 class Balancer implements TargetChoice {
+  readonly answers?: AnswerMark;
   private readonly all: AllInTurn;
   private readonly primary: Policy;
   private readonly backup: Policy;
 
-  constructor(targets: readonly BalancedTarget[], primary: Policy, backup: Policy) {
+  constructor(targets: readonly BalancedTarget[], primary: Policy, backup: Policy, answers: AnswerMark | null) {
+    if (answers !== null) this.answers = answers;
     this.all = new AllInTurn(targets);
     this.primary = primary;
     this.backup = backup;

@@ -1,6 +1,7 @@
-import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
+import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { CookieValues } from "./cookie-values.ts";
 import { hashBytes, hashText } from "./hash.ts";
 
 /** What a hashing policy goes by. */
@@ -45,46 +46,17 @@ export class HeaderHashKey implements HashKey {
   }
 }
 
-/** The value of the first cookie with a name. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
+/** The value of the first cookie with a name. */
 export class CookieHashKey implements HashKey {
-  private readonly name: Uint8Array;
+  private readonly values: CookieValues;
 
   constructor(name: string) {
-    this.name = latin1(name);
+    this.values = new CookieValues(name);
   }
 
   hashOf({ request: { headers } }: Exchange): number {
-    for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
-      const hash = this.hashIn(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
-      if (hash >= 0) return hash;
-    }
-    return -1;
+    const { values } = this;
+    values.begin(headers);
+    return values.next() ? hashBytes(headers.bytes, values.from, values.to) : -1;
   }
-
-  private hashIn(bytes: Uint8Array, start: number, end: number): number {
-    for (let from = start; from < end; ) {
-      let to = from;
-      while (to < end && bytes[to] !== Byte.Semicolon) to++;
-      const value = this.valueFrom(bytes, from, to);
-      if (value >= 0) return hashBytes(bytes, value, withoutSpace(bytes, value, to));
-      from = to + 1;
-      while (from < end && bytes[from] === Byte.Space) from++;
-    }
-    return -1;
-  }
-
-  /** Where the value begins, when `bytes[from, to)` is a pair with our name; else -1. */
-  private valueFrom(bytes: Uint8Array, from: number, to: number): number {
-    const { name } = this;
-    const at = from + name.length;
-    if (at >= to || bytes[at] !== Byte.Equals) return -1;
-    for (let i = 0; i < name.length; i++) if (bytes[from + i] !== name[i]) return -1;
-    return at + 1;
-  }
-}
-
-function withoutSpace(bytes: Uint8Array, from: number, to: number): number {
-  let end = to;
-  while (end > from && bytes[end - 1] === Byte.Space) end--;
-  return end;
 }

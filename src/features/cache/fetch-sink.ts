@@ -297,6 +297,8 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.stage = Stage.Over;
     this.endFill(FillResult.NotStorable);
     ex.deadline?.release();
+    // Of the failed answer, what was to go to this client with it.
+    ex.reply.extra = null;
     ex.sink = this.inner;
     ex.cacheUse = null;
     this.fetches.answers.answer(ex, this.inner, stale, CacheResult.Stale);

@@ -5,7 +5,7 @@ import { type Exchange, ExchangeState, type Handler, type ReplyTap, Verdict } fr
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
 import { Framing, isIdempotent } from "../../message/request-head.ts";
-import type { Target, TargetChoice } from "../../message/target.ts";
+import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
 import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
@@ -50,6 +50,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   readonly times: UpstreamTimes;
   private readonly settings: ForwardSettings;
   private readonly choice: TargetChoice;
+  private readonly answers: AnswerMark | null;
   private readonly requestIds: RequestIds;
   private readonly turn: NowMs;
   private readonly deadlines: Deadlines;
@@ -59,6 +60,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   constructor(settings: ForwardSettings, choice: TargetChoice, services: ForwardServices) {
     this.settings = settings;
     this.choice = choice;
+    this.answers = choice.answers ?? null;
     this.requestIds = services.requestIds;
     this.turn = services.turn;
     this.bodies = services.bodies;
@@ -136,7 +138,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     failed.onAnswer(ex, ex.reply.status);
     const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
     if (target === null) {
-      this.settings.responseEdits?.apply(ex.reply);
+      this.amend(ex);
       return ex.sink.head(ex);
     }
     ex.source.onCancelled(ex);
@@ -205,7 +207,13 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   private noteAnswer(ex: Exchange): void {
     ex.target!.onAnswer(ex, ex.reply.status);
+    this.amend(ex);
+  }
+
+  /** The head of the answer that the client gets. */
+  private amend(ex: Exchange): void {
     this.settings.responseEdits?.apply(ex.reply);
+    if (this.answers !== null) this.answers.mark(ex);
   }
 }
 

@@ -1,11 +1,12 @@
+import * as v from "valibot";
 import { headerName, routeMethod } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
 import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
-import { type Kind, list, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
+import { type Kind, list, type Piece, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
 import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
-import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { duration, flag, integer, text, textLike, word } from "../../config/scalars.ts";
+import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { duration, flag, integer, secret, text, textLike, word } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 
@@ -28,24 +29,53 @@ const target = block(
   },
 );
 
+const stickyCookie = block(
+  {
+    name: { type: textLike(/^[\w!#$%&'*+.^`|~-]+$/, "the name of a cookie such as edge_node"), default: "edge_node" },
+    ttl: { type: duration(0), default: "0s" },
+    secret: { type: secret("the secret"), absent: "" },
+  },
+  {
+    check({ secret: value }, { log, path }) {
+      if (value !== "" && value.length < MIN_SECRET_CHARS)
+        log.fault([...path, "secret"], `expected a secret of ${MIN_SECRET_CHARS} characters at least`);
+    },
+  },
+);
+
+/** What `openssl rand -hex 8` gives. */
+const MIN_SECRET_CHARS = 16;
+
 const balancingRows = {
   policy: {
-    type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie"),
+    type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie", "sticky"),
     default: "round_robin",
-    doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie",
+    doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie, sticky",
   },
   header: { type: headerName(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
-  cookie: { type: headerName(), absent: "", field: "", example: "session", doc: "for the policy cookie" },
+  cookie: {
+    type: nameOr(stickyCookie),
+    absent: "",
+    field: "",
+    example: "session",
+    doc: "for the policy cookie; for sticky {name: edge_node, ttl: 0s, secret: …}",
+  },
 } as const satisfies Rows;
 
 const balancing = block(balancingRows, {
   check: checkBalancing,
-  finish: ({ policy }, { header, cookie }) => ({
-    keyName: policy === "header" ? header.toLowerCase() : policy === "cookie" ? cookie : "",
-  }),
-  list: ({ policy, keyName }) => ({
+  finish({ policy }, { header, cookie }, spot) {
+    const sticky = policy === "sticky" ? stickyCookieOf(cookie, below(spot, "cookie")) : null;
+    const named = typeof cookie === "string" ? cookie : cookie.name;
+    return {
+      keyName: policy === "header" ? header.toLowerCase() : policy === "cookie" ? named : (sticky?.name ?? ""),
+      cookie: sticky,
+    };
+  },
+  list: ({ policy, keyName, cookie }) => ({
     policy,
     ...(policy === "header" || policy === "cookie" ? { [policy]: keyName } : {}),
+    ...(cookie === null ? {} : { cookie: stickyCookie.write(cookie) }),
   }),
 });
 
@@ -212,10 +242,36 @@ function checkBalancing({ policy, header, cookie }: Values<typeof balancingRows>
   const { log, path } = spot;
   if (policy === "header" && header === "" && !isFaultyAt(spot, "header"))
     log.fault(path, "policy: header needs header, the name to go by, such as header: X-User", true);
+  if (policy === "cookie" && typeof cookie !== "string")
+    log.fault(
+      [...path, "cookie"],
+      "policy: cookie goes by a cookie that the origin gives: write its name, such as cookie: session",
+    );
+  if (policy === "sticky" && typeof cookie === "string" && cookie !== "")
+    log.fault([...path, "cookie"], `policy: sticky has a cookie of its own: write {name: ${cookie}}`);
   if (policy === "cookie" && cookie === "" && !isFaultyAt(spot, "cookie"))
     log.fault(path, "policy: cookie needs cookie, the name to go by, such as cookie: session", true);
   if (policy !== "header" && header !== "") log.warn([...path, "header"], `has no effect with policy: ${policy}`);
-  if (policy !== "cookie" && cookie !== "") log.warn([...path, "cookie"], `has no effect with policy: ${policy}`);
+  if (policy !== "cookie" && policy !== "sticky" && cookie !== "")
+    log.warn([...path, "cookie"], `has no effect with policy: ${policy}`);
+}
+
+/** The name of a cookie, or a section. */
+function nameOr<T extends object, R extends object>(section: Kind<T, R>): Kind<string | T, string | R> {
+  const name = headerName();
+  const either = v.lazy((value) => (typeof value === "object" && value !== null ? section : name));
+  return {
+    ...(either as Piece<string | T>),
+    unit: "",
+    resolve: (value, spot) => (typeof value === "string" ? value : section.resolve!(value, spot)),
+    write: (value) => (typeof value === "string" ? value : section.write(value)),
+  };
+}
+
+/** The cookie of the policy sticky, of what is written at `cookie`. */
+function stickyCookieOf(cookie: Values<typeof balancingRows>["cookie"], spot: Spot): ConfigOf<typeof stickyCookie> {
+  const values = typeof cookie === "string" ? v.parse(stickyCookie, {}) : cookie;
+  return stickyCookie.resolve(values, spot);
 }
 
 function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): void {

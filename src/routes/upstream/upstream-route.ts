@@ -75,5 +75,5 @@ function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
 function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const isEnabled = site.config.proxy.enabled;
   const targets = isEnabled ? targetsOf(route, (target) => site.poolOf(target, route), site) : [];
-  return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), site.forward);
+  return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey), site.forward);
 }

@@ -48,13 +48,14 @@ internal_api: {token: hush-hush}
     request: {set: {Authorization: Bearer hush-hush, X-Shop: hush-hush, User-Agent: shop}}
     response: {add: {X-Auth-Key: hush-hush, Ocp-Apim-Subscription-Pass: hush-hush, PIN: hush-hush, CACHE-Control: no-store}}
   health_check: {path: /h?key=hush-hush}
+  load_balancing: {policy: sticky, cookie: {secret: hush-hush-hush-hush}}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config, ROUTE_FORMAT);
     expect(text).not.toContain("hush");
     for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
-    expect(text.match(/\*\*\*/g)).toHaveLength(8);
+    expect(text.match(/\*\*\*/g)).toHaveLength(9);
   });
 
   test("has header names that every object has a member of", () => {

@@ -23,7 +23,7 @@ function choiceOf(layout: string, fake: FakeNodes, policy: LoadBalancingPolicy =
     basePath: "",
     name: nameOf(i),
   }));
-  return targetChoice({ policy, keyName: "x" }, inits, Math.random);
+  return targetChoice({ policy, keyName: "x", cookie: null }, inits, Math.random);
 }
 
 function open(fake: FakeNodes, ...slots: readonly number[]): void {

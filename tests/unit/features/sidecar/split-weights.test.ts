@@ -24,7 +24,7 @@ test.each([
     basePath: "",
     name: nameOf(i),
   }));
-  const choice = targetChoice({ policy: "random", keyName: "" }, inits, () => random.next());
+  const choice = targetChoice({ policy: "random", keyName: "", cookie: null }, inits, () => random.next());
   const counts = weights.map(() => 0);
   const ex = anyExchange();
   for (let i = 0; i < CHOICES; i++) {

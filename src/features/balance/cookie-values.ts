@@ -1,0 +1,63 @@
+import { Byte, latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+
+/** Finds the cookies with a name, one after the other. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
+export class CookieValues {
+  /** Where the value of the last one is in `headers.bytes`, without space around it. */
+  from = 0;
+  to = 0;
+  private readonly name: Uint8Array;
+  private headers: HeaderBlock | null = null;
+  /** The field that is being read, and where it goes on; -1 before the first and after the last. */
+  private field = -1;
+  private at = 0;
+
+  constructor(name: string) {
+    this.name = latin1(name);
+  }
+
+  /** Begins with the first cookie of a request. */
+  begin(headers: HeaderBlock): void {
+    this.headers = headers;
+    this.enter(headers.find(HeaderId.Cookie));
+  }
+
+  /** Goes on to the next one. @returns whether there is one */
+  next(): boolean {
+    const headers = this.headers!;
+    for (; this.field >= 0; this.enter(headers.find(HeaderId.Cookie, this.field + 1))) {
+      if (this.nextIn(headers.bytes, headers.spans[this.field * 4 + 3]!)) return true;
+    }
+    return false;
+  }
+
+  private enter(field: number): void {
+    this.field = field;
+    if (field >= 0) this.at = this.headers!.spans[field * 4 + 2]!;
+  }
+
+  private nextIn(bytes: Uint8Array, end: number): boolean {
+    while (this.at < end) {
+      const from = this.at;
+      let to = from;
+      while (to < end && bytes[to] !== Byte.Semicolon) to++;
+      this.at = to + 1;
+      while (this.at < end && bytes[this.at] === Byte.Space) this.at++;
+      if (!this.isNamed(bytes, from, to)) continue;
+      this.from = from + this.name.length + 1;
+      this.to = to;
+      while (this.to > this.from && bytes[this.to - 1] === Byte.Space) this.to--;
+      return true;
+    }
+    return false;
+  }
+
+  /** Whether `bytes[from, to)` is a pair with the name. */
+  private isNamed(bytes: Uint8Array, from: number, to: number): boolean {
+    const { name } = this;
+    const at = from + name.length;
+    if (at >= to || bytes[at] !== Byte.Equals) return false;
+    for (let i = 0; i < name.length; i++) if (bytes[from + i] !== name[i]) return false;
+    return true;
+  }
+}
