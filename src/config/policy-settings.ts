@@ -100,7 +100,7 @@ export const waf = block(
             type: text("a rule name"),
             required: "the name of the rule to switch off here, such as SQLI-001",
             example: "SQLI-001",
-            doc: "off for this path and parameter; either may be left out",
+            doc: "or a family, SQLI-*: off for this path and parameter; either may be left out",
           },
           path: { type: pathPrefix(), absent: "", example: "/search" },
           param: { type: text("a parameter name"), absent: "", example: "q" },
@@ -120,7 +120,10 @@ export function checkWafRules(config: WafConfig, knownRules: readonly string[], 
     log.fault(["server", "waf", ...at], message);
   };
   for (const [i, rule] of config.disabledRules.entries()) check(rule, "disabled_rules", i);
-  for (const [i, { rule }] of config.exclusions.entries()) check(rule, "exclusions", i, "rule");
+  for (const [i, { rule }] of config.exclusions.entries()) {
+    const isFamily = rule.endsWith("-*") && knownRules.some((known) => known.startsWith(rule.slice(0, -1)));
+    if (!isFamily) check(rule, "exclusions", i, "rule");
+  }
 }
 
 /** Off unless `enabled` is true. docs/cache.md */

@@ -5,7 +5,7 @@ import { decodeFully } from "../../proto/target/percent-decoding.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
 import type { WafRule } from "./rule.ts";
 
-/** Switches one rule off for a path and all below it, and where `param` is named for one parameter; "" means any. */
+/** Switches one rule, or with `SQLI-*` its whole family, off for a path and all below it, and where `param` is named for one parameter; "" means any. */
 export interface RuleExclusion {
   readonly rule: string;
   readonly path: string;
@@ -35,7 +35,13 @@ export class RuleSwitches {
    */
   isOff(rule: WafRule, head: RequestHead, value: ValueReading | null): boolean {
     if (this.disabled.has(rule.id)) return true;
-    const exclusions = this.exclusions.get(rule.id);
+    if (this.exclusions.size === 0) return false;
+    const family = `${rule.id.slice(0, rule.id.lastIndexOf("-"))}-*`;
+    return this.isExcluded(rule.id, head, value) || this.isExcluded(family, head, value);
+  }
+
+  private isExcluded(name: string, head: RequestHead, value: ValueReading | null): boolean {
+    const exclusions = this.exclusions.get(name);
     return exclusions?.some((exclusion) => this.isInPlace(exclusion, head) && isNamed(exclusion.param, value)) ?? false;
   }
 

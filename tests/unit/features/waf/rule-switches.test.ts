@@ -51,6 +51,16 @@ describe("exclusions", () => {
     },
   );
 
+  test("are for a whole family where it is named", () => {
+    const both = "[?] sql=1' union select a from b -- &q=<script>alert(1)</script>";
+    const all = idsOf(both);
+    const left = idsOf(both, { exclusions: [{ rule: "SQLI-*", path: "", param: "sql" }] });
+    expect(all.filter((one) => one.startsWith("SQLI-")).length).toBeGreaterThan(0);
+    expect(left).toEqual(all.filter((one) => !one.startsWith("SQLI-")));
+    expect(left.length).toBeGreaterThan(0);
+    expect(idsOf(both, { exclusions: [{ rule: "SQLI-*", path: "", param: "q" }] })).toEqual(all);
+  });
+
   test("are for their rule only, and several add up", () => {
     const both = "[?] a=<script>alert(1)</script>&b=' or '1'='1";
     const all = idsOf(both);
