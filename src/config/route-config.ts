@@ -1,6 +1,6 @@
 import type { AnyHeaderEdits } from "../routes/header-operations.ts";
 import type { AnyRouteConfig, AnyRouteOptions, UpstreamKeys } from "../routes/route-types.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
+import type { Cidr, ConfigPosition } from "./runtime-config.ts";
 
 /**
  * One entry of `routes.yaml`, with every inherited setting already worked out: what some type of route has made of it. Who wants to
@@ -22,6 +22,21 @@ export interface RouteBase extends RouteOptions {
   /** Lower-case names without port, `*.example.com` allowed; empty means every host. */
   readonly hosts: readonly string[];
 }
+
+/** What a route asks of a request beside path, host and method; all of it must hold. docs/routing.md#match */
+export interface MatchConfig {
+  readonly header: readonly FieldTest[];
+  readonly query: readonly FieldTest[];
+  readonly cookie: readonly FieldTest[];
+  readonly clientIp: readonly Cidr[];
+  /** The part of the clients, above 0; 1 is all. */
+  readonly share: number;
+  /** The cookie that tells clients apart, "" for their address. */
+  readonly stickyBy: string;
+}
+
+/** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
+export type FieldTest = readonly [name: string, wanted: string | boolean];
 
 /** What the keys of routes of every type say, with everything inherited (src/routes/route-options.ts). */
 export type RouteOptions = AnyRouteOptions;

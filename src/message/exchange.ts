@@ -34,7 +34,7 @@ export const enum ExchangeState {
 
 /** A request and its reply. Pooled a worker: `reset`, never made anew. */
 export class Exchange {
-  readonly request: RequestHead = new RequestHead();
+  readonly request: RequestHead = new RequestHead(this);
   readonly reply: ReplyHead = new ReplyHead();
   sink: ReplySink;
   flow: BodyFlow;

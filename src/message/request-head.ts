@@ -27,11 +27,21 @@ export const enum TargetFlag {
   DoubleSlash = 128,
 }
 
+/** Who sends a request. */
+export interface Sender {
+  /** The client's address, without a port. */
+  readonly clientIp: string;
+}
+
+const NO_SENDER: Sender = { clientIp: "" };
+
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the
  * same form, so that everything above is one code path.
  */
 export class RequestHead {
+  /** Whom the routes ask that choose by the client: the exchange, where the head is that of one. */
+  readonly sender: Sender;
   bytes: Uint8Array = EMPTY_BYTES;
   readonly headers: HeaderBlock = new HeaderBlock();
   method: Method = Method.Other;
@@ -74,6 +84,10 @@ export class RequestHead {
     this.ownTrailers ??= new HeaderBlock();
     this.ownTrailers.resetOwn();
     return this.ownTrailers;
+  }
+
+  constructor(sender: Sender = NO_SENDER) {
+    this.sender = sender;
   }
 
   /** The raw target as text, one character a byte. */

@@ -1,7 +1,7 @@
 import { latin1 } from "../core/bytes.ts";
 import type { PathPattern } from "../core/path-pattern.ts";
 import type { Handler } from "./exchange.ts";
-import { METHOD_COUNT } from "./request-head.ts";
+import { METHOD_COUNT, type RequestHead } from "./request-head.ts";
 
 /** What to do with a chunked request body. docs/bodies.md#chunked-bodies */
 export const enum ChunkedMode {
@@ -66,6 +66,14 @@ export function emptyCounterSlots(): Int32Array {
 /** Never written to. */
 const NO_COUNTER_SLOTS: Int32Array = emptyCounterSlots();
 
+/** What a route with `match` asks of a request beside path, host and method. docs/routing.md#match */
+export interface RouteMatcher {
+  /** Tells it from others of the same path and host, across reloads. */
+  readonly id: Uint8Array;
+  /** Whether all of it holds. A route whose matcher does not fit is as if it were not there. */
+  fits(head: RequestHead): boolean;
+}
+
 /** One row of the routing table with everything effective; made by wiring, never changed. */
 export interface RouteInit {
   readonly kind: RouteKind;
@@ -80,6 +88,8 @@ export interface RouteInit {
   readonly methods: readonly string[];
   /** Host patterns, lower case ("a.test", "*.a.test"); empty means any. */
   readonly hosts: readonly string[];
+  /** What else a request must have; absent where nothing. */
+  readonly match?: RouteMatcher;
   readonly stripPrefix: boolean;
   readonly chunkedMode: ChunkedMode;
   /** Largest request body in bytes; 0 means no limit. */

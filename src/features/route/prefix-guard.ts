@@ -17,8 +17,8 @@ import { prefixRoutePath } from "./routing-phases.ts";
  * merged. One look-up an end of segment, whatever the number of mounts.
  */
 export class PrefixGuard {
-  /** Host lists of the mounts by prefix, as `prefixRoutePath` writes it; an empty list is every host. */
-  private readonly mounts: Map<string, (readonly string[])[]> = new Map();
+  /** What the mounts ask of requests, by prefix as `prefixRoutePath` writes it. */
+  private readonly mounts: Map<string, Pick<RouteInit, "hosts" | "match">[]> = new Map();
   private readonly maxLength: number;
 
   /** @param inits all routes; static prefixes are picked out */
@@ -27,9 +27,9 @@ export class PrefixGuard {
     for (const init of inits) {
       if (!init.kind.isFolder || init.exact) continue;
       const prefix = prefixRoutePath(init.path);
-      const hosts = this.mounts.get(prefix) ?? [];
-      hosts.push(init.hosts);
-      this.mounts.set(prefix, hosts);
+      const those = this.mounts.get(prefix) ?? [];
+      those.push(init);
+      this.mounts.set(prefix, those);
       maxLength = Math.max(maxLength, prefix.length);
     }
     this.maxLength = maxLength;
@@ -49,9 +49,9 @@ export class PrefixGuard {
   private escapesFrom(readings: PathReadings, reading: string, head: RequestHead): boolean {
     const limit = Math.min(reading.length, this.maxLength);
     for (let at = reading.indexOf("/"); at >= 0 && at <= limit; at = endOfSegment(reading, at + 1)) {
-      const hosts = this.mounts.get(reading.slice(0, at));
-      if (hosts === undefined || !readings.escapes(reading.slice(0, at))) continue;
-      if (hosts.some((list) => takesHost(list, requestHost(head)))) return true;
+      const mounts = this.mounts.get(reading.slice(0, at));
+      if (mounts === undefined || !readings.escapes(reading.slice(0, at))) continue;
+      if (mounts.some(({ hosts, match }) => takesHost(hosts, requestHost(head)) && match?.fits(head) !== false)) return true;
     }
     return false;
   }

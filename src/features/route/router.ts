@@ -20,8 +20,8 @@ export interface RouterTables {
  * (see `isPlainPath`), or `canonicalise(…).canonical`, whose backslashes are read as slashes.
  *
  * Precedence: an exact path, then patterns, then the longest prefix; the most specific path is chosen before the method is
- * looked at. Of the routes with that path, the most specific host that has the method; none is a 405.
- * docs/security.md#methods
+ * looked at. Of the routes with that path, the most specific host that has the method; none is a 405. A route whose `match` does
+ * not fit a request is as if it were not there. docs/security.md#methods
  */
 export class Router {
   /** In the order they were given. */
@@ -58,7 +58,7 @@ export class Router {
   findPattern(path: string, head: RequestHead): Route | null {
     if (this.patterns === null || !path.startsWith("/")) return null;
     const group = this.patterns.find(path, head, head.method);
-    if (group !== null) return group.byMethod[head.method]!;
+    if (group !== null) return group.routeFor(head, head.method);
     this.refused ??= this.patterns.find(path, head, ANY_METHOD);
     return null;
   }
@@ -91,7 +91,7 @@ export class Router {
    */
   ownAllowOf(path: string, head: RequestHead, patternPath: string | null): string {
     return this.methodsOf((method) => {
-      if (this.exactOf(path, head, method) !== null) return true;
+      if (this.exactGroupOf(path, head, method) !== null) return true;
       return patternPath !== null && this.patterns !== null && this.patterns.find(patternPath, head, method) !== null;
     });
   }
@@ -99,12 +99,12 @@ export class Router {
   /** The value of Allow where the longest prefix of a canonical path lacks the method; "" where there is no prefix. */
   prefixAllowOf(path: string, head: RequestHead): string {
     const node = this.prefixOf(path, head);
-    return node === null ? "" : this.methodsOf((method) => node.groupFor(head, method) !== null);
+    return node === null ? "" : this.methodsOf((method) => node.routeFor(head, method) !== null);
   }
 
   /** One of the routes with the longest prefix of a canonical path, whatever the method, or null. */
   prefixRouteOf(path: string, head: RequestHead): Route | null {
-    return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.anyRoute() ?? null;
+    return this.prefixOf(path, head)?.groupFor(head, ANY_METHOD)?.anyRoute(head) ?? null;
   }
 
   /** Whether one of the readings, canonical as the path is, belongs to another route than the prefix that takes the path. */
@@ -128,7 +128,7 @@ export class Router {
 
   /** Tells exact routes apart by path and host, whatever the method; -1 where the canonical path is none. */
   exactId(path: string, head: RequestHead): number {
-    return this.exactOf(path, head, ANY_METHOD)?.id ?? -1;
+    return this.exactGroupOf(path, head, ANY_METHOD)?.id ?? -1;
   }
 
   /** Tells prefix routes apart by path and host, whatever the method; -1 where the canonical path falls to none. */
@@ -137,29 +137,21 @@ export class Router {
   }
 
   private exactRoute(bytes: Uint8Array, from: number, to: number, head: RequestHead): Route | null {
-    const group = this.exactGroup(bytes, from, to, head, head.method);
-    if (group !== null) return group.byMethod[head.method]!;
-    this.refused = this.exact.hasLength(to - from) ? this.exactGroup(bytes, from, to, head, ANY_METHOD) : null;
-    return null;
+    const node = this.exactNode(bytes, from, to);
+    const route = node === null ? null : node.routeFor(head, head.method);
+    if (route === null) this.refused = node === null ? null : node.groupFor(head, ANY_METHOD);
+    return route;
   }
 
-  private exactGroup(
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    head: RequestHead,
-    method: number,
-  ): RouteGroup | null {
+  private exactNode(bytes: Uint8Array, from: number, to: number): RouteNode | null {
     // A target without a path is one for "/". RFC 9110 §4.2.3.
-    if (from === to) return this.exactGroup(ROOT, 0, ROOT.length, head, method);
-    if (!this.exact.hasLength(to - from)) return null;
-    const node = this.exact.find(hashOf(bytes, from, to), bytes, from, to);
-    return node === null ? null : node.groupFor(head, method);
+    if (from === to) return this.exactNode(ROOT, 0, ROOT.length);
+    return this.exact.hasLength(to - from) ? this.exact.find(hashOf(bytes, from, to), bytes, from, to) : null;
   }
 
-  private exactOf(path: string, head: RequestHead, method: number): RouteGroup | null {
+  private exactGroupOf(path: string, head: RequestHead, method: number): RouteGroup | null {
     const read = slashedPath(path);
-    return this.exactGroup(this.bytesOf(read), 0, read.length, head, method);
+    return this.exactNode(this.bytesOf(read), 0, read.length)?.groupFor(head, method) ?? null;
   }
 
   private prefixOf(path: string, head: RequestHead): RouteNode | null {
@@ -179,7 +171,7 @@ export class Router {
       const atSegmentEnd = at === to || bytes[at] === Byte.Slash;
       if (atSegmentEnd && table.hasLength(at - from)) {
         const node = table.find(hash, bytes, from, at);
-        if (node?.takesHostOf(head) === true) {
+        if (node?.takes(head) === true) {
           best = node;
           this.matchedLength = at - from;
           this.matchedDepth = node.depth;
@@ -198,7 +190,7 @@ export class Router {
 }
 
 function routeIn(node: RouteNode | null, head: RequestHead): Route | null {
-  return node === null ? null : (node.groupFor(head, head.method)?.byMethod[head.method] ?? null);
+  return node === null ? null : node.routeFor(head, head.method);
 }
 
 const ROOT: Uint8Array = latin1("/");
@@ -217,6 +209,8 @@ export class RouteNode {
   /** By the pattern without its star: `.example.com`. */
   private readonly bySuffix: Map<string, RouteGroup> = new Map();
   private hasHosts = false;
+  /** Whether some route takes every request, whatever its host. */
+  private takesAll = false;
 
   constructor(path: Uint8Array, depth: number) {
     this.path = path;
@@ -227,44 +221,51 @@ export class RouteNode {
   add(route: Route, firstId: number): number {
     let id = firstId;
     if (route.init.hosts.length === 0) {
-      this.anyHost ??= new RouteGroup(id++);
-      this.anyHost.add(route);
+      this.anyHost = grown(this.anyHost ?? new RouteGroup(id++), route);
+      this.takesAll ||= route.init.match === undefined;
     }
     for (const host of route.init.hosts) {
       this.hasHosts = true;
       const isPattern = host.startsWith("*.");
       const map = isPattern ? this.bySuffix : this.byName;
       const key = isPattern ? host.slice(1) : host;
-      const group = map.get(key) ?? new RouteGroup(id++);
-      map.set(key, group);
-      group.add(route);
+      map.set(key, grown(map.get(key) ?? new RouteGroup(id++), route));
     }
     return id;
   }
 
-  /** Whether some group takes the request's host, whatever the method. */
-  takesHostOf(head: RequestHead): boolean {
-    return this.anyHost !== null || this.groupFor(head, ANY_METHOD) !== null;
+  /** Whether some group takes the request, whatever the method. */
+  takes(head: RequestHead): boolean {
+    return this.takesAll || this.groupFor(head, ANY_METHOD) !== null;
+  }
+
+  /** The route of the most specific group that takes the request and has the method: groups of one path complement each other. */
+  routeFor(head: RequestHead, method: Method): Route | null {
+    if (this.hasHosts) {
+      const group = this.groupOfHost(requestHost(head), head, method);
+      if (group !== null) return group.routeFor(head, method);
+    }
+    return this.anyHost === null ? null : this.anyHost.routeFor(head, method);
   }
 
   /**
-   * The most specific group that takes the request's host and has the method: groups of one path complement each other.
+   * The most specific group that takes the request and has the method.
    * @param method a Method, or ANY_METHOD
    */
   groupFor(head: RequestHead, method: number): RouteGroup | null {
     if (this.hasHosts) {
-      const group = this.groupOfHost(requestHost(head), method);
+      const group = this.groupOfHost(requestHost(head), head, method);
       if (group !== null) return group;
     }
-    return this.anyHost?.has(method) === true ? this.anyHost : null;
+    return this.anyHost?.has(head, method) === true ? this.anyHost : null;
   }
 
-  private groupOfHost(host: string, method: number): RouteGroup | null {
+  private groupOfHost(host: string, head: RequestHead, method: number): RouteGroup | null {
     const named = this.byName.get(host);
-    if (named?.has(method) === true) return named;
+    if (named?.has(head, method) === true) return named;
     for (let dot = host.indexOf(".", 1); dot > 0; dot = host.indexOf(".", dot + 1)) {
       const group = this.bySuffix.get(host.slice(dot));
-      if (group?.has(method) === true) return group;
+      if (group?.has(head, method) === true) return group;
     }
     return null;
   }
@@ -277,39 +278,101 @@ export const ANY_METHOD = -1;
 export class RouteGroup {
   /** Number of the group, for telling groups apart. */
   readonly id: number;
-  /** The route of each method (by Method), or null. */
-  readonly byMethod: (Route | null)[] = new Array<Route | null>(METHOD_COUNT).fill(null);
-  /** 1 where a route has the method. */
-  readonly allowed: Uint8Array = new Uint8Array(METHOD_COUNT);
-  /** Whether the gateway itself answers on this path. */
-  builtIn = false;
-  /** Whether all routes are transcoded: patterns may take the methods that they lack. */
-  onlyTranscoded = true;
+  /** The route of each method (by Method) that asks nothing more of a request, or null. */
+  protected readonly byMethod: (Route | null)[] = new Array<Route | null>(METHOD_COUNT).fill(null);
 
-  constructor(id: number) {
+  /** @param other whose routes this one has to begin with */
+  constructor(id: number, other: RouteGroup | null = null) {
     this.id = id;
+    if (other !== null) this.byMethod = other.byMethod;
   }
 
   /** Adds a route. Where two routes name the same method, the earlier keeps it. */
   add(route: Route): void {
     for (let method = 0; method < METHOD_COUNT; method++) {
-      if (route.allowedMethods[method] === 0) continue;
-      this.byMethod[method] ??= route;
-      this.allowed[method] = 1;
+      if (route.allowedMethods[method] === 1) this.byMethod[method] ??= route;
     }
-    this.builtIn ||= route.kind.isBuiltIn;
-    this.onlyTranscoded &&= route.kind.sharesMethods;
+  }
+
+  /** The route that takes the request with this method, or null. */
+  routeFor(_head: RequestHead, method: Method): Route | null {
+    return this.byMethod[method]!;
+  }
+
+  /** Whether the group has the method for the request, or any where `method` is ANY_METHOD. */
+  has(head: RequestHead, method: number): boolean {
+    return method === ANY_METHOD || this.routeFor(head, method) !== null;
+  }
+
+  /** Whether the gateway itself answers on this path. */
+  isBuiltIn(head: RequestHead): boolean {
+    return this.routesFor(head).some((route) => route.kind.isBuiltIn);
+  }
+
+  /** Whether all routes are transcoded: patterns may take the methods that they lack. */
+  isTranscoded(head: RequestHead): boolean {
+    return this.routesFor(head).every((route) => route.kind.sharesMethods);
   }
 
   /** One of the routes, which have path and label in common. */
-  anyRoute(): Route | null {
-    return this.byMethod.find((route) => route !== null) ?? null;
+  anyRoute(head: RequestHead): Route | null {
+    return this.routesFor(head)[0] ?? null;
   }
 
-  /** Whether the group has the method, or any where `method` is ANY_METHOD. */
-  has(method: number): boolean {
-    return method === ANY_METHOD || this.allowed[method] === 1;
+  /** The routes that take the request with some method. */
+  protected routesFor(_head: RequestHead): readonly Route[] {
+    return this.byMethod.filter((route) => route !== null);
   }
+}
+
+/**
+ * A group in which some routes have `match`: they are asked in the order of the file, those without it last. A group of its own,
+ * so that all others ask nothing. What the gateway itself answers comes first. docs/routing.md#match
+ */
+class MatchGroup extends RouteGroup {
+  private readonly choosy: Route[] = [];
+  private hasPlain: boolean;
+
+  /** @param others what there has been so far: routes without `match` */
+  constructor(id: number, others: RouteGroup) {
+    super(id, others);
+    this.hasPlain = this.byMethod.some((route) => route !== null);
+  }
+
+  override add(route: Route): void {
+    if (route.init.match !== undefined) {
+      this.choosy.push(route);
+      return;
+    }
+    super.add(route);
+    this.hasPlain = true;
+  }
+
+  override routeFor(head: RequestHead, method: Method): Route | null {
+    const plain = this.byMethod[method]!;
+    if (plain !== null && plain.kind.isBuiltIn) return plain;
+    for (const route of this.choosy) {
+      if (route.allowedMethods[method] === 1 && route.init.match!.fits(head)) return route;
+    }
+    return plain;
+  }
+
+  override has(head: RequestHead, method: number): boolean {
+    if (method !== ANY_METHOD) return this.routeFor(head, method) !== null;
+    return this.hasPlain || this.choosy.some((route) => route.init.match!.fits(head));
+  }
+
+  protected override routesFor(head: RequestHead): readonly Route[] {
+    return [...this.choosy.filter((route) => route.init.match!.fits(head)), ...super.routesFor(head)];
+  }
+}
+
+/** The group with one more route: another group where that is the first with `match`. */
+function grown(group: RouteGroup, route: Route): RouteGroup {
+  const isFirst = route.init.match !== undefined && !(group instanceof MatchGroup);
+  const own = isFirst ? new MatchGroup(group.id, group) : group;
+  own.add(route);
+  return own;
 }
 
 /**

@@ -58,11 +58,11 @@ export class RouteExactPhase implements Phase {
     }
     const { refused } = this.router;
     if (refused === null) return Verdict.Next;
-    if (!refused.builtIn && this.routing.isPreflight?.(ex) === true) return Verdict.Next;
+    if (this.routing.isPreflight?.(ex) === true && !refused.isBuiltIn(head)) return Verdict.Next;
     // The path is this one's: a wrong method does not fall through to a prefix.
     const path = ex.canonicalPath === "" ? head.path() : ex.canonicalPath;
-    ex.detail = this.router.ownAllowOf(path, head, refused.onlyTranscoded ? patternPath(ex) : null);
-    ex.route = refused.anyRoute();
+    ex.detail = this.router.ownAllowOf(path, head, refused.isTranscoded(head) ? patternPath(ex) : null);
+    ex.route = refused.anyRoute(head);
     return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.bodies);
   }
 
@@ -87,7 +87,7 @@ export class RouteExactPhase implements Phase {
    * what fills the variables is that reading.
    */
   private findPattern(ex: Exchange): Route | null {
-    if (this.router.refused?.onlyTranscoded === false) return null;
+    if (this.router.refused?.isTranscoded(ex.request) === false) return null;
     const path = patternPath(ex);
     const route = this.router.findPattern(path, ex.request);
     if (route !== null || (ex.canonicalPath === "" && ex.forwardPath === "")) return route;

@@ -1,0 +1,153 @@
+import type { FieldTest, MatchConfig } from "../../config/route-config.ts";
+import { latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import type { RouteMatcher } from "../../message/route.ts";
+import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
+import { decodeOnce } from "../../proto/target/percent-decoding.ts";
+import { NetworkSet } from "../../shared/cidr.ts";
+import { type Expression, LateExpression } from "../../shared/expression.ts";
+
+/**
+ * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name
+ * or a value in several ways, one that fits is enough, so that no spelling hides a value from the route that is meant for it.
+ * docs/routing.md#match
+ */
+export class RequestMatcher implements RouteMatcher {
+  readonly id: Uint8Array;
+  private readonly networks: NetworkSet | null;
+  private readonly share: ClientShare | null;
+  private readonly headers: readonly NamedTest[];
+  private readonly cookies: readonly NamedTest[];
+  private readonly queries: readonly NamedTest[];
+
+  /**
+   * @param id a text that tells this route from others of the same path and host
+   * @param shareFrom where its share of the clients begins, 0 to 1: routes of one place divide the clients among them
+   */
+  constructor(config: MatchConfig, id: string, shareFrom: number) {
+    this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
+    this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
+    this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
+    this.headers = config.header.map(namedTest);
+    this.cookies = config.cookie.map(namedTest);
+    this.queries = config.query.map(namedTest);
+  }
+
+  fits(head: RequestHead): boolean {
+    if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
+    if (this.share !== null && !this.share.takes(head)) return false;
+    for (const test of this.headers) if (!test.holds(headerValues(head.headers, test.name))) return false;
+    for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
+    for (const test of this.queries) if (!test.holds(queryValues(head, test.name))) return false;
+    return true;
+  }
+}
+
+/** What is asked of the values of one name. */
+interface NamedTest {
+  readonly name: Uint8Array;
+  /** @param values one character a byte */
+  holds(values: readonly string[]): boolean;
+}
+
+function namedTest([name, wanted]: FieldTest): NamedTest {
+  const bytes = Buffer.from(name, "utf8");
+  if (typeof wanted === "boolean") return { name: bytes, holds: (values) => values.length > 0 === wanted };
+  const source = expressionIn(wanted);
+  if (source === null) {
+    const text = Buffer.from(wanted, "utf8").latin1Slice();
+    return { name: bytes, holds: (values) => values.includes(text) };
+  }
+  const expression: Expression = new LateExpression(source);
+  return { name: bytes, holds: (values) => values.some((value) => expression.test(value)) };
+}
+
+/** The expression of a value that is written between slashes, `i` after them for any letter case; null for a plain value. */
+export function expressionIn(value: string): string | null {
+  const found = /^\/(.*)\/(i?)$/s.exec(value);
+  if (found === null || value.length < 2) return null;
+  return found[2] === "i" ? `(?i)${found[1]}` : found[1]!;
+}
+
+/**
+ * The values of a field that goes on to an origin, under any name that an origin may read as this one (`X_Name`, `x.name`); of
+ * several lines, also what they are together (RFC 9110 §5.3). What belongs to the connection is not there.
+ */
+function headerValues(headers: HeaderBlock, name: Uint8Array): readonly string[] {
+  const values: string[] = [];
+  const { bytes, spans } = headers;
+  for (let i = 0; i < headers.count; i++) {
+    if (headers.ids[i] === HeaderId.NamedByConnection) continue;
+    if (isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) values.push(headers.valueText(i));
+  }
+  return values.length > 1 ? [...values, values.join(", ")] : values;
+}
+
+/** The values of a cookie in all Cookie fields, as RFC 6265 §4.2.1 has them: as they are, without quotes, and decoded. */
+function cookieValues(headers: HeaderBlock, name: Uint8Array): readonly string[] {
+  const values: string[] = [];
+  const wanted = Buffer.from(name).latin1Slice();
+  for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
+    for (const pair of headers.valueText(i).split(";")) {
+      const [found, value] = dividedAt(pair, "=");
+      if (trimmed(found) === wanted) addReadings(values, trimmed(value).replace(/^"(.*)"$/s, "$1"), trimmed(value));
+    }
+  }
+  return values;
+}
+
+/** The values of a parameter of the query: percent-decoded once, `+` as a space and as itself. */
+function queryValues(head: RequestHead, name: Uint8Array): readonly string[] {
+  const values: string[] = [];
+  if (head.queryTo <= head.pathTo) return values;
+  const wanted = Buffer.from(name).latin1Slice();
+  for (const pair of head.text(head.pathTo + 1, head.queryTo).split("&")) {
+    const [found, value] = dividedAt(pair, "=");
+    if (pair === "" || !readsAs(found, wanted)) continue;
+    addReadings(values, value.replaceAll("+", " "), value);
+  }
+  return values;
+}
+
+function readsAs(found: string, wanted: string): boolean {
+  return decodeOnce(found) === wanted || decodeOnce(found.replaceAll("+", " ")) === wanted;
+}
+
+function addReadings(values: string[], ...texts: readonly string[]): void {
+  for (const text of texts) {
+    for (const reading of [text, decodeOnce(text)]) if (!values.includes(reading)) values.push(reading);
+  }
+}
+
+function dividedAt(text: string, mark: string): [string, string] {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Without the spaces and tabs around it, and nothing else: other whitespace is a part of a value. */
+function trimmed(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, "");
+}
+
+/** A part of the clients, always the same ones. */
+class ClientShare {
+  private readonly from: number;
+  private readonly size: number;
+  private readonly cookie: Uint8Array | null;
+
+  /** @param stickyBy the cookie that tells clients apart, "" for their address alone */
+  constructor(from: number, size: number, stickyBy: string) {
+    this.from = from;
+    this.size = size;
+    this.cookie = stickyBy === "" ? null : latin1(stickyBy);
+  }
+
+  /** A client that has the cookie stays where it is when its address changes. */
+  takes(head: RequestHead): boolean {
+    const [cookie] = this.cookie === null ? [] : cookieValues(head.headers, this.cookie);
+    const key = cookie === undefined ? head.sender.clientIp : `cookie ${cookie}`;
+    const place = Bun.hash.xxHash32(key) / 2 ** 32;
+    return (place - this.from + 1) % 1 < this.size;
+  }
+}

@@ -1,0 +1,97 @@
+import { quote } from "../config/config-fault.ts";
+import { isToken } from "../config/http-syntax.ts";
+import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
+import type { FieldTest, MatchConfig } from "../config/route-config.ts";
+import { block } from "../config/row.ts";
+import { cidr, percent, textLike } from "../config/scalars.ts";
+import { isSecretName, MASK } from "../core/secret-name.ts";
+import { expressionIn } from "../features/route/request-matcher.ts";
+import { compileExpression, isExpressionFault } from "../shared/expression.ts";
+import { HOP_BY_HOP } from "./header-operations.ts";
+
+/** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
+function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
+  const kind = resolved(pairs(wanted(), "NAME: value"), (found, { path, log }): readonly FieldTest[] => {
+    for (const [name] of found) {
+      const fault = isHeader ? headerFault(name) : name === "" ? "expected a name" : "";
+      if (fault !== "") log.fault([...path, name], fault, true);
+    }
+    return found;
+  });
+  return written(kind, (tests) => listed(tests, isHeader)) as Kind<unknown, readonly FieldTest[]>;
+}
+
+/** As a file would state them; values that may be secrets are masked. */
+function listed(tests: readonly FieldTest[], isHeader: boolean): object {
+  return Object.fromEntries(
+    tests.map(([name, value]) => [
+      name,
+      typeof value === "boolean" || (isHeader && !isSecretName(name)) ? value : MASK,
+    ]),
+  );
+}
+
+function wanted(): Kind<string | boolean> {
+  return piece((value) => {
+    if (typeof value === "boolean") return value;
+    const text = Number.isSafeInteger(value) ? String(value) : value;
+    if (typeof text !== "string")
+      return new Wrong(`expected a value, /an expression/, true or false, found ${describe(value)}`);
+    if (/[\0\r\n]/.test(text)) return new Wrong("expected a value on one line");
+    const source = expressionIn(text.trim());
+    if (source === null) return text.trim();
+    if (source === "") return new Wrong("expected an expression between the slashes; write true for any value");
+    const expression = compileExpression(source);
+    return isExpressionFault(expression) ? new Wrong(expressionFault(text.trim(), expression.fault)) : text.trim();
+  });
+}
+
+/** The text of a fault about an expression. */
+export function expressionFault(source: string, fault: string): string {
+  return `expected an expression that takes linear time, found ${quote(source)}: ${fault}`;
+}
+
+function headerFault(name: string): string {
+  const lower = name.toLowerCase().replace(/[^a-z0-9]/g, "-");
+  if (!isToken(name)) return `expected a header name such as X-Team, found ${quote(name)}`;
+  if (lower === "host") return "the host is chosen by the key host: move it there";
+  if (lower === "cookie") return "cookies are chosen by match.cookie: move it there";
+  if (OF_THE_CLIENT.has(lower)) return "the gateway writes it itself: choose clients by match.client_ip";
+  return HOP_BY_HOP.has(lower) ? "belongs to one connection and reaches no origin: remove it" : "";
+}
+
+const OF_THE_CLIENT: ReadonlySet<string> = new Set(["x-forwarded-for", "x-real-ip", "forwarded"]);
+
+/** `match`: what a route asks of a request beside path, host and method. docs/routing.md#match */
+export const match = block(
+  {
+    header: { type: fieldTests(true), example: { "X-Team": "blue" } },
+    query: { type: fieldTests(false), example: { version: "/^2\\./" } },
+    cookie: { type: fieldTests(false), example: { beta: true } },
+    client_ip: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"] },
+    share: { type: percent(), default: "100%", example: "10%" },
+    sticky_by: {
+      type: textLike(/^cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "cookie: and the name of a cookie, such as cookie:session"),
+      absent: "",
+      field: "stickyBy",
+      example: "cookie:session",
+    },
+  },
+  {
+    check({ sticky_by, share }, { log, path }) {
+      if (sticky_by !== "" && share === 1) log.warn([...path, "sticky_by"], "has no effect without share");
+    },
+    finish: ({ stickyBy }) => ({ stickyBy: stickyBy.slice("cookie:".length) }),
+    list: ({ stickyBy, ...config }, lines) => ({
+      ...Object.fromEntries(Object.entries(lines).filter(([key]) => isAsked(key, config))),
+      ...(stickyBy === "" ? {} : { sticky_by: `cookie:${stickyBy}` }),
+    }),
+  },
+);
+
+/** Whether a section asks anything by this key. */
+function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
+  if (key === "share") return config.share < 1;
+  if (key === "sticky_by") return false;
+  return config[key === "client_ip" ? "clientIp" : (key as "header" | "query" | "cookie")].length > 0;
+}
