@@ -101,8 +101,9 @@ function rateLimit(
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */
 function purposeOf(limit: RateLimitConfig, route: Route): string {
   if (limit.scope === "server" && limit.key !== "route") return "server";
-  const { kind, path, exact, hosts, methods } = route.init;
-  return `${limit.scope} ${JSON.stringify([kind.name, path, exact, hosts, methods])}`;
+  const { kind, path, exact, hosts, methods, match } = route.init;
+  const own = match === undefined ? [] : [Buffer.from(match.id).toString("hex")];
+  return `${limit.scope} ${JSON.stringify([kind.name, path, exact, hosts, methods, ...own])}`;
 }
 
 /** Whether the endpoint is for operators alone. */

@@ -4,9 +4,10 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { buildRouter } from "../features/route/build-router.ts";
+import { RequestMatcher } from "../features/route/request-matcher.ts";
 import type { Router } from "../features/route/router.ts";
 import { type Handler, Verdict } from "../message/exchange.ts";
-import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
+import { ChunkedMode, type Route, type RouteInit, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 
@@ -24,13 +25,33 @@ export interface RouteHandlers {
  * same path, host and method the earlier is found.
  */
 export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Router {
+  const matchers = routeMatchers(config.routes);
   const endpoints = handlers.endpoints.filter(({ internal }) => !internal || !hasInternalListener(config));
   return buildRouter([
     ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
     ...handlers.extra,
     ...transcodedRoutes(config).map((route) => transcodedRoute(route, config, handlers.transcoded(route))),
-    ...config.routes.map((route) => configuredRoute(route, config, handlers.configured(route))),
+    ...config.routes.map((route, i) => {
+      const init = configuredRoute(route, config, handlers.configured(route));
+      return matchers[i] === null ? init : { ...init, match: matchers[i]! };
+    }),
   ]);
+}
+
+/**
+ * What each route asks of requests by its `match`, null without one. Routes of one path and host divide the clients among them:
+ * the share of each begins where that of the one before it ends. docs/routing.md#shares-of-clients
+ */
+function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] {
+  const ends = new Map<string, number>();
+  return routes.map((route) => {
+    const { match, prefix, path, hosts, methods } = route;
+    if (match === null) return null;
+    const place = JSON.stringify([prefix, path, hosts]);
+    const from = ends.get(place) ?? 0;
+    if (match.share < 1) ends.set(place, from + match.share);
+    return new RequestMatcher(match, JSON.stringify([place, methods, match]), from);
+  });
 }
 
 /** The routes of the listener of `internal_api.listen`: the built-in endpoints and nothing else. */

@@ -196,6 +196,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     path: "",
     methods: [],
     hosts: [],
+    match: null,
     inboundChunkedMode: "normalize",
     maxBodyBytes: sidecar.maxBodyBytes,
     cache: { enabled: false, defaultTtlMs: 0 },

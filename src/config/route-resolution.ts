@@ -109,15 +109,16 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
     const place = route.path === "" ? `prefix ${route.prefix}` : `path ${route.path}`;
+    const match = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
     for (const host of orAny(route.hosts)) {
       const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
-      const taken = methods.find((method) => first.has(`${place} ${host} ${method}`));
-      for (const method of methods) if (taken === undefined) first.set(`${place} ${host} ${method}`, route);
+      const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));
+      for (const method of methods) if (taken === undefined) first.set(`${place} ${host} ${method}${match}`, route);
       if (taken === undefined) continue;
-      const earlier = first.get(`${place} ${host} ${taken}`)!;
+      const earlier = first.get(`${place} ${host} ${taken}${match}`)!;
       if (earlier === route) continue;
       const what = `${taken === "" ? "" : `${taken} on `}${place}${host === "" ? "" : ` of host ${host}`}`;
-      const message = `${what} is taken by the route in line ${earlier.position.line}: remove one, or tell them apart by host or methods`;
+      const message = `${what} is taken by the route in line ${earlier.position.line}: remove one, or tell them apart by host, methods or match`;
       log.fault([...base, i, route.path === "" ? "prefix" : "path"], message, true);
       break;
     }

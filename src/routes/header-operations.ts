@@ -178,7 +178,7 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
 const VARIABLE = /(?<!\w)\$[a-z]\w+|\{[a-z_]+(\.[\w-]+)*\}|%\[/i;
 
 /** RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
-const HOP_BY_HOP = new Set([
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",

@@ -71,7 +71,10 @@ export const match = block(
     client_ip: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"] },
     share: { type: percent(), default: "100%", example: "10%" },
     sticky_by: {
-      type: textLike(/^cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "cookie: and the name of a cookie, such as cookie:session"),
+      type: textLike(
+        /^cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
+        "cookie: and the name of a cookie, such as cookie:session",
+      ),
       absent: "",
       field: "stickyBy",
       example: "cookie:session",

@@ -6,6 +6,7 @@ import { block, isFaultyAt, type Rows, type Values } from "../config/row.ts";
 import type { RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
+import { match } from "./match-keys.ts";
 
 const cache = block(
   {
@@ -26,6 +27,8 @@ const headers = block(
 );
 
 const rows = {
+  // Absent, the route takes every request of its path, host and methods.
+  match: { type: match, absent: null, doc: "all of it must hold; a value, /an expression/, true or false" },
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
   max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
   // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
@@ -76,6 +79,7 @@ function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
 /** What `/internal/api/routes` says of the options of a route. */
 export function explainOptions(route: RouteOptions): object {
   return {
+    ...(route.match === null ? {} : { match: match.write(route.match) }),
     headers: explainHeaders(route.headers),
     inbound_chunked_mode: route.inboundChunkedMode,
     max_body_bytes: route.maxBodyBytes,

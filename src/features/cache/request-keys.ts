@@ -5,7 +5,8 @@ import { Method, type RequestHead } from "../../message/request-head.ts";
 import { CacheKey } from "../../shared/cache-key.ts";
 
 /**
- * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`. docs/cache.md#the-key
+ * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`, and the route between where it has
+ * `match`. docs/cache.md#the-key
  * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
  * object: it holds until the next is asked for.
  *
@@ -26,15 +27,19 @@ export class RequestKeys {
   }
 
   /** The key of a GET or HEAD; for any other method, that of its resource. */
-  of({ request, client }: Exchange): CacheKey {
+  of({ request, client, route }: Exchange): CacheKey {
     const { key } = this;
+    const match = route?.init.match;
+    const routed = match === undefined ? 0 : ROUTED;
     key.begin(boundOf(request));
     addAuthority(key, request);
     key.addByte(Byte.Nul);
     if (request.targetTo > request.targetFrom) key.add(request.bytes, request.targetFrom, request.targetTo);
     else key.addByte(Byte.Slash);
     key.endUri();
-    key.addByte((request.method === Method.Head ? HEAD : GET) | (client.tls ? this.overTls : 0));
+    key.addByte((request.method === Method.Head ? HEAD : GET) | (client.tls ? this.overTls : 0) | routed);
+    // Routes with `match` share their paths with others: none is given the responses of another.
+    if (match !== undefined) key.add(match.id, 0, match.id.length);
     addEncodings(key, request);
     key.endVariant();
     return key;
@@ -92,4 +97,6 @@ function boundOf(request: RequestHead): number {
 const GET = 1;
 const HEAD = 2;
 const OVER_TLS = 4;
-const PARTS_BOUND = 16;
+/** The route's id follows. */
+const ROUTED = 8;
+const PARTS_BOUND = 32;

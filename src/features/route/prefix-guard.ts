@@ -51,7 +51,8 @@ export class PrefixGuard {
     for (let at = reading.indexOf("/"); at >= 0 && at <= limit; at = endOfSegment(reading, at + 1)) {
       const mounts = this.mounts.get(reading.slice(0, at));
       if (mounts === undefined || !readings.escapes(reading.slice(0, at))) continue;
-      if (mounts.some(({ hosts, match }) => takesHost(hosts, requestHost(head)) && match?.fits(head) !== false)) return true;
+      if (mounts.some(({ hosts, match }) => takesHost(hosts, requestHost(head)) && match?.fits(head) !== false))
+        return true;
     }
     return false;
   }

@@ -148,6 +148,7 @@ class ClientShare {
     const [cookie] = this.cookie === null ? [] : cookieValues(head.headers, this.cookie);
     const key = cookie === undefined ? head.sender.clientIp : `cookie ${cookie}`;
     const place = Bun.hash.xxHash32(key) / 2 ** 32;
-    return (place - this.from + 1) % 1 < this.size;
+    // Shares may be more than all together where other conditions tell their routes apart: then they begin anew.
+    return (place - (this.from % 1) + 1) % 1 < this.size;
   }
 }

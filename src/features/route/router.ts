@@ -350,7 +350,7 @@ class MatchGroup extends RouteGroup {
 
   override routeFor(head: RequestHead, method: Method): Route | null {
     const plain = this.byMethod[method]!;
-    if (plain !== null && plain.kind.isBuiltIn) return plain;
+    if (plain?.kind.isBuiltIn === true) return plain;
     for (const route of this.choosy) {
       if (route.allowedMethods[method] === 1 && route.init.match!.fits(head)) return route;
     }
