@@ -3,7 +3,7 @@ import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import { buildRouter } from "../../features/route/build-router.ts";
 import type { Router } from "../../features/route/router.ts";
 import { RouteExactPhase, RoutePrefixPhase } from "../../features/route/routing-phases.ts";
-import { Exchange, Pipeline } from "../../message/exchange.ts";
+import { ClientPeer, Exchange, Pipeline } from "../../message/exchange.ts";
 import { IDLE_PORTS } from "../../message/idle-ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route, RouteInit } from "../../message/route.ts";
@@ -49,9 +49,11 @@ class Contest {
 
   /** "" where the path is not the route's. */
   reason(init: RouteInit, winner: RouteInit | null): string {
-    const { hosts, methods } = init;
-    if (!this.takes({ ...init, hosts: [], methods: [] })) return "";
-    if (hosts.length > 0 && !this.takes({ ...init, methods: [] })) return `is for host ${hosts.join(", ")}`;
+    const { hosts, methods, match, ...others } = init;
+    const bare = { ...others, hosts: [], methods: [] };
+    if (!this.takes(bare)) return "";
+    if (hosts.length > 0 && !this.takes({ ...bare, hosts })) return `is for host ${hosts.join(", ")}`;
+    if (match?.fits(this.head) === false) return "has a match that does not fit";
     if (methods.length > 0 && !this.takes(init)) return `takes ${methods.join(", ")} only`;
     return winner === null ? "gives way: a more specific path lacks the method" : beatenBy(init, winner);
   }
@@ -78,7 +80,7 @@ function askRouter(router: Router, head: RequestHead): Route | null {
       isRefused = true;
     },
   };
-  ex.open(sink, IDLE_PORTS.flow, ex.client, pipeline);
+  ex.open(sink, IDLE_PORTS.flow, new ClientPeer(head.sender.clientIp, false, 0), pipeline);
   pipeline.start(ex);
   return isRefused ? null : ex.route;
 }
@@ -88,6 +90,7 @@ function beatenBy(loser: RouteInit, winner: RouteInit): string {
   if (rank(loser) < rank(winner)) return winner.exact ? "is less specific than the exact path" : "is a shorter prefix";
   if (loser.hosts.length === 0 && winner.hosts.length > 0) return "names no host";
   if (winner.hosts.length > 0) return "has a less specific host";
+  if (loser.match === undefined && winner.match !== undefined) return "is asked after those with match";
   return "comes after it";
 }
 

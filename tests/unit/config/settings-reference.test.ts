@@ -111,7 +111,7 @@ describe("the reference of routes.yaml", () => {
   test("names every key", () => {
     const ofStatic = missingKeys(staticRoute, v.parse(staticRouteSchema, staticRoute), "");
     expect(ofStatic).toEqual(
-      ["path", "inbound_chunked_mode", "max_body_bytes", ...ofBoth.slice(0, 4)].map((key) => `.${key}`),
+      ["path", "match", "inbound_chunked_mode", "max_body_bytes", ...ofBoth.slice(0, 4)].map((key) => `.${key}`),
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
     const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
