@@ -39,7 +39,19 @@ export function runCheck(
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!result.ok) return reportFaults(result.faults, io);
   io.out(print ? listConfig(result.config, ROUTE_FORMAT) : summary(result));
-  return ExitCode.Done;
+  return runTests(result, print, io);
+}
+
+/** Runs what routes.yaml says under `tests`. docs/explain.md#tests @param isQuiet whether only failures are told */
+function runTests({ config, tests }: Extract<ConfigResult, { ok: true }>, isQuiet: boolean, io: CommandIo): number {
+  if (tests.length === 0) return ExitCode.Done;
+  // The gateway is loaded where there is something to run through it.
+  const { failedTests } = require("../app/explain/run-tests.ts") as typeof import("../app/explain/run-tests.ts");
+  const failures = failedTests(config, tests);
+  for (const failure of failures) io.err(`${formatFault(failure)}\n`);
+  if (failures.length > 0) io.err(`${failures.length} of ${count(tests.length, "test")} failed\n`);
+  else if (!isQuiet) io.out(`${count(tests.length, "test")} passed.\n`);
+  return failures.length > 0 ? ExitCode.Failure : ExitCode.Done;
 }
 
 /** The command as `edge help check` shows it. */
@@ -55,7 +67,10 @@ export const checkCommand = {
       help: "show the effective configuration, every default filled in, secrets as ***",
     },
   ],
-  notes: ["Exit codes: 0 no faults, 1 faults, 2 wrong usage."],
+  notes: [
+    "Requests under tests in routes.yaml are run as well, without a network: edge help routes.",
+    "Exit codes: 0 no faults, 1 faults or failed tests, 2 wrong usage.",
+  ],
 } as const;
 
 function reportFaults(faults: readonly ConfigFault[], io: CommandIo): number {

@@ -3,6 +3,7 @@
 import { configFile } from "../config/config-settings.ts";
 import { pathPrefix } from "../config/http-syntax.ts";
 import type { RouteFormat, RouteSyntax } from "../config/route-syntax.ts";
+import { routeTests } from "../config/route-tests.ts";
 import { referenceOf } from "../config/row-reference.ts";
 import { text } from "../config/scalars.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -24,7 +25,9 @@ export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the de
 # A route whose "path" equals the path wins, else the longest prefix; a path that matches no route gets 404.
 
 routes:
-${routesReference(ROUTE_FORMAT)}`;
+${routesReference(ROUTE_FORMAT)}
+# What must become of requests: run by edge check, without a network, and by nothing else.
+${referenceOf({ tests: { type: routeTests } })}`;
 
 function routesReference({ types, options }: RouteFormat): string {
   const names = Object.keys(types);

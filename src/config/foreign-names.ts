@@ -10,6 +10,7 @@ function means(key: string): string {
 
 /** Keys at a route. */
 export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
+  ["tests", 'belong beside the routes: put "routes:" above the list, and "tests:" below it, in the first column'],
   ...["proxy_pass", "reverse_proxy", "backend", "upstream", "url", "service"].map(
     (name) => [name, means("target, or targets for several")] as const,
   ),

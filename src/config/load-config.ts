@@ -13,6 +13,7 @@ import { hasTargets, type RouteConfig } from "./route-config.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import { RouteSchemas } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
+import { type RouteTest, routeTests } from "./route-tests.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
@@ -52,6 +53,8 @@ export type ConfigResult =
       /** No configuration file was there: the embedded defaults serve. */
       readonly usingDefaults: boolean;
       readonly warnings: readonly ConfigFault[];
+      /** What routes.yaml says under `tests`; `edge check` runs them. */
+      readonly tests: readonly RouteTest[];
     }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly warnings: readonly ConfigFault[] };
 
@@ -69,7 +72,8 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
-  const list = routes === null ? [] : readRoutes(routes, routesLog!, routesFile!, main, request.routeFormat);
+  const { list, tests } =
+    routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request.routeFormat);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
@@ -87,6 +91,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     },
     usingDefaults: configFile === null,
     warnings,
+    tests,
   };
 }
 
@@ -123,34 +128,43 @@ function readConfig(
   return config;
 }
 
-/** routes.yaml is a list, or a section with `routes:`. docs/configuration.md#files */
+/** What routes.yaml holds. */
+interface RoutesFile {
+  readonly list: RouteConfig[];
+  readonly tests: readonly RouteTest[];
+}
+
+const NO_ROUTES: RoutesFile = { list: [], tests: [] };
+
+/** routes.yaml is a list, or a section with `routes:` and `tests:`. docs/configuration.md#files */
 function readRoutes(
   source: YamlSource,
   log: FaultLog,
   file: FoundFile,
   { server, proxy }: Pick<RuntimeConfig, "server" | "proxy">,
   format: RouteFormat,
-): RouteConfig[] {
-  if (!source.readable) return [];
+): RoutesFile {
+  if (!source.readable) return NO_ROUTES;
   const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format };
   const root = withoutExtensions(source.value);
-  if (root === null) return [];
-  if (Array.isArray(root)) return resolveRoutes(root, { ...around, path: [] });
+  if (root === null) return NO_ROUTES;
+  if (Array.isArray(root)) return { list: resolveRoutes(root, { ...around, path: [] }), tests: [] };
   if (typeof root !== "object") {
     log.fault([], 'expected a list of routes, each beginning with "- type:"');
-    return [];
+    return NO_ROUTES;
   }
-  const { routes = null, ...others } = root as Record<string, unknown>;
+  const { routes = null, tests: entries = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
   const { keys } = new RouteSchemas(format);
   const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
-  else for (const key of odd) log.fault([key], unknownKey(key, ["routes"]), true);
-  if (routes === null) return [];
-  if (Array.isArray(routes)) return resolveRoutes(routes, { ...around, path: ["routes"] });
+  else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests"]), true);
+  const tests = routeTests.resolve!(log.read(routeTests, entries, ["tests"], 1), { ...around, path: ["tests"] });
+  if (routes === null) return { list: [], tests };
+  if (Array.isArray(routes)) return { list: resolveRoutes(routes, { ...around, path: ["routes"] }), tests };
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
-  return [];
+  return { list: [], tests };
 }
 
 /** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */

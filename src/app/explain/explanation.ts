@@ -6,6 +6,7 @@ import { reasonOf } from "../../core/status.ts";
 import { sharingNeeded } from "../../features/cache/identity.ts";
 import { explainWaf } from "../../features/waf/waf-explanation.ts";
 import { CACHE_RESULT_NAMES, CacheResult } from "../../message/cache-result.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { namesChanged } from "../../routes/header-operations.ts";
@@ -13,7 +14,7 @@ import { SlotFlag } from "../../shared/cache-memory.ts";
 import { cachePolicies } from "../cache-owner.ts";
 import type { DryRequest, DryResult, DryRun, PassedPhase } from "./dry-run.ts";
 import type { Field } from "./recording-sink.ts";
-import { type LostRoute, lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
+import { lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
 
 /** What would become of a request, and why: what `edge explain --json` prints. docs/explain.md#as-json */
 export interface Explanation {
@@ -104,6 +105,21 @@ export interface ResponseSummary {
 
 /** Sends a request down a dry run, and says what became of it. */
 export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryRequest): Explanation {
+  const { said, route, head } = outcomeOf(config, dry, request);
+  const lost = head === null ? [] : lostRoutes(dry.router, route, head);
+  return { ...said, lost: lost.map((one) => ({ ...routeSummary(config, dry, one.route), why: one.why })) };
+}
+
+/** What became of a request, without a word on the routes that did not get it. */
+export interface Outcome {
+  readonly said: Omit<Explanation, "lost">;
+  readonly route: Route | null;
+  /** Null where its bytes are no request. */
+  readonly head: RequestHead | null;
+}
+
+/** The same as `explainRequest`, as far as the request itself tells. */
+export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryRequest): Outcome {
   const result = dry.run(request);
   const { ex } = result;
   const head = ex.request;
@@ -113,8 +129,7 @@ export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryR
   const route = taken ?? (isSound ? routeByPath(dry.router, head) : null);
   const settings = route === null ? null : settingsOf(config, dry.router, route);
   const rules = wafRules(config, dry, request, result);
-  const lostSummary = ({ route: lost, why }: LostRoute) => ({ ...routeSummary(config, dry, lost), why });
-  return {
+  const said = {
     request: {
       method: head.methodText(),
       host: head.authority(),
@@ -124,7 +139,6 @@ export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryR
       tls: request.tls,
     },
     route: route === null ? null : { ...routeSummary(config, dry, route), reached: route === taken },
-    lost: isSound ? lostRoutes(dry.router, route, head).map(lostSummary) : [],
     phases: result.phases.map((phase, i) => ({
       name: phase.name,
       verdict: phase.verdict,
@@ -137,6 +151,7 @@ export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryR
     limits: route === null ? null : limitSummary(route, settings),
     response: responseSummary(result, settings),
   };
+  return { said, route, head: isSound ? head : null };
 }
 
 function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSummary {

@@ -1,3 +1,4 @@
+import { REQUEST_PATTERN, REQUEST_WORDS } from "../../config/route-tests.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import { parseAddress } from "../../core/ip-address.ts";
 import type { DryRequest } from "./dry-run.ts";
@@ -21,11 +22,9 @@ export function requestOf(
   { request, headers, body, clientIp }: TypedRequest,
   { server }: RuntimeConfig,
 ): DryRequest | string {
-  const words = request.trim().split(/[ \t]+/);
-  const [method, url] = words.length === 1 ? ["GET", words[0]!] : words;
-  if (words.length > 2 || url === undefined || !/^(https?:\/\/|\/|\*$)/i.test(url)) {
-    return `expected a method and a URL or path, such as 'GET https://shop.example.com/a' or 'GET /a', found ${JSON.stringify(request)}`;
-  }
+  if (!REQUEST_PATTERN.test(request)) return `expected ${REQUEST_WORDS}, found ${JSON.stringify(request)}`;
+  const words = request.split(/[ \t]+/);
+  const [method, url] = words.length === 1 ? ["GET", words[0]!] : (words as [string, string]);
   if (!parseAddress(clientIp, new Uint8Array(16)))
     return `expected a client address such as 198.51.100.7, found ${JSON.stringify(clientIp)}`;
   const faulty = headers.find((line) => !/^[^:\s]+:[^\r\n]*$/.test(line));
