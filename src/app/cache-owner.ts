@@ -108,8 +108,8 @@ export class WorkerCache {
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
   const { cache, tls } = config.server;
   return settingsByIndex(config, routes).map((settings, index) => {
-    if (settings === null || !settings.cache.enabled) return null;
     const { kind } = routes[index]!;
+    if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;
     return {
       defaultTtlMs: settings.cache.defaultTtlMs,
       maxPayloadBytes: cache.maxPayloadBytes,

@@ -74,6 +74,10 @@ routes:
   #   target: http://127.0.0.1:3000
   #   # Uploads beyond 4MiB: max_body_bytes: 100MiB
 
+  # Another address for a path, and a short text: "edge help routes" shows both.
+  # - { type: redirect, prefix: /old, to: "/new{rest}" }
+  # - { type: respond, path: /robots.txt, body: "User-agent: *" }
+
   # Step 2. Several servers for one prefix: those that fail their health check are left out.
   # - type: upstream
   #   prefix: /shop

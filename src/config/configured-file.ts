@@ -3,6 +3,7 @@ import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
+import { formatSize } from "./size.ts";
 
 /** Resolves paths that one configuration file names, against the folder of that file, and checks what they point at. */
 export class ConfiguredFiles {
@@ -23,6 +24,26 @@ export class ConfiguredFiles {
     const fault = readFault(full, "file");
     if (fault !== "") this.log.fault(key, `expected a readable file, found ${quote(path)}: ${fault}`);
     return full;
+  }
+
+  /**
+   * What a readable file holds, one character a byte; "" where it cannot be read, or has more than `maxBytes`, which are faults at
+   * `key`. @param cure for a file that is too large
+   */
+  contents(key: KeyPath, path: string, maxBytes: number, cure: string): string {
+    const full = this.file(key, path);
+    if (full === "" || this.log.isFaulty(key)) return "";
+    try {
+      const { size } = statSync(full);
+      if (size <= maxBytes) return readFileSync(full).subarray(0, maxBytes).toString("latin1");
+      this.log.fault(
+        key,
+        `expected a file of at most ${formatSize(maxBytes)}, found one of ${formatSize(size)}: ${cure}`,
+      );
+    } catch {
+      this.log.fault(key, `expected a readable file, found ${quote(path)}: it cannot be read`);
+    }
+    return "";
   }
 
   /** A folder that is there. */

@@ -34,7 +34,7 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
     (name) => [name, "unknown key: only strip_prefix and a path in target change the path"] as const,
   ),
   ...["redirect", "redir", "return"].map(
-    (name) => [name, "unknown key: edge redirects cleartext requests to https:// only"] as const,
+    (name) => [name, "unknown key: a redirect is a route of its own, with type: redirect and to"] as const,
   ),
   ["limit_req", means("rate_limit")],
 ];

@@ -62,6 +62,15 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Kin
   });
 }
 
+/** One of a few whole numbers. */
+export function integerOf<const N extends number>(...choices: N[]): Kind<N> {
+  return piece((value) => {
+    const number = numberOf(value);
+    const chosen = choices.find((choice) => choice === number);
+    return chosen ?? new Wrong(`expected ${oneOf(choices.map(String))}, found ${describe(value)}`);
+  });
+}
+
 /** A number from `min` to `max`, fractions allowed. */
 export function decimal(min: number, max: number): Kind<number> {
   return piece((value) => {

@@ -18,7 +18,7 @@ export interface TemplateOptions {
  */
 export function template(what: string, options: TemplateOptions = {}): Kind<string> {
   return piece((value) => {
-    if (typeof value !== "string") return new Wrong(`expected ${what}, found ${describe(value)}`);
+    if (typeof value !== "string") return new Wrong(`expected ${what}, found ${describe(value)}${cureOfMap(value)}`);
     const fault = templateFault(value, options);
     return fault === "" ? value : new Wrong(fault);
   });
@@ -48,6 +48,12 @@ export function templateFault(text: string, { locals = [], faultOf }: TemplateOp
 export function headerTemplateFault(text: string): string {
   const fault = headerValueFault(text);
   return fault === "" ? templateFault(text) : fault;
+}
+
+/** YAML reads `to: {rest}` as a section with one key. */
+function cureOfMap(value: unknown): string {
+  const [name, ...more] = typeof value === "object" && value !== null ? Object.keys(value) : [];
+  return name === undefined || more.length > 0 ? "" : `; put what begins with a brace in quotes: "{${name}}"`;
 }
 
 function cureOf(name: string, locals: readonly string[]): string {

@@ -50,6 +50,9 @@ export const EARLY_PIPELINED_MS = 200;
 export const MAX_PLACEHOLDERS = 64;
 export const MAX_PLACEHOLDER_CHARS = 8192;
 
+/** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */
+export const MAX_RESPOND_BYTES = 262_144;
+
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;
 /** Bytes that one byte of a compressed body may stand for; the rest counts as beyond `max_inspect_body_size`. */

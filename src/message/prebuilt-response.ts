@@ -10,6 +10,8 @@ export class PrebuiltResponse {
   readonly status: number;
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
+  /** Whether a length is sent: a response without content by its status has none that could be meant. RFC 9110 §8.6 */
+  readonly hasLength: boolean;
   /** The whole HTTP/1.1 reply for a connection that stays open, head and body. */
   readonly image: Buffer;
   /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
@@ -39,7 +41,8 @@ export class PrebuiltResponse {
     this.body = typeof body === "string" ? Buffer.from(body, "utf8") : Buffer.from(body);
     const start = `HTTP/1.1 ${status} ${reasonOf(status)}\r\nDate: `;
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    const length = status === 204 ? "" : `Content-Length: ${this.body.length}\r\n`;
+    this.hasLength = status !== 204 && status !== 304;
+    const length = this.hasLength ? `Content-Length: ${this.body.length}\r\n` : "";
     this.dateAt = start.length;
     const head = `${start}${" ".repeat(DATE_BYTES)}\r\nServer: edge\r\n${lines}${length}`;
     this.fieldsTo = head.length;

@@ -24,6 +24,8 @@ export interface RouteKind {
   readonly readsJson: boolean;
   /** Whether the prefix is a folder of files, which no spelling of a path may leave. docs/security.md#paths-and-hosts */
   readonly isFolder: boolean;
+  /** Whether responses may go into the cache: what a handler has at hand costs less than to look it up. */
+  readonly isStorable: boolean;
   /** Whether a stored response is sent only while the handler would give the same: files can change at any time. */
   readonly confirmsStored: boolean;
   /** Whether responses carry a request id. */
@@ -40,6 +42,7 @@ const PLAIN: RouteKind = {
   normalizesBody: false,
   readsJson: false,
   isFolder: false,
+  isStorable: false,
   confirmsStored: false,
   namesRequests: false,
   sharesMethods: false,
@@ -49,8 +52,15 @@ const PLAIN: RouteKind = {
 export const RouteKind = {
   Plain: PLAIN,
   BuiltIn: { ...PLAIN, name: "built-in", isBuiltIn: true },
-  Static: { ...PLAIN, name: "static", isFolder: true, confirmsStored: true },
-  Upstream: { ...PLAIN, name: "upstream", takesBody: true, normalizesBody: true, namesRequests: true },
+  Static: { ...PLAIN, name: "static", isFolder: true, isStorable: true, confirmsStored: true },
+  Upstream: {
+    ...PLAIN,
+    name: "upstream",
+    takesBody: true,
+    normalizesBody: true,
+    isStorable: true,
+    namesRequests: true,
+  },
   /** REST in front of gRPC: its patterns complement each other. */
   Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, sharesMethods: true },
 } as const satisfies Record<string, RouteKind>;

@@ -1,12 +1,20 @@
-import type { Spot } from "../config/piece.ts";
+import { routeMethod } from "../config/http-syntax.ts";
+import { list, type Spot } from "../config/piece.ts";
 import { ipRules, rateLimit } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { routeSpot } from "../config/route-syntax.ts";
-import { block, isFaultyAt, type Rows, type Values } from "../config/row.ts";
+import { block, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
 import type { RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
 import { match } from "./match-keys.ts";
+
+/** The key `methods`, at the types of routes whose handlers take every method. */
+export const routeMethods = {
+  type: list(routeMethod(), "methods", true),
+  example: ["GET", "POST"],
+  doc: "every method by default; others get 405",
+} as const satisfies Row;
 
 const cache = block(
   {

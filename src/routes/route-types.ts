@@ -1,5 +1,7 @@
 import type { RouteBase } from "../config/route-config.ts";
 import type { ConfigOf } from "../config/row.ts";
+import { REDIRECT_ROUTE } from "./redirect-route.ts";
+import { RESPOND_ROUTE } from "./respond-route.ts";
 import type { ROUTE_OPTIONS } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 import { STATIC_ROUTE } from "./static-route.ts";
@@ -10,6 +12,8 @@ import { UPSTREAM_ROUTE } from "./upstream/upstream-route.ts";
 export const ROUTE_TYPES = {
   static: STATIC_ROUTE,
   upstream: UPSTREAM_ROUTE,
+  redirect: REDIRECT_ROUTE,
+  respond: RESPOND_ROUTE,
 } as const satisfies Readonly<Record<string, RouteType>>;
 
 /** A resolved route of any of the types. */

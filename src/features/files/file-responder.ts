@@ -4,13 +4,13 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
+import { judgePreconditions, Precondition, rangeApplies } from "../../proto/semantics/precondition.ts";
 import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
 import { PRECONDITION_FAILED, rangeNotSatisfiable } from "./file-replies.ts";
 import { type Defer, FileStream } from "./file-stream.ts";
 import type { Field, FileVariant } from "./file-variant.ts";
-import { judgePreconditions, Precondition, rangeApplies } from "./precondition.ts";
 
 /** Answers GET and HEAD out of an entry: coding, conditions, range, and then the bytes. */
 export class FileResponder {

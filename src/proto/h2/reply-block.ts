@@ -65,7 +65,7 @@ export function encodeFixedBlock(
   encodeServer(encoder);
   encodeFields(encoder, reply.block, NOT_IN_FIXED);
   if (head.extra !== null) encodeFields(encoder, head.extra.block, NOT_IN_REPLIES);
-  if (reply.status !== 204) encodeLength(encoder, reply.body.length);
+  if (reply.hasLength) encodeLength(encoder, reply.body.length);
   return encoder.end();
 }
 

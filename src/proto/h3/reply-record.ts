@@ -33,7 +33,7 @@ export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint
   record.server = SERVER;
   addBlock(record, reply.block, NOT_IN_FIXED);
   if (head.extra !== null) addBlock(record, head.extra.block);
-  if (reply.status !== 204) record["content-length"] = String(reply.body.length);
+  if (reply.hasLength) record["content-length"] = String(reply.body.length);
   return record;
 }
 

@@ -10,8 +10,9 @@ import { PLACEHOLDERS, type PlaceholderReader, type UrlForm } from "./placeholde
  * - `header`: a field's value, one character a byte. What may not stand in one is dropped (RFC 9110 §5.5).
  * - `url`: a URL. What may not stand in that part of it is percent-encoded, control bytes too.
  * - `html`: a page in UTF-8. Control characters are dropped, markup is escaped.
+ * - `json`: within a string of a JSON text or a script in UTF-8. Control characters are dropped, what would end it is escaped.
  */
-export type TemplateMode = "text" | "header" | "url" | "html";
+export type TemplateMode = "text" | "header" | "url" | "html" | "json";
 
 /** A placeholder in a template. */
 export interface PlaceholderUse {
@@ -151,6 +152,11 @@ const RENDERERS: Readonly<Record<TemplateMode, (value: string, use: PlaceholderU
   header: (value) => value.replace(NOT_IN_FIELD, ""),
   url: urlPart,
   html: (value, use) => readable(value, use).replace(/[&<>"']/g, (char) => ENTITIES[char]!),
+  // Within HTML, a script ends at a tag.
+  json: (value, use) =>
+    readable(value, use).replace(/["'\\<>&\u2028\u2029`$]/g, (char) => {
+      return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    }),
 };
 
 /** Bytes of a request as the text that they are in UTF-8, without control characters. */

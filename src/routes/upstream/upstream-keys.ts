@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { headerName, routeMethod } from "../../config/http-syntax.ts";
+import { headerName } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
 import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
 import { type Kind, list, type Piece, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
@@ -9,6 +9,7 @@ import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from 
 import { duration, flag, integer, secret, text, textLike, word } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
+import { routeMethods } from "../route-options.ts";
 
 const target = block(
   {
@@ -143,11 +144,7 @@ const retries = block({
 });
 
 const rows = {
-  methods: {
-    type: list(routeMethod(), "methods", true),
-    example: ["GET", "POST"],
-    doc: "every method by default; others get 405",
-  },
+  methods: routeMethods,
   // Resolved, one of the targets.
   target: { type: text("a server address"), absent: "", field: "" },
   targets: { type: list(target, "targets"), field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },

@@ -1,5 +1,5 @@
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import { parseHttpDate } from "../../proto/semantics/http-date.ts";
+import { parseHttpDate } from "./http-date.ts";
 
 /** What a request's conditions say of the selected representation. */
 export const enum Precondition {

@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import { errorBody } from "../../core/status.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Method } from "../../message/request-head.ts";
+import { judgePreconditions, Precondition, type Validators } from "../../proto/semantics/precondition.ts";
+import type { Template, TemplateMode } from "../../proto/template/template.ts";
+
+/** What every request of a route is answered with. */
+export interface FixedAnswer {
+  readonly status: number;
+  /** A template, or the bytes of a file. */
+  readonly body: Template | Uint8Array;
+  /** "" where there is no body. */
+  readonly contentType: string;
+}
+
+/** The handler of an answer. docs/answers.md#responses */
+export function respondHandler({ status, body, contentType }: FixedAnswer, clock: Clock): Handler {
+  const fields = contentType === "" ? [] : [["Content-Type", contentType] as const];
+  if (body instanceof Uint8Array) return constantHandler(status, fields, body, clock);
+  if (body.isLiteral) return constantHandler(status, fields, Buffer.from(body.literals[0]!, "utf8"), clock);
+  return new TemplateHandler(status, fields, body, modeOf(contentType));
+}
+
+/** How values are written into a body of this type: a request must not be able to add markup or members. */
+export function modeOf(contentType: string): TemplateMode {
+  if (/^[^;]*(html|xml|svg)/i.test(contentType)) return "html";
+  return /^[^;]*(json|javascript|ecmascript)/i.test(contentType) ? "json" : "text";
+}
+
+type Fields = readonly (readonly [string, string])[];
+
+/** RFC 9110 §13.2.1: conditions count where the response would be a 200, which alone has an entity tag here. */
+function constantHandler(status: number, fields: Fields, body: Uint8Array, clock: Clock): Handler {
+  if (status !== 200 || body.length === 0) return new ConstantHandler(new PrebuiltResponse(status, fields, body), null);
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, ETAG_CHARS)}"`;
+  const tagged: Fields = [...fields, ["ETag", etag]];
+  const conditions = new Conditions(etag, clock);
+  return new ConstantHandler(new PrebuiltResponse(200, tagged, body), conditions);
+}
+
+/** A response that is the same for all requests. */
+class ConstantHandler implements Handler {
+  readonly name = "respond";
+  private readonly response: PrebuiltResponse;
+  private readonly conditions: Conditions | null;
+
+  constructor(response: PrebuiltResponse, conditions: Conditions | null) {
+    this.response = response;
+    this.conditions = conditions;
+  }
+
+  handle(ex: Exchange): Verdict {
+    const isConditional = this.conditions !== null && ex.request.headers.mayHave(CONDITIONS);
+    const instead = isConditional ? this.conditions.judge(ex) : null;
+    ex.sink.fixed(ex, instead ?? this.response);
+    return Verdict.Done;
+  }
+}
+
+/** What conditional requests get in the place of a response. RFC 9110 §13.1 */
+class Conditions {
+  private readonly current: Validators;
+  private readonly clock: Clock;
+  private readonly notModified: PrebuiltResponse;
+
+  constructor(etag: string, clock: Clock) {
+    this.current = { etag, lastModifiedS: Number.NaN, lastModifiedText: "" };
+    this.clock = clock;
+    this.notModified = new PrebuiltResponse(304, [["ETag", etag]], "");
+  }
+
+  /** Null where the response is to be sent. */
+  judge({ request }: Exchange): PrebuiltResponse | null {
+    if (request.method !== Method.Get && request.method !== Method.Head) return null;
+    switch (judgePreconditions(request.headers, this.current, this.clock.nowMs)) {
+      case Precondition.NotModified:
+        return this.notModified;
+      case Precondition.Failed:
+        return PRECONDITION_FAILED;
+      default:
+        return null;
+    }
+  }
+}
+
+/** A response whose body has values of the request. */
+class TemplateHandler implements Handler {
+  readonly name = "respond";
+  private readonly status: number;
+  private readonly fields: Fields;
+  private readonly body: Template;
+  private readonly mode: TemplateMode;
+
+  constructor(status: number, fields: Fields, body: Template, mode: TemplateMode) {
+    this.status = status;
+    // Values of a request must not make a page of a text.
+    this.fields = [...fields, ["X-Content-Type-Options", "nosniff"]];
+    this.body = body;
+    this.mode = mode;
+  }
+
+  handle(ex: Exchange): Verdict {
+    ex.sink.fixed(ex, new PrebuiltResponse(this.status, this.fields, this.body.render(ex, this.mode)));
+    return Verdict.Done;
+  }
+}
+
+const CONDITIONS = new HeaderIdSet([HeaderId.IfMatch, HeaderId.IfNoneMatch]);
+const ETAG_CHARS = 22;
+const PRECONDITION_FAILED = new PrebuiltResponse(
+  412,
+  [["Content-Type", "application/json"]],
+  JSON.stringify(errorBody(412, "the response does not meet the preconditions of the request")),
+);

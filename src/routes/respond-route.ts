@@ -1,0 +1,114 @@
+import { headerValue } from "../config/http-syntax.ts";
+import type { RouteBase } from "../config/route-config.ts";
+import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
+import { fileName, integer } from "../config/scalars.ts";
+import { formatSize } from "../config/size.ts";
+import { template } from "../config/template-kind.ts";
+import { MAX_RESPOND_BYTES } from "../core/limits.ts";
+import { type FixedAnswer, respondHandler } from "../features/answer/respond-handler.ts";
+import { contentTypeOf } from "../features/files/content-type.ts";
+import type { Handler } from "../message/exchange.ts";
+import { RouteKind } from "../message/route.ts";
+import { templateOf } from "../proto/template/template.ts";
+import { editedHandler } from "./header-operations.ts";
+import { routeMethods } from "./route-options.ts";
+import type { RouteSite, RouteType } from "./route-type.ts";
+
+const keys = block(
+  {
+    methods: routeMethods,
+    status: { type: integer(200, 599), default: 200 },
+    body: {
+      type: template("a text"),
+      absent: "",
+      example: "hello {client_ip}",
+      doc: 'or "file: ./page.html", sent as it is',
+    },
+    file: {
+      type: fileName(),
+      absent: "",
+      example: "./robots.txt",
+      doc: `in place of body, sent as it is; read with the configuration, up to ${formatSize(MAX_RESPOND_BYTES)}`,
+    },
+    content_type: {
+      type: headerValue(),
+      default: "",
+      example: "application/json",
+      doc: "of the file's name by default; of a body text/plain; charset=utf-8",
+    },
+  },
+  {
+    check({ body, file, status }, spot) {
+      const { log, path } = spot;
+      if (body !== "" && file !== "")
+        log.fault([...path, "file"], "a response has either body or file: remove one", true);
+      const key = file !== "" ? "file" : "body";
+      if ((body !== "" || file !== "") && BODILESS.has(status) && !isFaultyAt(spot, key))
+        log.fault(
+          [...path, key],
+          `a response with status ${status} has no body: remove it, or change the status`,
+          true,
+        );
+      if (Buffer.byteLength(body) > MAX_RESPOND_BYTES)
+        log.fault(
+          [...path, "body"],
+          `expected at most ${formatSize(MAX_RESPOND_BYTES)}: type: static serves large files`,
+        );
+    },
+    finish({ body, file, contentType }, _values, { path, files }) {
+      const key = [...path, "file"];
+      return {
+        // As the file was when the configuration was read, so that all workers have the same; one character a byte.
+        content: files.contents(key, file, MAX_RESPOND_BYTES, "type: static serves large files"),
+        file: files.absolute(file),
+        contentType: contentType === "" ? typeOf(body, file) : contentType,
+      };
+    },
+    list: (_config, lines) => lines,
+  },
+);
+
+/** `type: respond`: the gateway answers by itself. */
+export interface RespondRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
+  readonly type: "respond";
+}
+
+/** The row of `type: respond`: docs/answers.md#responses */
+export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
+  what: "a fixed response",
+  sentence: 'a respond route answers with "body" or "file"',
+  foreignWords: ["return", "reply", "answer", "response", "static_response"],
+  marks: ["body", "file"],
+  keys,
+  help: {
+    doc: "a response of the gateway's own",
+    prefix: { example: "/hello", doc: 'Or "path:", exactly this path' },
+    host: { example: ["example.com"], doc: "every host by default" },
+    unlisted: ["file"],
+  },
+  explain,
+  shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
+  build,
+};
+
+/** It does not disclose where the file is. */
+function explain({ status, contentType, body, content }: RespondRouteConfig): object {
+  const bodyBytes = content === "" ? Buffer.byteLength(body) : content.length;
+  return { targets: [], status, content_type: contentType, body_bytes: bodyBytes };
+}
+
+function build(route: RespondRouteConfig, { files }: RouteSite): Handler {
+  return editedHandler(respondHandler(answerOf(route), files.clock), route);
+}
+
+function answerOf({ status, body, file, content, contentType }: RespondRouteConfig): FixedAnswer {
+  return { status, contentType, body: file === "" ? templateOf(body) : Buffer.from(content, "latin1") };
+}
+
+function typeOf(body: string, file: string): string {
+  if (file !== "") return contentTypeOf(file);
+  return body === "" ? "" : "text/plain; charset=utf-8";
+}
+
+/** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
