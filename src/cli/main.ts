@@ -31,6 +31,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
       summary: "write a commented config.yaml and routes.yaml",
     },
   ],
+  ["schema", { run: printSchema, summary: "print the JSON Schema of config.yaml or routes.yaml, for editors" }],
   ["explain", { run: explain, summary: "explain 'METHOD URL' says what would become of a request, and why" }],
   ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' shows how the firewall judges a request" }],
   [
@@ -77,6 +78,11 @@ async function checkWithRules(args: readonly string[], io: CommandIo): Promise<n
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
   });
+}
+
+async function printSchema(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runSchema } = await import("./schema.ts");
+  return runSchema(args, io);
 }
 
 async function explain(args: readonly string[], io: CommandIo): Promise<number> {

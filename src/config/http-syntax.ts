@@ -1,12 +1,16 @@
+import { TEXT } from "./form.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, Wrong } from "./piece.ts";
 
 /** The name of a header field, as written. */
 export function headerName(): Kind<string> {
-  return piece((value) => {
-    const name = typeof value === "string" ? value : "";
-    return TOKEN.test(name) ? name : new Wrong(`expected a header name such as X-Team, found ${describe(value)}`);
-  });
+  return piece(
+    (value) => {
+      const name = typeof value === "string" ? value : "";
+      return TOKEN.test(name) ? name : new Wrong(`expected a header name such as X-Team, found ${describe(value)}`);
+    },
+    { is: "text", pattern: TOKEN },
+  );
 }
 
 /** Says why a text cannot be a header value, or "". Line breaks and NUL would let one value become two headers. */
@@ -23,7 +27,7 @@ export function headerValue(): Kind<string> {
       return new Wrong(`expected the header's value as text, found a ${typeof value}; put it in quotes`);
     const fault = headerValueFault(value);
     return fault === "" ? value.trim() : new Wrong(fault);
-  });
+  }, TEXT);
 }
 
 /** A method that a route can be bound to: one that the gateway tells apart. */
@@ -37,35 +41,44 @@ export function routeMethod(): Kind<string> {
 
 /** A request method, made upper-case. CONNECT and TRACE are never served. docs/routing.md#methods */
 export function method(faultOf: (name: string) => string = () => ""): Kind<string> {
-  return piece((value) => {
-    const name = typeof value === "string" ? value.trim().toUpperCase() : "";
-    if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
-    if (REFUSED_METHODS.has(name)) return new Wrong(`the gateway always answers ${name} with 405; remove it`);
-    const fault = faultOf(name);
-    return fault === "" ? name : new Wrong(fault);
-  });
+  return piece(
+    (value) => {
+      const name = typeof value === "string" ? value.trim().toUpperCase() : "";
+      if (!TOKEN.test(name)) return new Wrong(`expected a method such as GET, found ${describe(value)}`);
+      if (REFUSED_METHODS.has(name)) return new Wrong(`the gateway always answers ${name} with 405; remove it`);
+      const fault = faultOf(name);
+      return fault === "" ? name : new Wrong(fault);
+    },
+    { is: "text", pattern: TOKEN },
+  );
 }
 
 /**
  * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. docs/routing.md#prefixes
  */
 export function pathPrefix(): Kind<string> {
-  return piece((value) => {
-    if (typeof value !== "string") return new Wrong(`expected a path such as /api, found ${describe(value)}`);
-    const prefix = value.trim().replace(/\/\*?$/, "");
-    const fault = pathFault(prefix === "" ? "/" : prefix, value);
-    if (value.trim() === "") return new Wrong('expected a path such as /api, found ""');
-    return fault === "" ? (prefix === "" ? "/" : prefix) : new Wrong(fault);
-  });
+  return piece(
+    (value) => {
+      if (typeof value !== "string") return new Wrong(`expected a path such as /api, found ${describe(value)}`);
+      const prefix = value.trim().replace(/\/\*?$/, "");
+      const fault = pathFault(prefix === "" ? "/" : prefix, value);
+      if (value.trim() === "") return new Wrong('expected a path such as /api, found ""');
+      return fault === "" ? (prefix === "" ? "/" : prefix) : new Wrong(fault);
+    },
+    { is: "text", pattern: PATH },
+  );
 }
 
 /** An exact path, such as `/internal`. */
 export function exactPath(): Kind<string> {
-  return piece((value) => {
-    const path = typeof value === "string" ? value.trim() : "";
-    const fault = pathFault(path, value);
-    return fault === "" ? path : new Wrong(fault);
-  });
+  return piece(
+    (value) => {
+      const path = typeof value === "string" ? value.trim() : "";
+      const fault = pathFault(path, value);
+      return fault === "" ? path : new Wrong(fault);
+    },
+    { is: "text", pattern: PATH },
+  );
 }
 
 /** True for a token of RFC 9110 §5.6.2, which field names and methods are. */
@@ -87,5 +100,6 @@ function pathFault(path: string, found: unknown): string {
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const PATH = /^\s*\//;
 const ROUTE_METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);

@@ -3,6 +3,7 @@ import { withoutCredentials } from "../core/secret-name.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
+import type { Form } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { UNREADABLE } from "./yaml-source.ts";
 
@@ -16,6 +17,8 @@ export type Piece<T> = v.GenericSchema<unknown, T>;
 export interface Kind<T, R = T, Unit extends string = ""> extends Piece<T> {
   /** The end of the resolved field's name, such as `Ms`; "" for kinds without a unit. */
   readonly unit: Unit;
+  /** What may be written there, as data. */
+  readonly form: Form;
   /** Left out where the value is taken as it is. */
   resolve?(value: T, spot: Spot): R;
   write(resolved: R): unknown;
@@ -38,20 +41,21 @@ export class Wrong {
 /**
  * Makes a schema out of a reading function, which gives the value or a `Wrong`. A value that could not be
  * read is passed over without a second fault (an issue with an empty message).
+ * @param form what `read` takes, as data
  */
-export function piece<T>(read: (value: unknown) => T | Wrong): Kind<T> {
+export function piece<T>(read: (value: unknown) => T | Wrong, form: Form = ANYTHING): Kind<T> {
   const reading = v.rawTransform<unknown, T>(({ dataset, addIssue, NEVER }) => {
     const result = dataset.value === UNREADABLE ? new Wrong("") : read(dataset.value);
     if (!(result instanceof Wrong)) return result;
     addIssue({ message: result.text });
     return NEVER;
   });
-  return asKind(v.pipe(v.unknown(), reading));
+  return asKind(v.pipe(v.unknown(), reading), form);
 }
 
 /** A kind whose value is taken and written as it is. */
-function asKind<T>(schema: Piece<T>): Kind<T> {
-  return Object.assign(schema, { unit: "" as const, write: (value: T) => value });
+function asKind<T>(schema: Piece<T>, form: Form): Kind<T> {
+  return Object.assign(schema, { unit: "" as const, form, write: (value: T) => value });
 }
 
 /** The same kind, but written in another way than as it is. */
@@ -109,7 +113,7 @@ export function section<E extends Entries>(
   whenAbsent: unknown = {},
   misplaced: ReadonlyMap<string, string> = new Map(),
   { shorthand = "", manual = "edge help config" }: { readonly shorthand?: string; readonly manual?: string } = {},
-): Kind<Section<E>> {
+): Piece<Section<E>> {
   const known = Object.keys(entries);
   const isKnown = new Set(known);
   const map = piece((value) => {
@@ -134,7 +138,7 @@ export function section<E extends Entries>(
   });
   const whole: Piece<unknown> = v.pipe(map as Piece<object>, v.looseObject(entries), strict as never);
   const optional = v.optional(whole, whenAbsent as never) as unknown as Piece<Section<E>>;
-  return asKind(readOnce(optional, whenAbsent));
+  return readOnce(optional, whenAbsent);
 }
 
 /** The same schema, which reads what an absent section is read as once: thousands of routes leave most sections out. */
@@ -188,6 +192,7 @@ export function list<T, R>(item: Kind<T, R>, what: string, orOne = false): ListK
   const { resolve } = item;
   return Object.assign(schema, {
     unit: "" as const,
+    form: { is: "list", item: item.form, orOne } as const,
     item,
     resolve(values: T[], spot: Spot): readonly R[] {
       if (resolve === undefined) return values as unknown as R[];
@@ -203,14 +208,17 @@ export interface ListKind<T, R> extends Kind<T[], readonly R[]> {
 }
 
 /** A map from free names to values, as pairs in the order of the file; an absent one is `[]`. */
-export function pairs<T>(value: Piece<T>, what: string): Kind<[string, T][]> {
+export function pairs<T>(value: Kind<T, unknown>, what: string): Kind<[string, T][]> {
   const map = piece((found) => {
     if (typeof found === "object" && found !== null && !Array.isArray(found)) return found;
     return new Wrong(`expected "${what}" lines, found ${describeKind(found)}`);
   });
   const entries = v.transform((found: Record<string, T>) => Object.entries(found));
-  const schema = or(v.pipe(map, v.record(v.string(), value), entries) as unknown as Piece<[string, T][]>, {});
-  return { ...asKind(schema), write: (all) => Object.fromEntries(all) };
+  const schema = or(
+    v.pipe(map, v.record(v.string(), value as Piece<T>), entries) as unknown as Piece<[string, T][]>,
+    {},
+  );
+  return { ...asKind(schema, { is: "map", value: value.form }), write: (all) => Object.fromEntries(all) };
 }
 
 /** A found value in a fault text: never a whole section, never more than a few words. */
@@ -231,6 +239,7 @@ export function oneOf(choices: readonly string[]): string {
   return choices.length < 2 ? choices.join("") : `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
 }
 
+const ANYTHING: Form = { is: "anything" };
 const ABSENT = Symbol("absent");
 const MAX_LISTED = 12;
 /** More of them is another file, and looking for what each was meant to be takes its time. */

@@ -2,6 +2,7 @@ import { quote } from "./config-fault.ts";
 import { formatDuration } from "./duration.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
+import { TEXT } from "./form.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
@@ -244,15 +245,18 @@ function inSeconds(): Kind<number, number, "Seconds"> {
 /** `true`, `false`, or the whole value of the header; resolved to that, "" for `false`. */
 function hsts(): Kind<string> {
   const value = headerValue();
-  return piece<string>((found) => {
-    if (found === true || found === "true") return "max-age=31536000";
-    if (found === false || found === "false" || found === "") return "";
-    const result = value["~run"]({ value: found }, {});
-    const text = result.issues === undefined ? String(result.value) : "";
-    return /^max-age=\d+/i.test(text)
-      ? text
-      : new Wrong(
-          `expected true, false or a value such as "max-age=31536000; includeSubDomains", found ${describe(found)}`,
-        );
-  });
+  return piece<string>(
+    (found) => {
+      if (found === true || found === "true") return "max-age=31536000";
+      if (found === false || found === "false" || found === "") return "";
+      const result = value["~run"]({ value: found }, {});
+      const text = result.issues === undefined ? String(result.value) : "";
+      return /^max-age=\d+/i.test(text)
+        ? text
+        : new Wrong(
+            `expected true, false or a value such as "max-age=31536000; includeSubDomains", found ${describe(found)}`,
+          );
+    },
+    { is: "either", forms: [{ is: "flag" }, TEXT] },
+  );
 }

@@ -78,8 +78,8 @@ export function block<const R extends Rows, X extends object = object>(
   });
   return {
     ...(schema as unknown as Kind<Values<R>>),
-    // A switch is no kind by itself.
     unit: "",
+    form: { is: "section", rows, isSwitch: options.isSwitch === true },
     rows,
     notes: options.notes ?? [],
     resolve(values, spot) {

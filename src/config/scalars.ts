@@ -1,6 +1,7 @@
 import { MASK } from "../core/secret-name.ts";
 import { parseCidr } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
+import { orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, type Kind, measured, oneOf, piece, resolved, Wrong, written } from "./piece.ts";
 import type { Cidr } from "./runtime-config.ts";
@@ -20,16 +21,19 @@ export function text(what: string, isSecret = false): Kind<string> {
     const cure = isPlain ? "; put it in quotes" : "";
     const found = isSecret && isPlain ? `a ${typeof value}` : describe(value);
     return new Wrong(`expected ${what} as text, found ${found}${cure}`);
-  });
+  }, TEXT);
 }
 
 /** The same, where a bare number is text too: `listen: 9090`. */
 export function textOrNumber(what: string): Kind<string> {
   const plain = text(what);
-  return piece((value) => {
-    const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
-    return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
-  });
+  return piece(
+    (value) => {
+      const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
+      return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
+    },
+    { is: "either", forms: [TEXT, { is: "number", min: -Number.MAX_VALUE, max: Number.MAX_VALUE }] },
+  );
 }
 
 /** The name of a file. What finds and checks it is with the section, which knows whether it is needed. */
@@ -44,22 +48,28 @@ export function folderName(): Kind<string> {
 
 /** A text that must look a certain way; `what` says how, with an example. */
 export function textLike(pattern: RegExp, what: string): Kind<string> {
-  return piece((value) => {
-    const found = typeof value === "string" ? value.trim() : value;
-    return typeof found === "string" && pattern.test(found)
-      ? found
-      : new Wrong(`expected ${what}, found ${describe(value)}`);
-  });
+  return piece(
+    (value) => {
+      const found = typeof value === "string" ? value.trim() : value;
+      return typeof found === "string" && pattern.test(found)
+        ? found
+        : new Wrong(`expected ${what}, found ${describe(value)}`);
+    },
+    { is: "text", pattern },
+  );
 }
 
 /** A whole number from `min` to `max`; its digits as text will do, so that `${PORT}` works. */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
-  return piece((value) => {
-    const number = numberOf(value);
-    return Number.isSafeInteger(number) && number >= min && number <= max
-      ? number
-      : new Wrong(`expected a whole number ${range(min, max)}, found ${describe(value)}`);
-  });
+  return piece(
+    (value) => {
+      const number = numberOf(value);
+      return Number.isSafeInteger(number) && number >= min && number <= max
+        ? number
+        : new Wrong(`expected a whole number ${range(min, max)}, found ${describe(value)}`);
+    },
+    { is: "integer", min, max },
+  );
 }
 
 /** One of a few whole numbers. */
@@ -73,74 +83,92 @@ export function integerOf<const N extends number>(...choices: N[]): Kind<N> {
 
 /** A number from `min` to `max`, fractions allowed. */
 export function decimal(min: number, max: number): Kind<number> {
-  return piece((value) => {
-    const number = numberOf(value);
-    return number >= min && number <= max
-      ? number
-      : new Wrong(`expected a number ${range(min, max)}, found ${describe(value)}`);
-  });
+  return piece(
+    (value) => {
+      const number = numberOf(value);
+      return number >= min && number <= max
+        ? number
+        : new Wrong(`expected a number ${range(min, max)}, found ${describe(value)}`);
+    },
+    { is: "number", min, max },
+  );
 }
 
 /** A TCP or UDP port; 0 lets the system choose, where `lowest` allows it. */
 export function port(lowest: 0 | 1): Kind<number> {
-  return piece((value) => {
-    const number = numberOf(value);
-    return Number.isInteger(number) && number >= lowest && number <= 65_535
-      ? number
-      : new Wrong(`expected a port from ${lowest} to 65535, found ${describe(value)}`);
-  });
+  return piece(
+    (value) => {
+      const number = numberOf(value);
+      return Number.isInteger(number) && number >= lowest && number <= 65_535
+        ? number
+        : new Wrong(`expected a port from ${lowest} to 65535, found ${describe(value)}`);
+    },
+    { is: "integer", min: lowest, max: 65_535 },
+  );
 }
 
 /** A port, or `off`, which is -1. */
 export function portOrOff(): Kind<number> {
-  const kind = piece<number>((value) => {
-    if (value === "off" || value === false) return -1;
-    const number = numberOf(value);
-    return Number.isInteger(number) && number >= 0 && number <= 65_535
-      ? number
-      : new Wrong(`expected a port from 0 to 65535, or off, found ${describe(value)}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      if (value === "off" || value === false) return -1;
+      const number = numberOf(value);
+      return Number.isInteger(number) && number >= 0 && number <= 65_535
+        ? number
+        : new Wrong(`expected a port from 0 to 65535, or off, found ${describe(value)}`);
+    },
+    orWord({ is: "integer", min: 0, max: 65_535 }, "off"),
+  );
   return written(kind, (number) => (number < 0 ? "off" : number));
 }
 
 /** `true` or `false`. */
 export function flag(): Kind<boolean> {
-  return piece((value) => {
-    if (typeof value === "boolean") return value;
-    if (value === "true" || value === "false") return value === "true";
-    const word = String(value).toLowerCase();
-    const meant = YES.has(word)
-      ? "true"
-      : NO.has(word)
-        ? "false"
-        : typeof value === "string"
-          ? nearestName(value, ["true", "false"])
-          : "";
-    return new Wrong(
-      `expected true or false, found ${describe(value)}${meant === "" ? "" : ` (did you mean ${meant}?)`}`,
-    );
-  });
+  return piece(
+    (value) => {
+      if (typeof value === "boolean") return value;
+      if (value === "true" || value === "false") return value === "true";
+      const word = String(value).toLowerCase();
+      const meant = YES.has(word)
+        ? "true"
+        : NO.has(word)
+          ? "false"
+          : typeof value === "string"
+            ? nearestName(value, ["true", "false"])
+            : "";
+      return new Wrong(
+        `expected true or false, found ${describe(value)}${meant === "" ? "" : ` (did you mean ${meant}?)`}`,
+      );
+    },
+    { is: "flag" },
+  );
 }
 
 /** One of a few words. */
 export function word<const W extends string>(...choices: W[]): Kind<W> {
-  return piece((value) => {
-    const found = typeof value === "number" ? String(value) : value;
-    const chosen = choices.find((choice) => choice === found);
-    if (chosen !== undefined) return chosen;
-    const meant = typeof value === "string" ? didYouMean(value, choices) : "";
-    return new Wrong(`expected ${oneOf(choices)}, found ${describe(value)}${meant}`);
-  });
+  return piece(
+    (value) => {
+      const found = typeof value === "number" ? String(value) : value;
+      const chosen = choices.find((choice) => choice === found);
+      if (chosen !== undefined) return chosen;
+      const meant = typeof value === "string" ? didYouMean(value, choices) : "";
+      return new Wrong(`expected ${oneOf(choices)}, found ${describe(value)}${meant}`);
+    },
+    { is: "word", words: choices },
+  );
 }
 
 /** The same, where an empty text counts as not set. */
 export function wordOrEmpty<const W extends string>(...choices: W[]): Kind<W | ""> {
   const chosen = word(...choices);
-  return piece((value) => {
-    if (value === "") return "";
-    const result = chosen["~run"]({ value }, {});
-    return result.issues === undefined ? (result.value as W) : new Wrong(result.issues[0].message);
-  });
+  return piece(
+    (value) => {
+      if (value === "") return "";
+      const result = chosen["~run"]({ value }, {});
+      return result.issues === undefined ? (result.value as W) : new Wrong(result.issues[0].message);
+    },
+    { is: "word", words: ["", ...choices] },
+  );
 }
 
 /** The mode of inbound chunked bodies; "" is unset, which the next level decides. docs/bodies.md#chunked-bodies */
@@ -150,26 +178,32 @@ export function chunkedMode(): Kind<"normalize" | "passthrough" | "reject" | "">
 
 /** A duration in milliseconds, from `minMs` to `maxMs` (by default what one system timer can hold, some 24 days). */
 export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<number, number, "Ms"> {
-  const kind = piece<number>((value) => {
-    const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
-    if (ms < 0) {
-      const meant = typeof value === "string" ? meantDuration(value) : "";
-      return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
-    }
-    if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
-    return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
+      if (ms < 0) {
+        const meant = typeof value === "string" ? meantDuration(value) : "";
+        return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
+      }
+      if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
+      return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
+    },
+    { is: "duration", min: minMs, max: maxMs },
+  );
   return measured(written(kind, formatDuration), "Ms");
 }
 
 /** A duration in milliseconds, or the word that stands for none, which is -1. */
 export function durationOr(word: string): Kind<number, number, "Ms"> {
   const length = duration(0);
-  const kind = piece<number>((value) => {
-    if (value === word) return -1;
-    const result = length["~run"]({ value }, {});
-    return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or ${word}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      if (value === word) return -1;
+      const result = length["~run"]({ value }, {});
+      return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or ${word}`);
+    },
+    orWord(length.form, word),
+  );
   return measured(
     written(kind, (ms) => (ms < 0 ? word : formatDuration(ms))),
     "Ms",
@@ -178,60 +212,75 @@ export function durationOr(word: string): Kind<number, number, "Ms"> {
 
 /** A size in bytes, at least `min`. */
 export function size(min: number, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
-  const kind = piece<number>((value) => {
-    const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : -1;
-    if (bytes >= min && bytes <= max) return bytes;
-    const negative = typeof value === "number" && value < 0;
-    if (bytes < 0 && !negative) return noSize(value);
-    return new Wrong(`expected a size ${range(min, max)} bytes, found ${describe(value)}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : -1;
+      if (bytes >= min && bytes <= max) return bytes;
+      const negative = typeof value === "number" && value < 0;
+      if (bytes < 0 && !negative) return noSize(value);
+      return new Wrong(`expected a size ${range(min, max)} bytes, found ${describe(value)}`);
+    },
+    { is: "size", min, max },
+  );
   return written(kind, writtenSize);
 }
 
 /** A size where 0 and negative numbers also stand for the default. docs/sidecar.md#bodies */
 export function sizeOrDefault(whenNotPositive: string): Kind<number> {
   const standard = parseSize(whenNotPositive);
-  const kind = piece<number>((value) => {
-    const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : Number.NaN;
-    if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return standard;
-    if (typeof value === "string" && /^-\d+$/.test(value)) return standard;
-    if (bytes >= 0) return bytes === 0 ? standard : bytes;
-    return noSize(value);
-  });
+  const kind = piece<number>(
+    (value) => {
+      const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : Number.NaN;
+      if (typeof value === "number" && Number.isSafeInteger(value) && value <= 0) return standard;
+      if (typeof value === "string" && /^-\d+$/.test(value)) return standard;
+      if (bytes >= 0) return bytes === 0 ? standard : bytes;
+      return noSize(value);
+    },
+    { is: "size", min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
+  );
   return written(kind, writtenSize);
 }
 
 /** A size, or `auto`, which is 0 here. */
 export function sizeOrAuto(min: number, max: number): Kind<number> {
   const sized = size(min, max);
-  const kind = piece<number>((value) => {
-    if (value === "auto") return 0;
-    const result = sized["~run"]({ value }, {});
-    return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or auto`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      if (value === "auto") return 0;
+      const result = sized["~run"]({ value }, {});
+      return result.issues === undefined ? Number(result.value) : new Wrong(`${result.issues[0].message}, or auto`);
+    },
+    orWord(sized.form, "auto"),
+  );
   return written(kind, (bytes) => (bytes === 0 ? "auto" : writtenSize(bytes)));
 }
 
 /** A size of at least 0, or `unlimited`, which is -1. */
 export function sizeOrUnlimited(): Kind<number> {
   const sized = size(0);
-  const kind = piece<number>((value) => {
-    if (value === "unlimited") return UNLIMITED;
-    const result = sized["~run"]({ value }, {});
-    return result.issues === undefined ? Number(result.value) : new Wrong(result.issues[0].message);
-  });
+  const kind = piece<number>(
+    (value) => {
+      if (value === "unlimited") return UNLIMITED;
+      const result = sized["~run"]({ value }, {});
+      return result.issues === undefined ? Number(result.value) : new Wrong(result.issues[0].message);
+    },
+    orWord(sized.form, "unlimited"),
+  );
   return written(kind, (bytes) => (bytes <= 0 ? "unlimited" : writtenSize(bytes)));
 }
 
 /** A part of a whole, such as `12.5%`: above 0 and up to 1. */
 export function percent(): Kind<number> {
-  const kind = piece<number>((value) => {
-    const digits = typeof value === "string" ? /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(value.trim()) : null;
-    const part = digits === null ? 0 : Number(digits[1]) / 100;
-    return part > 0 && part <= 1
-      ? part
-      : new Wrong(`expected a part such as 12.5%, above 0% and up to 100%, found ${describe(value)}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      const digits = typeof value === "string" ? /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(value.trim()) : null;
+      const part = digits === null ? 0 : Number(digits[1]) / 100;
+      return part > 0 && part <= 1
+        ? part
+        : new Wrong(`expected a part such as 12.5%, above 0% and up to 100%, found ${describe(value)}`);
+    },
+    { is: "percent" },
+  );
   // Three digits after the point are what can be written: 7% of a fraction is not quite 7.
   return written(kind, (part) => `${Number((part * 100).toFixed(3))}%`);
 }
@@ -243,7 +292,7 @@ export function cidr(): Kind<Cidr> {
       return new Wrong(`expected an IP address or a network such as 10.0.0.0/8, found ${describe(value)}`);
     const network = parseCidr(value.trim());
     return typeof network === "string" ? new Wrong(network) : network;
-  });
+  }, TEXT);
   return written(kind, (network) => network.text);
 }
 

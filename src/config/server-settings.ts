@@ -1,6 +1,7 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
+import { orWord } from "./form.ts";
 import { listenHost } from "./host-kinds.ts";
 import { LENIENT_MEANING } from "./limit-check.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
@@ -242,12 +243,15 @@ function finishProxyProtocol({ proxy_protocol: own, trusted_proxies }: ServerVal
 /** `auto` or a number; resolved, 0 is `auto`. */
 function countOrAuto(what: string, max: number): Kind<number> {
   const count = integer(0, max);
-  const kind = piece<number>((value) => {
-    if (value === "auto") return 0;
-    const result = count["~run"]({ value }, {});
-    return result.issues === undefined
-      ? (result.value as number)
-      : new Wrong(`expected a number of ${what} from 1 to ${max}, or "auto", found ${describe(value)}`);
-  });
+  const kind = piece<number>(
+    (value) => {
+      if (value === "auto") return 0;
+      const result = count["~run"]({ value }, {});
+      return result.issues === undefined
+        ? (result.value as number)
+        : new Wrong(`expected a number of ${what} from 1 to ${max}, or "auto", found ${describe(value)}`);
+    },
+    orWord({ is: "integer", min: 0, max }, "auto"),
+  );
   return written(kind, (number) => (number === 0 ? "auto" : number));
 }

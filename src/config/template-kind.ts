@@ -1,5 +1,6 @@
 import { PLACEHOLDERS } from "../proto/template/placeholders.ts";
 import { parseTemplate, Template } from "../proto/template/template.ts";
+import { TEXT } from "./form.ts";
 import { headerValueFault } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, Wrong } from "./piece.ts";
@@ -21,7 +22,7 @@ export function template(what: string, options: TemplateOptions = {}): Kind<stri
     if (typeof value !== "string") return new Wrong(`expected ${what}, found ${describe(value)}${cureOfMap(value)}`);
     const fault = templateFault(value, options);
     return fault === "" ? value : new Wrong(fault);
-  });
+  }, TEXT);
 }
 
 /** The same on one line and in the characters of a URL. */
@@ -34,7 +35,7 @@ export function urlTemplate(what: string, options: TemplateOptions = {}): Kind<s
     }
     const result = kind["~run"]({ value: text }, {});
     return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
-  });
+  }, TEXT);
 }
 
 /** Says why a text is no template, with the cure, or "". The text is not repeated, but for the name of a placeholder. */

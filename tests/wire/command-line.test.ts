@@ -37,6 +37,8 @@ describe("wrong words", () => {
     ["waf --zzz", 'no command "--zzz"'],
     ["waf tset", 'no command "tset"'],
     ["waf test", "missing 'METHOD TARGET'"],
+    ["schema", "missing config|routes"],
+    ["schema server", 'expected config or routes, found "server"'],
     ["check extra", 'unexpected argument "extra"'],
     ["check --config", "--config needs a value"],
     ["certs -dir", "-dir needs a value"],
@@ -106,5 +108,14 @@ describe("an output that", () => {
   test("cannot be written is one", async () => {
     const { code, said } = await shell('cd / && "$EDGE" check --print >/dev/full');
     expect([code, said]).toEqual([1, "edge: cannot write the output: no space left\n"]);
+  });
+});
+
+test.each(["config", "routes"])("edge schema %s is a JSON Schema with the keys of the file", async (file) => {
+  const { stdout, stderr, code } = await runEdge(["schema", file]);
+  expect([stderr, code]).toEqual(["", 0]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: `edge ${file}.yaml`,
   });
 });

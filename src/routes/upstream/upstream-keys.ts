@@ -281,13 +281,21 @@ function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): vo
 
 /** `200`, or `200-399`. */
 function statusRange(): Kind<readonly [number, number]> {
-  return piece((value) => {
-    const parts = /^(\d{3})(?:-(\d{3}))?$/.exec(
-      typeof value === "number" ? String(value) : typeof value === "string" ? value : "",
-    );
-    const from = Number(parts?.[1] ?? 0);
-    const to = Number(parts?.[2] ?? from);
-    if (from >= 100 && to >= from && to <= 599) return [from, to] as const;
-    return new Wrong(`expected a status such as 200, or a range such as 200-399, found ${JSON.stringify(value)}`);
-  });
+  const pattern = /^(\d{3})(?:-(\d{3}))?$/;
+  return piece(
+    (value) => {
+      const parts = pattern.exec(typeof value === "number" ? String(value) : typeof value === "string" ? value : "");
+      const from = Number(parts?.[1] ?? 0);
+      const to = Number(parts?.[2] ?? from);
+      if (from >= 100 && to >= from && to <= 599) return [from, to] as const;
+      return new Wrong(`expected a status such as 200, or a range such as 200-399, found ${JSON.stringify(value)}`);
+    },
+    {
+      is: "either",
+      forms: [
+        { is: "integer", min: 100, max: 599 },
+        { is: "text", pattern },
+      ],
+    },
+  );
 }

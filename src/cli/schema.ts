@@ -1,0 +1,31 @@
+import { configSchema, routesSchema } from "../config/json-schema.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
+
+/** The command as `edge help schema` shows it. */
+export const schemaCommand = {
+  name: "edge schema",
+  summary: "Prints the JSON Schema of config.yaml or routes.yaml, for editors that complete and check YAML.",
+  operands: { usage: "config|routes", min: 1, max: 1 },
+  flags: [],
+  notes: [
+    "Write it beside the file and name it in the file's first line:",
+    "  edge schema config > config.schema.json",
+    "  # yaml-language-server: $schema=config.schema.json",
+  ],
+} as const;
+
+/** `edge schema config|routes`. docs/tools.md#edge-schema */
+export function runSchema(args: readonly string[], io: CommandIo): number {
+  const call = startCommand(schemaCommand, args, io);
+  if (typeof call === "number") return call;
+  const [file = ""] = call.operands;
+  if (file !== "config" && file !== "routes") {
+    io.err(`edge schema: expected config or routes, found ${JSON.stringify(file)}\n`);
+    return ExitCode.Usage;
+  }
+  const schema = file === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
+  io.out(`${JSON.stringify(schema, null, 2)}\n`);
+  return ExitCode.Done;
+}

@@ -1,0 +1,166 @@
+import { configFile } from "./config-settings.ts";
+import type { Form } from "./form.ts";
+import { routePlace } from "./route-schema.ts";
+import type { RouteFormat } from "./route-syntax.ts";
+import type { Row, Rows } from "./row.ts";
+
+/** A JSON Schema, or a part of one. JSON Schema 2020-12 */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+// The schemas say what an editor can check in a file: keys, kinds of values, words, bounds. Rules between keys and
+// what looks into files are with `edge check` alone. docs/tools.md#edge-schema
+
+/** The schema of config.yaml. */
+export function configSchema(): JsonSchema {
+  return documentOf("config.yaml", { ...sectionSchema(configFile.rows), patternProperties: EXTENSIONS });
+}
+
+/** The schema of routes.yaml. */
+export function routesSchema({ types, options }: RouteFormat): JsonSchema {
+  const entries = Object.entries(types).map(([name, { keys, help }]) => {
+    const { type: _, ...place } = routePlace.rows;
+    const { properties, ...section } = sectionSchema({ ...place, ...keys.rows, ...options.rows });
+    const type = { const: name, description: help.doc };
+    return { ...section, properties: { type, ...(properties as JsonSchema) }, required: ["type"] };
+  });
+  const list = { type: "array", items: { anyOf: entries } };
+  const section = {
+    type: "object",
+    properties: { routes: orNothing(list) },
+    patternProperties: EXTENSIONS,
+    additionalProperties: false,
+  };
+  return documentOf("routes.yaml", { anyOf: [list, section] });
+}
+
+function documentOf(title: string, root: JsonSchema): JsonSchema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: `edge ${title}`,
+    ...root,
+    $defs: DEFINITIONS,
+  };
+}
+
+function sectionSchema(rows: Rows): JsonSchema {
+  const required = Object.entries(rows).flatMap(([key, row]) => (row.required === undefined ? [] : [key]));
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, keySchema(row)])),
+    additionalProperties: false,
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+function keySchema({ type, doc, example, required, ...row }: Row): JsonSchema {
+  const schema = schemaOf(type.form);
+  return {
+    ...(required === undefined ? orNothing(schema) : schema),
+    ...(doc === undefined ? {} : { description: doc }),
+    ...("default" in row ? { default: row.default } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
+  };
+}
+
+/** A key without a value is as one that is absent. */
+function orNothing(schema: JsonSchema): JsonSchema {
+  return anyOf(schema, { type: "null" });
+}
+
+function schemaOf(form: Form): JsonSchema {
+  switch (form.is) {
+    case "section": {
+      const section = sectionSchema(form.rows);
+      return form.isSwitch ? anyOf(section, { $ref: "#/$defs/flag" }) : section;
+    }
+    case "list": {
+      const item = schemaOf(form.item);
+      const list = { type: "array", items: item };
+      return form.orOne ? anyOf(list, item) : list;
+    }
+    case "map":
+      return { type: "object", additionalProperties: schemaOf(form.value) };
+    case "either":
+      return anyOf(...form.forms.map(schemaOf));
+    case "anything":
+      return {};
+    default:
+      return anyOf(...scalarSchemas(form), VARIABLE);
+  }
+}
+
+/** One of these, in one list and each once; any text covers variables. */
+function anyOf(...schemas: readonly JsonSchema[]): JsonSchema {
+  const flat = schemas.flatMap((schema) => (schema.anyOf as readonly JsonSchema[] | undefined) ?? [schema]);
+  const byText = new Map(flat.map((schema) => [JSON.stringify(schema), schema]));
+  if (byText.has(JSON.stringify(ANY_TEXT))) byText.delete(JSON.stringify(VARIABLE));
+  const [only, ...more] = byText.values();
+  return more.length === 0 ? only! : { anyOf: [only, ...more] };
+}
+
+type Scalar = Exclude<Form, { readonly is: "section" | "list" | "map" | "either" | "anything" }>;
+
+/** A value may be written in several ways, such as a number in digits of a text. */
+function scalarSchemas(form: Scalar): readonly JsonSchema[] {
+  switch (form.is) {
+    case "integer":
+    case "number":
+      return [{ type: form.is, ...boundsOf(form, 1) }, { $ref: "#/$defs/digits" }];
+    case "duration":
+      return [{ $ref: "#/$defs/duration" }, { type: "number", ...boundsOf(form, 1000) }];
+    case "size":
+      return [{ $ref: "#/$defs/size" }, { type: "integer", ...boundsOf(form, 1) }];
+    case "word":
+      return [{ enum: form.words.flatMap((word) => (NUMBER.test(word) ? [word, Number(word)] : [word])) }];
+    case "flag":
+    case "percent":
+      return [{ $ref: `#/$defs/${form.is}` }];
+    case "text":
+      return [{ type: "string", ...(form.pattern === undefined ? {} : { pattern: patternOf(form.pattern) }) }];
+  }
+}
+
+/** @param divisor what the bounds are divided by to be those of a bare number */
+function boundsOf({ min, max }: { readonly min: number; readonly max: number }, divisor: number): JsonSchema {
+  return {
+    ...(min > -Number.MAX_SAFE_INTEGER ? { minimum: min / divisor } : {}),
+    ...(max < Number.MAX_SAFE_INTEGER ? { maximum: max / divisor } : {}),
+  };
+}
+
+/** Texts are trimmed before they are looked at; letters of either case are written out, since a schema has no flags. */
+function patternOf({ source, flags }: RegExp): string {
+  const isWhole = source.startsWith("^") && source.endsWith("$") && !/[^\\]\|/.test(source.replace(/\(.*\)/, ""));
+  const trimmed = isWhole ? `^\\s*(?:${source.slice(1, -1)})\\s*$` : source;
+  return flags.includes("i") ? trimmed.replace(/[a-z](?![^[]*\])/gi, bothCases) : trimmed;
+}
+
+function bothCases(letter: string, at: number, whole: string): string {
+  return whole[at - 1] === "\\" ? letter : `[${letter.toLowerCase()}${letter.toUpperCase()}]`;
+}
+
+const ANY_TEXT: JsonSchema = { type: "string" };
+const VARIABLE: JsonSchema = { $ref: "#/$defs/variable" };
+const NUMBER = /^\d+(\.\d+)?$/;
+/** Keys at the top of a file that hold anchors. docs/configuration.md#values */
+const EXTENSIONS: JsonSchema = { "^x-": {} };
+const DEFINITIONS: JsonSchema = {
+  variable: {
+    description: "read from the environment: ${NAME} or ${NAME:-default}",
+    type: "string",
+    pattern: "\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}",
+  },
+  digits: { type: "string", pattern: "^-?\\d+(\\.\\d+)?$" },
+  flag: { enum: [true, false, "true", "false"] },
+  duration: {
+    description: "500ms, 60s, 1m30s, 2h, 1d, or seconds",
+    type: "string",
+    pattern: "^\\s*(?:\\d+|(?=\\d)(?:\\d+d)?(?:\\d+h)?(?:\\d+m(?!s))?(?:\\d+s)?(?:\\d+ms)?)\\s*$",
+  },
+  size: {
+    description: "512KiB, 4MiB, 1GiB, 4MB, or bytes",
+    type: "string",
+    pattern: "^\\s*-?\\d+ ?(?:[bB]|[kKmMgGtT][iI]?[bB])?\\s*$",
+  },
+  percent: { description: "12.5%", type: "string", pattern: "^\\s*\\d{1,3}(?:\\.\\d{1,3})? ?%\\s*$" },
+};

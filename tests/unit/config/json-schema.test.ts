@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import Ajv2020 from "ajv/dist/2020.js";
+import { parse } from "yaml";
+import { configFile } from "../../../src/config/config-settings.ts";
+import type { Form } from "../../../src/config/form.ts";
+import { configSchema, routesSchema } from "../../../src/config/json-schema.ts";
+import type { Rows } from "../../../src/config/row.ts";
+import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
+import { type ConfigCase, readCases } from "./config-case.ts";
+
+const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false });
+const VALIDATORS = { config: ajv.compile(configSchema()), routes: ajv.compile(routesSchema(ROUTE_FORMAT)) };
+
+/** What the schema has against a file, one line each; nothing where it is in order. */
+function faultsOf(file: "config" | "routes", text: string): string[] {
+  const validate = VALIDATORS[file];
+  if (validate(parse(text, { merge: true }))) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath}: ${message}`);
+}
+
+const FILES = ["config", "routes"] as const;
+const ROOT = join(import.meta.dir, "../../..");
+const FAULTY = ["server-faults.yaml", "route-faults.yaml", "mesh-faults.yaml"].flatMap(readCases);
+
+describe("the JSON Schema takes", () => {
+  test.each(FILES)("%s.yaml as it is shipped", (file) => {
+    expect(faultsOf(file, readFileSync(join(ROOT, `${file}.yaml`), "utf8"))).toEqual([]);
+  });
+
+  test.each(readCases("good.yaml"))("$name", (one: ConfigCase) => {
+    for (const file of FILES) if (one[file] !== undefined) expect(faultsOf(file, one[file]!)).toEqual([]);
+  });
+
+  test("a variable wherever there is a scalar", () => {
+    const text = "server: {port: '${PORT:-80}', idle_timeout: '${T}s', waf: {enabled: '${WAF}', mode: '${MODE}'}}";
+    expect(faultsOf("config", text)).toEqual([]);
+  });
+});
+
+/** Faults that a schema can see: keys that are not there, and values of another kind. */
+const VISIBLE =
+  /: (unknown key|missing: |expected (a section|a list|a whole number|a number|true or false|a duration|a size|a port|[\w.-]+(, [\w.-]+)* or [\w.-]+, found)\b)/;
+/** Texts with faults of YAML itself, of which nothing can be read. */
+const isReadable = (text: string): boolean => {
+  try {
+    parse(text, { merge: true });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe("the JSON Schema refuses", () => {
+  const cases = FAULTY.flatMap((one) => {
+    const file = one.faults?.find((line) => VISIBLE.test(line))?.startsWith("routes") ? "routes" : "config";
+    const isSeen = one.faults?.some((line) => VISIBLE.test(line)) === true;
+    return isSeen && isReadable(one[file] ?? "") ? [[one.name, file, one[file] ?? ""] as const] : [];
+  });
+
+  test("many of the faults that the gateway names", () => expect(cases.length).toBeGreaterThan(40));
+
+  test.each(cases)("%s", (_name, file, text) => {
+    expect(faultsOf(file, text)).not.toEqual([]);
+  });
+});
+
+describe("every key says what may be written there", () => {
+  const place = Object.values(ROUTE_FORMAT.types).flatMap(({ keys }) => Object.entries(keys.rows));
+  const all: Rows = { ...configFile.rows, ...ROUTE_FORMAT.options.rows, ...Object.fromEntries(place) };
+
+  test("so that the schema can check it: give its piece() a form", () => {
+    expect(unsaid(all, "")).toEqual([]);
+  });
+});
+
+/** Paths of the keys whose kind takes anything, as far as its form says. */
+function unsaid(rows: Rows, prefix: string): string[] {
+  return Object.entries(rows).flatMap(([key, { type }]) => unsaidIn(type.form, prefix + key));
+}
+
+function unsaidIn(form: Form, path: string): string[] {
+  switch (form.is) {
+    case "anything":
+      return [path];
+    case "section":
+      return unsaid(form.rows, `${path}.`);
+    case "list":
+      return unsaidIn(form.item, `${path}[]`);
+    case "map":
+      return unsaidIn(form.value, `${path}.*`);
+    case "either":
+      return form.forms.flatMap((one) => unsaidIn(one, path));
+    default:
+      return [];
+  }
+}
