@@ -1,4 +1,5 @@
 import { quote } from "../config/config-fault.ts";
+import { TEXT } from "../config/form.ts";
 import { isToken } from "../config/http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
 import type { FieldTest, MatchConfig } from "../config/route-config.ts";
@@ -32,18 +33,24 @@ function listed(tests: readonly FieldTest[], isHeader: boolean): object {
 }
 
 function wanted(): Kind<string | boolean> {
-  return piece((value) => {
-    if (typeof value === "boolean") return value;
-    const text = Number.isSafeInteger(value) ? String(value) : value;
-    if (typeof text !== "string")
-      return new Wrong(`expected a value, /an expression/, true or false, found ${describe(value)}`);
-    if (/[\0\r\n]/.test(text)) return new Wrong("expected a value on one line");
-    const source = expressionIn(text.trim());
-    if (source === null) return text.trim();
-    if (source === "") return new Wrong("expected an expression between the slashes; write true for any value");
-    const expression = compileExpression(source);
-    return isExpressionFault(expression) ? new Wrong(expressionFault(text.trim(), expression.fault)) : text.trim();
-  });
+  return piece(
+    (value) => {
+      if (typeof value === "boolean") return value;
+      const text = Number.isSafeInteger(value) ? String(value) : value;
+      if (typeof text !== "string")
+        return new Wrong(`expected a value, /an expression/, true or false, found ${describe(value)}`);
+      if (/[\0\r\n]/.test(text)) return new Wrong("expected a value on one line");
+      const source = expressionIn(text.trim());
+      if (source === null) return text.trim();
+      if (source === "") return new Wrong("expected an expression between the slashes; write true for any value");
+      const expression = compileExpression(source);
+      return isExpressionFault(expression) ? new Wrong(expressionFault(text.trim(), expression.fault)) : text.trim();
+    },
+    {
+      is: "either",
+      forms: [TEXT, { is: "flag" }, { is: "integer", min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }],
+    },
+  );
 }
 
 /** The text of a fault about an expression. */

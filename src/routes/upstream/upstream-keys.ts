@@ -260,6 +260,7 @@ function nameOr<T extends object, R extends object>(section: Kind<T, R>): Kind<s
   return {
     ...(either as Piece<string | T>),
     unit: "",
+    form: { is: "either", forms: [name.form, section.form] },
     resolve: (value, spot) => (typeof value === "string" ? value : section.resolve!(value, spot)),
     write: (value) => (typeof value === "string" ? value : section.write(value)),
   };
