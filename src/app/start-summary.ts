@@ -114,7 +114,7 @@ function routeLines({ routes, transcoder }: RuntimeConfig, { cwd }: SummaryStyle
   const transcoded = transcoder.enabled ? transcoder.routes : [];
   const rows = routes.slice(0, MAX_ROUTES).map((route) => {
     const [host, more] = route.hosts;
-    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${pathOf(route)}`;
+    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${pathOf(route)}${route.match === null ? "" : " match"}`;
     const leadsTo = routeTypeOf(route).leadsTo?.(route) ?? "";
     return [name, route.type, leadsTo.startsWith(`${cwd}/`) ? `.${leadsTo.slice(cwd.length)}` : leadsTo];
   });

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Gateway } from "../../harness/gateway.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application, PYTHON } from "./application.ts";
-import { startRecipe } from "./recipe.ts";
 
 if (PYTHON === null) console.log("skipped: Datasette is not here (scripts/install-peers, from PyPI)");
 
@@ -21,7 +21,7 @@ describe.skipIf(PYTHON === null)("Datasette", () => {
         ...[PYTHON!, "-m", "datasette", "serve", "--host=127.0.0.1", `--port=${port}`, join(folder, "data.db")],
       ],
     });
-    gateway = await startRecipe("Datasette", { "http://127.0.0.1:8001": server.url });
+    gateway = await startRecipe("recipes.md", "Datasette", { "http://127.0.0.1:8001": server.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

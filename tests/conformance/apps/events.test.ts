@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { eventually } from "../../harness/eventually.ts";
 import type { Gateway } from "../../harness/gateway.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application, PYTHON } from "./application.ts";
-import { startRecipe } from "./recipe.ts";
 
 if (PYTHON === null) console.log("skipped: server-sent events need sse-starlette (scripts/install-peers, from PyPI)");
 
@@ -16,7 +16,7 @@ describe.skipIf(PYTHON === null)("server-sent events", () => {
       path: "/state",
       command: (port) => [PYTHON!, join(import.meta.dir, "sse.py"), String(port)],
     });
-    gateway = await startRecipe("Server-sent events", { "http://127.0.0.1:8000": server.url });
+    gateway = await startRecipe("recipes.md", "Server-sent events", { "http://127.0.0.1:8000": server.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

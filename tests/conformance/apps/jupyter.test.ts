@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import type { Gateway } from "../../harness/gateway.ts";
 import { request } from "../../harness/raw-client.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application, PYTHON } from "./application.ts";
-import { startRecipe } from "./recipe.ts";
 
 if (PYTHON === null) console.log("skipped: a notebook server needs jupyter-server (scripts/install-peers, from PyPI)");
 
@@ -25,7 +25,7 @@ describe.skipIf(PYTHON === null)("a notebook server", () => {
         ...[`--IdentityProvider.token=${TOKEN}`, `--ServerApp.root_dir=${folder}`],
       ],
     });
-    gateway = await startRecipe("Notebook server", { "http://127.0.0.1:8888": server.url });
+    gateway = await startRecipe("recipes.md", "Notebook server", { "http://127.0.0.1:8888": server.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

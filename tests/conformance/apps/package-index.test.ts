@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Gateway } from "../../harness/gateway.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { runProcess } from "../../harness/run-process.ts";
 import { Application, PYTHON } from "./application.ts";
-import { startRecipe } from "./recipe.ts";
 
 if (PYTHON === null) console.log("skipped: a package index needs pypiserver (scripts/install-peers, from PyPI)");
 
@@ -21,7 +21,7 @@ describe.skipIf(PYTHON === null)("a package index", () => {
         ...["-a", ".", "-P", ".", "./packages"],
       ],
     });
-    gateway = await startRecipe("Package index", { "http://127.0.0.1:8082": server.url });
+    gateway = await startRecipe("recipes.md", "Package index", { "http://127.0.0.1:8082": server.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

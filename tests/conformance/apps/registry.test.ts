@@ -4,9 +4,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Gateway } from "../../harness/gateway.ts";
 import { longTest } from "../../harness/long-lane.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application } from "./application.ts";
 import { randomPieces } from "./random-pieces.ts";
-import { startRecipe } from "./recipe.ts";
 
 const REGISTRY = Bun.which("docker-registry");
 if (REGISTRY === null)
@@ -29,7 +29,7 @@ describe.skipIf(REGISTRY === null)("a container registry", () => {
         ...[REGISTRY!, "serve", join(folder, "config.yml")],
       ],
     });
-    gateway = await startRecipe("Container registry", { "http://127.0.0.1:5000": registry.url });
+    gateway = await startRecipe("recipes.md", "Container registry", { "http://127.0.0.1:5000": registry.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

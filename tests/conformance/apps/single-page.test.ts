@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Gateway } from "../../harness/gateway.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application } from "./application.ts";
-import { startRecipe } from "./recipe.ts";
 
 const NODE = Bun.which("node");
 const PACKAGES = join(import.meta.dir, "../../../.bun/body-readers");
@@ -24,7 +24,12 @@ describe.skipIf(!isHere)("an application of one page with its API", () => {
       command: (port) => [NODE!, join(import.meta.dir, "shop-api.cjs"), PACKAGES, String(port)],
     });
     const files = { "dist/index.html": PAGE, "dist/assets/app-3f9c.js": SCRIPT, "dist/robots.txt": "User-agent: *\n" };
-    gateway = await startRecipe("Single-page application with an API", { "http://127.0.0.1:3000": api.url }, files);
+    gateway = await startRecipe(
+      "recipes.md",
+      "Single-page application with an API",
+      { "http://127.0.0.1:3000": api.url },
+      files,
+    );
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import type { Gateway } from "../../harness/gateway.ts";
 import { longTest } from "../../harness/long-lane.ts";
+import { startRecipe } from "../../harness/recipe.ts";
 import { Application, PYTHON } from "./application.ts";
 import { randomPieces } from "./random-pieces.ts";
-import { startRecipe } from "./recipe.ts";
 
 if (PYTHON === null) console.log("skipped: a WebDAV server needs wsgidav (scripts/install-peers, from PyPI)");
 
@@ -22,7 +22,7 @@ describe.skipIf(PYTHON === null)("a WebDAV server", () => {
         ...[`--root=${folder}`, "--auth=anonymous", "--server=cheroot", "--no-config"],
       ],
     });
-    gateway = await startRecipe("WebDAV", { "http://127.0.0.1:8081": server.url });
+    gateway = await startRecipe("recipes.md", "WebDAV", { "http://127.0.0.1:8081": server.url });
   }, 90_000);
   afterAll(async () => {
     await gateway?.stop();

@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeCertificate } from "../harness/certificate.ts";
+import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { freePort, type Gateway } from "../harness/gateway.ts";
+import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
+import { json, type Reply, request } from "../harness/raw-client.ts";
+import { startRecipe } from "../harness/recipe.ts";
+
+// docs/jobs.md: its files do what it says of them.
+
+const PAGE = "jobs.md";
+const TARGET = "http://127.0.0.1:3000";
+const running: { stop(): unknown }[] = [];
+const tried = new Set<string>();
+
+afterEach(async () => {
+  for (const each of running.splice(0).reverse()) await each.stop();
+});
+
+async function gatewayOf(
+  heading: string,
+  places: Record<string, string>,
+  files: Record<string, string> = {},
+): Promise<Gateway> {
+  tried.add(heading);
+  const gateway = await startRecipe(PAGE, heading, places, files);
+  running.push(gateway);
+  return gateway;
+}
+
+function startOrigin(): EchoOrigin {
+  const origin = EchoOrigin.start();
+  running.push(origin);
+  return origin;
+}
+
+const echoed = (reply: Reply) => json<Echo>(reply);
+
+describe("everyday jobs", () => {
+  test("serve a site", async () => {
+    const files = { "public/index.html": "start", "public/404.html": "not here", "public/a.css": "a{}" };
+    const gateway = await gatewayOf("Serve a site", {}, files);
+    const get = async (path: string) => {
+      const { status, text } = await gateway.once(request(`GET ${path}`));
+      return [status, text];
+    };
+    expect([await get("/"), await get("/a.css"), await get("/b")]).toEqual([
+      [200, "start"],
+      [200, "a{}"],
+      [404, "not here"],
+    ]);
+  });
+
+  test("serve a single-page application", async () => {
+    const gateway = await gatewayOf("Serve a single-page application", {}, { "dist/index.html": "app" });
+    expect((await gateway.once(request("GET /orders/17"))).text).toBe("app");
+    expect((await gateway.once(request("GET /missing.js"))).status).toBe(404);
+  });
+
+  test("proxy below a prefix", async () => {
+    const gateway = await gatewayOf("Proxy below a prefix", { [TARGET]: startOrigin().url });
+    const targets = ["/api/users?a=1", "/app/users", "/old/users"].map(
+      async (path) => echoed(await gateway.once(request(`GET ${path}`))).target,
+    );
+    expect(await Promise.all(targets)).toEqual(["/users?a=1", "/app/users", "/v1/users"]);
+    const upgrade = request("GET /api/socket", [
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ]);
+    const client = await gateway.connect();
+    client.send(upgrade);
+    expect((await client.reply()).status).toBe(101);
+    client.close();
+  });
+
+  test("several servers", async () => {
+    const [one, other] = [startOrigin(), startOrigin()];
+    const gateway = await gatewayOf("Several servers", {
+      "http://127.0.0.1:3001": one.url,
+      "http://127.0.0.1:3002": other.url,
+    });
+    one.stop();
+    for (let i = 0; i < 12; i++) expect((await gateway.once(request("GET /x"))).status).toBe(200);
+  });
+
+  test("HTTPS", async () => {
+    const [{ cert, key }, port] = [await makeCertificate(), freePort()];
+    const places = { [TARGET]: startOrigin().url, "port: 8443": `port: ${port}` };
+    const gateway = await gatewayOf("HTTPS, and from http to https", places, { "cert.pem": cert, "key.pem": key });
+    const moved = await gateway.once(request("GET /a?b=1"));
+    expect([moved.status, moved.fields.get("location")]).toEqual([
+      301,
+      expect.stringMatching(/^https:\/\/[^/]+\/a\?b=1$/),
+    ]);
+    const secure = await fetch(`https://127.0.0.1:${port}/a`, { tls: { rejectUnauthorized: false } });
+    expect(((await secure.json()) as Echo).headers["x-forwarded-proto"]).toBe("https");
+  });
+
+  test("limits", async () => {
+    const gateway = await gatewayOf("Limits", { [TARGET]: startOrigin().url });
+    const statuses = [];
+    for (let i = 0; i < 6; i++) statuses.push((await gateway.once(request("GET /login"))).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    const body = "x".repeat(5_000_000);
+    expect((await gateway.once(request("POST /a", [`Content-Length: ${body.length}`]))).status).toBe(413);
+    expect(echoed(await gateway.once(request("POST /uploads/a", [], body))).length).toBe(body.length);
+  });
+
+  test("cache", async () => {
+    const gateway = await gatewayOf("Cache", { [TARGET]: startOrigin().url });
+    const states = [];
+    for (const path of ["/a", "/a", "/account", "/account"]) {
+      states.push((await gateway.once(request(`GET ${path}`))).fields.get("x-cache"));
+    }
+    expect(states.slice(0, 2)).toEqual(["MISS", "HIT"]);
+    expect(states.slice(2)).not.toContain("HIT");
+  });
+
+  test("gRPC", async () => {
+    const origin = await H2EchoOrigin.start();
+    running.push(origin);
+    const gateway = await gatewayOf("gRPC", { "127.0.0.1:50051": `127.0.0.1:${origin.port}` });
+    expect((await gateway.once(request("GET /hello"))).status).toBe(200);
+  });
+
+  test("headers and CORS", async () => {
+    const origin = startOrigin();
+    const gateway = await gatewayOf("Headers and CORS", { [TARGET]: origin.url });
+    const reply = await gateway.once(request("GET /", ["Cookie: a=b", "Origin: https://app.example.com"]));
+    const { headers } = echoed(reply);
+    expect([headers["x-team"], headers.cookie]).toEqual(["shop", undefined]);
+    expect(reply.fields.get("cache-control")).toBe("no-store");
+    expect(reply.fields.get("access-control-allow-origin")).toBe("https://app.example.com");
+    expect(reply.fields.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("a canary", async () => {
+    const [stable, canary] = [startOrigin(), startOrigin()];
+    const gateway = await gatewayOf("A canary", {
+      "http://127.0.0.1:3001": stable.url,
+      "http://127.0.0.1:3002": canary.url,
+    });
+    const before = canary.requests.length;
+    await gateway.once(request("GET /", ["X-Canary: 1"]));
+    expect(canary.requests.length).toBe(before + 1);
+  });
+});
+
+test("every job of the page has been tried", () => {
+  const text = readFileSync(join(import.meta.dir, "../../docs", PAGE), "utf8");
+  const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading!);
+  expect([...tried].sort()).toEqual(headings.sort());
+});
