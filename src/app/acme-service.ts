@@ -16,7 +16,7 @@ import { serverCertificate } from "./certificates.ts";
 
 /** What certificates by themselves need of the control thread. */
 export interface AcmeSurroundings {
-  /** The answers to HTTP-01 challenges, seen by every worker. */
+  /** The responses to HTTP-01 challenges, seen by every worker. */
   readonly challenges: SharedArrayBuffer;
   readonly certificates: IssuedCertificateSink;
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
@@ -136,7 +136,7 @@ function failureFields(
 export interface IssuedCertificateSink {
   /** Shows these for handshakes from now on, and none of those before; of two for one name the first counts. */
   show(certificates: readonly IssuedCertificate[]): void;
-  /** Shows the answers to these challenges and no others, to those who ask for them. Resolves when every worker does. */
+  /** Shows the responses to these challenges and no others, to those who ask for them. Resolves when every worker does. */
   showChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 

@@ -25,7 +25,7 @@ export function binaryPathOf({ name, cwd, path, running }: StartFacts): string {
   return candidates.find((candidate) => isSameFile(candidate, running)) ?? running;
 }
 
-/** What the operating system tells of how this process was started. Ask early: a later answer may name a replaced file. */
+/** What the operating system tells of how this process was started. Ask early: a later response may name a replaced file. */
 export function startFacts(): StartFacts {
   const running = readLink("/proc/self/exe") ?? process.execPath;
   return { name: nameOfThisProcess(), cwd: workingFolder(), path: process.env.PATH ?? "", running };

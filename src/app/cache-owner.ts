@@ -26,7 +26,7 @@ export class CacheOwner {
 
   /**
    * The memory for a configuration, to be taken up by `use`: the one in use, unless the cache becomes smaller or larger, or
-   * cookies count from now on, so that answers may be stored that were made for one client.
+   * cookies count from now on, so that responses may be stored that were made for one client.
    */
   buffersFor(config: CacheConfig): CacheBuffers | null {
     if (kindOf(config) === this.kind) return this.buffers;
@@ -61,19 +61,19 @@ export class CacheOwner {
     }
   }
 
-  /** Stored answers. */
+  /** Stored responses. */
   get entries(): number {
     return this.memory === null ? 0 : this.memory.words[Head.Entries]!;
   }
 
-  /** Memory in use by stored answers and those on their way. */
+  /** Memory in use by stored responses and those on their way. */
   get bytes(): number {
     if (this.memory === null) return 0;
     const { words, blockBytes } = this.memory;
     return (words[Head.BlocksUsed]! - words[Head.FreeBlocks]!) * blockBytes;
   }
 
-  /** Answers that had to make way for others so far. */
+  /** Responses that had to make way for others so far. */
   get evictions(): number {
     return this.memory === null ? 0 : this.memory.words[Head.Evictions]!;
   }
@@ -104,7 +104,7 @@ export class WorkerCache {
   }
 }
 
-/** What each route says of its answers in the cache, by number; the gateway's own endpoints are never in it. */
+/** What each route says of its responses in the cache, by number; the gateway's own endpoints are never in it. */
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
   const { cache, tls } = config.server;
   return settingsByIndex(config, routes).map((settings, index) => {

@@ -67,7 +67,7 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
-/** The control thread: workers, signals, logs, the answers to /metrics and /internal/api. */
+/** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
   private readonly packet: ConfigPacket = new ConfigPacket();

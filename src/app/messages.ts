@@ -67,7 +67,7 @@ export type ToWorker =
 
 /** A configuration that a reload brings, with the shared memory that belongs to it. */
 export interface NewConfiguration {
-  /** Names the reload in the answers to it. */
+  /** Names the reload in the responses to it. */
   readonly id: number;
   readonly config: PackedConfig;
   readonly labels: CounterLabels;

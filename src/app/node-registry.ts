@@ -40,7 +40,7 @@ export class NodeRegistry {
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
   private readonly event: (event: EventName, fields: EventFields) => void;
-  /** Nodes whose last change came of a probe that got no answer at all. */
+  /** Nodes whose last change came of a probe that got no response at all. */
   private readonly unreachable: Set<string> = new Set();
 
   constructor(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void) {

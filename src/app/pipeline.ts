@@ -39,12 +39,12 @@ export interface PipelineParts {
 }
 
 /**
- * THE order of a request's way down and of its reply's way up; docs/phases.md says why.
+ * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
  *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody → cacheLookup
  *     → ingest → wafTrailers → dispatch
- *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the reply) ← altSvc ← securityHeaders ← cors ← cacheStore
+ *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
  */

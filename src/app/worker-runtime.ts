@@ -65,7 +65,7 @@ export interface RuntimeInputs {
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;
   readonly challenges: ChallengeAnswers;
-  /** Counts the answers of upstreams that are no nodes. */
+  /** Counts the responses of upstreams that are no nodes. */
   readonly tally: TranscodeServices["tally"];
   /** The store of the response cache; null where it is off. */
   readonly cacheStore: CacheStore | null;

@@ -20,7 +20,7 @@ export class WorkerServices {
   /**
    * @param onException is notified of every exception that escaped from the data plane
    * @param onConnectFailed is notified of every connection to an origin that could not be made
-   * @param onLeniency is notified of every answer that was taken although it departs from HTTP/1.1
+   * @param onLeniency is notified of every response that was taken although it departs from HTTP/1.1
    */
   constructor(
     onException: (error: unknown) => void,

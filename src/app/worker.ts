@@ -46,7 +46,7 @@ import { Heartbeat } from "./worker-watch.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
 
-/** How often log lines go to the control thread and late answers are given up. */
+/** How often log lines go to the control thread and late responses are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
 /** How often the free space of the disk is looked at, where the room for bodies depends on it. */

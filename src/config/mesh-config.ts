@@ -40,7 +40,7 @@ export interface TranscodedRouteConfig {
   readonly timeoutMs: number;
   /** `*`: the request's body is the message; else the field that it is, or "" where it is not looked at. */
   readonly body: string;
-  /** The field of the reply that the answer is; "" for the whole of it. */
+  /** The field of the response that the response is; "" for the whole of it. */
   readonly responseBody: string;
   /** Whether a `google.api.http` option asked for it. */
   readonly isAuto: boolean;

@@ -80,7 +80,7 @@ function finishTransport(own: Fields<typeof transportRows>) {
 
 /**
  * The presets of `proxy.transport.profile`. `low_latency` gives up early and keeps more connections warm;
- * `high_throughput` keeps many connections and is patient with slow answers.
+ * `high_throughput` keeps many connections and is patient with slow responses.
  */
 const PROFILES = {
   default: { maxIdleConns: 100, idleConnTimeoutMs: 90_000, connectTimeoutMs: 5000, responseHeaderTimeoutMs: 30_000 },

@@ -111,11 +111,11 @@ export const enum FaultKind {
 export interface FaultRow {
   /** Metric label and log word. */
   readonly label: string;
-  /** Status of the answer; 0 where no answer can be given. */
+  /** Status of the response; 0 where no response can be given. */
   readonly status: number;
   /** The `message` of the JSON body; empty where the body is special or carries a detail. */
   readonly message: string;
-  /** Whether the connection is closed after the answer. */
+  /** Whether the connection is closed after the response. */
   readonly close: boolean;
   /** Which metric and which log event it belongs to. */
   readonly kind: FaultKind;

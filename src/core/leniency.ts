@@ -1,4 +1,4 @@
-/** In what an answer may depart from HTTP/1.1 where `strict_origins` is false. docs/upstreams.md#old-origins */
+/** In what a response may depart from HTTP/1.1 where `strict_origins` is false. docs/upstreams.md#old-origins */
 export const enum Leniency {
   /** A line of the head, of a chunk's size or of the trailers that ends with LF alone, or chunk data that does. */
   BareLf = 0,

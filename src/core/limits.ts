@@ -2,7 +2,7 @@
 
 /** Header fields in one head where no setting says otherwise, and trailers of one body. */
 export const MAX_FIELDS = 100;
-/** Header fields in an answer's head where no setting says otherwise; more is a malformed answer. */
+/** Header fields in a response's head where no setting says otherwise; more is a malformed response. */
 export const MAX_RESPONSE_FIELDS = 256;
 /** Options in the Connection fields of one head; more gives 400, since each is looked for among all fields. */
 export const MAX_CONNECTION_OPTIONS = 100;
@@ -100,34 +100,34 @@ export const WAF_LEAST_BYTES = 65_536;
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
 
-/** Head bytes of an upstream's answer; more is a malformed answer. */
+/** Head bytes of an upstream's response; more is a malformed response. */
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Milliseconds for an origin that is asked whether it wants a body; then the client sends it all the same. RFC 9110 §10.1.1. */
 export const CONSENT_MS = 1000;
-/** Interim (1xx) answers before the final one; more is a malformed answer. */
+/** Interim (1xx) answers before the final one; more is a malformed response. */
 export const MAX_INTERIM_RESPONSES = 8;
 
-/** Milliseconds that what is known of a file is believed before the disk is asked again, where no answer is stored. */
+/** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
 export const FILE_RECHECK_MS = 100;
 
 /** Most memory of a cache: what one array can hold. */
 export const MAX_CACHE_BYTES = 4_294_901_760;
-/** Size of the blocks of which stored answers consist; see CacheMemory. */
+/** Size of the blocks of which stored responses consist; see CacheMemory. */
 export const CACHE_BLOCK_MIN_BYTES = 256;
 export const CACHE_BLOCK_MAX_BYTES = 16_384;
 /** Fetches for the cache under way at a time, all workers together; beyond it no exchange waits for another's fetch. */
 export const MAX_CACHE_FILLS = 1024;
-/** Answers of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
+/** Responses of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
 export const MAX_CACHE_VARIANTS = 32;
 /** Tenths of a millisecond that a thread waits for the lock of the cache before it does without. */
 export const CACHE_LOCK_WAITS = 20;
-/** Milliseconds that a request waits for another's fetch of the same answer before it is forwarded itself. */
+/** Milliseconds that a request waits for another's fetch of the same response before it is forwarded itself. */
 export const CACHE_WAIT_MS = 10_000;
 /** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
 export const CACHE_POLL_MS = 4;
-/** Answers that a worker fetches anew in the background at a time. */
+/** Responses that a worker fetches anew in the background at a time. */
 export const MAX_BACKGROUND_FETCHES = 64;
-/** Body bytes of a failing origin's answer that are read and thrown away when a stale answer is sent instead. */
+/** Body bytes of a failing origin's response that are read and thrown away when a stale response is sent instead. */
 export const MAX_STALE_DRAIN_BYTES = 65_536;
 /** Bytes of the body of a purge call. */
 export const MAX_PURGE_CALL_BYTES = 16_384;
@@ -142,7 +142,7 @@ export const H2_CONNECTION_WINDOW_BYTES = 1_048_576;
 /** Streams given up by the client, or for its fault (MadeYouReset). nghttp2 1000, then 33/s; Envoy 500 in all. */
 export const H2_RESET_BURST = 500;
 export const H2_RESETS_PER_SECOND = 50;
-/** PING, SETTINGS, PRIORITY, GOAWAY, unknown frames. nghttp2: 1000 unsent answers; Envoy likewise, 100 PRIORITY a stream. */
+/** PING, SETTINGS, PRIORITY, GOAWAY, unknown frames. nghttp2: 1000 unsent responses; Envoy likewise, 100 PRIORITY a stream. */
 export const H2_CONTROL_BURST = 1000;
 export const H2_CONTROL_PER_SECOND = 100;
 /** WINDOW_UPDATE. nghttp2: none; Envoy: 5, 10 a DATA frame sent, and more a stream. */
@@ -201,7 +201,7 @@ export const H2_UNREAD_BYTES = 262_144;
 /** Milliseconds that an idle connection stays open after the gateway began to shut down. */
 export const DRAIN_IDLE_MS = 1000;
 
-/** Milliseconds that a refused connection is read and discarded so that the client can read the answer. */
+/** Milliseconds that a refused connection is read and discarded so that the client can read the response. */
 export const LINGER_MS = 1000;
 /** Bytes discarded from a refused connection before it is cut. */
 export const LINGER_BYTES = 8 * 1024 * 1024;
@@ -211,7 +211,7 @@ export const MAX_REQUEST_ID_BYTES = 128;
 /** Own entries in Via after which a request is taken for a loop (508). */
 export const MAX_VIA_HOPS = 10;
 
-/** Bytes of one output slab: reply heads and small bodies leave in one write from it. */
+/** Bytes of one output slab: response heads and small bodies leave in one write from it. */
 export const SLAB_BYTES = 16384;
 /** Bytes that may wait in one worker for peers that do not read, where no configuration says otherwise. */
 export const DEFAULT_UNSENT_BYTES = 64 * 1024 * 1024;
@@ -263,7 +263,7 @@ export const PROBE_DRAIN_BYTES = 65536;
 
 /** Characters of an HTTP-01 token. docs/acme.md#http-01 */
 export const MAX_CHALLENGE_TOKEN_CHARS = 128;
-/** Bytes of all HTTP-01 answers that are expected at once: some 370 names. */
+/** Bytes of all HTTP-01 responses that are expected at once: some 370 names. */
 export const MAX_CHALLENGE_BYTES = 65536;
 
 /** Bytes of a ClientHello; real ones have 200 to 2,000. OpenSSL takes 131 KiB, BoringSSL 16 KiB. */
@@ -276,7 +276,7 @@ export const MAX_ALPN_NAMES = 32;
 export const MAX_SIGNATURE_SCHEMES = 64;
 /** TLS handshakes that one listener of one worker has under way; a new one beyond that ends the oldest. */
 export const MAX_HANDSHAKES = 1024;
-/** Bytes of one answer of a certificate authority. */
+/** Bytes of one response of a certificate authority. */
 export const MAX_ACME_REPLY_BYTES = 1_048_576;
 
 /** Origins that requests to the outbound listener of a sidecar have named and that are remembered, a worker. */
@@ -296,14 +296,14 @@ export const NO_SCHEMA_MS = 60_000;
 export const SCHEMA_RETRY_MS = 1000;
 /** Requests that wait for the schema of one service; more get 503. */
 export const MAX_SCHEMA_WAITERS = 1000;
-/** Bytes of one gRPC message of an answer; a longer one is a malformed answer. gRPC's own default is a quarter of it. */
+/** Bytes of one gRPC message of a response; a longer one is a malformed response. gRPC's own default is a quarter of it. */
 export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
 
-/** Fields of an answer over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed answer there. */
+/** Fields of a response over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed response there. */
 export const H3_MAX_REPLY_FIELDS = 112;
 /** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
 export const H3_HEAD_ALONE_MS = 50;

@@ -16,7 +16,7 @@ import type { H2Stream } from "./h2-stream.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
 /**
- *   Open ──last answer written──▶ Closing ──flushed──▶ Lingering ──client closes or time is up──▶ Closed
+ *   Open ──last response written──▶ Closing ──flushed──▶ Lingering ──client closes or time is up──▶ Closed
  */
 export const enum LifeState {
   Open = 0,
@@ -37,7 +37,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   private readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
-  /** Until when a client that has ended its direction waits for the answer under way; 0 where there is no limit. */
+  /** Until when a client that has ended its direction waits for the response under way; 0 where there is no limit. */
   private leaveMs = 0;
   /** Whether the end of what is written waits for the FIN. */
   private holdsLast = false;
@@ -63,7 +63,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     this.ctx.wheel.arm(this.timer, leaveMs === 0 || deadlineMs < leaveMs ? deadlineMs : leaveMs);
   }
 
-  /** The client has ended its direction: the answer under way has `half_close_grace` from now on. */
+  /** The client has ended its direction: the response under way has `half_close_grace` from now on. */
   limitAnswer(): void {
     const { halfCloseGraceMs } = this.ctx.settings;
     if (this.leaveMs > 0 || halfCloseGraceMs < 0) return;
@@ -72,12 +72,12 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     if (deadlineMs === 0 || deadlineMs > this.leaveMs) this.ctx.wheel.arm(this.timer, this.leaveMs);
   }
 
-  /** The answer is complete: the client takes it in its own time. */
+  /** The response is complete: the client takes it in its own time. */
   freeAnswer(): void {
     this.leaveMs = 0;
   }
 
-  /** Whether the client has left before its answer was complete; `onTimer` asks. */
+  /** Whether the client has left before its response was complete; `onTimer` asks. */
   get hasLeft(): boolean {
     return this.leaveMs > 0 && this.ctx.turn.nowMs >= this.leaveMs;
   }
@@ -138,7 +138,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
 
   /**
    * Nothing will be written any more: what is gathered goes out, then the connection ends. RFC 9112 §9.6.
-   * @param linger whether the client may still be sending, so that closing at once would destroy the answer
+   * @param linger whether the client may still be sending, so that closing at once would destroy the response
    */
   startClosing(linger: boolean): void {
     if (this.state !== LifeState.Open) return;
@@ -153,7 +153,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     else this.endWriting();
   }
 
-  /** Bytes that come after the last answer are thrown away, but not without bound. */
+  /** Bytes that come after the last response are thrown away, but not without bound. */
   onLateData(length: number): void {
     if (this.state !== LifeState.Lingering) return;
     this.lingerBytes -= length;
@@ -337,7 +337,7 @@ export interface ConnectionSettings extends PaceSettings {
   readonly headerTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** What the answer under way may take once the client has ended its direction; -1 is no limit. */
+  /** What the response under way may take once the client has ended its direction; -1 is no limit. */
   readonly halfCloseGraceMs: number;
   readonly maxHeadBytes: number;
   /** Header fields of a request, trailers included. */
@@ -379,7 +379,7 @@ export class EdgeContext {
   readonly gate: ConnectionGate;
   settings: ConnectionSettings;
   pipeline: Pipeline;
-  /** Whether the gateway is shutting down: connections close after their current answer. */
+  /** Whether the gateway is shutting down: connections close after their current response. */
   draining = false;
   /** Room for the frames that HTTP/2 connections put together. */
   readonly frameBlock: FrameBlock = new FrameBlock();

@@ -250,14 +250,14 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
     return true;
   }
 
-  /** Sets the time that the client has for more of its body. After an answer that has begun, no rate is asked for. */
+  /** Sets the time that the client has for more of its body. After a response that has begun, no rate is asked for. */
   private awaitBody({ pace }: H1Request, ex: Exchange): void {
     const { turn, settings } = this.ctx;
     const isOpen = ex.state === ExchangeState.Open;
     this.life.arm(isOpen ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
   }
 
-  /** The body cannot be completed: the taker is told, the client gets the refusal or, with an answer begun, a cut. */
+  /** The body cannot be completed: the taker is told, the client gets the refusal or, with a response begun, a cut. */
   private failBody(fault: Fault): void {
     const request = this.current!;
     const ex = request.exchange;

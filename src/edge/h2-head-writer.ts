@@ -16,7 +16,7 @@ import {
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
 import type { H2Stream } from "./h2-stream.ts";
 
-/** Writes HEADERS of replies, and CONTINUATION where a block is too large for one frame. RFC 9113 §6.2, §8.1. */
+/** Writes HEADERS of responses, and CONTINUATION where a block is too large for one frame. RFC 9113 §6.2, §8.1. */
 export class H2HeadWriter {
   readonly encoder: HpackEncoder = new HpackEncoder();
   private readonly writer: SocketWriter;
@@ -35,7 +35,7 @@ export class H2HeadWriter {
     this.frame(stream, isEnd, out, encodeReplyBlock(this.encoder, out, at, reply, this.clock.dateBytes));
   }
 
-  /** The head of a prebuilt reply. */
+  /** The head of a prebuilt response. */
   fixed(stream: H2Stream, fixed: PrebuiltResponse, isEnd: boolean): void {
     const { reply } = stream.exchange;
     const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, reply));
@@ -43,7 +43,7 @@ export class H2HeadWriter {
     this.frame(stream, isEnd, out, encodeFixedBlock(this.encoder, out, at, fixed, reply, this.clock.dateBytes));
   }
 
-  /** An interim answer with these fields. */
+  /** An interim response with these fields. */
   interim(stream: H2Stream, status: number, headers: HeaderBlock): void {
     const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND + blockBound(headers));
     const at = this.writer.offset + FRAME_HEADER_BYTES;

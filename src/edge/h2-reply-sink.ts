@@ -12,12 +12,12 @@ import type { H2Stream } from "./h2-stream.ts";
 import { acceptsKey, H2Tunnel, newWebSocketKey } from "./h2-tunnel.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
 
-/** Writes the reply of one stream. RFC 9113 §8.1. */
+/** Writes the response of one stream. RFC 9113 §8.1. */
 export class H2ReplySink implements ReplySink {
   /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
   readonly returnsBytes = true;
   private readonly stream: H2Stream;
-  /** Bytes that the reply's body is still to have; -1 where it is unknown. */
+  /** Bytes that the response's body is still to have; -1 where it is unknown. */
   private left = -1;
   /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
   asksTunnel = false;
@@ -95,7 +95,7 @@ export class H2ReplySink implements ReplySink {
       return;
     }
     if (row.close) {
-      // RFC 9113 §8.1, §8.1.1: the answer may come before the reset, be the request malformed or merely unwanted.
+      // RFC 9113 §8.1, §8.1.1: the response may come before the reset, be the request malformed or merely unwanted.
       stream.resetBehind = row.kind === FaultKind.Framing ? ErrorCode.ProtocolError : ErrorCode.NoError;
       ex.bodyDone = true;
       stream.body.drop();

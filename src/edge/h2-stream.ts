@@ -24,10 +24,10 @@ import { H2ReplySink } from "./h2-reply-sink.ts";
 import { ReplyStall } from "./reply-stall.ts";
 
 /**
- * One stream: a request and its reply. RFC 9113 §5.1, seen from the server:
+ * One stream: a request and its response. RFC 9113 §5.1, seen from the server:
  *
- *   open ──client ends──▶ half-closed (remote) ──reply ends──▶ closed
- *     └──reply ends──▶ discarding (half-closed local) ──client ends, or enough is thrown away──▶ closed
+ *   open ──client ends──▶ half-closed (remote) ──response ends──▶ closed
+ *     └──response ends──▶ discarding (half-closed local) ──client ends, or enough is thrown away──▶ closed
  *
  * Pooled a worker: a connection holds as many as it has streams.
  */
@@ -44,7 +44,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   isQueued = false;
   /** Whether `100 Continue` has been asked for and not been sent. */
   continuePending = false;
-  /** How the stream is reset after its reply; -1 where it need not be. */
+  /** How the stream is reset after its response; -1 where it need not be. */
   resetBehind = -1;
   connection!: H2Connection;
   readonly sink: H2ReplySink = new H2ReplySink(this);
@@ -52,9 +52,9 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
   /** Counts the uses of this object, so that who calls out can see that the stream is over. */
   private uses = 0;
-  /** The reply is complete but for what waits. */
+  /** The response is complete but for what waits. */
   private isEnding = false;
-  /** An answer that waits for the rest of the request's body; null when there is none. */
+  /** A response that waits for the rest of the request's body; null when there is none. */
   private held: PrebuiltResponse | null = null;
   private isDiscarding = false;
   private discarded = 0;
@@ -156,7 +156,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     if (this.uses === uses) this.awaitBody();
   }
 
-  /** The body cannot be completed: its taker is told, the client gets the refusal or, with an answer begun, a reset. */
+  /** The body cannot be completed: its taker is told, the client gets the refusal or, with a response begun, a reset. */
   private failBody(fault: Fault): void {
     const { exchange: ex, uses } = this;
     if (this.isDiscarding) {
@@ -184,8 +184,8 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   }
 
   /**
-   * An answer that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
-   * only after writing gets its answer. @returns false where there is nothing to wait for
+   * A response that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
+   * only after writing gets its response. @returns false where there is nothing to wait for
    */
   hold(reply: PrebuiltResponse): boolean {
     const { exchange: ex, connection, incoming } = this;
@@ -257,7 +257,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     else this.awaitBody();
   }
 
-  /** Sends reply bytes. @returns false when the source should hold */
+  /** Sends response bytes. @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean {
     this.out.send(bytes, from, to, isEnd, this.connection);
     if (this.out.waiting === 0) return true;
@@ -265,7 +265,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     return false;
   }
 
-  /** The reply is complete; what waits goes first. */
+  /** The response is complete; what waits goes first. */
   endReply(): void {
     const { exchange: ex, connection } = this;
     this.isEnding = true;
@@ -289,7 +289,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     }
   }
 
-  /** Some of the reply waits, still or again. @param sent bytes that went out since it was said last */
+  /** Some of the response waits, still or again. @param sent bytes that went out since it was said last */
   private holdBack(sent: number): void {
     const { out, connection } = this;
     this.stall.wait(connection.ctx, out.keptBytes, sent);
@@ -300,7 +300,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     if (this.isDiscarding) this.resetAndRelease(ErrorCode.NoError);
     else if (this.stall.isWaiting) this.abandon();
     else if (this.held !== null) {
-      // The time to drain the body is over with that in which the answer has waited for it.
+      // The time to drain the body is over with that in which the response has waited for it.
       this.resetBehind = ErrorCode.NoError;
       this.sendHeld();
     } else {
@@ -314,7 +314,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.connection.onException(error);
   }
 
-  /** The client does not take the reply, or too much waits for too many clients. */
+  /** The client does not take the response, or too much waits for too many clients. */
   abandon(): void {
     this.cut(ErrorCode.Cancel);
     this.connection.settle();

@@ -7,7 +7,7 @@ import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
 import type { H2Stream } from "./h2-stream.ts";
 
 /**
- * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the reply's.
+ * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the response's.
  * RFC 8441 §5.
  */
 export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerOwner {
@@ -106,7 +106,7 @@ export function newWebSocketKey(): string {
   return randomBytes(KEY_BYTES).toString("base64");
 }
 
-/** Whether an origin's answer proves that it has understood the key. RFC 6455 §4.1. */
+/** Whether an origin's response proves that it has understood the key. RFC 6455 §4.1. */
 export function acceptsKey(headers: HeaderBlock, key: string): boolean {
   const wanted = createHash("sha1").update(`${key}${GUID}`).digest("base64");
   for (let i = 0; i < headers.count; i++) {

@@ -10,7 +10,7 @@ import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-recor
 import type { H3Stream } from "./h3-stream.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
 
-/** Writes the reply of one HTTP/3 stream. RFC 9114 §4.1. */
+/** Writes the response of one HTTP/3 stream. RFC 9114 §4.1. */
 export class H3ReplySink implements ReplySink {
   private readonly stream: H3Stream;
 
@@ -41,7 +41,7 @@ export class H3ReplySink implements ReplySink {
   head(ex: Exchange): void {
     const { stream } = this;
     if (ex.reply.headers.count > H3_MAX_REPLY_FIELDS) {
-      // The runtime would not send it, and say so too late for another answer.
+      // The runtime would not send it, and say so too late for another response.
       ex.source.onCancelled(ex);
       this.abort(ex, Fault.UpstreamMalformed);
       return;

@@ -71,7 +71,7 @@ export class H3Session implements IdleConnection {
     return this.isShaking || (isExpected && nowMs - this.beganMs < H3_BEGINNING_MS);
   }
 
-  /** Ends it at once, and tells the client, who would otherwise wait for answers until its own time is over. */
+  /** Ends it at once, and tells the client, who would otherwise wait for responses until its own time is over. */
   end(): void {
     this.cut();
     endSession(this.session);

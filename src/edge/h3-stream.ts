@@ -19,7 +19,7 @@ import type { H3Session } from "./h3-session.ts";
 import { ReplyStall } from "./reply-stall.ts";
 
 /**
- * One request over HTTP/3 and its reply. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
+ * One request over HTTP/3 and its response. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
  * body has not asked for is held (HeldBody), since not to read would hold no client back.
  */
 export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
@@ -45,9 +45,9 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private isOver = false;
   private readonly backlog: H3Backlog = new H3Backlog();
   private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
-  /** Whether the reply was over with its head. */
+  /** Whether the response was over with its head. */
   private isHeadAll = false;
-  /** The reply is complete but for what waits. */
+  /** The response is complete but for what waits. */
   private isEnding = false;
 
   /** @param exchange is the stream's until it calls `session.forget` */
@@ -171,7 +171,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.release();
   }
 
-  /** The body cannot be completed: its taker is told, the client gets the refusal or, with an answer begun, a reset. */
+  /** The body cannot be completed: its taker is told, the client gets the refusal or, with a response begun, a reset. */
   private failBody(fault: Fault): void {
     const { exchange: ex } = this;
     if (ex.state === ExchangeState.Finished) return;
@@ -205,7 +205,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.deliverHeld();
   }
 
-  // ── the reply's way out ───────────────────────────────────────────────────────────────────────────────────────
+  // ── the response's way out ────────────────────────────────────────────────────────────────────────────────────
 
   sendInterim(fields: FieldRecord): void {
     this.stream.sendInformationalHeaders(fields as never);
@@ -221,7 +221,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     return false;
   }
 
-  /** Sends reply bytes. @returns false when the source should hold */
+  /** Sends response bytes. @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number): boolean {
     if (this.isOver || this.isHeadAll) return true;
     const { backlog, stall } = this;
@@ -231,7 +231,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     return false;
   }
 
-  /** The reply is complete; what waits goes first. */
+  /** The response is complete; what waits goes first. */
   endReply(): void {
     if (this.isOver) return;
     this.isEnding = true;
@@ -275,7 +275,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     }
   }
 
-  /** The client does not take the reply, or too much waits for too many clients. */
+  /** The client does not take the response, or too much waits for too many clients. */
   abandon(): void {
     const { exchange: ex } = this;
     resetStream(this.stream, H3Error.RequestCancelled);
@@ -335,7 +335,7 @@ function headIsAlone(): Promise<null> {
   return Bun.sleep(H3_HEAD_ALONE_MS).then(() => null);
 }
 
-/** The part of a reply that a stream does not take yet. */
+/** The part of a response that a stream does not take yet. */
 class H3Backlog {
   private bytes: Uint8Array = EMPTY_BYTES;
 

@@ -11,7 +11,7 @@ const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
 /** Seconds that a client is asked to wait where nothing better is known. */
 const RETRY_AFTER = ["Retry-After", "5"] as const;
 
-/** The answers that are the same every time, one a fault; null where the body carries a detail. */
+/** The responses that are the same every time, one a fault; null where the body carries a detail. */
 const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
   fixedFor(fault, row.status, row.message),
 );

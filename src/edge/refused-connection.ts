@@ -3,7 +3,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { ClientLink, type EdgeContext } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 
-/** A connection that gets one last answer, whatever it sends, and is then closed so that the answer arrives. */
+/** A connection that gets one last response, whatever it sends, and is then closed so that the response arrives. */
 export class RefusedConnection implements ClientConnection, TimerOwner {
   place = -1;
   private readonly ctx: EdgeContext;

@@ -6,11 +6,11 @@ export const enum CacheResult {
   Bypass,
   /** Neither, since the method is not GET or HEAD. */
   OtherMethod,
-  /** The client asked for a fresh answer. */
+  /** The client asked for a fresh response. */
   Refresh,
   /** Nothing was stored. */
   Miss,
-  /** What was stored was too old, and the origin gave another answer. */
+  /** What was stored was too old, and the origin gave another response. */
   Expired,
   /** What was stored was too old, and the origin said that it still holds. */
   Revalidated,

@@ -26,13 +26,13 @@ export const enum ExchangeState {
   Head = 0,
   /** The request is on its way down; nothing has been answered. */
   Open,
-  /** The reply's head is out. */
+  /** The response's head is out. */
   Replying,
-  /** The reply is complete or cut. */
+  /** The response is complete or cut. */
   Finished,
 }
 
-/** A request and its reply. Pooled a worker: `reset`, never made anew. */
+/** A request and its response. Pooled a worker: `reset`, never made anew. */
 export class Exchange {
   readonly request: RequestHead = new RequestHead(this);
   readonly reply: ReplyHead = new ReplyHead();
@@ -80,7 +80,7 @@ export class Exchange {
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
   detail = "";
   upstreamLabel = "";
-  /** Milliseconds from the request's head to the answer's; -1 where there was none. */
+  /** Milliseconds from the request's head to the response's; -1 where there was none. */
   upstreamMs = -1;
   /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
   asksOrigin = false;
@@ -92,7 +92,7 @@ export class Exchange {
   triedTargets = 0;
   /** Bits of the nodes whose breakers this exchange has counted as a failure: it counts once however often it is tried. */
   blamedNodes = 0;
-  /** When the attempt began that has had no answer yet, in milliseconds of `performance.now()`; -1 where there is none. */
+  /** When the attempt began that has had no response yet, in milliseconds of `performance.now()`; -1 where there is none. */
   attemptedMs = -1;
   /** Whether the attempt is the one trial of a half-open circuit breaker. */
   isTrial = false;
@@ -106,7 +106,7 @@ export class Exchange {
   held: Held | null = null;
   /** What the cache did for the exchange. */
   cacheResult: CacheResult = CacheResult.None;
-  /** Whether the answer goes into the cache. */
+  /** Whether the response goes into the cache. */
   cacheStored = false;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
   cacheUse: Held | null = null;
@@ -119,7 +119,7 @@ export class Exchange {
     this.pipeline = idle.pipeline;
   }
 
-  /** The request is about to go down: who it came from and where its answer goes. */
+  /** The request is about to go down: who it came from and where its response goes. */
   open(sink: ReplySink, flow: BodyFlow, client: ClientPeer, pipeline: Pipeline): void {
     this.state = ExchangeState.Open;
     this.sink = sink;
@@ -233,7 +233,7 @@ export function cancelExchange(ex: Exchange, nowMs: number): void {
 export const enum Verdict {
   /** Go on to the next phase. */
   Next = 0,
-  /** The reply has been given or begun, or the exchange is refused. */
+  /** The response has been given or begun, or the exchange is refused. */
   Done,
   /** The phase waits for something and will call `pipeline.resume`. */
   Wait,
@@ -247,20 +247,20 @@ export interface Phase {
   run(ex: Exchange): Verdict;
 }
 
-/** The end of the way down: it makes the reply. */
+/** The end of the way down: it makes the response. */
 export interface Handler {
   readonly name: string;
   handle(ex: Exchange): Verdict;
 }
 
-/** A look at the reply on its way up. */
+/** A look at the response on its way up. */
 export interface ReplyTap {
   readonly name: string;
   /** Before the head in `ex.reply` is written: fields may still be taken out, and added (`ex.reply.addExtra`). */
   onHead(ex: Exchange): void;
-  /** Before the head of an answer by which the connection leaves HTTP is written. */
+  /** Before the head of a response by which the connection leaves HTTP is written. */
   onUpgrade?(ex: Exchange): void;
-  /** Before a prebuilt reply is written: only `ex.reply.addExtra` has an effect. */
+  /** Before a prebuilt response is written: only `ex.reply.addExtra` has an effect. */
   onFixed?(ex: Exchange, reply: PrebuiltResponse): void;
   /** After the exchange is over, answered or cut. */
   onEnd(ex: Exchange): void;
@@ -339,17 +339,17 @@ export class Pipeline {
     while (verdict === Verdict.Next && ex.step < phases.length) verdict = phases[ex.step++]!.run(ex);
   }
 
-  /** Lets the taps see and amend the head. For sinks, which call it once a reply. */
+  /** Lets the taps see and amend the head. For sinks, which call it once a response. */
   onHead(ex: Exchange): void {
     for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onHead(ex);
   }
 
-  /** Lets the taps see and amend the head of an answer by which the connection leaves HTTP. For sinks, likewise. */
+  /** Lets the taps see and amend the head of a response by which the connection leaves HTTP. For sinks, likewise. */
   onUpgrade(ex: Exchange): void {
     for (let i = 0; i < this.headTaps.length; i++) this.headTaps[i]!.onUpgrade?.(ex);
   }
 
-  /** Lets the taps add to a prebuilt reply. For sinks, likewise. @returns the reply to write */
+  /** Lets the taps add to a prebuilt response. For sinks, likewise. @returns the response to write */
   onFixed(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
     const shown = reply.isRefusal ? this.refusalFor(ex, reply) : reply;
     for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, shown);
@@ -525,7 +525,7 @@ function escaped(text: string): string {
 
 export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);
 
-/** The last phase: the route's handler makes the reply. */
+/** The last phase: the route's handler makes the response. */
 export class DispatchPhase implements Phase {
   readonly name = "dispatch";
 

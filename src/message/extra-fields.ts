@@ -1,7 +1,7 @@
 import { HeaderBlock } from "./header-block.ts";
 
 /**
- * Fields that a reply gets beside its own: those of the gateway's policies. Made once for a configuration, so that
+ * Fields that a response gets beside its own: those of the gateway's policies. Made once for a configuration, so that
  * writing them is one copy; other protocols than HTTP/1.1 take the parts.
  */
 export class ExtraFields {
@@ -24,7 +24,7 @@ export class ExtraFields {
     return this.ownBlock;
   }
 
-  /** These fields and those after them, made once for each pair: there are as many as policies have answers. */
+  /** These fields and those after them, made once for each pair: there are as many as policies have responses. */
   with(others: ExtraFields): ExtraFields {
     let both = this.joined.get(others);
     if (both === undefined) {

@@ -27,13 +27,13 @@ export interface GrpcRequest {
 
 /** Who is notified of a call. After `onEnd` or `onFailure` nothing more comes. */
 export interface GrpcListener {
-  /** The first fields of the answer. */
+  /** The first fields of the response. */
   onMetadata(metadata: GrpcMetadata): void;
-  /** A message of the answer; its bytes stay unchanged. */
+  /** A message of the response; its bytes stay unchanged. */
   onMessage(message: Uint8Array): void;
   /** The upstream has said how the call ended. */
   onEnd(status: GrpcStatus): void;
-  /** There is no answer, or no whole one. */
+  /** There is no response, or no whole one. */
   onFailure(fault: Fault): void;
 }
 

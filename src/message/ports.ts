@@ -4,7 +4,7 @@ import type { HeaderBlock } from "./header-block.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 
 /**
- * Where a reply goes: one implementation a protocol. Before a sink writes a reply, other than an interim one or a 101, it
+ * Where a response goes: one implementation a protocol. Before a sink writes a response, other than an interim one or a 101, it
  * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.reply.extra` with it.
  */
 export interface ReplySink {
@@ -13,9 +13,9 @@ export interface ReplySink {
    * after it had returned false. For a sink that does not say so, bytes that are lent are copied.
    */
   readonly returnsBytes?: boolean;
-  /** Writes a whole prebuilt reply. Nothing else may be written for this exchange. */
+  /** Writes a whole prebuilt response. Nothing else may be written for this exchange. */
   fixed(ex: Exchange, reply: PrebuiltResponse): void;
-  /** Writes an interim answer (102, 103) with these fields. */
+  /** Writes an interim response (102, 103) with these fields. */
   interim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** Writes the head in `ex.reply`. */
   head(ex: Exchange): void;
@@ -24,9 +24,9 @@ export interface ReplySink {
    * @returns false when the source should hold until its `onWritable`
    */
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
-  /** Ends the reply. The exchange must not be touched by the caller after this. */
+  /** Ends the response. The exchange must not be touched by the caller after this. */
   end(ex: Exchange): void;
-  /** Answers with the fault's status, or cuts the reply when its head is out. The exchange is over for the caller. */
+  /** Answers with the fault's status, or cuts the response when its head is out. The exchange is over for the caller. */
   abort(ex: Exchange, fault: Fault): void;
   /** Tells the client to send the body it announced with Expect: 100-continue, where it did. */
   wantBody(ex: Exchange): void;
@@ -81,7 +81,7 @@ export interface BodySink {
   onBodyFault(ex: Exchange, fault: Fault): void;
 }
 
-/** Who makes the reply, where that takes time. */
+/** Who makes the response, where that takes time. */
 export interface ReplySource {
   /** The client takes bytes again. */
   onWritable(ex: Exchange): void;
@@ -96,7 +96,7 @@ export interface NowMs {
 
 /** Shows the gateway's own refusals to people. docs/pages.md */
 export interface RefusalPages {
-  /** A refusal as this client is to get it: a page with the same status, or the reply as it is. */
+  /** A refusal as this client is to get it: a page with the same status, or the response as it is. */
   shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
 }
 

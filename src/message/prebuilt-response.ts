@@ -3,7 +3,7 @@ import { blockOf } from "./extra-fields.ts";
 import type { HeaderBlock } from "./header-block.ts";
 
 /**
- * A reply that is the same every time: its HTTP/1.1 image is made once, and only the date in it changes, so that sending
+ * A response that is the same every time: its HTTP/1.1 image is made once, and only the date in it changes, so that sending
  * it is one copy. Other protocols take the parts.
  */
 export class PrebuiltResponse {
@@ -12,7 +12,7 @@ export class PrebuiltResponse {
   readonly body: Buffer;
   /** Whether a length is sent: a response without content by its status has none that could be meant. RFC 9110 §8.6 */
   readonly hasLength: boolean;
-  /** The whole HTTP/1.1 reply for a connection that stays open, head and body. */
+  /** The whole HTTP/1.1 response for a connection that stays open, head and body. */
   readonly image: Buffer;
   /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
   readonly fieldsTo: number;

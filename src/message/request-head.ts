@@ -183,7 +183,7 @@ export class RequestHead {
   }
 }
 
-/** A reply's head: what a handler or an upstream says, before a protocol engine writes it. */
+/** A response's head: what a handler or an upstream says, before a protocol engine writes it. */
 export class ReplyHead {
   status = 0;
   readonly headers: HeaderBlock = new HeaderBlock();
@@ -193,9 +193,9 @@ export class ReplyHead {
   contentLength = 0;
   /** Whether a Content-Length is written although no body follows (HEAD, 304 of an upstream that sent one). */
   lengthWithoutBody = false;
-  /** Whether no body may follow whatever the fields say: an answer to HEAD, a 304. */
+  /** Whether no body may follow whatever the fields say: a response to HEAD, a 304. */
   withoutBody = false;
-  /** Whether the connection must be closed after this reply. */
+  /** Whether the connection must be closed after this response. */
   close = false;
   /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
   readonly requestIdLine: Buffer = newRequestIdLine();
@@ -203,9 +203,9 @@ export class ReplyHead {
   /** Trailer fields that follow a body of unknown length; null where there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
-  /** Fields that head taps add to the reply, prebuilt ones included; null where there are none. */
+  /** Fields that head taps add to the response, prebuilt ones included; null where there are none. */
   extra: ExtraFields | null = null;
-  /** Whether an upstream made the reply; the gateway's own replies get `Server: edge`. */
+  /** Whether an upstream made the response; the gateway's own responses get `Server: edge`. */
   fromUpstream = false;
 
   /** The request id, as text; "" where none has been assigned. */
@@ -220,7 +220,7 @@ export class ReplyHead {
     return this.ownTrailers;
   }
 
-  /** Adds prebuilt fields to whatever the reply will be. */
+  /** Adds prebuilt fields to whatever the response will be. */
   addExtra(fields: ExtraFields): void {
     this.extra = this.extra === null ? fields : this.extra.with(fields);
   }
@@ -237,7 +237,7 @@ export class ReplyHead {
     this.trailers = null;
   }
 
-  /** Makes the head ready for the next reply. */
+  /** Makes the head ready for the next response. */
   reset(): void {
     this.status = 0;
     this.headers.reset(EMPTY_BYTES);

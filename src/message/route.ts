@@ -14,7 +14,7 @@ export const enum ChunkedMode {
 export interface RouteKind {
   /** Tells the kinds apart where routes are named, as in the keys of rate limits. */
   readonly name: string;
-  /** An endpoint of the gateway's own: no redirect to TLS, no answer to a preflight, no cache. */
+  /** An endpoint of the gateway's own: no redirect to TLS, no response to a preflight, no cache. */
   readonly isBuiltIn: boolean;
   /** Whether the handler takes the request's body, so that the firewall inspects it; from all others it is drained. */
   readonly takesBody: boolean;

@@ -6,19 +6,19 @@ export interface Target {
   readonly upstream: Upstream;
   /** Put before the forwarded path: empty, or `/api`. */
   readonly basePath: Buffer;
-  /** The answer's head has come. */
+  /** The response's head has come. */
   onAnswer(ex: Exchange, status: number): void;
   /** Another target has taken the exchange over, although this one has answered. */
   onReplaced(): void;
-  /** The attempt has ended without an answer; the exchange is no longer under way to this target. */
+  /** The attempt has ended without a response; the exchange is no longer under way to this target. */
   onFailure(ex: Exchange, failure: UpstreamFailure): void;
   /** The exchange is over, answered, refused or given up by the client. */
   onOver(ex: Exchange): void;
 }
 
-/** Adds to an answer what its client is to have of the choice. */
+/** Adds to a response what its client is to have of the choice. */
 export interface AnswerMark {
-  /** The head of the answer of `ex.target` is about to be handed on. */
+  /** The head of the response of `ex.target` is about to be handed on. */
   mark(ex: Exchange): void;
 }
 

@@ -17,13 +17,13 @@ export interface UpstreamFailure {
   readonly sent: boolean;
   /** Whether anything of the request's body, even its end alone, was handed on: only a kept body can be sent again. */
   readonly bodyTaken: boolean;
-  /** Whether any byte of an answer came. */
+  /** Whether any byte of a response came. */
   readonly answered: boolean;
   /** Whether the connection had served an earlier exchange, so that the origin may just have closed it. */
   readonly reused: boolean;
 }
 
-/** Who asked for the exchange: it writes the request's head and is notified of the answer's. */
+/** Who asked for the exchange: it writes the request's head and is notified of the response's. */
 export interface UpstreamCaller {
   readonly times: UpstreamTimes;
   /** What a stream counts as that the origin resets; Fault.UpstreamUnavailable where the caller does not say. */
@@ -32,13 +32,13 @@ export interface UpstreamCaller {
   requestBound(ex: Exchange): number;
   /** Writes the request's head. @returns the offset after it */
   encodeRequest(ex: Exchange, out: Buffer, at: number): number;
-  /** The answer's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
+  /** The response's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
   onReplyHead(ex: Exchange): void;
-  /** An interim answer that passes (102, 103). */
+  /** An interim response that passes (102, 103). */
   onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** The origin has agreed to leave HTTP; `origin` is its end of the tunnel. @returns the client's end */
   onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd;
-  /** Nothing of an answer has been handed over: the caller may try again or refuse. */
+  /** Nothing of a response has been handed over: the caller may try again or refuse. */
   onFailure(ex: Exchange, failure: UpstreamFailure): void;
 }
 

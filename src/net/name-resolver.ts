@@ -207,7 +207,7 @@ export function threadResolver(onFailure: ResolverPorts["onFailure"]): NameResol
 const PATIENCE_MS = 2000;
 /** How soon a name is asked for again after a failed connection. */
 const REFRESH_MS = 100;
-/** And after no answer. */
+/** And after no response. */
 const RETRY_MS = 1000;
 /** For how long an address that failed is the last to be tried. */
 const AVOID_MS = 10_000;

@@ -8,7 +8,7 @@ export interface NameRecords {
   readonly addresses: readonly string[];
   /** For how long they may be used, in milliseconds. */
   readonly ttlMs: number;
-  /** "" where an answer came, also one that the name does not exist; else why there was none, such as ETIMEOUT. */
+  /** "" where a response came, also one that the name does not exist; else why there was none, such as ETIMEOUT. */
   readonly failure: string;
 }
 
@@ -162,13 +162,13 @@ class WatchedFile<T> {
   }
 }
 
-/** What the library calls an answer that holds nothing. */
+/** What the library calls a response that holds nothing. */
 const NO_RECORDS: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "ENONAME"]);
 const QUERY_TIMEOUT_MS = 500;
 const QUERY_TRIES = 2;
 /** Without a time to live, and for files, which are looked at each time. */
 const FILE_TTL_MS = 1000;
-/** An answer is used for a second even where it says 0, so that a burst of connections asks once. */
+/** A response is used for a second even where it says 0, so that a burst of connections asks once. */
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 300_000;
 /** Addresses of one name that are tried. */

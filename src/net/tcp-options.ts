@@ -3,7 +3,7 @@ import { switchOn } from "./system-socket.ts";
 /**
  * Makes the kernel acknowledge what has come in on a socket now, and not with the next bytes that go out. A client that has not
  * switched off Nagle's algorithm holds its first request back until its part of a TLS 1.3 handshake is acknowledged: the kernel
- * would do that with our next bytes, which are the answer, or 40 ms later. tcp(7), TCP_QUICKACK.
+ * would do that with our next bytes, which are the response, or 40 ms later. tcp(7), TCP_QUICKACK.
  * @param fd the socket's descriptor; -1 where it is closed
  */
 export function acknowledge(fd: number): void {

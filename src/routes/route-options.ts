@@ -39,7 +39,7 @@ const rows = {
   match: { type: match, absent: null, doc: "all of it must hold; a value, /an expression/, true or false" },
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
   max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
-  // Absent or `true` follows the server, `false` keeps this route's answers out of the cache.
+  // Absent or `true` follows the server, `false` keeps this route's responses out of the cache.
   cache: { type: cache, doc: 'or "cache: false"' },
   // Absent takes the server's.
   rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },

@@ -84,7 +84,7 @@ function build(route: StaticRouteConfig, site: RouteSite): Handler {
   return editedHandler(handler, route);
 }
 
-/** Where answers go into the response cache, none of them is older than the file: the disk is asked for each. */
+/** Where responses go into the response cache, none of them is older than the file: the disk is asked for each. */
 function recheckMsOf({ cache }: StaticRouteConfig): number {
   return cache.enabled ? 0 : FILE_RECHECK_MS;
 }

@@ -76,7 +76,7 @@ export class CacheIndex {
     return this.startsWith(slot, key, key.wordCount);
   }
 
-  /** Whether it is an answer of this resource, whatever the variant. */
+  /** Whether it is a response of this resource, whatever the variant. */
   holdsUri(slot: number, key: CacheKey): boolean {
     const { words } = this.memory;
     const at = this.memory.at(slot);

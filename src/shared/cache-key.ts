@@ -3,7 +3,7 @@ import { copyBytes, LOWER } from "../core/bytes.ts";
 /**
  * The key of a request, being put together: first what names the resource (authority and target), then what tells its
  * answers apart (method and Accept-Encoding). Between two parts stands a NUL, which occurs in none of them, so that no two
- * different requests have one key, whatever colons a client writes. Both halves are hashed by themselves: all answers of
+ * different requests have one key, whatever colons a client writes. Both halves are hashed by themselves: all responses of
  * one resource stand in one bucket, and go together when it is invalidated.
  */
 export class CacheKey {

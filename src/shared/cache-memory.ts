@@ -2,9 +2,9 @@ import { CACHE_BLOCK_MAX_BYTES, CACHE_BLOCK_MIN_BYTES, MAX_CACHE_BYTES, MAX_CACH
 
 /** How large a cache may become. */
 export interface CacheSizes {
-  /** Stored answers, 1 and up. */
+  /** Stored responses, 1 and up. */
   readonly maxEntries: number;
-  /** Memory of all stored answers together with what is needed to find them; at most MAX_CACHE_BYTES. */
+  /** Memory of all stored responses together with what is needed to find them; at most MAX_CACHE_BYTES. */
   readonly maxBytes: number;
 }
 
@@ -29,7 +29,7 @@ export const enum Head {
   MaxEntries,
   PinWords,
   Seed,
-  /** Stored answers that can be found. */
+  /** Stored responses that can be found. */
   Entries,
   /** Fetches under way. */
   Fills,
@@ -84,7 +84,7 @@ export const enum SlotTime {
   StaleWhileUntil,
   /** Until when it may be served where the origin fails. */
   StaleErrorUntil,
-  /** The Content-Length that the answer announces. */
+  /** The Content-Length that the response announces. */
   ContentLength,
   Count = 6,
 }
@@ -94,7 +94,7 @@ export const enum SlotState {
   Free = 0,
   /** The response is being fetched. */
   Filling,
-  /** The answer can be found and sent. */
+  /** The response can be found and sent. */
   Ready,
   /** Removed, and still being sent. */
   Doomed,
@@ -105,7 +105,7 @@ export const enum FillResult {
   /** Given up: another exchange should fetch. */
   GivenUp = 0,
   Stored,
-  /** The answer is not one to be stored. */
+  /** The response is not one to be stored. */
   NotStorable,
 }
 

@@ -21,13 +21,13 @@ import { CacheSlots } from "./cache-slots.ts";
 export const enum CacheLookup {
   Nothing = 0,
   Fresh,
-  /** An answer whose time is over. */
+  /** A response whose time is over. */
   Stale,
   /** The cache cannot be asked now. */
   Busy,
 }
 
-/** What is known of an answer when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
+/** What is known of a response when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
 export interface EntryFacts {
   readonly status: number;
   /** SlotFlag bits. */
@@ -41,7 +41,7 @@ export interface EntryFacts {
 }
 
 /**
- * The stored answers of all workers, as one thread sees them. Entries are found, put in order of use and taken out under
+ * The stored responses of all workers, as one thread sees them. Entries are found, put in order of use and taken out under
  * one lock; their bytes are written by the one thread that fetches them, and read by those that have pinned them, without
  * it. An entry that is pinned keeps its blocks although it was taken out.
  *
@@ -79,7 +79,7 @@ export class CacheStore {
   }
 
   /**
-   * Looks for an answer; what is found is pinned, and counts as used.
+   * Looks for a response; what is found is pinned, and counts as used.
    * @param mayClaim whether a fetch is noted where nothing fresh is found and no fetch is under way
    */
   find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
@@ -118,7 +118,7 @@ export class CacheStore {
   }
 
   /**
-   * Makes room for a fetched answer, and writes its key.
+   * Makes room for a fetched response, and writes its key.
    * @param fill the slot of the fetch
    * @returns false when there is no room, or when what is fetched has been invalidated
    */
@@ -144,14 +144,14 @@ export class CacheStore {
     return true;
   }
 
-  /** Writes bytes of a fetched answer: `offset` counts from the beginning of its head. */
+  /** Writes bytes of a fetched response: `offset` counts from the beginning of its head. */
   write(fill: number, offset: number, bytes: Uint8Array, from: number, to: number): void {
     this.writer.seek(this.memory.words[this.memory.at(fill) + Slot.FirstBlock]!, this.keyBytesOf(fill) + offset);
     this.writer.write(bytes, from, to);
   }
 
   /**
-   * Makes a fetched answer, written to its end, an entry in place of an older one with its key, and pins it: it can be sent
+   * Makes a fetched response, written to its end, an entry in place of an older one with its key, and pins it: it can be sent
    * from then on, whatever becomes of the entry.
    * @returns false when it was invalidated meanwhile, so that it is no entry
    */
@@ -217,7 +217,7 @@ export class CacheStore {
     if (Atomics.load(words, this.memory.at(slot) + Slot.State) === SlotState.Doomed) this.free(slot);
   }
 
-  /** Takes out all answers of the key's resource, and keeps those from being stored that are on their way. */
+  /** Takes out all responses of the key's resource, and keeps those from being stored that are on their way. */
   invalidate(key: CacheKey): number {
     const { words } = this.memory;
     return this.locked(() => {

@@ -1,7 +1,7 @@
 import { MAX_CHALLENGE_BYTES } from "../core/limits.ts";
 
 /**
- * The answers to HTTP-01 challenges that are expected now, written by the control thread and seen by all workers at once.
+ * The responses to HTTP-01 challenges that are expected now, written by the control thread and seen by all workers at once.
  *
  *     version, bytes (Int32) | key authorizations, one a line
  *
@@ -23,7 +23,7 @@ export class ChallengeWriter {
   }
 
   /**
-   * Replaces all answers. Once it returns, every worker gives the new ones.
+   * Replaces all responses. Once it returns, every worker gives the new ones.
    * @param keyAuthorizations in ASCII, none with a line break
    * @throws when they are more than the table holds
    */

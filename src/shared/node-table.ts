@@ -76,7 +76,7 @@ export class NodeTable {
     return this.cells[slot * CELLS + STATE] === BreakerState.Closed;
   }
 
-  /** Notes an answer that was none of the failures; has no effect on a breaker that is not closed. */
+  /** Notes a response that was none of the failures; has no effect on a breaker that is not closed. */
   succeeded(slot: number): void {
     const at = slot * CELLS;
     // Almost always 0 already: a load leaves the cache line where it is, a store would not.

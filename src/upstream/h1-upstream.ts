@@ -214,7 +214,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.keepsNothing = !writer.blocked;
     if (this.keepsNothing) return;
     this.holdsBody = true;
-    // Once the answer has begun, its own times run.
+    // Once the response has begun, its own times run.
     if (this.stage === Stage.AwaitingHead) this.link.arm(this.caller!.times.responseHeaderMs);
     ex.flow.pauseBody(ex);
   }
@@ -310,7 +310,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     return false;
   }
 
-  /** The answer is complete. The connection is given back first, so that the client's next request may take it. */
+  /** The response is complete. The connection is given back first, so that the client's next request may take it. */
   private finishReply(): void {
     const ex = this.ex!;
     this.detach(ex);
@@ -356,7 +356,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     return false;
   }
 
-  /** Something went wrong. Before the answer's head the caller decides; after it the client's answer is cut. */
+  /** Something went wrong. Before the response's head the caller decides; after it the client's response is cut. */
   private fail(fault: Fault): void {
     const { ex, caller, reused, answered, bodyTaken } = this;
     const sent = this.stage !== Stage.Connecting;
@@ -395,7 +395,7 @@ function asksFirst(ex: Exchange): boolean {
   return ex.route?.chunkedMode === ChunkedMode.Passthrough && ex.sink.awaitsConsent?.(ex) === true;
 }
 
-/** Cuts an answer's body out of an upstream connection's input. RFC 9112 §6.3. */
+/** Cuts a response's body out of an upstream connection's input. RFC 9112 §6.3. */
 export class ReplyBody {
   /** The piece that `next` found. */
   from = 0;

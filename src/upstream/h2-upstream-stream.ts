@@ -24,7 +24,7 @@ import { isTooMuch, isWholeBody } from "./request-writer.ts";
 const enum Stage {
   Waiting = 0,
   AwaitingHead,
-  /** Nothing has been handed on: what comes right after the head may still be malformed, and then the answer is 502. */
+  /** Nothing has been handed on: what comes right after the head may still be malformed, and then the response is 502. */
   HoldingHead,
   ReadingBody,
   Over,
@@ -35,7 +35,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   id = 0;
   isQueued = false;
   ex: Exchange | null = null;
-  /** Holds the answer's head. */
+  /** Holds the response's head. */
   readonly lines: LineBuffer = new LineBuffer();
   readonly out: SendFlow = new SendFlow();
   private readonly context: UpstreamContext;
@@ -49,7 +49,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   private caller!: UpstreamCaller;
   /** Whether it waits for a connection to be made, rather than for room on one. */
   awaitsConnection = false;
-  /** When the time for the answer is over, where it has begun to run before the request went out; else 0. */
+  /** When the time for the response is over, where it has begun to run before the request went out; else 0. */
   private dueMs = 0;
   private stage: Stage = Stage.Over;
   private holdsBody = false;
@@ -61,9 +61,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** Whether the origin has been asked whether it wants the body, and has said nothing yet. */
   private asks = false;
   private reused = false;
-  /** Whether anything of an answer has come. */
+  /** Whether anything of a response has come. */
   private answered = false;
-  /** Whether all of the answer has come, and is in order. */
+  /** Whether all of the response has come, and is in order. */
   private isWhole = false;
   private interims = 0;
   private startedMs = 0;
@@ -106,7 +106,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
 
   /**
    * No connection has room yet.
-   * @param isConnecting whether there is none, so that one is waited for; else the time for the answer begins to run
+   * @param isConnecting whether there is none, so that one is waited for; else the time for the response begins to run
    */
   wait(isConnecting: boolean): void {
     const { connectMs, responseHeaderMs } = this.caller.times;
@@ -139,7 +139,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     commitHeaders(writer, out, end, id, hasBody ? Flag.None : Flag.EndStream);
     session.noteSent(1);
     if (!hasBody) this.out.isEnded = true;
-    // The time for the answer runs while the body is held; while it comes, the client's own times do.
+    // The time for the response runs while the body is held; while it comes, the client's own times do.
     if (hasBody && connection.isSettled) this.letBodyCome(ex);
     else this.arm(this.dueMs === 0 ? caller.times.responseHeaderMs : Math.max(1, this.dueMs - this.startedMs));
   }
@@ -173,7 +173,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.out.send(bytes, from, to, false, this.connection);
     if (this.out.waiting === 0) return;
     this.holdsBody = true;
-    // Once the answer has begun, its own times run.
+    // Once the response has begun, its own times run.
     if (this.stage === Stage.AwaitingHead) this.arm(this.caller.times.responseHeaderMs);
     ex.flow.pauseBody(ex);
     this.enqueue();
@@ -235,9 +235,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     ex.flow.resumeBody(ex);
   }
 
-  // ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the response ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A head is in the exchange's reply. */
+  /** A head is in the exchange's response. */
   onHead(isGood: boolean, isEnd: boolean): void {
     const ex = this.ex!;
     const { streams } = this.connection!;
@@ -263,7 +263,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     streams.hold(this);
   }
 
-  /** All that came together with the head has been read: the answer goes on to the client. */
+  /** All that came together with the head has been read: the response goes on to the client. */
   announce(): void {
     if (this.stage !== Stage.HoldingHead) return;
     const ex = this.ex!;
@@ -305,7 +305,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);
   }
 
-  /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: after a whole answer, the rest of the request is unwanted. */
+  /** RFC 9113 §8.7: a refused stream has not been processed; §8.1: after a whole response, the rest of the request is unwanted. */
   onReset(code: ErrorCode): void {
     const { connection } = this;
     if (this.isWhole) {
@@ -348,7 +348,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   /**
-   * Something went wrong. Before the answer's head was handed on the caller decides; after it the client's answer is cut.
+   * Something went wrong. Before the response's head was handed on the caller decides; after it the client's response is cut.
    * What has come whole is not harmed by what becomes of the connection.
    */
   fail(fault: Fault, sent: boolean): void {
@@ -371,7 +371,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   private complete(ex: Exchange): void {
-    // An answer that did not need all of the request: the rest of it is not wanted any more.
+    // A response that did not need all of the request: the rest of it is not wanted any more.
     if (!this.out.isEnded) this.letGo(ErrorCode.Cancel);
     this.release(ex);
     ex.sink.end(ex);

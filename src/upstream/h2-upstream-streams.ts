@@ -40,7 +40,7 @@ export class H2UpstreamStreams implements SessionOwner {
   private readonly resets = new Allowance(H2_ORIGIN_RESET_BURST, H2_ORIGIN_RESETS_PER_SECOND);
   /** How many the origin takes at a time, since it has refused another. */
   private ceiling = H2_ORIGIN_STREAMS;
-  /** Those whose answer has begun in the bytes that are being read. */
+  /** Those whose response has begun in the bytes that are being read. */
   private readonly begun: H2UpstreamStream[] = [];
   private readonly queue: TurnQueue = new TurnQueue();
   private nextId = FIRST_STREAM_ID;
@@ -124,7 +124,7 @@ export class H2UpstreamStreams implements SessionOwner {
     }
   }
 
-  /** The origin has reset a stream before its answer was whole. */
+  /** The origin has reset a stream before its response was whole. */
   noteReset(streamId: number, code: ErrorCode): void {
     const { connection } = this;
     const isAngry = code === ErrorCode.EnhanceYourCalm;
@@ -142,12 +142,12 @@ export class H2UpstreamStreams implements SessionOwner {
     if (isAngry || isRefusing || !this.resets.spend(connection.nowMs)) connection.wearOut();
   }
 
-  /** Holds an answer's head until `announceAll`. */
+  /** Holds a response's head until `announceAll`. */
   hold(stream: H2UpstreamStream): void {
     this.begun.push(stream);
   }
 
-  /** All that has come is read: the answers that have begun in it, and are in order so far, go on to their clients. */
+  /** All that has come is read: the responses that have begun in it, and are in order so far, go on to their clients. */
   announceAll(): void {
     const { begun } = this;
     for (let i = 0; i < begun.length; i++) begun[i]!.announce();

@@ -35,23 +35,23 @@ export interface ProbeOrigin {
 /** How a probe asks and understands. */
 export interface ProbeDialog {
   readonly request: Buffer;
-  /** Takes what has come. @returns the status of the final answer; 0 before it is there; -1 where it is malformed */
+  /** Takes what has come. @returns the status of the final response; 0 before it is there; -1 where it is malformed */
   take(chunk: Buffer): number;
 }
 
 /** What came of a probe. */
 export interface ProbeOutcome {
-  /** 0 when no answer came. */
+  /** 0 when no response came. */
   readonly statusCode: number;
   readonly latencyMs: number;
-  /** Why no answer came; "" when one did. */
+  /** Why no response came; "" when one did. */
   readonly error: string;
   /** Whether it was this machine that had no descriptor, port or memory for it. */
   readonly isOurs?: boolean;
 }
 
 /**
- * Asks an origin for a page on a connection of its own, and reads the head of the answer as the route's requests read it.
+ * Asks an origin for a page on a connection of its own, and reads the head of the response as the route's requests read it.
  * For the control thread: it makes promises and closures. Redirects are answers, and no proxy of the environment is used.
  */
 export function probeHttp(
@@ -196,7 +196,7 @@ class H1ProbeDialog implements ProbeDialog {
 
   constructor(head: Buffer, isLenient: boolean, maxFields: number) {
     this.request = head;
-    // Only the answers to requests are counted.
+    // Only the responses to requests are counted.
     this.parser = isLenient ? new LenientResponseParser(maxFields, () => {}) : new ResponseParser(maxFields);
     this.beginHead(0);
   }

@@ -21,7 +21,7 @@ export interface UpstreamContext {
   readonly names: NameResolver;
   /** No connection to an origin could be made: why, as the system or the TLS library puts it. */
   onConnectFailed(originKey: string, reason: string): void;
-  /** An answer of an origin was taken although it departs from HTTP/1.1. */
+  /** A response of an origin was taken although it departs from HTTP/1.1. */
   onLeniency(originKey: string, what: Leniency): void;
   /** An exception escaped from the handling of an upstream connection. */
   onException(error: unknown): void;
@@ -45,7 +45,7 @@ export interface OriginSettings {
   /** Connections of HTTP/2 at one time; MAX_H2_ORIGIN_CONNECTIONS without it. */
   readonly maxConnections?: number;
   readonly idleTimeoutMs: number;
-  /** Header fields of an answer; more are malformed. */
+  /** Header fields of a response; more are malformed. */
   readonly maxResponseFields: number;
   /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
   readonly isLenient?: boolean;
@@ -199,7 +199,7 @@ class NamedDial {
     this.isWaiting = false;
     if (addresses.length === 0) this.owner.pool.context.onConnectFailed(this.settings.originKey, failure);
     this.left = addresses.filter((address) => !this.tried.has(address));
-    // Asking again right after no answer would give none.
+    // Asking again right after no response would give none.
     if (addresses.length === 0) this.isRefreshed = true;
     this.next();
   }
@@ -394,7 +394,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     return this.writer;
   }
 
-  /** The connection's own timers run already: for the answer, or for a body that is not taken. */
+  /** The connection's own timers run already: for the response, or for a body that is not taken. */
   onBlocked(): void {}
 
   /** Sets the one timer of the connection. @param ms 0 stops it */

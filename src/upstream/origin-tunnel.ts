@@ -11,7 +11,7 @@ export class OriginTunnel implements TunnelEnd {
   private client: TunnelEnd | null = null;
   private over = false;
 
-  /** Whether the 101 in the reply's fields grants what the request asked for. */
+  /** Whether the 101 in the response's fields grants what the request asked for. */
   static isGranted({ request, reply }: Exchange): boolean {
     return request.upgrade && grantsUpgrade(request.headers, reply.headers);
   }

@@ -131,7 +131,7 @@ class CheckedNode {
   }
 }
 
-/** Whether an answer is a healthy one. @param status 0 where none came */
+/** Whether a response is a healthy one. @param status 0 where none came */
 export function isExpected(
   { expectStatusFrom, expectStatusTo }: Pick<HealthCheck, "expectStatusFrom" | "expectStatusTo">,
   status: number,

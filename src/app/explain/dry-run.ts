@@ -382,7 +382,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** Enough for one answer. */
+/** Enough for one response. */
 const SMALL_CACHE = { maxBytes: 4_194_304, maxEntries: 16 };
 const SECRET: Int32Array = new Int32Array(2);
 const ONE_BYTE: Buffer = Buffer.from("x");

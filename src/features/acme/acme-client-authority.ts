@@ -66,7 +66,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
       const reply = await acme.axios.get(`${this.renewalInfo}/${id}`);
       return reply.status === 200 ? readWindow(reply.data, reply.headers["retry-after"], Date.now()) : null;
     } catch {
-      // Without an answer the rule of thirty days holds.
+      // Without a response the rule of thirty days holds.
       return null;
     }
   }

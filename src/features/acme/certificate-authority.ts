@@ -21,7 +21,7 @@ export interface CertificateIssue extends IssuedCertificate {
   readonly accountUrl: string;
 }
 
-/** A challenge whose answer must be in place before the authority is told to look. RFC 8555 §8. */
+/** A challenge whose response must be in place before the authority is told to look. RFC 8555 §8. */
 export interface Challenge {
   /** The DNS name or address that is to be proven. */
   readonly name: string;
@@ -31,7 +31,7 @@ export interface Challenge {
 
 /** Where challenges are answered. */
 export interface ChallengeResponder {
-  /** Puts the answers to all challenges in place of those before. Once it resolves, every worker gives them. */
+  /** Puts the responses to all challenges in place of those before. Once it resolves, every worker gives them. */
   answer(challenges: readonly Challenge[]): Promise<void>;
 }
 

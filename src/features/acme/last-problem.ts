@@ -75,7 +75,7 @@ interface Problem {
   readonly kind: string;
   readonly detail: string;
   readonly retryAfterMs: number;
-  /** Whether an answer that comes later, of another request, leaves it as it is. */
+  /** Whether a response that comes later, of another request, leaves it as it is. */
   readonly isFinal: boolean;
 }
 

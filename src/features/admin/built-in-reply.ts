@@ -6,7 +6,7 @@ export const JSON_TYPE = "application/json";
 export const NO_STORE: readonly [string, string] = ["Cache-Control", "no-store"];
 
 /**
- * A JSON answer that a built-in endpoint gives again and again.
+ * A JSON response that a built-in endpoint gives again and again.
  * @param extra fields beside Content-Type and Cache-Control
  */
 export function jsonReply(

@@ -9,7 +9,7 @@ export interface ControlQuestion {
   readonly body: string;
 }
 
-/** Its answer. */
+/** Its response. */
 export interface ControlReply {
   readonly id: number;
   readonly status: number;
@@ -43,7 +43,7 @@ export class ControlChannel implements ControlPort {
     this.send({ id, what, body });
   }
 
-  /** Takes an answer from the control thread; one that comes too late is passed over. */
+  /** Takes a response from the control thread; one that comes too late is passed over. */
   receive(reply: ControlReply): void {
     const one = this.waiting.get(reply.id);
     if (one === undefined) return;

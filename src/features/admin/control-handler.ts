@@ -14,7 +14,7 @@ export interface ControlPort {
   ask(what: string, body: string, answer: (status: number, contentType: string, body: string) => void): void;
 }
 
-/** A built-in endpoint whose answer comes from the control thread, for those whom the guard lets in. */
+/** A built-in endpoint whose response comes from the control thread, for those whom the guard lets in. */
 export class ControlHandler implements Handler {
   readonly name: string;
   private readonly what: string;
@@ -38,7 +38,7 @@ export class ControlHandler implements Handler {
   }
 }
 
-/** An answer on its way. It lets go of the exchange, which is pooled, as soon as one of the two is done with the other. */
+/** A response on its way. It lets go of the exchange, which is pooled, as soon as one of the two is done with the other. */
 class PendingAnswer implements ReplySource {
   private ex: Exchange | null;
 

@@ -11,7 +11,7 @@ export interface ControlAnswer {
 /** Answers one kind of question; `body` is what came with it. */
 export type Answerer = (body: string) => ControlAnswer | Promise<ControlAnswer>;
 
-/** A JSON answer. */
+/** A JSON response. */
 export function jsonAnswer(status: number, body: object): ControlAnswer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }

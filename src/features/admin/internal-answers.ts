@@ -7,7 +7,7 @@ import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
-/** What the control thread's answers are made of; each is asked anew for every answer. */
+/** What the control thread's answers are made of; each is asked anew for every response. */
 export interface InternalSources {
   /** The configuration in use. */
   readonly config: () => RuntimeConfig;
@@ -22,7 +22,7 @@ export interface InternalSources {
   readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** The answers to all questions that the built-in endpoints ask, for a ControlRpc. */
+/** The responses to all questions that the built-in endpoints ask, for a ControlRpc. */
 export function internalAnswers(sources: InternalSources): ReadonlyMap<string, Answerer> {
   const { totals, incidents } = sources;
   const traffic = () => trafficSummary(totals, sources.config().server.waf);

@@ -15,7 +15,7 @@ export interface ProbeResult {
   readonly truncated: boolean;
 }
 
-/** Takes the answer to a probe, up to a limit, in place of a client. */
+/** Takes the response to a probe, up to a limit, in place of a client. */
 export class ProbeSink implements ReplySink {
   readonly returnsBytes = true;
   private readonly maxBytes: number;

@@ -23,7 +23,7 @@ import { ProbeSink } from "./probe-sink.ts";
 /** What a probe needs of its worker. */
 export interface ProbePorts {
   readonly idle: IdleExchangePorts;
-  /** Of the answer's body. */
+  /** Of the response's body. */
   readonly maxResponseBytes: number;
   /** Whether a route takes this path: an active prefix, /health or /api/status. */
   isProbed(canonicalPath: string, head: RequestHead): boolean;
@@ -58,7 +58,7 @@ export class ProxyTestHandler implements Handler {
   }
 }
 
-/** One call, from its body to its answer. It lets go of the caller's exchange, which is pooled, when either is done. */
+/** One call, from its body to its response. It lets go of the caller's exchange, which is pooled, when either is done. */
 class ProxyTestCall implements BodySink, ReplySource {
   private readonly ports: ProbePorts;
   private caller: Exchange | null;

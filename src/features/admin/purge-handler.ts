@@ -11,7 +11,7 @@ export type PurgeCall =
   | { readonly kind: "all" }
   | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
 
-/** Takes answers out of the cache. @returns how many */
+/** Takes responses out of the cache. @returns how many */
 export type Purge = (call: PurgeCall) => number;
 
 /**

@@ -5,7 +5,7 @@ import { ENGINE, VERSION } from "../../shared/version.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { uptimeText } from "./uptime.ts";
 
-/** `/api/status`: server, version, uptime and engine, all strings. The answer is made anew when its second is over. */
+/** `/api/status`: server, version, uptime and engine, all strings. The response is made anew when its second is over. */
 export class StatusHandler implements Handler {
   readonly name = "status";
   private readonly running: NowMs;

@@ -5,12 +5,12 @@ export interface ProbedTarget {
   readonly target: string;
   readonly status: "CLOSED" | "OPEN" | "UNREACHABLE";
   readonly healthy: boolean;
-  /** 0 when no answer came. */
+  /** 0 when no response came. */
   readonly statusCode: number;
   readonly latencyMs: number;
   /** Failures in a row that requests have met. */
   readonly consecutiveFailures: number;
-  /** Why no answer came; "" when one did. */
+  /** Why no response came; "" when one did. */
   readonly error: string;
 }
 

@@ -17,7 +17,7 @@ export interface FixedAnswer {
   readonly contentType: string;
 }
 
-/** The handler of an answer. docs/answers.md#responses */
+/** The handler of a response. docs/answers.md#responses */
 export function respondHandler({ status, body, contentType }: FixedAnswer, clock: Clock): Handler {
   const fields = contentType === "" ? [] : [["Content-Type", contentType] as const];
   if (body instanceof Uint8Array) return constantHandler(status, fields, body, clock);

@@ -39,7 +39,7 @@ export function targetChoice(
 }
 
 /**
- * The choice where there is none: 34 ns a request with breaker, health and the counting of its answer. A target without
+ * The choice where there is none: 34 ns a request with breaker, health and the counting of its response. A target without
  * which there is none is never taken out.
  */
 class SingleTarget implements TargetChoice {
@@ -277,7 +277,7 @@ export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
 export interface BreakerRules {
   /** Failures in a row that open the breaker; 0 has none. */
   readonly failureThreshold: number;
-  /** Statuses of answers that are failures. */
+  /** Statuses of responses that are failures. */
   readonly failureStatuses: readonly number[];
   /** Milliseconds over which a recovered node gets its share back; 0 gives it at once. */
   readonly slowStartMs: number;
@@ -304,7 +304,7 @@ export class UpstreamNode {
   /** Whether its share grows slowly after it has recovered. */
   readonly startsSlowly: boolean;
   private readonly failureThreshold: number;
-  /** Null where no answer is a failure. */
+  /** Null where no response is a failure. */
   private readonly failureStatuses: ReadonlySet<number> | null;
   private readonly surroundings: NodeSurroundings;
   private table: NodeTable;
@@ -375,7 +375,7 @@ export class UpstreamNode {
   }
 
   /**
-   * The answer's head has come.
+   * The response's head has come.
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether it is a failure
    */
@@ -389,7 +389,7 @@ export class UpstreamNode {
   }
 
   /**
-   * The attempt has failed without an answer.
+   * The attempt has failed without a response.
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether the failure says something of the origin
    */
@@ -406,7 +406,7 @@ export class UpstreamNode {
     return hasFailed;
   }
 
-  /** The exchange is over; where no answer had come, it was the client who gave up. */
+  /** The exchange is over; where no response had come, it was the client who gave up. */
   leave(ex: Exchange): void {
     this.inFlight--;
     if (ex.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(ex));
@@ -451,7 +451,7 @@ export class UpstreamNode {
   private count(status: number, durationMs: number): void {
     const { counters } = this.surroundings;
     const counted = Math.min(status, 599);
-    // Most answers of a node have the status of the one before.
+    // Most responses of a node have the status of the one before.
     if (counted !== this.lastStatus) {
       this.lastStatus = counted;
       this.lastStatusSlot = counters.upstreamSlot(this.upstreamId, counted);

@@ -10,7 +10,7 @@ import { freshForMs } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 
-/** Under which terms an answer is stored. Times are those of `CacheTimes.ages`. */
+/** Under which terms a response is stored. Times are those of `CacheTimes.ages`. */
 export interface Terms {
   readonly freshUntilMs: number;
   readonly staleWhileUntilMs: number;
@@ -39,7 +39,7 @@ export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, times
   return freshMs > 0 ? termsOf(reply, directives, policy, times.ages.nowMs + freshMs) : null;
 }
 
-/** Whether an answer that says this may go to a request which needs that. */
+/** Whether a response that says this may go to a request which needs that. */
 export function isEnough(flags: number, needed: number): boolean {
   return needed === 0 || (flags & needed) !== 0;
 }
@@ -72,7 +72,7 @@ function staleUntil(freshUntilMs: number, seconds: number): number {
 }
 
 /**
- * A body whose length was not announced is a stream; whether it is complete cannot always be known either. An answer to
+ * A body whose length was not announced is a stream; whether it is complete cannot always be known either. A response to
  * HEAD counts with the length that it announces.
  */
 function hasStorableLength(request: RequestHead, reply: ReplyHead): boolean {

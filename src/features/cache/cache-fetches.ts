@@ -56,7 +56,7 @@ export class CacheFetches {
     this.onEnded(fill);
   }
 
-  /** The answer is not one to be stored: the next requests for it need not wait for each other. */
+  /** The response is not one to be stored: the next requests for it need not wait for each other. */
   noteUnstorable(ex: Exchange): void {
     this.unstorable.add(this.keys.of(ex), this.ages.nowMs);
   }
@@ -104,7 +104,7 @@ export class CacheFetches {
     }
   }
 
-  /** Puts what a prebuilt reply says into `ex.reply`, so that it can be judged and stored like any other. */
+  /** Puts what a prebuilt response says into `ex.reply`, so that it can be judged and stored like any other. */
   describeFixed(ex: Exchange, { status, fields, body }: PrebuiltResponse): void {
     const { reply } = ex;
     reply.status = status;

@@ -23,7 +23,7 @@ export interface CachePhaseParts {
   readonly unstorable: UnstorableKeys;
   readonly waiters: Waiters;
   readonly background: BackgroundFetches;
-  /** By the routes' numbers; null for those whose answers are not stored. */
+  /** By the routes' numbers; null for those whose responses are not stored. */
   readonly policies: readonly (CachePolicy | null)[];
   /** Names a request that no origin will see. */
   readonly nameRequest: (ex: Exchange) => void;
@@ -78,11 +78,11 @@ export class CachePhase implements Phase {
       if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
       return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
     }
-    // Another's answer is of no use to a request whose own may be for its client alone.
+    // Another's response is of no use to a request whose own may be for its client alone.
     return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
   }
 
-  /** Nothing fresh: the stale answer, another's fetch, or the origin. */
+  /** Nothing fresh: the stale response, another's fetch, or the origin. */
   private goWithout(ex: Exchange, policy: CachePolicy, mayWait: boolean, onlyIfCached: boolean): Verdict {
     const { entry, fill, claimed, fillGeneration } = this.store;
     if (entry >= 0 && this.isServedStale(entry)) {
@@ -141,7 +141,7 @@ export class CachePhase implements Phase {
   /** Puts a watcher between the handler and the client. */
   private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number): void {
     const { fetches } = this.parts;
-    // What a client that asks for something other than the whole answer gets may be no use to others.
+    // What a client that asks for something other than the whole response gets may be no use to others.
     const isConditional = stale >= 0 && !isSelective(ex.request) && fetches.addConditions(ex.request, stale);
     const sink = new FetchSink(fetches, policy, ex.sink, { fill, stale, isConditional });
     ex.sink = sink;

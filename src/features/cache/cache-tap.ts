@@ -13,8 +13,8 @@ export interface CacheCounter {
 }
 
 /**
- * Says on every answer that passed the cache what the cache did (docs/cache.md#hits, RFC 9211), lets methods that
- * change a resource take its stored answers out, and gives back what the cache holds for an exchange when that is over.
+ * Says on every response that passed the cache what the cache did (docs/cache.md#hits, RFC 9211), lets methods that
+ * change a resource take its stored responses out, and gives back what the cache holds for an exchange when that is over.
  */
 export class CacheTap implements ReplyTap {
   readonly name = "cacheStore";
@@ -55,7 +55,7 @@ export class CacheTap implements ReplyTap {
     if (ex.cacheResult !== CacheResult.None) this.counter.cachePassed(ex.cacheResult);
   }
 
-  /** RFC 9111 §4.4: the resource itself, and what the answer names on the same host. */
+  /** RFC 9111 §4.4: the resource itself, and what the response names on the same host. */
   private invalidate(ex: Exchange): void {
     this.store.invalidate(this.keys.of(ex));
     for (const id of [HeaderId.Location, HeaderId.ContentLocation]) {

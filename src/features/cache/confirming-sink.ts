@@ -12,8 +12,8 @@ import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
 
 /**
- * Goes between the file handler and the client's sink where an answer is stored: the handler answers, so that nothing is
- * older than the file system, and its answer is a hit where it is the stored one. Otherwise it takes the entry's place.
+ * Goes between the file handler and the client's sink where a response is stored: the handler answers, so that nothing is
+ * older than the file system, and its response is a hit where it is the stored one. Otherwise it takes the entry's place.
  * docs/security.md#cache-and-identity
  */
 export class ConfirmingSink implements ReplySink, Held {
@@ -21,7 +21,7 @@ export class ConfirmingSink implements ReplySink, Held {
   private readonly policy: CachePolicy;
   /** The entry, pinned; -1 when it was let go. */
   private entry: number;
-  /** The client's sink, or what stores the new answer before it. */
+  /** The client's sink, or what stores the new response before it. */
   private next: ReplySink;
 
   /** @param entry what is stored, pinned by the caller */
@@ -83,7 +83,7 @@ export class ConfirmingSink implements ReplySink, Held {
     this.entry = -1;
   }
 
-  /** @returns whether the answer in `ex.reply` is the stored one: it is a hit then */
+  /** @returns whether the response in `ex.reply` is the stored one: it is a hit then */
   private judge(ex: Exchange): boolean {
     const { store, ages } = this.fetches;
     const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
@@ -109,7 +109,7 @@ function ageFields(seconds: number): ExtraFields {
   return AGES[seconds];
 }
 
-/** Whether an answer is the stored one, a part of it, or says that it has not changed. Entity tags of files are strong. */
+/** Whether a response is the stored one, a part of it, or says that it has not changed. Entity tags of files are strong. */
 function isSame(stored: ReplyHead, fresh: ReplyHead): boolean {
   // What gives a cookie is for its client alone.
   if (fresh.headers.find(HeaderId.SetCookie) >= 0 || fresh.headers.find(HeaderId.SetCookie2) >= 0) return false;

@@ -1,6 +1,6 @@
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 
-/** What an answer's Cache-Control says. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
+/** What a response's Cache-Control says. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
 export interface ResponseDirectives {
   readonly noCache: boolean;
   readonly noStore: boolean;
@@ -24,7 +24,7 @@ export interface RequestDirectives {
   readonly onlyIfCached: boolean;
 }
 
-/** Reads an answer's Cache-Control fields. */
+/** Reads a response's Cache-Control fields. */
 export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
   const index = headers.find(HeaderId.CacheControl);
   if (index < 0) return NO_DIRECTIVES;
@@ -88,7 +88,7 @@ function secondsOf(all: ReadonlyMap<string, string>, name: string): number {
   return value === undefined ? -1 : numberOf(value);
 }
 
-/** RFC 9111 §4.2.1: what is no number of seconds makes the answer stale, so 0. */
+/** RFC 9111 §4.2.1: what is no number of seconds makes the response stale, so 0. */
 function numberOf(value: string): number {
   return DIGITS.test(value) ? Math.min(Number(value), MAX_SECONDS) : 0;
 }

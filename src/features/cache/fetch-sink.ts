@@ -19,7 +19,7 @@ import { mergeHead } from "./stored-head.ts";
  *   Waiting ──head: not to be stored──▶ Passing
  *      │ ├───head: to be stored──▶ Storing ──end──▶ Over (the client gets the rest out of the memory)
  *      │ ├───304 to our condition──▶ Freshened ──end──▶ Over
- *      │ └───failure, and stale may be sent──▶ Draining ──end──▶ Over (the stale answer is sent)
+ *      │ └───failure, and stale may be sent──▶ Draining ──end──▶ Over (the stale response is sent)
  */
 const enum Stage {
   Waiting = 0,
@@ -31,7 +31,7 @@ const enum Stage {
 }
 
 /**
- * Stands between a handler and the client's sink while an answer is fetched. An answer that may be stored is written into
+ * Stands between a handler and the client's sink while a response is fetched. A response that may be stored is written into
  * the shared memory as fast as the origin gives it, and goes to the client out of that memory, as fast as the client takes
  * it: so a slow client does not delay others that wait for the response.
  */
@@ -257,7 +257,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.fetches.fetched(ex, fill);
   }
 
-  /** A prebuilt answer of the gateway's own: it is stored at once, and sent as it is. */
+  /** A prebuilt response of the gateway's own: it is stored at once, and sent as it is. */
   private storeFixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { heads, clock, store } = this.fetches;
     this.fetches.describeFixed(ex, reply);
@@ -297,7 +297,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.stage = Stage.Over;
     this.endFill(FillResult.NotStorable);
     ex.deadline?.release();
-    // Of the failed answer, what was to go to this client with it.
+    // Of the failed response, what was to go to this client with it.
     ex.reply.extra = null;
     ex.sink = this.inner;
     ex.cacheUse = null;

@@ -3,9 +3,9 @@ import { parseHttpDate } from "../../proto/semantics/http-date.ts";
 import type { ResponseDirectives } from "./directives.ts";
 
 /**
- * For how long an answer may be served from now on, in milliseconds; 0 and less for not at all. docs/cache.md#freshness
- * s-maxage, then max-age, then Expires minus Date, then the default; the age that the answer has already counts.
- * @param defaultTtlMs for an answer that says nothing
+ * For how long a response may be served from now on, in milliseconds; 0 and less for not at all. docs/cache.md#freshness
+ * s-maxage, then max-age, then Expires minus Date, then the default; the age that the response has already counts.
+ * @param defaultTtlMs for a response that says nothing
  * @param nowMs milliseconds since the epoch
  */
 export function freshForMs(

@@ -6,9 +6,9 @@ import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CachePolicy } from "./policy.ts";
 
 /**
- * What an answer must say of itself before a request takes it from the cache, or its own answer goes there: the request
+ * What a response must say of itself before a request takes it from the cache, or its own response goes there: the request
  * may have been answered for its client alone. docs/security.md#cache-and-identity
- * @returns SlotFlag bits, any one of which is enough; 0 for an anonymous request, to which every answer goes
+ * @returns SlotFlag bits, any one of which is enough; 0 for an anonymous request, to which every response goes
  */
 export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
   const { headers } = ex.request;
@@ -19,7 +19,7 @@ export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
 }
 
 /**
- * What an answer must say of itself since it gives its client a cookie.
+ * What a response must say of itself since it gives its client a cookie.
  * @returns as `sharingNeeded`
  */
 export function sharingNeededFor(reply: HeaderBlock, policy: CachePolicy): number {

@@ -1,11 +1,11 @@
 import { Fault } from "../../core/fault.ts";
 
-/** Whether a stale answer may stand in for one with this status. RFC 5861 §4. */
+/** Whether a stale response may stand in for one with this status. RFC 5861 §4. */
 export function isFailure(status: number): boolean {
   return status === 500 || (status >= 502 && status <= 504);
 }
 
-/** Whether a stale answer may stand in for this refusal: the origin gave no answer. */
+/** Whether a stale response may stand in for this refusal: the origin gave no response. */
 export function isOriginFault(fault: Fault): boolean {
   return (
     fault === Fault.UpstreamUnavailable ||

@@ -1,15 +1,15 @@
-/** What a route says of its answers in the cache. */
+/** What a route says of its responses in the cache. */
 export interface CachePolicy {
-  /** For answers that do not say how long they are fresh. */
+  /** For responses that do not say how long they are fresh. */
   readonly defaultTtlMs: number;
   /** Largest body that is stored. */
   readonly maxPayloadBytes: number;
-  /** Whether its answers carry a request id. */
+  /** Whether its responses carry a request id. */
   readonly namesRequests: boolean;
   /** Whether answers to requests with Cookie, and those with Set-Cookie, are shared only where they say so. */
   readonly bypassesCookies: boolean;
   /** Whether every TLS client has shown a certificate. */
   readonly demandsCertificates: boolean;
-  /** Whether a stored answer is sent only while the handler would give the same: files, which can change at any time. */
+  /** Whether a stored response is sent only while the handler would give the same: files, which can change at any time. */
   readonly isConfirmed: boolean;
 }

@@ -5,7 +5,7 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 export const NOT_STORED: PrebuiltResponse = refusal(504, "the response is not in the cache");
 
 /**
- * A range of which the answer has no byte. RFC 9110 §15.5.17.
+ * A range of which the response has no byte. RFC 9110 §15.5.17.
  * @param sizeBytes length of the stored body
  */
 export function rangeNotSatisfiable(sizeBytes: number): PrebuiltResponse {

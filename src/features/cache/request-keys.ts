@@ -10,7 +10,7 @@ import { CacheKey } from "../../shared/cache-key.ts";
  * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
  * object: it holds until the next is asked for.
  *
- * Where clients may show certificates, TLS and cleartext have answers of their own: what is fetched over the one may be
+ * Where clients may show certificates, TLS and cleartext have responses of their own: what is fetched over the one may be
  * meant for those alone who were let in there. docs/security.md#cache-and-identity
  */
 export class RequestKeys {
@@ -45,7 +45,7 @@ export class RequestKeys {
     return key;
   }
 
-  /** The key of a resource that is named by text: that of all its answers. */
+  /** The key of a resource that is named by text: that of all its responses. */
   ofUri(authority: string, target: string): CacheKey {
     const { key } = this;
     const bytes = latin1(`${authority.toLowerCase()}\0${target}`);

@@ -27,7 +27,7 @@ export interface CacheServices {
 /** What is to be taken out of the cache. */
 export type PurgeOrder =
   | { readonly kind: "all" }
-  /** All answers of one resource, or of all whose target begins so; "" as authority stands for any. */
+  /** All responses of one resource, or of all whose target begins so; "" as authority stands for any. */
   | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
 
 /** The response cache of one worker. docs/cache.md */
@@ -38,7 +38,7 @@ export class ResponseCache {
   private readonly keys: RequestKeys;
 
   /**
-   * @param policies by the routes' numbers; null for those whose answers are not stored
+   * @param policies by the routes' numbers; null for those whose responses are not stored
    * @param dividesByTls whether TLS and cleartext share no entry
    */
   constructor(
@@ -64,7 +64,7 @@ export class ResponseCache {
     this.tap = new CacheTap(store, keys, services.counter);
   }
 
-  /** Takes answers out. @returns how many */
+  /** Takes responses out. @returns how many */
   purge(order: PurgeOrder): number {
     if (order.kind === "all") return this.store.purge(() => true);
     if (order.kind === "uri" && order.authority !== "") {

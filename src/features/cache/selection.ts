@@ -14,7 +14,7 @@ export const enum Selected {
   Unsatisfiable,
 }
 
-/** Whether a request may have a condition or a range that a cache judges: it asks for something other than the whole answer. */
+/** Whether a request may have a condition or a range that a cache judges: it asks for something other than the whole response. */
 export function isSelective({ headers }: RequestHead): boolean {
   return headers.mayHave(SELECTING);
 }
@@ -25,7 +25,7 @@ export class Selection {
 
   /**
    * @param request the client's fields
-   * @param stored the fields of the answer
+   * @param stored the fields of the response
    * @param bodyBytes its length; -1 where a range means nothing (HEAD)
    * @param nowMs milliseconds since the epoch
    */
@@ -40,7 +40,7 @@ export class Selection {
   }
 }
 
-/** Whether two answers have the same entity tag, or, where the second has none, the same date of change. */
+/** Whether two responses have the same entity tag, or, where the second has none, the same date of change. */
 export function hasSameValidator(stored: HeaderBlock, fresh: HeaderBlock): boolean {
   const etag = fresh.valueOf(HeaderId.ETag);
   if (etag !== "") return opaque(etag) === opaque(stored.valueOf(HeaderId.ETag));
@@ -53,7 +53,7 @@ function isNotModified(request: HeaderBlock, stored: HeaderBlock, nowMs: number)
   const index = request.find(HeaderId.IfModifiedSince);
   if (index < 0 || request.find(HeaderId.IfModifiedSince, index + 1) >= 0) return false;
   const since = parseHttpDate(request.valueText(index), nowMs);
-  // RFC 9111 §4.3.2: without a date of change the date of the answer counts.
+  // RFC 9111 §4.3.2: without a date of change the date of the response counts.
   const modified = stored.valueOf(HeaderId.LastModified);
   return parseHttpDate(modified === "" ? stored.valueOf(HeaderId.Date) : modified, nowMs) <= since;
 }
@@ -70,7 +70,7 @@ function namesTag(request: HeaderBlock, etag: string): boolean {
   return false;
 }
 
-/** RFC 9110 §13.1.5: strong comparison; a date is strong where it lies a second or more before the answer's. */
+/** RFC 9110 §13.1.5: strong comparison; a date is strong where it lies a second or more before the response's. */
 function rangeApplies(request: HeaderBlock, stored: HeaderBlock, nowMs: number): boolean {
   const index = request.find(HeaderId.IfRange);
   if (index < 0) return true;

@@ -67,7 +67,7 @@ export class StoredAnswers {
     } else this.send(ex, sink, slot, 0, bodyBytes);
   }
 
-  /** Keeps an object for the next answer. */
+  /** Keeps an object for the next response. */
   take(sending: Sending): void {
     if (this.free.length < MAX_FREE_SENDINGS) this.free.push(sending);
   }
@@ -91,7 +91,7 @@ export class StoredAnswers {
   }
 }
 
-/** One answer that is being sent: it holds its entry until the client has all of it, or is gone. */
+/** One response that is being sent: it holds its entry until the client has all of it, or is gone. */
 class Sending implements Held, BodyEnd {
   private readonly owner: StoredAnswers;
   private readonly store: CacheStore;

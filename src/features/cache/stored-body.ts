@@ -60,7 +60,7 @@ export class StoredBody implements ReplySource {
     this.send(ex);
   }
 
-  /** The reply may end with the body. */
+  /** The response may end with the body. */
   finish(ex: Exchange): void {
     this.mayEnd = true;
     this.send(ex);

@@ -1,7 +1,7 @@
 import type { CacheKey } from "../../shared/cache-key.ts";
 
 /**
- * Remembers the keys of answers that were not to be stored: to let their requests wait for each other would make them
+ * Remembers the keys of responses that were not to be stored: to let their requests wait for each other would make them
  * slower and nothing faster. One worker's memory of the last few thousand, by hash: a mistake costs a fetch.
  */
 export class UnstorableKeys {

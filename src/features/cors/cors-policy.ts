@@ -5,7 +5,7 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {
-  /** The answer to a preflight of an allowed origin; a head tap adds what every answer to that origin carries. */
+  /** The response to a preflight of an allowed origin; a head tap adds what every response to that origin carries. */
   readonly preflight: PrebuiltResponse;
   /** For all origins, where all are allowed. */
   private readonly forAny: ExtraFields | null;
@@ -13,7 +13,7 @@ export class CorsPolicy {
 
   constructor(config: CorsConfig) {
     const isAny = config.allowedOrigins.includes("*");
-    // With one answer for all origins a cache needs not tell them apart, and gets that response whichever origin asks first.
+    // With one response for all origins a cache needs not tell them apart, and gets that response whichever origin asks first.
     this.forAny = isAny ? originFields("*", config, []) : null;
     this.byOrigin = new Map(
       isAny ? [] : config.allowedOrigins.map((origin) => [origin, originFields(origin, config, [VARY])]),
@@ -22,7 +22,7 @@ export class CorsPolicy {
   }
 
   /**
-   * What every answer to a request with these fields carries. The allowed origin is told whatever the answer is, so that
+   * What every response to a request with these fields carries. The allowed origin is told whatever the response is, so that
    * a page can read why it was refused.
    */
   fieldsFor(headers: HeaderBlock): ExtraFields {

@@ -3,7 +3,7 @@ import { HEADER_ID_COUNT, HeaderId } from "../../message/header-block.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**
- * Tells browsers which pages may read an answer. The gateway's word replaces the upstream's: two of them would be none.
+ * Tells browsers which pages may read a response. The gateway's word replaces the upstream's: two of them would be none.
  * Endpoints that are not for the public are left out, so that no page reads them through its visitor's browser.
  */
 export class CorsTap implements ReplyTap {

@@ -30,7 +30,7 @@ export interface FileMount {
   readonly fallback: string;
   /** Value of Cache-Control on files, or "". */
   readonly cacheControl: string;
-  /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every answer. */
+  /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every response. */
   readonly recheckMs: number;
 }
 
@@ -42,7 +42,7 @@ export interface FilePorts {
   readonly defer: Defer;
 }
 
-/** Answers begun for one request, while the file changes between two looks at it. */
+/** Responses begun for one request, while the file changes between two looks at it. */
 const ANSWER_ATTEMPTS = 3;
 /** The fallback's key on the shelf; no path is empty. */
 const FALLBACK_KEY = "";

@@ -45,7 +45,7 @@ export class FileIdentity {
     return `"${hash.toString(16)}${suffix}"`;
   }
 
-  /** Whole seconds since the epoch. RFC 9110 §8.8.2.1: never later than the answer. */
+  /** Whole seconds since the epoch. RFC 9110 §8.8.2.1: never later than the response. */
   lastModifiedS(nowMs: number): number {
     return Math.min(Number(this.mtimeNs / 1_000_000_000n), Math.floor(nowMs / 1000));
   }

@@ -29,8 +29,8 @@ function giveBuffer({ buffer }: Buffer): void {
 }
 
 /**
- * The body of a reply out of an open file, one piece at a time. It owns the descriptor and closes it at the end, when
- * the client is gone, and when the file fails or changes: a reply whose length was announced is cut then, never padded.
+ * The body of a response out of an open file, one piece at a time. It owns the descriptor and closes it at the end, when
+ * the client is gone, and when the file fails or changes: a response whose length was announced is cut then, never padded.
  */
 export class FileStream implements ReplySource {
   private fd: number;
@@ -38,13 +38,13 @@ export class FileStream implements ReplySource {
   private readonly defer: Defer;
   private at: number;
   private readonly to: number;
-  /** Whether the reply is complete or cut: nothing may be written any more. */
+  /** Whether the response is complete or cut: nothing may be written any more. */
   private over = false;
   private deferred = false;
 
   /**
    * @param fd the open file; the stream closes it
-   * @param identity the file's identity, which the reply's head was made from
+   * @param identity the file's identity, which the response's head was made from
    * @param from first byte to send
    * @param to after the last byte to send; more than `from`
    */
@@ -56,7 +56,7 @@ export class FileStream implements ReplySource {
     this.defer = defer;
   }
 
-  /** Sends what the client takes now; the rest follows as it takes more. The reply's head is out. */
+  /** Sends what the client takes now; the rest follows as it takes more. The response's head is out. */
   onWritable(ex: Exchange): void {
     if (this.deferred) return;
     for (let n = 0; n < PIECES_PER_TURN; n++) {

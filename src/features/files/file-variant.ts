@@ -38,13 +38,13 @@ export class FileVariant implements Validators {
   readonly etag: string;
   readonly lastModifiedS: number;
   readonly lastModifiedText: string;
-  /** Whether the resource is there in several codings, so that answers depend on Accept-Encoding. */
+  /** Whether the resource is there in several codings, so that responses depend on Accept-Encoding. */
   readonly varies: boolean;
-  /** Every field of a whole answer but Content-Length. */
+  /** Every field of a whole response but Content-Length. */
   readonly fields: readonly Field[];
   /** The fields of a 304. RFC 9110 §15.4.5: what guides a cache, and nothing of the content. */
   readonly notModifiedFields: readonly Field[];
-  /** The whole answer, where the file is small enough to be held. */
+  /** The whole response, where the file is small enough to be held. */
   readonly held: PrebuiltResponse | null;
 
   /**

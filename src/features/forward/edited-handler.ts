@@ -5,7 +5,7 @@ import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ResponseEdits } from "./header-edits.ts";
 
-/** A handler of the gateway's own whose replies get a route's `headers.response`; refusals stay as they are. */
+/** A handler of the gateway's own whose responses get a route's `headers.response`; refusals stay as they are. */
 export class EditedHandler implements Handler {
   readonly name: string;
   private readonly inner: Handler;

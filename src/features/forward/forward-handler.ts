@@ -22,13 +22,13 @@ import { MAX_REPLAY_BYTES, ReplayBody, type ReplayOwner } from "./replay-body.ts
 /** Everything that forwarding needs to know of its route. */
 export interface ForwardSettings extends ForwardHeadSettings {
   readonly times: UpstreamTimes;
-  /** From the start of forwarding to the end of the answer, in milliseconds; 0 is no limit. */
+  /** From the start of forwarding to the end of the response, in milliseconds; 0 is no limit. */
   readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
   /** Whether a target speaks HTTP/2, and may so turn a request away untouched after its body, whatever the method. */
   readonly canBeRefused: boolean;
-  /** Statuses of answers that are failures of their target; null where there are none. */
+  /** Statuses of responses that are failures of their target; null where there are none. */
   readonly failureStatuses: ReadonlySet<number> | null;
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
@@ -44,7 +44,7 @@ export interface ForwardServices {
   readonly bodies: BodyBudget;
 }
 
-/** Sends requests of one route upstream and their answers down. docs/upstreams.md */
+/** Sends requests of one route upstream and their responses down. docs/upstreams.md */
 export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   readonly name = "forward";
   readonly times: UpstreamTimes;
@@ -75,7 +75,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     }
     if (ex.request.upgrade && !isForwardableUpgrade(ex.request.headers)) {
       ex.request.upgrade = false;
-      // The client may take the answer for consent; nothing of what follows is to be read as HTTP/1.1.
+      // The client may take the response for consent; nothing of what follows is to be read as HTTP/1.1.
       ex.reply.close = true;
     }
     this.requestIds.assign(ex);
@@ -132,7 +132,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.repeat(ex, target);
   }
 
-  /** An answer that counts as a failure goes to the client where no other target can be asked instead. */
+  /** A response that counts as a failure goes to the client where no other target can be asked instead. */
   private onFailedAnswer(ex: Exchange): void {
     const failed = ex.target!;
     failed.onAnswer(ex, ex.reply.status);
@@ -167,7 +167,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     return this.settings.retryAttempts > 0 && isWorthIt;
   }
 
-  /** Whether a request whose answer has come may be sent once more, and its body can be. */
+  /** Whether a request whose response has come may be sent once more, and its body can be. */
   private mayAskElsewhere(ex: Exchange): boolean {
     const { request } = ex;
     return isIdempotent(request.method) && (!request.hasBody() || ex.replay !== null) && this.hasAttempt(ex);
@@ -210,7 +210,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.amend(ex);
   }
 
-  /** The head of the answer that the client gets. */
+  /** The head of the response that the client gets. */
   private amend(ex: Exchange): void {
     this.settings.responseEdits?.apply(ex.reply);
     if (this.answers !== null) this.answers.mark(ex);
@@ -229,7 +229,7 @@ export class Deadlines {
   private readonly turn: NowMs;
   private readonly free: Deadline[] = [];
 
-  /** @param totalMs from the start of forwarding to the end of the answer; 0 is no limit */
+  /** @param totalMs from the start of forwarding to the end of the response; 0 is no limit */
   constructor(totalMs: number, wheel: TimerWheel, turn: NowMs) {
     this.totalMs = totalMs;
     this.wheel = wheel;
@@ -280,7 +280,7 @@ class Deadline implements TimerOwner, Held {
     if (ex === null) return;
     this.release();
     if (ex.state === ExchangeState.Finished) return;
-    // No answer within the limit is the target's failure; an answer that takes too long is not, nor is a client whose body does.
+    // No response within the limit is the target's failure; a response that takes too long is not, nor is a client whose body does.
     if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, ex.bodyDone ? TOO_LATE : SENT_LATE);
     ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
     ex.source.onCancelled(ex);

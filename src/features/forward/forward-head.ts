@@ -35,7 +35,7 @@ export function forwardHeadBound(ex: Exchange, target: Target): number {
 
 /**
  * Writes the head that goes upstream: request line, Host, the client's end-to-end fields, then the gateway's own.
- * RFC 9110 §7.6, docs/upstreams.md#fields-that-are-sent. The reply's own lines hold the X-Request-Id line already.
+ * RFC 9110 §7.6, docs/upstreams.md#fields-that-are-sent. The response's own lines hold the X-Request-Id line already.
  * @returns the offset after the head
  */
 export function encodeForwardHead(
@@ -220,7 +220,7 @@ export class RequestIds implements RequestNamer {
   }
 
   /**
-   * Puts the line `X-Request-Id: …` into the reply's own lines: a valid client value of 1 to 128 characters is kept,
+   * Puts the line `X-Request-Id: …` into the response's own lines: a valid client value of 1 to 128 characters is kept,
    * any other gives way to a new UUIDv7 (RFC 9562 §5.7). The same bytes go upstream. A request that has one keeps it.
    */
   assign(ex: Exchange): void {

@@ -92,7 +92,7 @@ export class ResponseEdits {
   private readonly steps: readonly HeaderStep[];
   /** The line of the request's id is the gateway's own: it can be left out, not changed. */
   private readonly hidesRequestId: boolean;
-  /** Prebuilt replies as they become. */
+  /** Prebuilt responses as they become. */
   private readonly edited: WeakMap<PrebuiltResponse, PrebuiltResponse> = new WeakMap();
 
   constructor({ gone, added, steps }: EditPlan) {
@@ -102,7 +102,7 @@ export class ResponseEdits {
     this.steps = steps;
   }
 
-  /** Changes the head of a reply, before it is written. */
+  /** Changes the head of a response, before it is written. */
   apply(reply: ReplyHead): void {
     const { headers } = reply;
     for (let i = 0; i < this.gone.length; i++) {
@@ -114,7 +114,7 @@ export class ResponseEdits {
     for (let i = 0; i < this.steps.length; i++) this.steps[i]!.response(headers);
   }
 
-  /** The same for a prebuilt reply; it is made once. */
+  /** The same for a prebuilt response; it is made once. */
   ofFixed(reply: PrebuiltResponse): PrebuiltResponse {
     let edited = this.edited.get(reply);
     if (edited === undefined) {

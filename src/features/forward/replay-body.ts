@@ -15,7 +15,7 @@ export interface ReplayOwner {
 }
 
 /**
- * The small body of a request that may be repeated, kept until the answer comes: it is gathered whole, then sent, and sent
+ * The small body of a request that may be repeated, kept until the response comes: it is gathered whole, then sent, and sent
  * again where an attempt fails.
  */
 export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner {
@@ -47,7 +47,7 @@ export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner
     ex.body = NO_TAKER;
     this.hold.settle();
     this.owner.onBodyKept(ex);
-    // It is kept until the answer comes.
+    // It is kept until the response comes.
     this.hold.count();
   }
 

@@ -46,7 +46,7 @@ export class RateLimit {
     return Math.ceil(this.buckets.take(this.ceiling.key.of(ex), this.ceiling.rate, nowMs) / 1000);
   }
 
-  /** The answer to a request that may come again after so many seconds. */
+  /** The response to a request that may come again after so many seconds. */
   refusal(seconds: number): PrebuiltResponse {
     if (seconds > KEPT_REFUSALS) return this.makeRefusal(seconds);
     this.refusals[seconds] ??= this.makeRefusal(seconds);

@@ -5,8 +5,8 @@ import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/heade
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /**
- * Adds `server.security_headers` to every answer that does not say the same things itself, and HSTS over TLS alone
- * (RFC 6797 §7.2). What to add is prebuilt for each set of fields that an answer may have already.
+ * Adds `server.security_headers` to every response that does not say the same things itself, and HSTS over TLS alone
+ * (RFC 6797 §7.2). What to add is prebuilt for each set of fields that a response may have already.
  * docs/guards.md#security-headers
  */
 export class SecurityHeadersTap implements ReplyTap {
@@ -40,7 +40,7 @@ export class SecurityHeadersTap implements ReplyTap {
   }
 }
 
-/** Which of the fields stand in a reply, one bit for each in the order of NAMES. */
+/** Which of the fields stand in a response, one bit for each in the order of NAMES. */
 function marksOf(headers: HeaderBlock): number {
   let marks = 0;
   for (let i = 0; i < headers.count; i++) marks |= MARK_BY_ID[headers.ids[i]!]!;

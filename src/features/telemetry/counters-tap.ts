@@ -66,7 +66,7 @@ export class CountersTap implements Phase, ReplyTap {
 }
 
 /**
- * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the reply, else that
+ * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the response, else that
  * of the fault it ended with, else 499. A status beyond 599 means 5xx (RFC 9110 §15) and is counted as 599.
  */
 export function countedStatus(ex: Exchange): number {

@@ -6,7 +6,7 @@ import { BadInput, type FieldText, type RequestInput } from "./request-input.ts"
 import { detailsOf } from "./status-details.ts";
 
 /**
- * Where there is no schema: the fields go as a JSON object, and the reply comes as JSON, as `application/grpc+json`.
+ * Where there is no schema: the fields go as a JSON object, and the response comes as JSON, as `application/grpc+json`.
  * docs/transcoder.md#schema. All that path and query give are texts.
  */
 export class JsonCodec implements MethodCodec {

@@ -8,7 +8,7 @@ export function errorJson(status: GrpcStatus, details: readonly string[]): strin
 }
 
 /**
- * Puts the head of an answer into `ex.reply`.
+ * Puts the head of a response into `ex.reply`.
  * @param length of the body in bytes; -1 where it is not known
  * @returns whether a body may follow
  */
@@ -32,7 +32,7 @@ export function prepareHead(
   return !isHead;
 }
 
-/** Metadata of an answer reach the client as fields, but for those that speak of the call or of the connection. */
+/** Metadata of a response reach the client as fields, but for those that speak of the call or of the connection. */
 function passes(name: string, value: string): boolean {
   return !RESERVED.test(name) && NAME.test(name) && VALUE.test(value);
 }

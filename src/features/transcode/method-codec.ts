@@ -8,11 +8,11 @@ export interface MethodCodec {
   readonly isStreaming: boolean | null;
   /** The request message. @throws BadInput where the input does not fit */
   encode(input: RequestInput): Uint8Array;
-  /** The JSON text of an answer's message. @throws UndecodableReply */
+  /** The JSON text of a response's message. @throws UndecodableReply */
   decode(message: Uint8Array): string;
   /** The `details` of a status as JSON texts. */
   details(status: GrpcStatus): readonly string[];
 }
 
-/** An answer's message is none of the method. */
+/** A response's message is none of the method. */
 export class UndecodableReply extends Error {}

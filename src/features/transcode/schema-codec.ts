@@ -22,7 +22,7 @@ import { detailsOf } from "./status-details.ts";
 export interface BodyFields {
   /** `*` for the whole message, a field's name, or "" where the body is not looked at. */
   readonly body: string;
-  /** A field of the answer, or "" for the whole of it. */
+  /** A field of the response, or "" for the whole of it. */
   readonly responseBody: string;
 }
 
@@ -160,7 +160,7 @@ function grouped(query: RequestInput["query"]): Map<string, string[]> {
   return groups;
 }
 
-/** What stands for a field that an answer leaves out because it is empty. */
+/** What stands for a field that a response leaves out because it is empty. */
 function emptyValue(field: DescField): JsonValue {
   if (field.fieldKind === "list") return [];
   return field.fieldKind === "map" || field.fieldKind === "message" ? {} : null;

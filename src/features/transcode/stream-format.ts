@@ -9,7 +9,7 @@ export interface StreamFormat {
   record(json: string, isFirst: boolean): string;
   /** After the last record of a stream that ended well. */
   readonly closing: string;
-  /** The last record of a stream that did not, or null where the format has none: then the answer is cut. */
+  /** The last record of a stream that did not, or null where the format has none: then the response is cut. */
   error(json: string): string | null;
 }
 

@@ -20,7 +20,7 @@ export interface TranscodeSettings {
   readonly pattern: PathPattern;
   /** The request field of each path variable, where it is not the variable's own name. */
   readonly fields: ReadonlyMap<string, string>;
-  /** From the whole request to the end of the answer. */
+  /** From the whole request to the end of the response. */
   readonly timeoutMs: number;
 }
 

@@ -31,7 +31,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   private codec: MethodCodec | null = null;
   private call: GrpcCall | null = null;
   private metadata: GrpcMetadata = [];
-  /** The message that waits for the status, where the answer is one message. */
+  /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
   private isStreaming = false;
   private records = 0;
@@ -153,7 +153,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     const ex = this.leave();
     if (ex === null) return;
     const body = Buffer.from(json, "utf8");
-    // The answer is complete as it is given: events of the client no longer matter.
+    // The response is complete as it is given: events of the client no longer matter.
     ex.source = NO_SOURCE;
     const withBody = prepareHead(ex, status, "application/json", body.length, this.metadata);
     ex.sink.head(ex);

@@ -30,7 +30,7 @@ export function reflectionRequest(question: { readonly file: string } | { readon
   return toBinary(REQUEST, fromJson(REQUEST, json));
 }
 
-/** The files of an answer; empty where it is an error or none of reflection. */
+/** The files of a response; empty where it is an error or none of reflection. */
 export function reflectedFiles(bytes: Uint8Array): readonly FileDescriptorProto[] {
   try {
     const response = reflect(RESPONSE, fromBinary(RESPONSE, bytes));

@@ -61,7 +61,7 @@ export class ChunkedDecoder {
   private readonly onBareLf: (() => void) | null;
 
   /**
-   * @param isForbidden which names are refused in trailers: in an answer those that frame it, in a request more
+   * @param isForbidden which names are refused in trailers: in a response those that frame it, in a request more
    * @param allowsSpace whether white space may follow a size, as some origins pad it (RFC 9112 §7.1.1, BWS)
    * @param onBareLf is notified of each line without an extension, and of chunk data, that ends with LF alone; null refuses them
    */

@@ -13,7 +13,7 @@ const enum Stage {
 }
 
 /**
- * Writes an answer's head anew, byte by byte: each line ends with CRLF, and a folded field is one line. The strict parser
+ * Writes a response's head anew, byte by byte: each line ends with CRLF, and a folded field is one line. The strict parser
  * judges what comes of it, so that nothing else is let through. docs/upstreams.md#old-origins
  *
  *   InLine ──LF──▶ LineEnd ──white space──▶ Fold ──any other byte──▶ InLine
@@ -88,7 +88,7 @@ export class HeadMender {
     this.valueFrom = 0;
   }
 
-  /** RFC 9112 §5.2: a proxy may replace a fold by white space. Not one in a field that frames the answer, or tells of the connection. */
+  /** RFC 9112 §5.2: a proxy may replace a fold by white space. Not one in a field that frames the response, or tells of the connection. */
   private beginFold(): boolean {
     if (this.valueFrom === 0) this.valueFrom = this.foldableFrom();
     if (this.valueFrom < 0) return false;

@@ -10,7 +10,7 @@ import { ResponseParser } from "./response-parser.ts";
 
 /**
  * Reads what old origins send, one for each connection. A head that the strict parser refuses is mended and parsed once more:
- * what is accepted is what a strict origin could have sent, and the fields stand in the mended copy. An answer that needed it
+ * what is accepted is what a strict origin could have sent, and the fields stand in the mended copy. A response that needed it
  * is the last of its connection, and so is every 204, 304 and answer to HEAD, after which such origins
  * send bodies.
  * docs/upstreams.md#old-origins
@@ -19,13 +19,13 @@ export class LenientResponseParser extends ResponseParser {
   private readonly onUse: (what: Leniency) => void;
   private from = 0;
   private mender: HeadMender | null = null;
-  /** What the head needs, and what the answers of the connection have needed, one bit a Leniency. */
+  /** What the head needs, and what the responses of the connection have needed, one bit a Leniency. */
   private found = 0;
   private used = 0;
 
   /**
    * @param maxFields header fields of one head; more are malformed
-   * @param onUse is notified once of each thing that an accepted answer needed
+   * @param onUse is notified once of each thing that an accepted response needed
    */
   constructor(maxFields: number, onUse: (what: Leniency) => void) {
     super(maxFields);
@@ -53,7 +53,7 @@ export class LenientResponseParser extends ResponseParser {
     return this.parseMended(this.mender, bytes, to, headers, method);
   }
 
-  /** Something of an answer has been read leniently: it is the last of its connection. */
+  /** Something of a response has been read leniently: it is the last of its connection. */
   note(what: Leniency): void {
     this.keepAlive = false;
     if ((this.used & (1 << what)) !== 0) return;

@@ -76,7 +76,7 @@ export const HOP_BY_HOP: readonly HeaderId[] = [
   HeaderId.NamedByConnection,
 ];
 
-/** What the reply says of its connection. RFC 9112 §9.3. */
+/** What the response says of its connection. RFC 9112 §9.3. */
 export const enum Persistence {
   /** Nothing is said: HTTP/1.1 stays open by itself. */
   Silent = 0,
@@ -99,9 +99,9 @@ export function replyHeadBound(reply: ReplyHead): number {
 }
 
 /**
- * Writes a reply's head for HTTP/1.1, hop-by-hop fields left out. RFC 9112 §4, §6; RFC 9110 §7.6.1, §6.6.1 (Date).
+ * Writes a response's head for HTTP/1.1, hop-by-hop fields left out. RFC 9112 §4, §6; RFC 9110 §7.6.1, §6.6.1 (Date).
  * @param chunked whether the body will be sent in chunks
- * @param date the 29 bytes of the current date, used where the reply has none
+ * @param date the 29 bytes of the current date, used where the response has none
  * @returns the offset after the head
  */
 export function encodeReplyHead(
@@ -135,7 +135,7 @@ export function encodeReplyHead(
 }
 
 /**
- * Writes a prebuilt reply, whose date must be right.
+ * Writes a prebuilt response, whose date must be right.
  * @param extra fields that it does not have itself
  * @param withBody false for HEAD
  * @returns the offset after it
@@ -169,7 +169,7 @@ export function encodeChunkSize(out: Buffer, start: number, size: number): numbe
   return copyBytes(out, at, CRLF, 0, 2);
 }
 
-/** Writes a complete interim answer. RFC 9110 §15.2. */
+/** Writes a complete interim response. RFC 9110 §15.2. */
 export function encodeInterim(out: Buffer, start: number, status: number, headers: HeaderBlock): number {
   const line = STATUS_LINES[status] ?? statusLine(status);
   let at = copyBytes(out, start, line, 0, line.length);

@@ -100,7 +100,7 @@ export class RequestParser {
     if (bytes[at] !== Byte.Space || at === from) return failure(methodFault(bytes[at]!));
     head.methodFrom = from;
     head.methodTo = at;
-    // Before all that may be refused: an answer to HEAD has no body, a refusal neither.
+    // Before all that may be refused: a response to HEAD has no body, a refusal neither.
     head.method = methodOf(bytes, from, at);
     const targetFrom = ++at;
     let flags = 0;

@@ -13,13 +13,13 @@ import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
  */
 export class ResponseParser {
   status = 0;
-  /** Minor version of the answer: 0 or 1. */
+  /** Minor version of the response: 0 or 1. */
   minor = 1;
   framing: Framing = Framing.None;
   contentLength = 0;
   /** Whether a Content-Length stood in the head, also where no body follows (HEAD, 304). */
   hasLength = false;
-  /** Whether the connection may be used again after this answer. */
+  /** Whether the connection may be used again after this response. */
   keepAlive = true;
   private readonly maxFields: number;
   private headFrom = 0;
@@ -52,7 +52,7 @@ export class ResponseParser {
 
   /**
    * Reads on. Between two calls `bytes` may be another array as long as what was there is at the same offsets.
-   * @param method of the request, since an answer to HEAD has no body
+   * @param method of the request, since a response to HEAD has no body
    * @returns the offset after the head; NEED_MORE; or a failure
    */
   parse(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
@@ -72,14 +72,14 @@ export class ResponseParser {
     return this.parseFields(bytes, to, headers, method);
   }
 
-  /** Tells a reply what its head says. */
+  /** Tells a response what its head says. */
   describe(reply: ReplyHead, method: Method): void {
     reply.status = this.status;
     reply.framing = this.framing;
     reply.contentLength = this.contentLength;
     reply.fromUpstream = true;
     reply.withoutBody = method === Method.Head || this.status === 304 || this.status < 200;
-    // RFC 9110 §8.6: interim answers say no length.
+    // RFC 9110 §8.6: interim responses say no length.
     reply.lengthWithoutBody = reply.withoutBody && this.hasLength && this.status >= 200;
   }
 
@@ -178,7 +178,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Whether an answer that can have no body is taken although it announces one; then nothing of that is left in the head. */
+  /** Whether a response that can have no body is taken although it announces one; then nothing of that is left in the head. */
   protected dropsBody(_headers: HeaderBlock): boolean {
     return false;
   }
@@ -226,7 +226,7 @@ const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
 const UPGRADE: Uint8Array = latin1("upgrade");
 
 /**
- * Whether an interim answer of an origin goes on to the client: 102 and 103. RFC 9110 §15.2 lets a proxy keep 100 to itself where
+ * Whether an interim response of an origin goes on to the client: 102 and 103. RFC 9110 §15.2 lets a proxy keep 100 to itself where
  * it has asked for it, and what it does not know tells a client nothing.
  */
 export function isPassedOn(status: number): boolean {

@@ -25,8 +25,8 @@ export function blockBound(block: HeaderBlock): number {
 }
 
 /**
- * Writes the header block of a reply: what HTTP/1.1 would say of it, but for the connection. RFC 9113 §8.3.2.
- * @param date the 29 bytes of the current date, used where the reply has none
+ * Writes the header block of a response: what HTTP/1.1 would say of it, but for the connection. RFC 9113 §8.3.2.
+ * @param date the 29 bytes of the current date, used where the response has none
  * @returns the offset after it
  */
 export function encodeReplyBlock(
@@ -50,7 +50,7 @@ export function encodeReplyBlock(
   return encoder.end();
 }
 
-/** Writes the header block of a prebuilt reply, with the fields that taps add. */
+/** Writes the header block of a prebuilt response, with the fields that taps add. */
 export function encodeFixedBlock(
   encoder: HpackEncoder,
   out: Buffer,
@@ -69,7 +69,7 @@ export function encodeFixedBlock(
   return encoder.end();
 }
 
-/** Writes the header block of an interim answer. RFC 9113 §8.1. */
+/** Writes the header block of an interim response. RFC 9113 §8.1. */
 export function encodeInterimBlock(
   encoder: HpackEncoder,
   out: Buffer,
@@ -113,10 +113,10 @@ const SERVER: Buffer = Buffer.from("edge");
 const DIGITS: Buffer = Buffer.alloc(20, Byte.Zero);
 const ID_NAME = "X-Request-Id".length;
 
-/** Fields that no prebuilt reply of HTTP/2 or HTTP/3 has: those of connections. */
+/** Fields that no prebuilt response of HTTP/2 or HTTP/3 has: those of connections. */
 export const NOT_IN_FIXED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Http2Settings]);
 
-/** Fields that no other reply has: those of connections, and those that are written apart. */
+/** Fields that no other response has: those of connections, and those that are written apart. */
 export const NOT_IN_REPLIES: Uint8Array = dropTable([
   ...HOP_BY_HOP,
   HeaderId.Http2Settings,

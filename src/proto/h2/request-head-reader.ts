@@ -151,7 +151,7 @@ export class RequestHeadReader {
         this.protocolFrom = valueFrom;
         this.protocolTo = valueTo;
         break;
-      // RFC 9113 §8.3: one that is defined for answers is no unknown one.
+      // RFC 9113 §8.3: one that is defined for responses is no unknown one.
       case FieldKind.Status:
         return Fault.BadPseudoHeader;
       default:

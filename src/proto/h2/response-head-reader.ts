@@ -7,7 +7,7 @@ import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
 import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
-/** Reads an answer's head out of a header block, as strictly as a request's. RFC 9113 §8.2, §8.3.2. */
+/** Reads a response's head out of a header block, as strictly as a request's. RFC 9113 §8.2, §8.3.2. */
 export class ResponseHeadReader {
   /** Whether the block could not be decoded, and the connection with it. */
   isBroken = false;
@@ -50,7 +50,7 @@ export class ResponseHeadReader {
     return isGood && this.status >= 100 && this.judgeLength(reply);
   }
 
-  /** Tells the reply how its body is delimited. @param isEnd whether none follows */
+  /** Tells the response how its body is delimited. @param isEnd whether none follows */
   describe(reply: ReplyHead, method: Method, isEnd: boolean): void {
     const { status } = this;
     reply.status = status;

@@ -136,13 +136,13 @@ export class Session {
     this.uncredited = 0;
   }
 
-  /** Frames that carry answers have been sent: the peer may react to them. */
+  /** Frames that carry responses have been sent: the peer may react to them. */
   noteSent(frames: number): void {
     this.windowUpdates.earn(frames * 4);
     this.control.earn(frames);
   }
 
-  /** A stream was given up before its answer was complete, by the peer or for its fault. Too many end the session. */
+  /** A stream was given up before its response was complete, by the peer or for its fault. Too many end the session. */
   noteReset(): void {
     if (!this.resets.spend(this.init.turn.nowMs)) this.fail(ErrorCode.EnhanceYourCalm);
   }

@@ -8,8 +8,8 @@ import type { FieldRecord } from "./field-dictionary.ts";
 type Growing = Record<string, string | string[]>;
 
 /**
- * The fields of a reply's head as the runtime takes them. RFC 9114 §4.3.2.
- * @param date the 29 bytes of the current date, used where the reply has none
+ * The fields of a response's head as the runtime takes them. RFC 9114 §4.3.2.
+ * @param date the 29 bytes of the current date, used where the response has none
  */
 export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
   const record = begin(reply.status);
@@ -26,7 +26,7 @@ export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
   return record;
 }
 
-/** The fields of a prebuilt reply, with those that taps have added. */
+/** The fields of a prebuilt response, with those that taps have added. */
 export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint8Array): FieldRecord {
   const record = begin(reply.status);
   record.date = sliceText(date, 0, 29);
@@ -37,7 +37,7 @@ export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint
   return record;
 }
 
-/** The fields of an interim answer. RFC 9114 §4.1. */
+/** The fields of an interim response. RFC 9114 §4.1. */
 export function interimRecord(status: number, headers: HeaderBlock): FieldRecord {
   const record = begin(status);
   addBlock(record, headers);

@@ -19,7 +19,7 @@ export class ByteRange {
 
   /**
    * Resolves a Range field. Several ranges are answered with the whole file, which RFC 9110 §14.2 allows and which
-   * spares the gateway multipart answers larger than the file; so are other units and malformed values.
+   * spares the gateway multipart responses larger than the file; so are other units and malformed values.
    * @param text the field's value
    * @param sizeBytes length of the selected representation
    */

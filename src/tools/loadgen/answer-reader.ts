@@ -6,7 +6,7 @@ import { ChunkEvent, ChunkedDecoder } from "../../proto/h1/chunked-decoder.ts";
 import { NEED_MORE } from "../../proto/h1/outcome.ts";
 import { ResponseParser } from "../../proto/h1/response-parser.ts";
 
-/** How far an answer has come. */
+/** How far a response has come. */
 export const enum AnswerState {
   Head = 0,
   Body,
@@ -16,10 +16,10 @@ export const enum AnswerState {
   Malformed,
 }
 
-/** Reads one answer after the other off a connection, as strictly as the gateway reads its upstreams. */
+/** Reads one response after the other off a connection, as strictly as the gateway reads its upstreams. */
 export class AnswerReader {
   state: AnswerState = AnswerState.Head;
-  /** Of the final answer; 0 until its head is read. */
+  /** Of the final response; 0 until its head is read. */
   status = 0;
   /** After Done: whether the connection may be used again. */
   keepAlive = false;
@@ -33,7 +33,7 @@ export class AnswerReader {
 
   constructor(private readonly method: Method) {}
 
-  /** Makes ready for the answer to the next request. */
+  /** Makes ready for the response to the next request. */
   begin(): void {
     this.state = AnswerState.Head;
     this.status = 0;
@@ -51,12 +51,12 @@ export class AnswerReader {
       from = this.readHeads(bytes);
     }
     if (this.state === AnswerState.Body) from = this.readBody(bytes, from);
-    // What is after a complete answer was not asked for.
+    // What is after a complete response was not asked for.
     if (this.state === AnswerState.Done && from < bytes.length) this.state = AnswerState.Malformed;
     return this.state;
   }
 
-  /** Takes the end of the stream, which completes an answer without length. */
+  /** Takes the end of the stream, which completes a response without length. */
   receiveEnd(): AnswerState {
     const isWhole = this.state === AnswerState.Body && this.parser.framing === Framing.UntilClose;
     if (isWhole) this.state = AnswerState.Done;

@@ -74,7 +74,7 @@ export class AttackStream {
       },
       received: (chunk) => {
         const state = probe.reader.receive(chunk);
-        // Its status classifies an answer, whatever becomes of the body.
+        // Its status classifies a response, whatever becomes of the body.
         if (probe.reader.status > 0) this.finish(probe, probe.reader.status);
         else if (state === AnswerState.Malformed) this.finish(probe, LoadEnding.Malformed);
       },
@@ -104,7 +104,7 @@ class Probe {
   isOpen = false;
   isCounted = false;
   readonly sentMs = performance.now();
-  // The body of an answer is not waited for, so the method does not matter.
+  // The body of a response is not waited for, so the method does not matter.
   readonly reader = new AnswerReader(Method.Get);
 
   constructor(

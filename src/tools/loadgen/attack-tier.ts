@@ -2,13 +2,13 @@
 export const enum LoadEnding {
   /** The connection was reset. */
   Reset = 1,
-  /** The connection was closed in order, without an answer. */
+  /** The connection was closed in order, without a response. */
   Closed = 2,
   /** No response in time. */
   Timeout = 3,
   /** There was no connection to send it on. */
   ConnectFailed = 4,
-  /** The answer was no HTTP/1.1. */
+  /** The response was no HTTP/1.1. */
   Malformed = 5,
   /** It waited in vain for its turn. */
   NotSent = 6,
@@ -26,7 +26,7 @@ export const enum AttackTier {
 export const REFUSALS: readonly number[] = [400, 403, 413, 431, 501];
 
 /**
- * The one tier that an outcome belongs to. A connection that the server tears down without an answer counts as 400; a
+ * The one tier that an outcome belongs to. A connection that the server tears down without a response counts as 400; a
  * server that cannot be reached, or says nothing, has defended nothing.
  * @param outcome a status or an `LoadEnding`
  */

@@ -6,7 +6,7 @@ import type { ThreadPlan } from "./load-plan.ts";
 import { PreciseAlarm } from "./precise-alarm.ts";
 import { SampleBatch, type Samples } from "./sample-batch.ts";
 
-/** Both streams of one thread, from the first connection to the last answer. */
+/** Both streams of one thread, from the first connection to the last response. */
 export class Generator {
   private readonly samples: SampleBatch;
   private readonly benign: BenignStream;
@@ -54,7 +54,7 @@ export class Generator {
     this.setAlarm();
   }
 
-  /** Sends nothing more, and waits a moment for the answers that are on their way. */
+  /** Sends nothing more, and waits a moment for the responses that are on their way. */
   stop(): void {
     this.alarm.stop();
     this.lastMs = performance.now();

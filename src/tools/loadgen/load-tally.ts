@@ -65,7 +65,7 @@ export class LoadTally {
     return codes;
   }
 
-  /** Attacks whose connection was torn down without an answer. */
+  /** Attacks whose connection was torn down without a response. */
   get teardowns(): number {
     return sumOf(this.vectors, isTeardown);
   }
@@ -92,7 +92,7 @@ export class LoadTally {
   }
 }
 
-/** A benign request has succeeded when its answer is 2xx. */
+/** A benign request has succeeded when its response is 2xx. */
 export function isGood(outcome: number): boolean {
   return outcome >= 200 && outcome < 300;
 }

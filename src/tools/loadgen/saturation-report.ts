@@ -21,7 +21,7 @@ interface StreamReport {
   readonly failed_requests: number;
   /** Requests that went out a second. */
   readonly actual_rps: number;
-  /** From the time at which a request was due to the end of its answer. */
+  /** From the time at which a request was due to the end of its response. */
   readonly latencies_ms: LatenciesMs;
 }
 
@@ -45,7 +45,7 @@ export interface SaturationReport {
   readonly verdict_reasons: readonly string[];
   readonly interrupted: boolean;
   readonly benign_stream: StreamReport & {
-    /** From the write to the end of the answer. */
+    /** From the write to the end of the response. */
     readonly service_time_ms: LatenciesMs;
     /** What the failed ones got: a status, or how they ended without one. */
     readonly failures: Readonly<Record<string, number>>;
@@ -56,7 +56,7 @@ export interface SaturationReport {
     readonly bypassed_requests: number;
     readonly unhandled_requests: number;
     readonly status_codes: Readonly<Record<string, number>>;
-    /** Those among the status 400 whose connection was torn down without an answer. */
+    /** Those among the status 400 whose connection was torn down without a response. */
     readonly transport_resets: number;
     readonly vectors: readonly VectorReport[];
   };

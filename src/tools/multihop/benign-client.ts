@@ -9,9 +9,9 @@ import { TOKEN_FIELD } from "./vector.ts";
 /** Stage 2: the canary and what came back. */
 export interface CanaryResult {
   readonly token: string;
-  /** 0 without an answer. */
+  /** 0 without a response. */
   readonly status: number;
-  /** What the answer says of itself; "" without. */
+  /** What the response says of itself; "" without. */
   readonly bodyStatus: string;
   /** Null without one. */
   readonly sequence: number | null;
@@ -19,19 +19,19 @@ export interface CanaryResult {
   readonly originRequest: number;
   /** What is wrong with it; "" when all is well. */
   readonly fault: string;
-  /** Whether the answer is to another request, as far as it says which. */
+  /** Whether the response is to another request, as far as it says which. */
   readonly isMixedUp: boolean;
   readonly exchange: KeptExchange;
 }
 
-/** A benign request beside the canary: what was sent, and what is wrong with its answer. */
+/** A benign request beside the canary: what was sent, and what is wrong with its response. */
 export interface SweepResult {
   readonly token: string;
   readonly body: Buffer;
-  /** 0 without an answer. */
+  /** 0 without a response. */
   readonly status: number;
   readonly fault: string;
-  /** Whether the answer is to another request. */
+  /** Whether the response is to another request. */
   readonly isMixedUp: boolean;
 }
 
@@ -54,7 +54,7 @@ export class BenignClient {
     this.sweepConnections = Array.from({ length: SWEEP_REQUESTS }, () => new KeptConnection(endpoint, answerMs));
   }
 
-  /** `GET /<prefix>/canary`: the answer must be this origin's, and to this request. */
+  /** `GET /<prefix>/canary`: the response must be this origin's, and to this request. */
   async canary(): Promise<CanaryResult> {
     const token = this.newToken();
     const exchange = await this.canaryConnection.exchange(this.request("GET", "/canary", token, null));
@@ -105,7 +105,7 @@ function bodyStart({ body }: H1Answer): string {
   return quotedText(body.toString("latin1", 0, SHOWN_BYTES));
 }
 
-/** Whether an answer that says what it is to names another request. */
+/** Whether a response that says what it is to names another request. */
 function answersOther(json: Readonly<Record<string, unknown>>, token: string): boolean {
   const told = headerOf(json, TOKEN_FIELD);
   return told !== null && told !== token;

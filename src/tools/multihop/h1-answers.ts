@@ -1,6 +1,6 @@
 import { quotedText } from "./quoted-text.ts";
 
-/** One answer as it came. */
+/** One response as it came. */
 export interface H1Answer {
   readonly status: number;
   /** Lower-case name and value, in the order of the wire. */
@@ -11,14 +11,14 @@ export interface H1Answer {
 /** What a connection has brought so far. */
 export interface H1Answers {
   readonly answers: readonly H1Answer[];
-  /** True when every byte belongs to a whole answer. */
+  /** True when every byte belongs to a whole response. */
   readonly isWhole: boolean;
-  /** Why the rest is no answer; "" while it may become one. */
+  /** Why the rest is no response; "" while it may become one. */
   readonly fault: string;
 }
 
 /**
- * Reads the answers in `bytes`, interim ones left out. No request of this tool is a HEAD.
+ * Reads the responses in `bytes`, interim ones left out. No request of this tool is a HEAD.
  * @param hasEnded whether nothing more will come: the end of a body without framing
  */
 export function readAnswers(bytes: Buffer, hasEnded: boolean): H1Answers {

@@ -4,7 +4,7 @@ import { statusOf } from "./hpack-literals.ts";
 
 /** What a connection's frames say about one stream. */
 export interface ReadStream {
-  /** Of the final answer; 0 while there is none. */
+  /** Of the final response; 0 while there is none. */
   readonly status: number;
   readonly body: Buffer;
   /** `RST_STREAM …` or `GOAWAY …`; "" without an error. */
@@ -13,7 +13,7 @@ export interface ReadStream {
   readonly isOver: boolean;
 }
 
-/** Reads the answer of one stream. */
+/** Reads the response of one stream. */
 export function readStream(frames: readonly Frame[], stream: number): ReadStream {
   const body: Buffer[] = [];
   let status = 0;
@@ -33,7 +33,7 @@ export function readStream(frames: readonly Frame[], stream: number): ReadStream
       block.push(contentOf(frame));
       if ((frame.flags & Flag.EndHeaders) !== 0) {
         const found = statusOf(Buffer.concat(block));
-        // Interim answers give way to the final one; trailers have no status.
+        // Interim responses give way to the final one; trailers have no status.
         if (status < 200 && found > 0) status = found;
         block = [];
       }

@@ -1,11 +1,11 @@
 import { ByteLink, type Endpoint } from "./byte-link.ts";
 import { fieldOf, type H1Answer, readAnswers } from "./h1-answers.ts";
 
-/** One request and its answer on a kept connection. */
+/** One request and its response on a kept connection. */
 export interface KeptExchange {
   readonly sent: Buffer;
   readonly received: Buffer;
-  /** Null when no whole answer came. */
+  /** Null when no whole response came. */
   readonly answer: H1Answer | null;
   /** What is wrong with the connection; "" when all is well. */
   readonly fault: string;
@@ -21,7 +21,7 @@ export class KeptConnection {
     private readonly answerMs: number,
   ) {}
 
-  /** Sends one request and reads its answer. A connection that was lost without notice is a fault, and made anew. */
+  /** Sends one request and reads its response. A connection that was lost without notice is a fault, and made anew. */
   async exchange(request: Buffer): Promise<KeptExchange> {
     let fault = "";
     try {
@@ -53,7 +53,7 @@ export class KeptConnection {
     this.mayBeClosed = true;
   }
 
-  /** What happened to the connection since the last answer. */
+  /** What happened to the connection since the last response. */
   private lossSoFar(): string {
     const { link, mayBeClosed } = this;
     if (link === null) return "";

@@ -10,7 +10,7 @@ export interface RunOptions {
   readonly scenarios: readonly Scenario[];
   readonly h1: Endpoint;
   readonly h2: Endpoint;
-  /** Milliseconds that an answer may take. */
+  /** Milliseconds that a response may take. */
   readonly answerMs: number;
   /** Origins that can tell what they were given; none in live mode. */
   readonly witnesses: ReadonlyMap<BackendName, Witness>;

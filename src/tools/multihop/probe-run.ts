@@ -11,19 +11,19 @@ export interface VectorOutcome {
   readonly name: string;
   readonly sent: Buffer;
   readonly received: Buffer;
-  /** Of the first answer; 0 when none came. */
+  /** Of the first response; 0 when none came. */
   readonly status: number;
-  /** How the probe ended without an answer, such as `RST_STREAM PROTOCOL_ERROR`; "" when it did not. */
+  /** How the probe ended without a response, such as `RST_STREAM PROTOCOL_ERROR`; "" when it did not. */
   readonly reset: string;
-  /** Whole answers that came; more than one when something after the first request was run. */
+  /** Whole responses that came; more than one when something after the first request was run. */
   readonly answers: number;
   /** Whether the gateway has ended the connection. */
   readonly isClosed: boolean;
-  /** Of the first answer. */
+  /** Of the first response. */
   readonly body: Buffer;
   /** Whether the request that goes before an HTTP/2 attack on the same connection was proxied. */
   readonly hasControl: boolean;
-  /** Why the probe could not be carried out, or its answer not be read; "" when all is well. */
+  /** Why the probe could not be carried out, or its response not be read; "" when all is well. */
   readonly fault: string;
 }
 
@@ -80,7 +80,7 @@ async function runH1(
   link.send(bytes);
   await link.until(() => hasEnded() || read().answers.length > 0 || read().fault !== "", target.answerMs);
   const first = read().answers[0];
-  // An attack that was refused must lose its connection; one that was not may bring the answers to what was hidden in it.
+  // An attack that was refused must lose its connection; one that was not may bring the responses to what was hidden in it.
   if (!isBenign)
     await link.until(hasEnded, first === undefined || first.status === 400 ? target.answerMs : LATE_ANSWER_MS);
   const { answers, fault } = read();

@@ -58,7 +58,7 @@ export interface ForwardedRequest {
   readonly path: string;
   /** What the origin must be given as the body. */
   body(token: string): Buffer;
-  /** Whether the origin's answer says which headers it was given. */
+  /** Whether the origin's response says which headers it was given. */
   readonly isEcho: boolean;
 }
 
