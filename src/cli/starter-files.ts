@@ -17,7 +17,7 @@ const CONFIG = `# edge: the gateway itself. Where requests go is in routes.yaml,
 # Five next steps, each a few lines from which to remove the "#":
 #
 #   1. an application       routes.yaml
-#   2. several servers      routes.yaml
+#   2. a redirect           routes.yaml
 #   3. a domain and HTTPS   below
 #   4. a cache              below
 #   5. limits               below
@@ -78,11 +78,12 @@ routes:
   # - { type: redirect, prefix: /old, to: "/new{rest}" }
   # - { type: respond, path: /robots.txt, body: "User-agent: *" }
 
-  # Step 2. Several servers for one prefix: those that fail their health check are left out.
-  # - type: upstream
-  #   prefix: /shop
-  #   targets: [{ url: "http://10.0.0.5:8000" }, { url: "http://10.0.0.6:8000" }]
-  #   health_check: { path: /healthz }
+  # Step 2. A redirect, for what has moved: /blog/a leads to /news/a. "status" is 308 by default.
+  # - type: redirect
+  #   prefix: /blog
+  #   to: /news{rest}            # to another name: https://example.com{uri}, with "host: www.example.com"
+
+  # More, such as several servers with health checks, canaries, limits of a route: edge help routes
 ...
 `;
 
@@ -100,8 +101,8 @@ const PAGE = `<!doctype html>
 ${PAGE_STYLE}
 <h1>It works.</h1>
 <p>This is <code>public/index.html</code>, served by edge. Put your own files beside it.</p>
-<p>The comments in <code>config.yaml</code> and <code>routes.yaml</code> lead on: an application, a domain with HTTPS, a
-cache, limits.</p>
+<p>The comments in <code>config.yaml</code> and <code>routes.yaml</code> lead on: an application, a redirect, a domain with
+HTTPS, a cache, limits.</p>
 </html>
 `;
 

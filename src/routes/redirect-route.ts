@@ -47,6 +47,7 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
     host: { example: ["example.com"], doc: "every host by default" },
     unlisted: [],
   },
+  leadsTo: ({ to }) => to,
   explain: ({ to, status }) => ({ targets: [], to, status }),
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
   build: (route) => editedHandler(new RedirectHandler(route.to, route.status), route),

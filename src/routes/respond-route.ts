@@ -87,6 +87,7 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
     unlisted: ["file"],
   },
   explain,
+  leadsTo: ({ status }) => String(status),
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
   build,
 };

@@ -100,6 +100,17 @@ describe("everyday jobs", () => {
     expect(((await secure.json()) as Echo).headers["x-forwarded-proto"]).toBe("https");
   });
 
+  test("redirects", async () => {
+    const gateway = await gatewayOf("Redirects", { [TARGET]: startOrigin().url });
+    const moved = async (head: string, host: string) => {
+      const { status, fields } = await gateway.once(request(head, [`Host: ${host}`]));
+      return [status, fields.get("location")];
+    };
+    expect(await moved("GET /a?b=1", "www.example.com")).toEqual([308, "https://example.com/a?b=1"]);
+    expect(await moved("GET /blog/a", "example.com")).toEqual([301, "/news/a"]);
+    expect((await moved("GET /a", "example.com"))[0]).toBe(200);
+  });
+
   test("limits", async () => {
     const gateway = await gatewayOf("Limits", { [TARGET]: startOrigin().url });
     const statuses = [];

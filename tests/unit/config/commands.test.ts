@@ -155,7 +155,7 @@ test("the steps of edge init work when the signs before them are removed", () =>
   const [config, routes] = STARTER_CONFIG.map((file) => file.text);
   const out = listed(config!, routes!.replace("./public", join(TOP, "src/demo/site")));
   expect(out).toContain("- example.com");
-  expect(out).toContain("prefix: /shop");
+  expect(out).toContain("to: /news{rest}");
   expect(out).toContain("requests: 100");
 });
 
