@@ -30,6 +30,21 @@ export function parseCidr(text: string): Cidr | string {
   return { text: slash < 0 ? address : `${address}/${Number(prefix)}`, bytes: network, bits };
 }
 
+/** Whether every address of a network is one of the other, or is the other. */
+export function isWithin(inner: Cidr, outer: Cidr): boolean {
+  if (isV4(inner) !== isV4(outer) || inner.bits < outer.bits) return false;
+  return outer.bytes.every((byte, i) => byte === (inner.bytes[i]! & maskByte(outer.bits, i)));
+}
+
+/** Whether two networks have an address in common. */
+export function overlap(a: Cidr, b: Cidr): boolean {
+  return isWithin(a, b) || isWithin(b, a);
+}
+
+function isV4({ bits, bytes }: Cidr): boolean {
+  return bits >= 96 && isMappedV4(bytes);
+}
+
 function maskByte(bits: number, index: number): number {
   const kept = Math.min(8, Math.max(0, bits - index * 8));
   return (0xff << (8 - kept)) & 0xff;

@@ -13,13 +13,21 @@ import { HOP_BY_HOP } from "./header-operations.ts";
 /** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
   const kind = resolved(pairs(wanted(), "NAME: value"), (found, { path, log }): readonly FieldTest[] => {
-    for (const [name] of found) {
+    for (const [name, value] of found) {
+      const contradicts = (other: FieldTest) =>
+        isSameName(other[0], name, isHeader) && (other[1] === false) !== (value === false);
       const fault = isHeader ? headerFault(name) : name === "" ? "expected a name" : "";
       if (fault !== "") log.fault([...path, name], fault, true);
+      else if (value === false && found.some(contradicts))
+        log.fault([...path, name], "is asked to be there and not to be there: no request fits; remove one", true);
     }
     return found;
   });
   return written(kind, (tests) => listed(tests, isHeader)) as Kind<unknown, readonly FieldTest[]>;
+}
+
+function isSameName(a: string, b: string, isHeader: boolean): boolean {
+  return isHeader ? a.toLowerCase() === b.toLowerCase() : a === b;
 }
 
 /** As a file would state them; values that may be secrets are masked. */

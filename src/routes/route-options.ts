@@ -1,10 +1,11 @@
+import { isWithin, overlap } from "../config/cidr.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import { list, type Spot } from "../config/piece.ts";
 import { ipRules, rateLimit } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { routeSpot } from "../config/route-syntax.ts";
-import { block, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
-import type { RateLimitConfig } from "../config/runtime-config.ts";
+import { block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
+import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
 import { match } from "./match-keys.ts";
@@ -60,6 +61,7 @@ export const ROUTE_OPTIONS = block(rows, {
   },
   finish(plain, values, spot) {
     const { server, proxy } = routeSpot(spot);
+    noteRefused(plain, spot);
     return {
       inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
       // Resolved, 0 is no limit.
@@ -77,6 +79,18 @@ export const ROUTE_OPTIONS = block(rows, {
     return { ...lines, ...own, ip_rules, headers: edits };
   },
 });
+
+/** Warns where every client that `match.client_ip` lets in is one that address rules refuse. */
+function noteRefused({ match, ipRules: own }: Pick<Fields<typeof rows>, "match" | "ipRules">, spot: Spot): void {
+  const { server, log, path } = routeSpot(spot);
+  if (match === null || match.clientIp.length === 0) return;
+  for (const [key, { allow, deny }] of [["ip_rules", own] as const, ["server.ip_rules", server.ipRules] as const]) {
+    const isRefused = (network: Cidr) =>
+      deny.some((one) => isWithin(network, one)) || (allow.length > 0 && !allow.some((one) => overlap(network, one)));
+    if (match.clientIp.every(isRefused))
+      log.warn([...path, "match", "client_ip"], `no request is served: ${key} refuses all of these clients with 403`);
+  }
+}
 
 function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
   const { entry, server, path } = routeSpot(spot);
