@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 
 const NAME = "node";
 const MAX_HEAD_BYTES = 1024 * 1024;
-/** Larger contents do not go into the head of the answer to a HEAD. */
+/** Larger contents do not go into the head of the response to a HEAD. */
 const MAX_IN_HEAD = 16 * 1024;
 const counts = { requests: 0, sequence: 0 };
 

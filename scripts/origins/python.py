@@ -15,7 +15,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 NAME = "python"
-# Larger contents do not go into the head of the answer to a HEAD.
+# Larger contents do not go into the head of the response to a HEAD.
 MAX_IN_HEAD = 16 * 1024
 CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
 

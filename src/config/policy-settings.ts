@@ -155,7 +155,7 @@ export const cache = block(
     notes: ["Stale responses: as the upstream's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
     check(values, { log, path }) {
       if (values.enabled && values.max_payload_size > values.max_bytes)
-        log.warn([...path, "max_payload_size"], "is above max_bytes: answers of that size are never stored");
+        log.warn([...path, "max_payload_size"], "is above max_bytes: responses of that size are never stored");
     },
   },
 );

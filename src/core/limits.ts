@@ -104,7 +104,7 @@ export const SPOOL_BYTES = 1024 * 1024;
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Milliseconds for an origin that is asked whether it wants a body; then the client sends it all the same. RFC 9110 §10.1.1. */
 export const CONSENT_MS = 1000;
-/** Interim (1xx) answers before the final one; more is a malformed response. */
+/** Interim (1xx) responses before the final one; more is a malformed response. */
 export const MAX_INTERIM_RESPONSES = 8;
 
 /** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
@@ -237,7 +237,7 @@ export const TUNNEL_IDLE_MS = 3_600_000;
 export const SPARE_CONNECTION_MS = 1000;
 /** Milliseconds that a connection to an origin is used; then a new one is made, and the origin's name resolved again. */
 export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
-/** Reply bodies up to this size are copied after their head, so that both leave in one write. */
+/** Response bodies up to this size are copied after their head, so that both leave in one write. */
 export const COPY_BODY_BYTES = 8192;
 /** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;

@@ -44,7 +44,7 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   }
 }
 
-/** The whole HTTP/1.1 answer to a refusal that needs no exchange: the connection closes after it. */
+/** The whole HTTP/1.1 response of a refusal that needs no exchange: the connection closes after it. */
 export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
   const reply = FIXED[fault]!;
   reply.date(clock.dateBytes, clock.second);

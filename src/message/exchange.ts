@@ -70,7 +70,7 @@ export class Exchange {
   maxBodyBytes = 0;
   /** Request body bytes seen so far, decoded. */
   bodyBytes = 0;
-  /** Reply body bytes written so far. */
+  /** Response body bytes written so far. */
   sentBytes = 0;
   /** Whether the whole request body has been read. */
   bodyDone = false;
@@ -416,8 +416,8 @@ export class ClientPeer {
   private readonly secured: TlsVersionSource | null;
 
   /**
-   * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that an
-   * answer of the gateway's own does not need
+   * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that a
+   * response of the gateway's own does not need
    * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
    * @param secured says the version of TLS; null where there is none, or its handshake is not over
    */

@@ -147,7 +147,7 @@ export class WorkerCounters {
     return this.labels.upstreams.get(label) ?? OVERFLOW_ID;
   }
 
-  /** The slot that counts answers of an upstream with this status (100 to 599), to be kept by the caller. */
+  /** The slot that counts responses of an upstream with this status (100 to 599), to be kept by the caller. */
   upstreamSlot(upstreamId: number, status: number): number {
     return this.upstreamRequests.slotOf(requestKey(upstreamId, 0, status));
   }

@@ -532,7 +532,7 @@ class PooledConnection extends H1UpstreamConnection {
 /**
  * The connections of one worker to one origin. The one used last is used first, so that spare ones grow old.
  *
- * A name is resolved whenever a connection is made (the system's answer is remembered for half a minute at most), and a
+ * A name is resolved whenever a connection is made (what the system says is remembered for half a minute at most), and a
  * connection stays with the address that it was made to. So that traffic follows a name that moves although nothing
  * fails, a connection serves for MAX_UPSTREAM_CONNECTION_MS at most; it ends between two exchanges.
  */
@@ -569,7 +569,7 @@ export class OriginPool implements Upstream {
 
   /**
    * Takes a connection that is ready for another exchange. Beyond the configured number it is kept for a moment only:
-   * answers come in bursts, and to connect anew for each costs more than the exchange itself.
+   * responses come in bursts, and to connect anew for each costs more than the exchange itself.
    * @returns for how many milliseconds; 0 when it should close
    */
   keep(connection: H1UpstreamConnection): number {

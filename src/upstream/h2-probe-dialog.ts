@@ -13,7 +13,7 @@ import type { ProbeDialog } from "./http-probe.ts";
 const ROOM_BYTES = 32_768;
 const TABLE_BYTES = 4096;
 
-/** A probe's question and answer by HTTP/2: one stream, of which the head of the response is read and no more. */
+/** A probe's request and response by HTTP/2: one stream, of which the head of the response is read and no more. */
 export class H2ProbeDialog implements ProbeDialog {
   readonly request: Buffer;
   private readonly reader = new FrameReader();

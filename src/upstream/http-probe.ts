@@ -52,7 +52,7 @@ export interface ProbeOutcome {
 
 /**
  * Asks an origin for a page on a connection of its own, and reads the head of the response as the route's requests read it.
- * For the control thread: it makes promises and closures. Redirects are answers, and no proxy of the environment is used.
+ * For the control thread: it makes promises and closures. Redirects are responses, and no proxy of the environment is used.
  */
 export function probeHttp(
   origin: ProbeOrigin,
@@ -187,7 +187,7 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
     : new H1ProbeDialog(head, origin.isLenient === true, maxFields);
 }
 
-/** A probe's question and answer by HTTP/1.1. */
+/** A probe's request and response by HTTP/1.1. */
 class H1ProbeDialog implements ProbeDialog {
   readonly request: Buffer;
   private readonly parser: ResponseParser;

@@ -35,6 +35,15 @@ const BANNED: readonly BannedWord[] = [
     where: PROSE,
   },
   {
+    why: "one vocabulary: a response goes to a client or comes from an origin; to answer is the verb. docs/README.md",
+    pattern: new RegExp(
+      "(?<![.\\w/-])(the|an?|its|no|each|every|any|whole|stored|cached|stale|prebuilt|interim|final|proxied|fixed|own|of|in|malformed" +
+        `|\\w+'s) (ans${"wer"}|rep${"ly"})(s|'s|s')?(?![\\w.-]*\\(|\\.\\w|-\\w)\\b|\\bans${"wers?"} (of|from|that (is|are|was|were))\\b`,
+      "i",
+    ),
+    where: PROSE,
+  },
+  {
     why: "machines are it",
     pattern: new RegExp(`\\b(h${"e"}|h${"im"}|h${"is"}|h${"imself"})\\b`, "i"),
     where: PROSE,
@@ -74,6 +83,8 @@ describe("words", () => {
     ["src/core/a.ts", "// TO" + "DO later"],
     ["src/core/a.ts", "// No" + "body waits"],
     ["docs/wire.md", "the client hears" + " of it"],
+    ["docs/wire.md", "Each part of the rep" + "ly is sent."],
+    ["src/core/a.ts", "// A stored ans" + "wer is sent"],
     ["src/core/a.ts", "/** The peer and h" + "is socket. */"],
     ["src/app/a.ts", "class CacheKee" + "per {"],
     ["tests/unit/a.test.ts", "test.on" + "ly('x', f)"],

@@ -21,7 +21,7 @@ import (
 
 const name = "go"
 
-// Larger contents do not go into the head of the answer to a HEAD.
+// Larger contents do not go into the head of the response to a HEAD.
 const maxInHead = 16 * 1024
 
 type object = map[string]any

@@ -7,7 +7,7 @@ import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
-/** What the control thread's answers are made of; each is asked anew for every response. */
+/** What the control thread's responses are made of; each is asked anew for every one. */
 export interface InternalSources {
   /** The configuration in use. */
   readonly config: () => RuntimeConfig;

@@ -13,7 +13,7 @@ import { isSelective, Selected, Selection } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { HitFields, type StoredHeads } from "./stored-head.ts";
 
-/** Answers out of entries. */
+/** Responses out of entries. */
 export class StoredAnswers {
   private readonly store: CacheStore;
   private readonly heads: StoredHeads;

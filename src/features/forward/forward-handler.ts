@@ -180,7 +180,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   /**
    * The body is looked at first: one that has begun to flow can be sent again only where it was kept whole. Then the
    * request: it may be repeated where the origin has not looked at it, or the method is idempotent and no byte of an
-   * answer came. docs/security.md#retries
+   * response came. docs/security.md#retries
    */
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
     if (failure.bodyTaken && ex.replay === null) return false;

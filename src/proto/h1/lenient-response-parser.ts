@@ -11,7 +11,7 @@ import { ResponseParser } from "./response-parser.ts";
 /**
  * Reads what old origins send, one for each connection. A head that the strict parser refuses is mended and parsed once more:
  * what is accepted is what a strict origin could have sent, and the fields stand in the mended copy. A response that needed it
- * is the last of its connection, and so is every 204, 304 and answer to HEAD, after which such origins
+ * is the last of its connection, and so is every 204, 304 and response to HEAD, after which such origins
  * send bodies.
  * docs/upstreams.md#old-origins
  */

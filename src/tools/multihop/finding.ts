@@ -3,7 +3,7 @@ export const enum Concern {
   /** The gateway did not do with the vector what it must. */
   Vector,
   /**
-   * The gateway and an origin disagree about where requests begin and end, or which answer belongs to which; or the gateway
+   * The gateway and an origin disagree about where requests begin and end, or which response belongs to which; or the gateway
    * ran what was hidden in an attack.
    */
   Desync,

@@ -31,7 +31,8 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Discrepan
     return judgeEcho(vector, outcome, token).map(wrong);
   }
   const findings: Discrepancy[] = [];
-  if (!isRefused(outcome)) findings.push(wrong(`not refused: ${status || "no answer, and no end of the connection"}`));
+  if (!isRefused(outcome))
+    findings.push(wrong(`not refused: ${status || "no response, and no end of the connection"}`));
   else if (vector.protocol === "HTTP/1.1" && !outcome.isClosed) {
     findings.push(wrong("refused, but the connection stayed open"));
   }
