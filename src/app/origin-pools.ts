@@ -1,5 +1,5 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
-import type { OriginConfig, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { TransportConfig } from "../config/runtime-config.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -11,6 +11,16 @@ import type { OwnListeners } from "./listeners.ts";
 import type { SidecarIdentity } from "./sidecar.ts";
 
 type Pool = OriginPool | H2OriginPool;
+
+/** The settings of a route that pools go by. */
+type PoolTerms = Pick<UpstreamRouteConfig, "tls" | "strictOrigins">;
+
+/** Whose pool it is. */
+interface PoolUse {
+  readonly own?: OwnListeners | null;
+  readonly isLenient?: boolean;
+  readonly isMirror?: boolean;
+}
 
 /** Connections of another kind. */
 interface Closable {
@@ -33,10 +43,10 @@ export class OriginPools {
     this.context = context;
   }
 
-  /** The pool of a target for a route with these settings, made now if it is new. */
-  poolOf(target: TargetConfig, { tls, strictOrigins }: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Pool {
+  /** The pool of a target for a route with these settings, made now if it is new. @param isMirror see `mirrorPoolOf` */
+  poolOf(target: OriginConfig, { tls, strictOrigins }: PoolTerms, isMirror = false): Pool {
     const key = JSON.stringify(tls);
-    return this.pool(target, key, () => readUpstreamTls(tls, target.hostname), { isLenient: !strictOrigins });
+    return this.pool(target, key, () => readUpstreamTls(tls, target.hostname), { isLenient: !strictOrigins, isMirror });
   }
 
   /**
@@ -65,11 +75,11 @@ export class OriginPools {
     origin: OriginConfig,
     tlsKey: string,
     tls: () => UpstreamTls,
-    { own = null, isLenient = false }: { own?: OwnListeners | null; isLenient?: boolean },
+    { own = null, isLenient = false, isMirror = false }: PoolUse,
   ): Pool {
     const isHttp2 = speaksHttp2(origin.scheme);
     const secure = usesTls(origin.scheme);
-    const place = isLenient && !isHttp2 ? `${origin.originKey} lenient` : origin.originKey;
+    const place = origin.originKey + (isLenient && !isHttp2 ? " lenient" : "") + (isMirror ? " mirror" : "");
     const key = secure || own !== null ? `${place} ${tlsKey}` : place;
     const known = this.pools.get(key);
     if (known !== undefined) return known;

@@ -204,6 +204,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     ipRules: { allow: [], deny: [] },
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
+    mirror: null,
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },

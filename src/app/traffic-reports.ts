@@ -4,13 +4,15 @@ import type { GateObserver } from "../edge/connection-gate.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
+import type { Difference } from "../features/mirror/comparison.ts";
+import type { MirrorListener, MirrorSettings } from "../features/mirror/mirror.ts";
 import type { GuardListener } from "../features/route/routing-phases.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
 import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
-import { COUNTERS, type CounterRow } from "../shared/counter-rows.ts";
+import { COUNTERS, type CounterRow, type MirrorCount } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
@@ -26,7 +28,9 @@ export interface ReportPorts {
 }
 
 /** Counts and logs what features and connections report of a worker's traffic: one method for each thing that they report. */
-export class TrafficReports implements IncidentListener, GuardListener, RateLimitListener, SpoolListener, GateObserver {
+export class TrafficReports
+  implements IncidentListener, GuardListener, RateLimitListener, SpoolListener, GateObserver, MirrorListener
+{
   private readonly to: ReportPorts;
 
   constructor(to: ReportPorts) {
@@ -41,6 +45,21 @@ export class TrafficReports implements IncidentListener, GuardListener, RateLimi
     this.to.counters.add(row);
     const { leniency } = row.labels;
     this.to.log.eventOf(`${upstream} ${leniency}`, "lenient_answer", { upstream, reason: leniency! });
+  }
+
+  onMirrored(route: string, what: MirrorCount): void {
+    this.to.counters.mirrored(route, what);
+  }
+
+  onMirrorDiffers({ route, upstream }: MirrorSettings, requestId: string, difference: Difference): void {
+    this.to.log.eventOf(`${route} ${upstream}`, "mirror_difference", {
+      route,
+      upstream,
+      request_id: requestId,
+      status: difference.status,
+      mirror_status: difference.mirrorStatus,
+      same_body: difference.isBodySame,
+    });
   }
 
   // ── the firewall ──────────────────────────────────────────────────────────────────────────────────────────────

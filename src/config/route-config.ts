@@ -93,6 +93,8 @@ export interface TargetConfig extends OriginConfig {
 export type LoadBalancingConfig = UpstreamKeys["loadBalancing"];
 /** The cookie of the policy `sticky`. */
 export type StickyCookieConfig = NonNullable<LoadBalancingConfig["cookie"]>;
+/** Where copies of a route's requests go. docs/upstreams.md#mirroring */
+export type MirrorConfig = NonNullable<UpstreamKeys["mirror"]>;
 export type LoadBalancingPolicy = LoadBalancingConfig["policy"];
 export type HealthCheckConfig = UpstreamKeys["healthCheck"];
 export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];

@@ -127,6 +127,19 @@ export const CACHE_WAIT_MS = 10_000;
 export const CACHE_POLL_MS = 4;
 /** Responses that a worker fetches anew in the background at a time. */
 export const MAX_BACKGROUND_FETCHES = 64;
+/** Requests of a worker that are copied, or under way to a mirror, at a time. */
+export const MAX_MIRRORED_REQUESTS = 256;
+/** Largest request body that is mirrored. */
+export const MAX_MIRRORED_BODY_BYTES = 65_536;
+/** Bytes of a body that are compared with the mirror's; the mirror's own is not read any further. */
+export const MAX_COMPARED_BYTES = 1_048_576;
+/** Milliseconds that a mirror has: for a connection, for the head of its response and between two pieces, and in all. */
+export const MIRROR_CONNECT_MS = 5000;
+export const MIRROR_IDLE_MS = 10_000;
+export const MIRROR_TOTAL_MS = 30_000;
+/** Failures in a row after which a worker leaves a mirror out, and for how long. */
+export const MIRROR_FAILURES = 5;
+export const MIRROR_REST_MS = 10_000;
 /** Body bytes of a failing origin's response that are read and thrown away when a stale response is sent instead. */
 export const MAX_STALE_DRAIN_BYTES = 65_536;
 /** Bytes of the body of a purge call. */

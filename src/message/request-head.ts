@@ -171,6 +171,7 @@ export class RequestHead {
     this.authorityFrom = Math.max(0, other.authorityFrom - from);
     this.authorityTo = Math.max(0, other.authorityTo - from);
     this.targetFlags = other.targetFlags;
+    this.major = other.major;
     this.minor = other.minor;
     this.framing = other.framing;
     this.contentLength = other.contentLength;

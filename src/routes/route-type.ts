@@ -1,9 +1,10 @@
-import type { RouteBase, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig, RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
+import type { MirrorServices } from "../features/mirror/mirror.ts";
 import type { Handler } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
@@ -34,15 +35,23 @@ export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "s
 /** Says the state of a route's target (null for a transcoded one), such as `CLOSED`. docs/endpoints.md#upstreams */
 export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
 
+/** What mirrors are made with. */
+export interface MirrorSite extends MirrorServices {
+  /** The connections to a mirror, apart from those that clients wait for. */
+  poolOf: RouteSite["poolOf"];
+}
+
 /** What handlers are made with: the parts of a worker that routes share. */
 export interface RouteSite {
   readonly config: RuntimeConfig;
   readonly files: FilePorts;
   readonly forward: ForwardServices;
+  /** What mirrors are made with; null where nothing is mirrored. */
+  readonly mirrors: MirrorSite | null;
   /** What sticky cookies are made with where their route has no secret. */
   readonly cookieKey: string;
   /** The connections to a target. */
-  poolOf(target: TargetConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Upstream;
+  poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Upstream;
   /** The nodes of a route's targets, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
 }

@@ -75,6 +75,10 @@ export const WAF_CATEGORIES = [
 /** Labels of what it has found; any other name is counted as the last. */
 export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "over_limit", "other"];
 
+/** What becomes of requests that a route mirrors, as they are counted. docs/upstreams.md#mirroring */
+export const MIRROR_COUNTS = ["sent", "skipped", "failed", "different"] as const;
+export type MirrorCount = (typeof MIRROR_COUNTS)[number];
+
 /** Upper bounds of the latency buckets in milliseconds, 100 µs to 10 s; one more bucket takes what is slower. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000,

@@ -8,6 +8,8 @@ import {
   LATENCY_BOUNDS_MS,
   LATENCY_SUM,
   MAX_ROUTE_LABELS,
+  MIRROR_COUNTS,
+  type MirrorCount,
   ROW_PLACES,
   UPSTREAM_PLACES,
   UPSTREAM_TRIPS,
@@ -24,6 +26,7 @@ export interface CounterBuffers {
   readonly requests: SharedArrayBuffer;
   readonly upstreamRequests: SharedArrayBuffer;
   readonly rateLimited: SharedArrayBuffer;
+  readonly mirrored: SharedArrayBuffer;
 }
 
 /** The numbers of the labels, from the control thread's registries, sent with each configuration. */
@@ -39,6 +42,7 @@ export function createCounterBuffers(): CounterBuffers {
     requests: createSeriesTable(REQUEST_SERIES),
     upstreamRequests: createSeriesTable(UPSTREAM_SERIES),
     rateLimited: createSeriesTable(MAX_ROUTE_LABELS),
+    mirrored: createSeriesTable(MIRROR_SERIES),
   };
 }
 
@@ -57,6 +61,7 @@ export class WorkerCounters {
   private readonly requests: SeriesWriter;
   private readonly upstreamRequests: SeriesWriter;
   private readonly rateLimits: SeriesWriter;
+  private readonly mirrors: SeriesWriter;
   private readonly bounds: Float64Array = Float64Array.from(LATENCY_BOUNDS_MS);
   private labels: CounterLabels;
 
@@ -68,6 +73,7 @@ export class WorkerCounters {
     this.requests = new SeriesWriter(buffers.requests);
     this.upstreamRequests = new SeriesWriter(buffers.upstreamRequests);
     this.rateLimits = new SeriesWriter(buffers.rateLimited);
+    this.mirrors = new SeriesWriter(buffers.mirrored);
     this.labels = labels;
   }
 
@@ -125,6 +131,12 @@ export class WorkerCounters {
   rateLimited(route: string): void {
     const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
     this.rateLimits.increment(this.rateLimits.slotOf(requestKey(id, 0, 0)));
+  }
+
+  /** Counts what became of a request that its route mirrors. */
+  mirrored(route: string, what: MirrorCount): void {
+    const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
+    this.mirrors.increment(this.mirrors.slotOf(requestKey(id, MIRROR_COUNTS.indexOf(what), 0)));
   }
 
   /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */
@@ -190,6 +202,7 @@ export class WorkerCounters {
 /** Slots of the request series of a worker: 196 KB, of which only what is used becomes resident. */
 const REQUEST_SERIES = 16384;
 const UPSTREAM_SERIES = 4096;
+const MIRROR_SERIES = 4096;
 
 /**
  * Counters that are made while the gateway runs, one for each key that comes up, in memory that threads share. One

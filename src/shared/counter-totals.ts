@@ -93,6 +93,11 @@ export class CounterTotals {
     return this.series((one) => one.rateLimited, this.routes).map(({ label, count }) => ({ label, count }));
   }
 
+  /** Mirrored requests: `method` is the place of what became of them in MIRROR_COUNTS, `status` is always 0. */
+  mirrored(): readonly RequestSeries[] {
+    return this.series((one) => one.mirrored, this.routes);
+  }
+
   /** Every fault of a kind with its count, also where that is 0. */
   faults(kind: FaultKind): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))

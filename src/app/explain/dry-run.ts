@@ -215,6 +215,8 @@ export class DryRun {
     let nodes: ConfiguredNodes | null = null;
     return {
       config,
+      // What the request is itself sent to is what counts here.
+      mirrors: null,
       cookieKey: machineKey(),
       files: { cache: new FileCache(), clock, defer: (resume) => resume() },
       forward: { requestIds, wheel, turn, bodies },

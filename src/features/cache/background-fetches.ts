@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_BACKGROUND_FETCHES } from "../../core/limits.ts";
-import { Exchange, ExchangeState, type Pipeline } from "../../message/exchange.ts";
+import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink } from "./fetch-sink.ts";
@@ -34,19 +34,10 @@ export class BackgroundFetches {
     }
     this.active++;
     store.pin(entry);
-    const own = new Exchange(idle);
-    own.request.copyFrom(ex.request);
+    const own = unattendedCopy(ex, idle);
     for (const id of NOT_FOR_ALL) removeAll(own.request, id);
-    own.route = ex.route;
-    own.fromTrustedProxy = ex.fromTrustedProxy;
-    own.forwardedIp = ex.forwardedIp;
-    own.prefixLength = ex.prefixLength;
-    own.forwardPath = ex.forwardPath;
-    own.canonicalPath = ex.canonicalPath;
-    own.bodyDone = true;
-    own.startedMs = ex.startedMs;
     const isConditional = this.fetches.addConditions(own.request, entry);
-    const inner = new NobodySink(() => {
+    const inner = new UnattendedSink(() => {
       this.active--;
     });
     own.open(inner, idle.flow, ex.client, this.pipeline);
@@ -59,52 +50,6 @@ export class BackgroundFetches {
       own.sink.abort(own, Fault.InternalError);
       throw error;
     }
-  }
-}
-
-/** Takes a response that no client waits for. */
-class NobodySink implements ReplySink {
-  readonly returnsBytes = true;
-  private readonly done: () => void;
-
-  constructor(done: () => void) {
-    this.done = done;
-  }
-
-  fixed(ex: Exchange): void {
-    this.end(ex);
-  }
-
-  head(ex: Exchange): void {
-    ex.state = ExchangeState.Replying;
-  }
-
-  body(): boolean {
-    return true;
-  }
-
-  end(ex: Exchange): void {
-    if (ex.state === ExchangeState.Finished) return;
-    ex.state = ExchangeState.Finished;
-    ex.endedMs = ex.startedMs;
-    ex.pipeline.onEnd(ex);
-    ex.release();
-    this.done();
-  }
-
-  abort(ex: Exchange, fault: Fault): void {
-    ex.fault = fault;
-    this.end(ex);
-  }
-
-  interim(): void {}
-
-  wantBody(): void {}
-
-  /** Nothing of the kind is asked for. */
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
-    this.abort(ex, Fault.Cancelled);
-    return tunnel;
   }
 }
 

@@ -36,6 +36,11 @@ export const EVENTS = {
       "A response was accepted because `strict_origins` is false: `upstream`, and `reason` is bare_lf, folding, repeated_length or body_of_204. One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
+  mirror_difference: {
+    meaning:
+      "A mirror's response differs: `route`, `upstream` (the mirror), `request_id`, `status` of both and whether the bodies are the same. One line in 10 s for each route and mirror.",
+    everyMs: CONNECT_FAILURE_LOG_MS,
+  },
   connection_limit: {
     meaning:
       "Too many client connections, in total or from one address, or no file descriptors left: `reason`, the setting as `key`, and `open`. One line a minute for each reason.",

@@ -1,7 +1,7 @@
 import { FaultKind } from "../../core/fault.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { methodName } from "../../message/request-head.ts";
-import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
+import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount, LatencyTotals } from "../../shared/counter-totals.ts";
 import { labelled, type Metric, type Sample } from "./metric.ts";
 
@@ -93,6 +93,16 @@ function seriesMetrics(totals: CounterTotals): readonly Metric[] {
         totals.upstreamRequests().map(({ label, status, count }) => ({
           value: count,
           labels: { upstream: label, code: codeText(status) },
+        })),
+    },
+    {
+      name: "gateway_mirrored_requests_total",
+      help: "Copies of requests for mirrors, by route and what became of them.",
+      type: "counter",
+      read: () =>
+        totals.mirrored().map(({ label, method, count }) => ({
+          value: count,
+          labels: { route: label, result: MIRROR_COUNTS[method]! },
         })),
     },
     {

@@ -1,12 +1,15 @@
 import { speaksHttp2 } from "../../config/origin.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
+import { type MirrorConfig, pathOf, type TargetConfig, type UpstreamRouteConfig } from "../../config/route-config.ts";
+import { MIRROR_CONNECT_MS, MIRROR_IDLE_MS, MIRROR_TOTAL_MS } from "../../core/limits.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
-import { ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
-import type { Handler } from "../../message/exchange.ts";
+import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
+import { Mirror, MirroringHandler } from "../../features/mirror/mirror.ts";
+import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
+import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
-import type { RouteSite } from "../route-type.ts";
+import type { MirrorSite, RouteSite } from "../route-type.ts";
 
 /** Makes the handler that sends a route's requests to the targets of a choice. */
 export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {
@@ -25,6 +28,38 @@ export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice,
     },
     choice,
     services,
+  );
+}
+
+/** Puts a mirror beside a route's handler. docs/upstreams.md#mirroring */
+export function mirroringHandler(
+  route: UpstreamRouteConfig,
+  { target, share, compare }: MirrorConfig,
+  inner: Handler,
+  forward: ForwardServices,
+  services: MirrorSite,
+): Handler {
+  const settings = { route: pathOf(route), upstream: target.originKey, share, compares: compare };
+  const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, () =>
+    services.listener.onMirrored(settings.route, "sent"),
+  );
+  const copies = new ForwardHandler(
+    {
+      preserveHost: route.preserveHost,
+      times: { connectMs: MIRROR_CONNECT_MS, responseHeaderMs: MIRROR_IDLE_MS, idleMs: MIRROR_IDLE_MS },
+      totalMs: MIRROR_TOTAL_MS,
+      retryAttempts: 0,
+      canBeRefused: false,
+      failureStatuses: null,
+      requestEdits: requestEdits(route.headers.request),
+      responseEdits: null,
+    },
+    choice,
+    forward,
+  );
+  const pipeline = new Pipeline([], [], [new ForwardEnd()], null, forward.requestIds);
+  return new MirroringHandler(inner, new Mirror(settings, choice, copies, pipeline, services), (ex) =>
+    forward.requestIds.assign(ex),
   );
 }
 

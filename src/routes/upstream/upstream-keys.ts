@@ -6,7 +6,7 @@ import { type Kind, list, type Piece, piece, resolved, type Spot, Wrong, written
 import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
 import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { duration, flag, integer, secret, text, textLike, word } from "../../config/scalars.ts";
+import { duration, flag, integer, percent, secret, text, textLike, word } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { routeMethods } from "../route-options.ts";
@@ -143,12 +143,31 @@ const retries = block({
   },
 });
 
+const mirrorRows = {
+  target: {
+    type: text("a server address"),
+    required: "the address of a server, such as http://127.0.0.1:9001",
+    field: "",
+    example: "http://10.0.0.9:8000",
+    doc: "as targets; its responses are dropped",
+  },
+  share: { type: percent(), default: "100%", doc: "of the requests, by chance" },
+  compare: { type: flag(), default: false, doc: "true counts and logs responses that differ" },
+} as const satisfies Rows;
+
+const mirror = block(mirrorRows, {
+  shorthand: "target",
+  finish: (_, { target: url }, spot) => ({ target: originAt(url, "target", spot) }),
+  list: ({ target: { url } }, lines) => ({ target: url, ...lines }),
+});
+
 const rows = {
   methods: routeMethods,
   // Resolved, one of the targets.
   target: { type: text("a server address"), absent: "", field: "" },
   targets: { type: list(target, "targets"), field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
   load_balancing: { type: balancing },
+  mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker },
   retries: {

@@ -3,11 +3,13 @@ import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { MANY_ROUTES } from "../../core/limits.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
+import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { RouteKind } from "../../message/route.ts";
+import type { Upstream } from "../../message/upstream.ts";
 import { namesChanged } from "../header-operations.ts";
 import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";
-import { forwardHandler, targetsOf } from "./forward-route.ts";
+import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import { circuitBreaker, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
@@ -40,6 +42,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   return {
     targets: route.targets.map((target) => explainTarget(target, statusOf(target.originKey, route))),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
+    mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
     strip_prefix: route.stripPrefix,
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
@@ -74,6 +77,15 @@ function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
 /** Without `proxy.enabled` no target is there. */
 function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const isEnabled = site.config.proxy.enabled;
-  const targets = isEnabled ? targetsOf(route, (target) => site.poolOf(target, route), site) : [];
-  return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey), site.forward);
+  const { mirror } = route;
+  const { mirrors } = site;
+  const isMirrored = isEnabled && mirror !== null && mirrors !== null;
+  const poolOf = (target: TargetConfig): Upstream => {
+    const pool = site.poolOf(target, route);
+    return isMirrored ? new MirroredUpstream(pool) : pool;
+  };
+  const targets = isEnabled ? targetsOf(route, poolOf, site) : [];
+  const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
+  const handler = forwardHandler(route, choice, site.forward);
+  return isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
 }

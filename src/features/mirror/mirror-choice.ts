@@ -1,0 +1,65 @@
+import { MIRROR_FAILURES, MIRROR_REST_MS } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
+import type { Target, TargetChoice } from "../../message/target.ts";
+import type { Upstream } from "../../message/upstream.ts";
+
+/**
+ * The mirror of a route as a target: alone, never tried twice, and left out for MIRROR_REST_MS after MIRROR_FAILURES in a row.
+ * It shares no breaker with any target that clients wait for. docs/upstreams.md#mirroring
+ */
+export class MirrorChoice implements TargetChoice, Target {
+  readonly upstream: Upstream;
+  readonly basePath: Buffer;
+  private readonly turn: NowMs;
+  private readonly onSent: () => void;
+  private failures = 0;
+  private outUntilMs = 0;
+
+  /**
+   * @param basePath `/api`, or ""
+   * @param onSent is told of every request that goes there
+   */
+  constructor(upstream: Upstream, basePath: string, turn: NowMs, onSent: () => void) {
+    this.upstream = upstream;
+    this.basePath = Buffer.from(basePath, "latin1");
+    this.turn = turn;
+    this.onSent = onSent;
+  }
+
+  /** Whether it gets no requests for now. */
+  isOut(): boolean {
+    return this.failures >= MIRROR_FAILURES && this.turn.nowMs < this.outUntilMs;
+  }
+
+  choose(ex: Exchange): Target | null {
+    const { nowMs } = this.turn;
+    if (this.isOut()) return null;
+    // After a rest one request tries it.
+    if (this.failures >= MIRROR_FAILURES) this.outUntilMs = nowMs + MIRROR_REST_MS;
+    ex.target = this;
+    ex.attemptedMs = nowMs;
+    this.onSent();
+    return this;
+  }
+
+  chooseAgain(): null {
+    return null;
+  }
+
+  onAnswer(ex: Exchange): void {
+    ex.attemptedMs = -1;
+    this.failures = 0;
+  }
+
+  onReplaced(): void {}
+
+  onFailure(ex: Exchange): void {
+    ex.target = null;
+    if (++this.failures >= MIRROR_FAILURES) this.outUntilMs = this.turn.nowMs + MIRROR_REST_MS;
+  }
+
+  onOver(ex: Exchange): void {
+    ex.target = null;
+  }
+}

@@ -1,0 +1,254 @@
+import { Fault } from "../../core/fault.ts";
+import { MAX_COMPARED_BYTES, MAX_MIRRORED_BODY_BYTES, MAX_MIRRORED_REQUESTS } from "../../core/limits.ts";
+import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
+import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
+import type { BodyFlow, NowMs } from "../../message/ports.ts";
+import { Framing } from "../../message/request-head.ts";
+import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
+import type { MirrorCount } from "../../shared/counter-rows.ts";
+import { type Comparison, type Difference, ResponseDigest } from "./comparison.ts";
+import type { MirrorChoice } from "./mirror-choice.ts";
+import { MirroredExchange } from "./mirrored-exchange.ts";
+
+/** What a route says of its mirror. */
+export interface MirrorSettings {
+  /** The route's label. */
+  readonly route: string;
+  /** The mirror's, in logs. */
+  readonly upstream: string;
+  /** The part of the requests that is mirrored, above 0 and up to 1. */
+  readonly share: number;
+  /** Whether responses are compared. */
+  readonly compares: boolean;
+}
+
+/** Who is told what becomes of mirrored requests. */
+export interface MirrorListener {
+  onMirrored(route: string, what: MirrorCount): void;
+  onMirrorDiffers(settings: MirrorSettings, requestId: string, difference: Difference): void;
+}
+
+/** What all mirrors of one worker share. */
+export interface MirrorServices {
+  readonly idle: IdleExchangePorts;
+  readonly listener: MirrorListener;
+  readonly wheel: TimerWheel;
+  readonly turn: NowMs;
+  /** Places of requests that are copied or under way to a mirror. */
+  readonly places: { taken: number };
+  /** A number from 0 up to 1. */
+  random(): number;
+  onException(error: unknown): void;
+}
+
+/** Sends copies of one route's requests to its mirror. docs/upstreams.md#mirroring */
+export class Mirror {
+  readonly settings: MirrorSettings;
+  private readonly choice: MirrorChoice;
+  private readonly handler: Handler;
+  private readonly pipeline: Pipeline;
+  private readonly services: MirrorServices;
+
+  /**
+   * @param handler sends to what `choice` chooses
+   * @param pipeline for copies: without phases, with the taps that an exchange under way upstream needs at its end
+   */
+  constructor(
+    settings: MirrorSettings,
+    choice: MirrorChoice,
+    handler: Handler,
+    pipeline: Pipeline,
+    services: MirrorServices,
+  ) {
+    this.settings = settings;
+    this.choice = choice;
+    this.handler = handler;
+    this.pipeline = pipeline;
+    this.services = services;
+  }
+
+  /** Whether a request is to be mirrored; one that would be but cannot be counts as skipped. */
+  wants({ request }: Exchange): boolean {
+    const { share } = this.settings;
+    if (share < 1 && this.services.random() >= share) return false;
+    const isLong = request.framing === Framing.Length && request.contentLength > MAX_MIRRORED_BODY_BYTES;
+    if (!isLong && !request.upgrade && this.hasPlace() && !this.choice.isOut()) return true;
+    this.skipped();
+    return false;
+  }
+
+  /** @returns false where too many requests are mirrored now */
+  takePlace(): boolean {
+    if (!this.hasPlace()) return false;
+    this.services.places.taken++;
+    return true;
+  }
+
+  leavePlace(): void {
+    this.services.places.taken--;
+  }
+
+  skipped(): void {
+    this.services.listener.onMirrored(this.settings.route, "skipped");
+  }
+
+  limit(timer: TimerNode, ms: number): void {
+    this.services.wheel.arm(timer, this.services.turn.nowMs + ms);
+  }
+
+  unlimit(timer: TimerNode): void {
+    this.services.wheel.remove(timer);
+  }
+
+  differs(requestId: string, difference: Difference): void {
+    const { listener } = this.services;
+    listener.onMirrored(this.settings.route, "different");
+    listener.onMirrorDiffers(this.settings, requestId, difference);
+  }
+
+  /** What is to be sent of a request, without its body: as it goes to its target now, under the same id. */
+  copyOf(ex: Exchange): Exchange {
+    const copy = unattendedCopy(ex, this.services.idle);
+    ex.reply.requestIdLine.copy(copy.reply.requestIdLine, 0, 0, ex.reply.requestIdEnd);
+    copy.reply.requestIdEnd = ex.reply.requestIdEnd;
+    copy.request.expectContinue = false;
+    copy.client = ex.client;
+    return copy;
+  }
+
+  /** Sends a copy, whose place is left when it is over. @param body whole; null where there is none */
+  send(copy: Exchange, body: Buffer | null, comparison: Comparison | null): void {
+    const { idle, onException } = this.services;
+    const flow = body === null ? null : new CopiedBody(copy, body);
+    const sink = new MirrorSink(comparison, (fault) => this.onOver(fault));
+    copy.open(sink, flow ?? idle.flow, copy.client, this.pipeline);
+    try {
+      this.handler.handle(copy);
+      flow?.deliver();
+    } catch (error) {
+      copy.sink.abort(copy, Fault.InternalError);
+      onException(error);
+    }
+  }
+
+  private hasPlace(): boolean {
+    return this.services.places.taken < MAX_MIRRORED_REQUESTS;
+  }
+
+  private onOver(fault: Fault): void {
+    this.leavePlace();
+    if (fault === Fault.None) return;
+    // It has not been sent: the mirror is left out, or the request goes round in a loop.
+    if (fault === Fault.NoHealthyTarget || fault === Fault.LoopDetected) this.skipped();
+    else this.services.listener.onMirrored(this.settings.route, "failed");
+  }
+}
+
+/** A route's handler, with a mirror beside it. */
+export class MirroringHandler implements Handler {
+  readonly name: string;
+  private readonly inner: Handler;
+  private readonly mirror: Mirror;
+  private readonly nameRequest: (ex: Exchange) => void;
+
+  /** @param nameRequest gives a request its id, which the copy has too */
+  constructor(inner: Handler, mirror: Mirror, nameRequest: (ex: Exchange) => void) {
+    this.name = inner.name;
+    this.inner = inner;
+    this.mirror = mirror;
+    this.nameRequest = nameRequest;
+  }
+
+  handle(ex: Exchange): Verdict {
+    if (this.mirror.wants(ex)) {
+      this.nameRequest(ex);
+      ex.sink = new MirroredExchange(this.mirror, ex);
+    }
+    return this.inner.handle(ex);
+  }
+}
+
+/** Takes the mirror's response: what is compared of it, and then no more. */
+class MirrorSink extends UnattendedSink {
+  private readonly comparison: Comparison | null;
+  private readonly digest: ResponseDigest | null;
+  private taken = 0;
+
+  constructor(comparison: Comparison | null, done: (fault: Fault) => void) {
+    super(done);
+    this.comparison = comparison;
+    this.digest = comparison === null ? null : new ResponseDigest();
+  }
+
+  override head(ex: Exchange): void {
+    if (this.digest !== null) this.digest.status = ex.reply.status;
+    super.head(ex);
+  }
+
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    this.digest?.add(bytes, from, to);
+    this.taken += to - from;
+    if (this.taken > MAX_COMPARED_BYTES) {
+      ex.source.onCancelled(ex);
+      this.end(ex);
+    }
+    return true;
+  }
+
+  override end(ex: Exchange): void {
+    const isComplete = ex.fault === Fault.None && this.digest !== null && this.digest.status > 0;
+    super.end(ex);
+    if (isComplete) this.comparison!.complete(this.digest!, true);
+  }
+}
+
+/** The body of a copy: it is there, and goes on as its taker takes it. */
+class CopiedBody implements BodyFlow {
+  private readonly ex: Exchange;
+  private readonly bytes: Buffer;
+  private step = Step.Bytes;
+  private isPaused = false;
+  private isDelivering = false;
+
+  constructor(ex: Exchange, bytes: Buffer) {
+    this.ex = ex;
+    this.bytes = bytes;
+    ex.request.framing = Framing.Length;
+    ex.request.contentLength = bytes.length;
+    ex.bodyBytes = bytes.length;
+    ex.wholeBodyBytes = bytes.length;
+    if (bytes.length === 0) this.step = Step.Done;
+  }
+
+  pauseBody(): void {
+    this.isPaused = true;
+  }
+
+  resumeBody(): void {
+    this.isPaused = false;
+    this.deliver();
+  }
+
+  /** Hands on what may be handed on. */
+  deliver(): void {
+    if (this.isDelivering) return;
+    this.isDelivering = true;
+    while (!this.isPaused && this.step !== Step.Done) {
+      if (this.step === Step.Bytes) {
+        this.step = Step.End;
+        this.ex.body.onBody(this.ex, this.bytes, 0, this.bytes.length);
+      } else {
+        this.step = Step.Done;
+        this.ex.body.onBodyEnd(this.ex);
+      }
+    }
+    this.isDelivering = false;
+  }
+}
+
+/** What is to be handed on next. */
+const enum Step {
+  Bytes = 0,
+  End,
+  Done,
+}
