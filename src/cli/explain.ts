@@ -15,7 +15,7 @@ import { startCommand, takeRepeated } from "./flags.ts";
 export const explainCommand = {
   name: "edge explain",
   summary:
-    "Says what would become of a request and why, from the routes and phases that serve. Nothing is sent, opened or listened on.",
+    "Shows what the gateway would do with a request and why, using the routes and phases that serve. Nothing is sent or opened.",
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },
   flags: [
     ...CONFIG_FLAGS,
@@ -36,7 +36,7 @@ export const explainCommand = {
     "  edge explain 'POST /api/users' -H 'Host: api.example.com' -H 'Content-Length: 5000000'",
     "  edge explain --client-ip 198.51.100.7 /admin",
     "",
-    "A path alone is asked of localhost, in clear text where server.port is on; a URL alone is a GET.",
+    "A path alone is requested from localhost, in clear text where server.port is on; a URL alone is a GET.",
     "Exit codes: 0 the files are in order, whatever the response; 1 they are not; 2 wrong usage.",
   ],
 } as const;

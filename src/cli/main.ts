@@ -32,7 +32,10 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
     },
   ],
   ["schema", { run: printSchema, summary: "print the JSON Schema of config.yaml or routes.yaml, for editors" }],
-  ["explain", { run: explain, summary: "explain 'METHOD URL' says what would become of a request, and why" }],
+  [
+    "explain",
+    { run: explain, summary: "explain 'METHOD URL' shows what the gateway would do with a request, and why" },
+  ],
   ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' shows how the firewall judges a request" }],
   [
     "multihop",

@@ -32,7 +32,7 @@ export const serveCommand = {
       default: "auto",
       placeholder: "auto|json",
       choices: ["auto", "json"],
-      help: "auto: on a terminal a summary tells of the start, in place of its log lines",
+      help: "auto: on a terminal a summary of the start replaces its log lines",
     },
   ],
   notes: [

@@ -81,7 +81,7 @@ export const waf = block(
     over_limit: {
       type: word("inspect", "reject"),
       default: "inspect",
-      doc: "a larger body: its beginning is inspected. reject answers 413",
+      doc: "of a larger body the beginning is inspected; reject: 413",
     },
     disabled_rules: {
       type: list(text("a rule name"), "rule names"),

@@ -120,7 +120,7 @@ const internalApiRows = {
       (networks) => networks.slice(LOOPBACK.length).map(({ text }) => text),
     ),
     example: ["10.0.0.0/8"],
-    doc: "more networks",
+    doc: "further networks",
   },
   hosts: {
     type: list(hostPattern(), "host names", true),
@@ -140,7 +140,7 @@ const internalApiRows = {
     default: "",
     field: "",
     example: "127.0.0.1:9090",
-    doc: "a separate port: then they are not on the public one",
+    doc: "a separate port; these endpoints are then not on the public one",
   },
   max_proxy_test_response_bytes: { type: sizeOrDefault(TEST_RESPONSE), default: TEST_RESPONSE },
 } as const satisfies Rows;

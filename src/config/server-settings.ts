@@ -73,7 +73,7 @@ const serverRows = {
   write_timeout: {
     type: duration(1),
     default: "30s",
-    doc: "longest time that a client may read nothing of its response",
+    doc: "longest time that a client may go without reading its response",
   },
   idle_timeout: {
     type: duration(1),
@@ -118,7 +118,7 @@ const serverRows = {
   max_connections: {
     type: countOrAuto("connections", 10_000_000),
     default: "auto",
-    doc: "client connections: what the open file limit allows, or a number; more wait",
+    doc: "client connections: as many as the open file limit allows, or a number; further ones wait",
   },
   max_connections_per_ip: {
     type: integer(0, 10_000_000),
@@ -128,7 +128,7 @@ const serverRows = {
   max_unsent_bytes: {
     type: size(1_048_576),
     default: "128MiB",
-    doc: "memory for peers that read slowly; beyond it the slowest are closed",
+    doc: "memory for what slow peers have not read yet; beyond it the slowest are closed",
   },
   inbound_chunked_mode: {
     type: resolved(chunkedMode(), (mode) => mode || "normalize"),

@@ -78,7 +78,7 @@ const sidecarRows = {
   allowed_ids: {
     type: list(textLike(/^spiffe:\/\/[^\s*]+\*?$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids"),
     example: ["spiffe://mesh/ns/shop/*"],
-    doc: "else 403",
+    doc: "clients with any other id get 403",
   },
   // Resolved, the longest prefix is first.
   traffic_splits: { type: resolved(list(split, "splits"), sortSplits) },

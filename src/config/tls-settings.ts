@@ -28,7 +28,7 @@ const tlsRows = {
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem" },
   certificates: {
     type: list(certificate, "certificates"),
-    doc: "more of them, chosen by the server name that the client sends",
+    doc: "further certificates, chosen by the server name that the client sends",
   },
   min_version: { type: word("1.2", "1.3"), default: "1.2", doc: 'or "1.3"' },
   client_auth: {

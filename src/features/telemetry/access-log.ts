@@ -98,7 +98,7 @@ const MAX_USER_AGENT = 256;
 export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
   time: "When the request ended, in UTC.",
   event: "`access`.",
-  request_id: "The X-Request-Id that the upstream got; null where no upstream was asked.",
+  request_id: "The X-Request-Id that the upstream got; null where the request was sent to none.",
   client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
   method: "The method.",
   host: "The Host of the request.",
@@ -108,10 +108,10 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
   bytes_in: "Bytes of the request body, decoded.",
   bytes_out: "Bytes of the response body.",
   duration_ms: "From the first byte of the request to the end of the response.",
-  upstream: "The last upstream that was asked; null where none was.",
+  upstream: "The last upstream that the request was sent to; null where there was none.",
   upstream_ms: "Time to the head of its response; null where none came.",
   route: "The prefix, path or pattern of the route; `unmatched` without one.",
-  cache: "hit, miss, stale and so on; null where the cache was not asked.",
+  cache: "hit, miss, stale and so on; null where the cache was not consulted.",
   waf_score: "The anomaly score.",
   user_agent: "The User-Agent of the request.",
   fault:

@@ -52,7 +52,7 @@ function labelledMetrics(totals: CounterTotals): readonly Metric[] {
       "category",
       () => totals.wafDetected(),
     ),
-    counted("gateway_cache_requests_total", "Requests that the cache was asked for, by result.", "result", () =>
+    counted("gateway_cache_requests_total", "Cache lookups, by result.", "result", () =>
       CACHE_RESULT_NAMES.map((label, i) => ({ label, count: totals.cachePassed(i) })).slice(1),
     ),
     counted(
