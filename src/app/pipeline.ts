@@ -2,6 +2,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { SegmentKind } from "../core/path-pattern.ts";
 import { Http01Phase } from "../features/acme/http01-phase.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
+import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
@@ -22,9 +23,11 @@ import { Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/wa
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
+import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
+import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
@@ -42,8 +45,8 @@ export interface PipelineParts {
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
- *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody → cacheLookup
- *     → ingest → wafTrailers → dispatch
+ *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody
+ *     → responseFields → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -71,6 +74,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     client.rateLimit,
     new BodyLimitPhase(),
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
+    lateFieldsPhase(config, router),
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     trailers,
@@ -87,6 +91,14 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     inputs.requestIds,
     new HtmlRefusals(),
   );
+}
+
+/** Null where no route has fields with values of the request. */
+function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | null {
+  const fields = settingsByIndex(config, routes).map((route) =>
+    route === null ? null : lateFields(route.headers.response),
+  );
+  return fields.every((each) => each === null) ? null : new LateFieldsPhase(fields);
 }
 
 function bodyRules({ server }: RuntimeConfig): BodyRules {

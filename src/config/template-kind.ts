@@ -1,7 +1,6 @@
 import { PLACEHOLDERS } from "../proto/template/placeholders.ts";
 import { parseTemplate, Template } from "../proto/template/template.ts";
 import { TEXT } from "./form.ts";
-import { headerValueFault } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, Wrong } from "./piece.ts";
 
@@ -43,12 +42,6 @@ export function templateFault(text: string, { locals = [], faultOf }: TemplateOp
   const parsed = parseTemplate(text, locals);
   if (parsed instanceof Template) return faultOf?.(parsed) ?? "";
   return parsed.unknown === "" ? parsed.fault : `${parsed.fault}${cureOf(parsed.unknown, locals)}`;
-}
-
-/** The same for a header value, whose literal parts must be able to stand in one. */
-export function headerTemplateFault(text: string): string {
-  const fault = headerValueFault(text);
-  return fault === "" ? templateFault(text) : fault;
 }
 
 /** YAML reads `to: {rest}` as a section with one key. */

@@ -4,10 +4,20 @@ import { headerName, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
 import type { HeaderValue, RouteBase } from "../config/route-config.ts";
 import { block, type Rows } from "../config/row.ts";
+import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { EditedHandler } from "../features/forward/edited-handler.ts";
-import { type EditPlan, type HeaderStep, RequestEdits, ResponseEdits } from "../features/forward/header-edits.ts";
+import {
+  type AddedField,
+  type EditPlan,
+  type HeaderStep,
+  isLiteral,
+  LateFields,
+  RequestEdits,
+  ResponseEdits,
+} from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/exchange.ts";
+import { templateOf } from "../proto/template/template.ts";
 
 /**
  * One operation on the fields of a direction: a key below `headers.request` and `headers.response`. All fields that operations take
@@ -79,9 +89,21 @@ export function requestEdits(edits: Partial<AnyHeaderEdits>): RequestEdits | nul
   return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
 }
 
-/** Changes the heads of responses; null where there is nothing to do. */
+/** Changes the heads of responses, before the cache; null where there is nothing to do. */
 export function responseEdits(edits: Partial<AnyHeaderEdits>): ResponseEdits | null {
-  return operationsOf(edits).length > 0 ? new ResponseEdits(planOf(edits)) : null;
+  if (operationsOf(edits).length === 0) return null;
+  const plan = planOf(edits);
+  const late = lateNames(plan);
+  return new ResponseEdits({ ...plan, added: plan.added.filter(({ name }) => !late.has(name.toLowerCase())) });
+}
+
+/** The fields of responses that come after the cache: all of a name that has a value of the request; null where there are none. */
+export function lateFields(edits: Partial<AnyHeaderEdits>): LateFields | null {
+  // Asked for each of thousands of routes, of which most have none.
+  if (Object.values(edits).every((values) => values.length === 0)) return null;
+  const plan = planOf(edits);
+  const late = lateNames(plan);
+  return late.size === 0 ? null : new LateFields(plan.added.filter(({ name }) => late.has(name.toLowerCase())));
 }
 
 /** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
@@ -96,12 +118,23 @@ export function namesChanged(edits: Partial<AnyHeaderEdits>): readonly string[] 
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
+function lateNames({ added }: EditPlan): ReadonlySet<string> {
+  return new Set(added.filter((field) => !isLiteral(field)).map(({ name }) => name.toLowerCase()));
+}
+
 function planOf(edits: Partial<AnyHeaderEdits>): EditPlan {
   return {
     gone: namesChanged(edits),
-    added: operationsOf(edits).flatMap(([operation, values]) => operation.added?.(values) ?? []),
+    added: operationsOf(edits).flatMap(([operation, values]) => (operation.added?.(values) ?? []).map(addedField)),
     steps: operationsOf(edits).flatMap(([operation, values]) => operation.step?.(values) ?? []),
   };
+}
+
+/** Most values are literal, and need no look at their parts. */
+function addedField({ name, value }: HeaderValue): AddedField {
+  if (!/[{}]/.test(value)) return { name, value };
+  const template = templateOf(value);
+  return { name, value: template.isLiteral ? template.literals[0]! : template };
 }
 
 /** The operations that do something, in the order of the table, each with its edits. */
@@ -123,9 +156,7 @@ function headerLines(): Kind<unknown, readonly HeaderValue[]> {
   const kind = resolved(lines, (found, { path, log }): readonly HeaderValue[] =>
     found.flatMap(([name, values]) => {
       checkName(name, [...path, name], path.at(-2) === "request", true, log);
-      for (const value of values) {
-        if (VARIABLE.test(value)) log.warn([...path, name], "is sent literally: values have no variables");
-      }
+      for (const value of values) checkValue(name, value, path, log);
       return values.map((value) => ({ name, value }));
     }),
   );
@@ -160,6 +191,22 @@ function namesOf(fields: readonly HeaderValue[]): readonly string[] {
   return fields.map(({ name }) => name);
 }
 
+function checkValue(name: string, value: string, path: KeyPath, log: FaultLog): void {
+  const at = [...path, name];
+  const fault = templateFault(value);
+  if (fault !== "") log.fault(at, fault);
+  else if (VARIABLE.test(value)) log.warn(at, "is sent literally: values have placeholders, such as {client_ip}");
+  // What a request says could lead clients anywhere. docs/answers.md#redirects
+  const leads = path.at(-2) === "response" && LEADING.has(name.toLowerCase());
+  if (leads && fault === "" && !templateOf(value).isLiteral)
+    log.fault(
+      at,
+      "a request could say where clients go: use a route of type: redirect, or write the value without placeholders",
+    );
+}
+
+const LEADING: ReadonlySet<string> = new Set(["location", "content-location", "refresh"]);
+
 function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boolean, log: FaultLog): void {
   const lower = name.toLowerCase();
   if (!isToken(name)) log.fault(path, `expected a header name such as X-Team, found ${quote(name)}`, onKey);
@@ -174,8 +221,8 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
     log.fault(path, "follows preserve_host: set that to false to send the target's own name", onKey);
 }
 
-/** `$remote_addr` of nginx, `{http.request.host}` of Caddy, `%[src]` of HAProxy. */
-const VARIABLE = /(?<!\w)\$[a-z]\w+|\{[a-z_]+(\.[\w-]+)*\}|%\[/i;
+/** `$remote_addr` of nginx, `%[src]` of HAProxy. */
+const VARIABLE = /(?<!\w)\$[a-z]\w+|%\[/i;
 
 /** RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([

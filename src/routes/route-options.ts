@@ -47,7 +47,7 @@ const rows = {
   ip_rules: { type: ipRules },
   headers: {
     type: headers,
-    doc: "remove, then set, then add; values are sent literally, without variables",
+    doc: "remove, then set, then add; values may have placeholders: docs/placeholders.md",
   },
 } as const satisfies Rows;
 

@@ -94,13 +94,13 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   requestBound(ex: Exchange): number {
     const { requestEdits } = this.settings;
-    return forwardHeadBound(ex, ex.target!) + (requestEdits === null ? 0 : requestEdits.addedBytes);
+    return forwardHeadBound(ex, ex.target!) + (requestEdits === null ? 0 : requestEdits.boundOf(ex));
   }
 
   encodeRequest(ex: Exchange, out: Buffer, at: number): number {
     const { requestEdits } = this.settings;
     const end = encodeForwardHead(ex, this.settings, ex.target!, out, at);
-    return requestEdits === null ? end : requestEdits.apply(out, at, end);
+    return requestEdits === null ? end : requestEdits.applyFor(ex, out, at, end);
   }
 
   onReplyHead(ex: Exchange): void {

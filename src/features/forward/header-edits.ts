@@ -1,18 +1,27 @@
-import type { HeaderValue } from "../../config/route-config.ts";
 import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
+import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
+import type { Template } from "../../proto/template/template.ts";
 
 /** What a route does to the fields of one direction, in this order. */
 export interface EditPlan {
   /** Names of the fields that are taken out, in lower case. */
   readonly gone: readonly string[];
   /** Fields that are put after the others. */
-  readonly added: readonly HeaderValue[];
+  readonly added: readonly AddedField[];
   /** What else is done, last. */
   readonly steps: readonly HeaderStep[];
+}
+
+/** A field that is put into a head. */
+export interface AddedField {
+  readonly name: string;
+  /** What it says, or what that is made of for each request; a field whose value is empty then is left out. */
+  readonly value: string | Template;
 }
 
 /** A change of a head that is more than fields that go and fields that come. */
@@ -35,23 +44,37 @@ export class RequestEdits {
   /** Bytes that `apply` may add. */
   readonly addedBytes: number;
   private readonly gone: readonly Uint8Array[];
+  /** Empty where they depend on the request. */
   private readonly lines: Buffer;
+  /** Null where all values are literal. */
+  private readonly fields: RenderedFields | null;
   private readonly steps: readonly HeaderStep[];
 
   constructor({ gone, added, steps }: EditPlan) {
     this.gone = gone.map(latin1);
-    this.lines = Buffer.from(added.map(({ name, value }) => `${name}: ${value}\r\n`).join(""), "latin1");
+    this.fields = added.every(isLiteral) ? null : new RenderedFields(added);
+    this.lines = this.fields === null ? linesOf(added.filter(isLiteral)) : Buffer.alloc(0);
     this.steps = steps;
     this.addedBytes = steps.reduce((sum, step) => sum + step.addedBytes, this.lines.length);
+  }
+
+  /** Bytes that `applyFor` may add to the head of a request. */
+  boundOf(ex: Exchange): number {
+    return this.fields === null ? this.addedBytes : this.addedBytes + linesOf(this.fields.of(ex)).length;
+  }
+
+  /** Changes the head of a request likewise, with values of its exchange. */
+  applyFor(ex: Exchange, out: Buffer, start: number, end: number): number {
+    return this.apply(out, start, end, this.fields === null ? this.lines : linesOf(this.fields.of(ex)));
   }
 
   /**
    * Changes a head that is in `out[start, end)`, its empty line included.
    * @returns the offset after it
    */
-  apply(out: Buffer, start: number, end: number): number {
+  apply(out: Buffer, start: number, end: number, lines: Buffer = this.lines): number {
     let at = this.gone.length === 0 ? end - CRLF_BYTES : this.withoutGone(out, start, end - CRLF_BYTES);
-    at = copyBytes(out, at, this.lines, 0, this.lines.length);
+    at = copyBytes(out, at, lines, 0, lines.length);
     out[at] = Byte.Cr;
     out[at + 1] = Byte.Lf;
     at += CRLF_BYTES;
@@ -85,10 +108,10 @@ export class RequestEdits {
   }
 }
 
-/** A route's `headers.response`: remove, set, add, in this order. */
-export class ResponseEdits {
+/** A route's `headers.response`: remove, set, add, in this order. Values that depend on the request are LateFields. */
+export class ResponseEdits implements ReplyEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
-  private readonly added: readonly HeaderValue[];
+  private readonly added: readonly LiteralField[];
   private readonly steps: readonly HeaderStep[];
   /** The line of the request's id is the gateway's own: it can be left out, not changed. */
   private readonly hidesRequestId: boolean;
@@ -98,8 +121,16 @@ export class ResponseEdits {
   constructor({ gone, added, steps }: EditPlan) {
     this.hidesRequestId = gone.includes(REQUEST_ID) && !added.some(({ name }) => name.toLowerCase() === REQUEST_ID);
     this.gone = gone.map((name) => ({ id: headerIdFromName(name), name: latin1(name) }));
-    this.added = added;
+    this.added = added.filter(isLiteral);
     this.steps = steps;
+  }
+
+  applyFor(ex: Exchange): void {
+    this.apply(ex.reply);
+  }
+
+  ofFixedFor(_ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
+    return this.ofFixed(reply);
   }
 
   /** Changes the head of a response, before it is written. */
@@ -128,6 +159,68 @@ export class ResponseEdits {
     }
     return edited;
   }
+}
+
+/** What changes the responses of a route. */
+export interface ReplyEdits {
+  /** Changes the head of the response of an exchange, before it is written. */
+  applyFor(ex: Exchange): void;
+  /** A prebuilt response as it becomes for the exchange. */
+  ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
+}
+
+/**
+ * The fields of a route's `headers.response` whose values depend on the request. They come after the cache, so that no stored
+ * response has them. docs/upstreams.md#header-edits
+ */
+export class LateFields implements ReplyEdits {
+  private readonly fields: RenderedFields;
+
+  constructor(added: readonly AddedField[]) {
+    this.fields = new RenderedFields(added);
+  }
+
+  applyFor(ex: Exchange): void {
+    for (const { name, value } of this.fields.of(ex)) ex.reply.headers.add(name, value);
+  }
+
+  ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
+    const added = this.fields.of(ex).map(({ name, value }) => [name, value] as const);
+    return added.length === 0 ? reply : new PrebuiltResponse(reply.status, [...reply.fields, ...added], reply.body);
+  }
+}
+
+/** Fields of which some have values of the request. */
+class RenderedFields {
+  private readonly added: readonly AddedField[];
+
+  constructor(added: readonly AddedField[]) {
+    this.added = added;
+  }
+
+  /** As they are for an exchange, without those that turn out to be empty. */
+  of(ex: Exchange): LiteralField[] {
+    const fields: LiteralField[] = [];
+    for (const { name, value } of this.added) {
+      if (typeof value === "string") fields.push({ name, value });
+      else {
+        const rendered = value.render(ex, "header").slice(0, MAX_HEADER_LINE_BYTES).trim();
+        if (rendered !== "") fields.push({ name, value: rendered });
+      }
+    }
+    return fields;
+  }
+}
+
+type LiteralField = AddedField & { readonly value: string };
+
+/** Whether a field says the same for all requests. */
+export function isLiteral(field: AddedField): field is LiteralField {
+  return typeof field.value === "string";
+}
+
+function linesOf(fields: readonly LiteralField[]): Buffer {
+  return Buffer.from(fields.map(({ name, value }) => `${name}: ${value}\r\n`).join(""), "latin1");
 }
 
 function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
