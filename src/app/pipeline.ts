@@ -6,7 +6,6 @@ import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
-import { HtmlRefusals } from "../features/pages/refusal-pages.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import {
@@ -27,6 +26,7 @@ import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
+import { buildPagePolicy } from "./page-policy.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 
@@ -45,8 +45,8 @@ export interface PipelineParts {
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
- *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → rateLimit → bodyLimit → wafBody
- *     → responseFields → cacheLookup → ingest → wafTrailers → dispatch
+ *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bodyLimit → wafBody
+ *     → responseFields → errorPages → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -55,6 +55,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const { router, inputs, accessLog, budget, client, cache } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const waf = wafOf(config, router, inputs);
+  const pages = buildPagePolicy(config, router.routes, inputs.reports);
   const { preflight } = client;
   const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
   const trailers = waf === null ? null : new WafTrailerPhase(waf);
@@ -71,10 +72,12 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, bodyRules(config)),
     client.routeAddressRules,
+    pages.maintenance,
     client.rateLimit,
     new BodyLimitPhase(),
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     lateFieldsPhase(config, router),
+    pages.intercept,
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     trailers,
@@ -89,7 +92,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     taps,
     trailers,
     inputs.requestIds,
-    new HtmlRefusals(),
+    pages.refusals,
   );
 }
 

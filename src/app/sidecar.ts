@@ -202,6 +202,8 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     cache: { enabled: false, defaultTtlMs: 0 },
     rateLimit: { ...server.rateLimit, enabled: false },
     ipRules: { allow: [], deny: [] },
+    errors: null,
+    maintenance: null,
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
     mirror: null,

@@ -6,6 +6,7 @@ import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
 import type { Difference } from "../features/mirror/comparison.ts";
 import type { MirrorListener, MirrorSettings } from "../features/mirror/mirror.ts";
+import type { MaintenanceListener } from "../features/pages/maintenance-phase.ts";
 import type { GuardListener } from "../features/route/routing-phases.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
@@ -29,7 +30,14 @@ export interface ReportPorts {
 
 /** Counts and logs what features and connections report of a worker's traffic: one method for each thing that they report. */
 export class TrafficReports
-  implements IncidentListener, GuardListener, RateLimitListener, SpoolListener, GateObserver, MirrorListener
+  implements
+    IncidentListener,
+    GuardListener,
+    RateLimitListener,
+    MaintenanceListener,
+    SpoolListener,
+    GateObserver,
+    MirrorListener
 {
   private readonly to: ReportPorts;
 
@@ -138,6 +146,22 @@ export class TrafficReports
       route,
       status,
       retry_after: retryAfterSeconds,
+    });
+  }
+
+  onMaintenance(ex: Exchange): void {
+    const { counters, log, names } = this.to;
+    counters.add(COUNTERS.maintenance);
+    const requestId = names.idOf(ex);
+    if (!log.takes("maintenance_reject")) return;
+    const { request } = ex;
+    log.write("maintenance_reject", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.path(),
+      route: ex.route!.label,
+      status: 503,
     });
   }
 

@@ -1,12 +1,23 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { MAX_PAGE_BYTES } from "../core/limits.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { formatSize } from "./size.ts";
 
+/** An HTML page as it was when the configuration was read. */
+export interface PageFile {
+  /** Its absolute path. */
+  readonly file: string;
+  readonly html: string;
+}
+
 /** Resolves paths that one configuration file names, against the folder of that file, and checks what they point at. */
 export class ConfiguredFiles {
+  /** By absolute path: thousands of routes may name one page. */
+  private readonly pages: Map<string, PageFile> = new Map();
+
   constructor(
     private readonly log: FaultLog,
     private readonly baseDir: string,
@@ -56,6 +67,22 @@ export class ConfiguredFiles {
     return full;
   }
 
+  /** An HTML page, read now: what becomes of the file later changes nothing until the next reload. Null for a fault, and for "". */
+  page(key: KeyPath, path: string): PageFile | null {
+    const full = this.file(key, path);
+    if (full === "" || this.log.isFaulty(key)) return null;
+    const known = this.pages.get(full);
+    if (known !== undefined) return known;
+    const html = readPage(full);
+    if (html instanceof Error) {
+      this.log.fault(key, `expected an HTML page, found ${quote(path)}: ${html.message}`);
+      return null;
+    }
+    const page = { file: full, html };
+    this.pages.set(full, page);
+    return page;
+  }
+
   /** A PEM bundle with at least one certificate; "" stays "". */
   bundle(key: KeyPath, path: string): string {
     const full = this.file(key, path);
@@ -101,6 +128,17 @@ export class ConfiguredFiles {
     if (end <= now) this.log.warn(key, `this certificate expired on ${certificate.validTo}`);
     else if (Date.parse(certificate.validFrom) > now)
       this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
+  }
+}
+
+/** The text of a page, or why it cannot be one. */
+function readPage(path: string): string | Error {
+  try {
+    const bytes = statSync(path).size > MAX_PAGE_BYTES ? null : readFileSync(path);
+    if (bytes === null || bytes.length > MAX_PAGE_BYTES) return new Error(`it is larger than ${MAX_PAGE_BYTES} bytes`);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    return new Error(error instanceof TypeError ? "it is not a text in UTF-8" : "it cannot be read");
   }
 }
 

@@ -37,6 +37,7 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
     (name) => [name, "unknown key: a redirect is a route of its own, with type: redirect and to"] as const,
   ),
   ["limit_req", means("rate_limit")],
+  ...["error_page", "errorfile", "handle_errors", "error_pages"].map((name) => [name, means("errors")] as const),
 ];
 
 /** Keys of `server:`. */
@@ -52,6 +53,7 @@ export const FOREIGN_SERVER_KEYS: readonly (readonly [string, string])[] = [
   ...["worker_processes", "nbthread"].map((name) => [name, means("workers")] as const),
   ["set_real_ip_from", means("trusted_proxies")],
   ["limit_req", means("rate_limit")],
+  ...["error_page", "errorfile", "handle_errors", "error_pages"].map((name) => [name, means("errors")] as const),
   ...["log", "logging", "log_level", "error_log"].map(
     (name) => [name, "unknown key: the log goes to stdout; access_log can be switched off or sampled"] as const,
   ),

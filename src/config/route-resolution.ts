@@ -30,7 +30,7 @@ export function resolveRoutes(entries: readonly unknown[], around: RouteSurround
 }
 
 /** Each route has its own. */
-const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets"]);
+const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets", "errors", "maintenance"]);
 
 function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurroundings): RouteConfig | null {
   const { log, path, server, proxy, files } = around;

@@ -4,6 +4,7 @@ import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { orWord } from "./form.ts";
 import { listenHost } from "./host-kinds.ts";
 import { LENIENT_MEANING } from "./limit-check.ts";
+import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "./page-settings.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { accessLog, cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
@@ -162,6 +163,17 @@ const serverRows = {
   cors: { type: cors, doc: "off without this section" },
   security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
   acme: { type: acme },
+  errors: {
+    type: errorPages(),
+    absent: null,
+    example: ERROR_PAGES_EXAMPLE,
+    doc: "HTML files for browsers; intercept: for errors of origins, too",
+  },
+  maintenance: {
+    type: maintenance,
+    absent: null,
+    doc: "or the name of a page, or true: 503 for all but the built-in endpoints",
+  },
 } as const satisfies Rows;
 
 type ServerValues = Values<typeof serverRows>;

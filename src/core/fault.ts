@@ -85,6 +85,7 @@ export const enum Fault {
   NotFound,
   MethodNotAllowed,
   LoopDetected,
+  Maintenance,
   // The upstream's faults.
   UpstreamUnavailable,
   UpstreamMalformed,
@@ -320,6 +321,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     false,
     FaultKind.Other,
   ),
+  [Fault.Maintenance]: row("maintenance", 503, "", false, FaultKind.Other),
   [Fault.UpstreamUnavailable]: row("upstream_unavailable", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.UpstreamMalformed]: row("upstream_malformed", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.UpstreamTimeout]: row("upstream_timeout", 504, "upstream timed out", false, FaultKind.Other),

@@ -35,6 +35,12 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
         [JSON_TYPE, ["Allow", ex.detail]],
         jsonError(row.status, `allowed methods: ${ex.detail}`),
       );
+    case Fault.Maintenance:
+      return refusal(
+        row.status,
+        [JSON_TYPE, ["Retry-After", ex.detail]],
+        jsonError(row.status, "down for maintenance, try again later"),
+      );
     case Fault.BodyTooLarge:
       return json(row.status, `request body exceeds ${ex.maxBodyBytes} bytes`);
     case Fault.NotFound:

@@ -1,5 +1,12 @@
 import { isWithin, overlap } from "../config/cidr.ts";
 import { routeMethod } from "../config/http-syntax.ts";
+import {
+  ERROR_PAGES_EXAMPLE,
+  type ErrorPages,
+  errorPages,
+  type MaintenanceConfig,
+  maintenance,
+} from "../config/page-settings.ts";
 import { list, type Spot } from "../config/piece.ts";
 import { ipRules, rateLimit } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
@@ -45,6 +52,18 @@ const rows = {
   // Absent takes the server's.
   rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
   ip_rules: { type: ipRules },
+  // Absent takes the server's.
+  errors: {
+    type: errorPages(),
+    absent: null,
+    example: ERROR_PAGES_EXAMPLE,
+    doc: "HTML files for browsers, before the server's; intercept: for errors of origins, too",
+  },
+  maintenance: {
+    type: maintenance,
+    absent: null,
+    doc: "or the name of a page, true, or false; absent takes the server's",
+  },
   headers: {
     type: headers,
     doc: "remove, then set, then add; values may have placeholders: docs/placeholders.md",
@@ -103,6 +122,8 @@ export function explainOptions(route: RouteOptions): object {
   return {
     ...(route.match === null ? {} : { match: match.write(route.match) }),
     headers: explainHeaders(route.headers),
+    ...(route.errors === null ? {} : { errors: explainErrors(route.errors) }),
+    ...(route.maintenance === null ? {} : { maintenance: explainMaintenance(route.maintenance) }),
     inbound_chunked_mode: route.inboundChunkedMode,
     max_body_bytes: route.maxBodyBytes,
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
@@ -116,4 +137,14 @@ function explainHeaders({ request, response }: HeaderOperations): object {
 
 function explainRateLimit(limit: RateLimitConfig): object {
   return limit.enabled ? rateLimit.show(limit) : { enabled: false };
+}
+
+/** Without the names of files. */
+function explainErrors({ pages, intercept }: ErrorPages): object {
+  return { statuses: pages.map(({ status }) => status), intercept };
+}
+
+function explainMaintenance(config: MaintenanceConfig): object {
+  const { page, ...shown } = maintenance.show(config) as { readonly page: string };
+  return { ...shown, has_page: page !== "" };
 }

@@ -49,6 +49,7 @@ export const COUNTERS = placed({
     "gateway_waf_budget_exhausted_total",
     "Inspections that the firewall ended because they took too many steps.",
   ),
+  maintenance: counter("gateway_maintenance_refusals_total", "Requests refused because of maintenance."),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   logLinesDropped: hidden(),

@@ -1,19 +1,45 @@
+import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RefusalPages } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { prefersHtml } from "./accept.ts";
 import { BUILT_IN_POLICY, builtInPage } from "./built-in-page.ts";
+import type { Maintenance } from "./maintenance-phase.ts";
+import type { PageText } from "./page-text.ts";
+import type { StatusPages } from "./status-pages.ts";
+
+/** The pages of a configuration, those of routes by the routes' numbers. */
+export interface ConfiguredPages {
+  /** For requests that no route takes; null where there are none. */
+  readonly server: StatusPages | null;
+  readonly routes: readonly (StatusPages | null)[];
+  readonly maintenance: readonly (Maintenance | null)[];
+}
 
 /** Shows refusals to browsers as pages, and leaves them as they are for programs. docs/pages.md */
 export class HtmlRefusals implements RefusalPages {
+  private readonly pages: ConfiguredPages;
+
+  constructor(pages: ConfiguredPages) {
+    this.pages = pages;
+  }
+
   shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
     if (ex.route?.kind.isBuiltIn === true || !prefersHtml(ex.request.headers)) return reply;
     const requestId = ex.pipeline.nameOf(ex);
-    const kept = reply.fields.filter(([name]) => !REPLACED.has(name.toLowerCase()));
     const facts = { status: reply.status, requestId };
-    const policy = fieldOf(kept, "content-security-policy") === "" ? [POLICY] : [];
-    const html = builtInPage(facts, fieldOf(kept, "retry-after"));
-    return new PrebuiltResponse(reply.status, [...PAGE_FIELDS, ["X-Request-Id", requestId], ...policy, ...kept], html);
+    const kept = reply.fields.filter(([name]) => !REPLACED.has(name.toLowerCase()));
+    const fields = [...PAGE_FIELDS, ["X-Request-Id", requestId] as const, ...kept];
+    const page = this.pageOf(ex, reply.status);
+    if (page !== null) return new PrebuiltResponse(reply.status, fields, page.fill(facts));
+    if (fieldOf(kept, "content-security-policy") === "") fields.push(POLICY);
+    return new PrebuiltResponse(reply.status, fields, builtInPage(facts, fieldOf(kept, "retry-after")));
+  }
+
+  private pageOf({ route, fault }: Exchange, status: number): PageText | null {
+    if (route === null) return this.pages.server?.find(status) ?? null;
+    const own = fault === Fault.Maintenance ? this.pages.maintenance[route.index]!.page : null;
+    return own ?? this.pages.routes[route.index]?.find(status) ?? null;
   }
 }
 

@@ -67,6 +67,7 @@ export const EVENTS = {
   framing_reject: { meaning: "A malformed request was refused, by `reason`.", perSecond: 100 },
   tls_reject: { meaning: "A TLS handshake failed, by `reason`.", perSecond: 100 },
   rate_limited: { meaning: "A request exceeded its rate limit.", perSecond: 20 },
+  maintenance_reject: { meaning: "503: a request came to what is under maintenance.", perSecond: 20 },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },

@@ -166,6 +166,7 @@ function listed(config: string, routes: string): string {
     const files = config
       .replaceAll("./cert.pem", join(FILES, "cert.pem"))
       .replaceAll("./key.pem", join(FILES, "key.pem"));
+    for (const page of ["404.html", "sorry.html", "back-soon.html"]) writeFileSync(join(dir, page), "<p>{status}</p>");
     writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("server:"))));
     writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("routes:"))));
     const { said, io } = collect();

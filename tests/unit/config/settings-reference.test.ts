@@ -111,7 +111,16 @@ describe("the reference of routes.yaml", () => {
   test("names every key", () => {
     const ofStatic = missingKeys(staticRoute, v.parse(staticRouteSchema, staticRoute), "");
     expect(ofStatic).toEqual(
-      ["path", "match", "inbound_chunked_mode", "max_body_bytes", ...ofBoth.slice(0, 4)].map((key) => `.${key}`),
+      [
+        "path",
+        "match",
+        "inbound_chunked_mode",
+        "max_body_bytes",
+        ...ofBoth.slice(0, 3),
+        "errors",
+        "maintenance",
+        "headers",
+      ].map((key) => `.${key}`),
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
     const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
@@ -132,6 +141,8 @@ describe("the reference of routes.yaml", () => {
   test("is a file that the gateway takes", () => {
     inFolder((dir) => {
       mkdirSync(join(dir, "public"));
+      for (const page of ["404.html", "sorry.html", "maintenance.html"])
+        writeFileSync(join(dir, page), "<p>{status}</p>");
       const text = ROUTES_REFERENCE.replace(/^ {4}tls:.*\n( {6}.*\n)+/m, "").replace(
         /^ {6}(header|cookie): .*\n/gm,
         "",
