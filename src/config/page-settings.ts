@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { PageFile } from "./configured-file.ts";
+import { type Form, TEXT } from "./form.ts";
 import { type Kind, list, type Piece, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf } from "./row.ts";
 import { cidr, duration, fileName, flag } from "./scalars.ts";
@@ -38,11 +39,15 @@ export function errorPages(): Kind<[string, string | boolean][], ErrorPages> {
 }
 
 function pageOrFlag(): Kind<string | boolean> {
-  return piece((value) => {
-    if (typeof value === "boolean") return value;
-    const result = fileName()["~run"]({ value }, {});
-    return result.issues === undefined ? (result.value as string) : new Wrong(result.issues[0].message);
-  });
+  const name = fileName();
+  return piece(
+    (value) => {
+      if (typeof value === "boolean") return value;
+      const result = name["~run"]({ value }, {});
+      return result.issues === undefined ? (result.value as string) : new Wrong(result.issues[0].message);
+    },
+    { is: "either", forms: [{ is: "flag" }, name.form] },
+  );
 }
 
 function interceptOf(value: string | boolean, { path, log }: Spot): boolean {
@@ -91,13 +96,13 @@ export const maintenance: typeof maintenanceBlock = orPage(maintenanceBlock);
 export type MaintenanceConfig = ConfigOf<typeof maintenanceBlock>;
 
 /** A bare text in place of the section is its page. */
-function orPage<B extends object>(section: B): B {
+function orPage<B extends { readonly form: Form }>(section: B): B {
   const spelledOut = v.transform((value: unknown) => {
     if (typeof value !== "string") return value;
     return value === "true" || value === "false" ? { enabled: value } : { page: value };
   });
   const schema: Piece<unknown> = v.pipe(v.unknown(), spelledOut, section as unknown as Piece<unknown>);
-  return { ...section, ...schema };
+  return { ...section, ...schema, form: { is: "either", forms: [section.form, TEXT] } };
 }
 
 /** For the settings references. */
