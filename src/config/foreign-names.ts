@@ -38,6 +38,24 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
   ),
   ["limit_req", means("rate_limit")],
   ...["error_page", "errorfile", "handle_errors", "error_pages"].map((name) => [name, means("errors")] as const),
+  ...["client_max_body_size", "max_size", "request_body"].map((name) => [name, means("max_body_bytes")] as const),
+  ...["proxy_cache", "proxy_cache_valid"].map((name) => [name, means("cache, with default_ttl")] as const),
+  ...["expires", "max_age"].map((name) => [name, means("cache_control, such as max-age=3600")] as const),
+  ...["proxy_read_timeout", "proxy_connect_timeout", "proxy_send_timeout"].map(
+    (name) => [name, means("timeouts, with connect, response_header, idle and total")] as const,
+  ),
+  ["proxy_next_upstream", means("retries, with attempts")],
+  ["ip_hash", means("load_balancing, with policy: ip_hash")],
+  ...["unix", "socket"].map((name) => [name, means("target, such as target: unix:/run/app.sock")] as const),
+  ...["allow", "deny", "remote_ip"].map((name) => [name, means("ip_rules, with allow and deny")] as const),
+  ...["cors", "security_headers"].map(
+    (name) => [name, `unknown key: it is one of server, in config.yaml, for all routes`] as const,
+  ),
+  ...["buffering", "proxy_buffering", "proxy_request_buffering", "flush_interval"].map(
+    (name) =>
+      [name, "unknown key: responses go on as they come; for requests in chunks see inbound_chunked_mode"] as const,
+  ),
+  ...["autoindex", "browse", "listing"].map((name) => [name, "unknown key: there are no listings of folders"] as const),
 ];
 
 /** Keys of `server:`. */

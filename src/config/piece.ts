@@ -176,7 +176,9 @@ function sectionCure(value: unknown, known: readonly string[], shorthand: string
   const isOn = value === true || value === "on" || value === "yes";
   const isSwitch = isOn || value === false || value === "off" || value === "no";
   if (isSwitch && known.includes("enabled")) return `; write {enabled: ${isOn}}`;
-  return typeof value === "string" && shorthand !== "" ? `; write {${shorthand}: ${quote(value)}}` : "";
+  if (shorthand === "") return "";
+  if (typeof value === "number") return `; write {${shorthand}: ${value}}`;
+  return typeof value === "string" ? `; write {${shorthand}: ${quote(value)}}` : "";
 }
 
 /** A list; an absent or empty one is `[]`. With `orOne`, a single value is read as a list of one. */

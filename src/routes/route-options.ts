@@ -34,7 +34,7 @@ const cache = block(
       doc: "the server's by default",
     },
   },
-  { isSwitch: true },
+  { isSwitch: true, shorthand: "default_ttl" },
 );
 
 const headers = block(

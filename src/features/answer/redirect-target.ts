@@ -45,6 +45,8 @@ export function redirectFault(to: Template, namesHosts: boolean): string {
     return "has {host} as its server, which any client can choose: name the route's hosts, such as host: [example.com]";
   }
   const text = origin.literals.join(PROBE_HOST);
+  if (text.includes("$"))
+    return 'has a "$" in the name of the server: values of the request are in braces, such as {uri}';
   return ORIGIN.test(text) && URL.canParse(text) ? "" : `has no server after its scheme: ${BEGINNINGS}`;
 }
 

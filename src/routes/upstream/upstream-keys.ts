@@ -135,13 +135,16 @@ export const timeouts = block({
   total: { type: duration(0), default: 0, doc: "0 is no limit" },
 });
 
-const retries = block({
-  attempts: {
-    type: integer(0, 10),
-    default: 1,
-    doc: "on other targets, only where the first cannot have acted on the request",
+const retries = block(
+  {
+    attempts: {
+      type: integer(0, 10),
+      default: 1,
+      doc: "on other targets, only where the first cannot have acted on the request",
+    },
   },
-});
+  { shorthand: "attempts" },
+);
 
 const mirrorRows = {
   target: {
