@@ -74,14 +74,13 @@ routes:
   #   target: http://127.0.0.1:3000
   #   # Uploads beyond 4MiB: max_body_bytes: 100MiB
 
-  # Another address for a path, and a short text: "edge help routes" shows both.
-  # - { type: redirect, prefix: /old, to: "/new{rest}" }
-  # - { type: respond, path: /robots.txt, body: "User-agent: *" }
-
   # Step 2. A redirect, for what has moved: /blog/a leads to /news/a. "status" is 308 by default.
   # - type: redirect
   #   prefix: /blog
   #   to: /news{rest}            # to another name: https://example.com{uri}, with "host: www.example.com"
+
+  # A short text of the gateway's own:
+  # - { type: respond, path: /robots.txt, body: "User-agent: *" }
 
   # More, such as several servers with health checks, canaries, limits of a route: edge help routes
 ...

@@ -11,6 +11,7 @@ import {
   type AddedField,
   type EditPlan,
   type HeaderStep,
+  hidesRequestId,
   isLiteral,
   LateFields,
   RequestEdits,
@@ -94,7 +95,8 @@ export function responseEdits(edits: Partial<AnyHeaderEdits>): ResponseEdits | n
   if (operationsOf(edits).length === 0) return null;
   const plan = planOf(edits);
   const late = lateNames(plan);
-  return new ResponseEdits({ ...plan, added: plan.added.filter(({ name }) => !late.has(name.toLowerCase())) });
+  const added = plan.added.filter(({ name }) => !late.has(name.toLowerCase()));
+  return new ResponseEdits({ ...plan, added, hasLateFields: late.size > 0 });
 }
 
 /** The fields of responses that come after the cache: all of a name that has a value of the request; null where there are none. */
@@ -103,7 +105,9 @@ export function lateFields(edits: Partial<AnyHeaderEdits>): LateFields | null {
   if (Object.values(edits).every((values) => values.length === 0)) return null;
   const plan = planOf(edits);
   const late = lateNames(plan);
-  return late.size === 0 ? null : new LateFields(plan.added.filter(({ name }) => late.has(name.toLowerCase())));
+  if (late.size === 0) return null;
+  const added = plan.added.filter(({ name }) => late.has(name.toLowerCase()));
+  return new LateFields(added, hidesRequestId(plan));
 }
 
 /** A handler that answers by itself, with what the route's `headers.response` does to its responses. */

@@ -44,6 +44,10 @@ const gateway = await startGateway({
   routes: [
     upstream("/h1", echo, { headers, cache: false }),
     upstream("/h2", second, { headers, cache: false }),
+    upstream("/renamed", echo, {
+      cache: false,
+      headers: { response: { remove: ["X-Request-Id"], set: { "X-Trace": "{request_id}" } } },
+    }),
     upstream("/stored", stored, { headers: { response: answered } }),
     { type: "static", prefix: "/files", dir: "public", headers: { response: answered } },
     { type: "respond", prefix: "/respond", body: "x", headers: { response: answered } },
@@ -167,6 +171,13 @@ describe("of responses", () => {
     expect(fields.get("x-id")).toBe(text);
     await gateway.log("the same id", ({ event, request_id }) => event === "access" && request_id === text);
   });
+});
+
+test("the id of a request under another name", async () => {
+  const { fields } = await gateway.once(request("GET /renamed/echo", ["X-Request-Id: mine-2"]));
+  expect([fields.get("x-trace"), fields.get("x-request-id")]).toEqual(["mine-2", null]);
+  const own = await gateway.once(request("GET /renamed/echo"));
+  expect(own.fields.get("x-trace")).toBe(String(json<Echo>(own).headers["x-request-id"]));
 });
 
 describe("beside the cache", () => {

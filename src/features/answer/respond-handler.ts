@@ -115,4 +115,5 @@ const PRECONDITION_FAILED = new PrebuiltResponse(
   412,
   [["Content-Type", "application/json"]],
   JSON.stringify(errorBody(412, "the response does not meet the preconditions of the request")),
+  true,
 );

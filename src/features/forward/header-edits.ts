@@ -15,6 +15,8 @@ export interface EditPlan {
   readonly added: readonly AddedField[];
   /** What else is done, last. */
   readonly steps: readonly HeaderStep[];
+  /** Whether LateFields follow, which leave out what is not to be sent of the request's id. */
+  readonly hasLateFields?: boolean;
 }
 
 /** A field that is put into a head. */
@@ -118,8 +120,9 @@ export class ResponseEdits implements ReplyEdits {
   /** Prebuilt responses as they become. */
   private readonly edited: WeakMap<PrebuiltResponse, PrebuiltResponse> = new WeakMap();
 
-  constructor({ gone, added, steps }: EditPlan) {
-    this.hidesRequestId = gone.includes(REQUEST_ID) && !added.some(({ name }) => name.toLowerCase() === REQUEST_ID);
+  constructor(plan: EditPlan) {
+    const { gone, added, steps } = plan;
+    this.hidesRequestId = hidesRequestId(plan) && plan.hasLateFields !== true;
     this.gone = gone.map((name) => ({ id: headerIdFromName(name), name: latin1(name) }));
     this.added = added.filter(isLiteral);
     this.steps = steps;
@@ -175,18 +178,24 @@ export interface ReplyEdits {
  */
 export class LateFields implements ReplyEdits {
   private readonly fields: RenderedFields;
+  private readonly hidesRequestId: boolean;
 
-  constructor(added: readonly AddedField[]) {
+  /** @param hidesRequestId whether the line of the request's id is left out, which values may still tell of */
+  constructor(added: readonly AddedField[], hidesRequestId: boolean) {
     this.fields = new RenderedFields(added);
+    this.hidesRequestId = hidesRequestId;
   }
 
   applyFor(ex: Exchange): void {
     for (const { name, value } of this.fields.of(ex)) ex.reply.headers.add(name, value);
+    if (this.hidesRequestId) ex.reply.requestIdEnd = 0;
   }
 
   ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
     const added = this.fields.of(ex).map(({ name, value }) => [name, value] as const);
-    return added.length === 0 ? reply : new PrebuiltResponse(reply.status, [...reply.fields, ...added], reply.body);
+    return added.length === 0
+      ? reply
+      : new PrebuiltResponse(reply.status, [...reply.fields, ...added], reply.body, reply.isRefusal);
   }
 }
 
@@ -217,6 +226,11 @@ type LiteralField = AddedField & { readonly value: string };
 /** Whether a field says the same for all requests. */
 export function isLiteral(field: AddedField): field is LiteralField {
   return typeof field.value === "string";
+}
+
+/** Whether the line of the request's id is left out. It is the gateway's own, and cannot be changed. */
+export function hidesRequestId({ gone, added }: EditPlan): boolean {
+  return gone.includes(REQUEST_ID) && !added.some(({ name }) => name.toLowerCase() === REQUEST_ID);
 }
 
 function linesOf(fields: readonly LiteralField[]): Buffer {

@@ -133,3 +133,32 @@ test("limits, time limits, breaker and health check with their units; no credent
     health_check: { enabled: true, path: "/up?***", interval_ms: 10_000, timeout_ms: 1000, healthy_threshold: 2 },
   });
 });
+
+test("routes that the gateway answers itself", () => {
+  const { routes } = list(`
+- {type: redirect, host: a.test, prefix: /old, to: "https://{host}/new{rest}", status: 301}
+- {type: respond, path: /hi, body: "hi {client_ip}", methods: GET}
+- {type: respond, path: /none, status: 204}
+`);
+  expect(routes).toEqual([
+    expect.objectContaining({
+      type: "redirect",
+      prefix: "/old",
+      host: ["a.test"],
+      methods: [],
+      targets: [],
+      to: "https://{host}/new{rest}",
+      status: 301,
+    }),
+    expect.objectContaining({
+      type: "respond",
+      path: "/hi",
+      methods: ["GET"],
+      targets: [],
+      status: 200,
+      content_type: "text/plain; charset=utf-8",
+      body_bytes: 14,
+    }),
+    expect.objectContaining({ type: "respond", path: "/none", status: 204, content_type: "", body_bytes: 0 }),
+  ]);
+});
