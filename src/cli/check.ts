@@ -1,3 +1,4 @@
+import { judgeRoutes } from "../app/judge-routes.ts";
 import { runtimeVariables } from "../app/start-notes.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
@@ -34,6 +35,7 @@ export function runCheck(
     configPath: config || null,
     routesPath: routes || null,
     routeFormat: ROUTE_FORMAT,
+    judge: judgeRoutes,
     ...around,
   });
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);

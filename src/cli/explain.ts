@@ -1,6 +1,8 @@
+import { isatty } from "node:tty";
 import { type DryRequest, DryRun } from "../app/explain/dry-run.ts";
 import { explainRequest } from "../app/explain/explanation.ts";
 import { requestOf } from "../app/explain/typed-request.ts";
+import { mayColor } from "../app/start-summary.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
@@ -42,7 +44,11 @@ export const explainCommand = {
 } as const;
 
 /** `edge explain`: what would become of a request. docs/explain.md */
-export function runExplain(args: readonly string[], io: CommandIo, isTerminal: boolean = isColourful()): number {
+export function runExplain(
+  args: readonly string[],
+  io: CommandIo,
+  hasColor: boolean = isatty(STDOUT) && mayColor(process.env),
+): number {
   const { taken: headers, others } = takeRepeated(args, "header", "H");
   const call = startCommand(explainCommand, others, io);
   if (typeof call === "number") return call;
@@ -70,7 +76,7 @@ export function runExplain(args: readonly string[], io: CommandIo, isTerminal: b
   io.out(
     values.json
       ? `${JSON.stringify(explanation, null, 2)}\n`
-      : explanationText(explanation, isTerminal ? TERMINAL : PLAIN),
+      : explanationText(explanation, hasColor ? TERMINAL : PLAIN),
   );
   return ExitCode.Done;
 }
@@ -82,7 +88,4 @@ function notesOn({ tls }: DryRequest, { server }: RuntimeConfig): string[] {
   return [];
 }
 
-function isColourful(): boolean {
-  const { NO_COLOR, TERM } = process.env;
-  return process.stdout.isTTY === true && (NO_COLOR ?? "") === "" && TERM !== "dumb";
-}
+const STDOUT = 1;

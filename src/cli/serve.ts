@@ -1,6 +1,7 @@
 import { isatty } from "node:tty";
 import { Control } from "../app/control.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
+import { judgeRoutes } from "../app/judge-routes.ts";
 import type { ReloadResult } from "../app/reload.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { mayColor } from "../app/start-summary.ts";
@@ -52,6 +53,7 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
     env: process.env,
     knownWafRules: WAF_RULES.map((rule) => rule.id),
     routeFormat: ROUTE_FORMAT,
+    judge: judgeRoutes,
   });
   const loaded = files.load();
   for (const warning of loaded.warnings) io.err(`${formatFault(warning)} (warning)\n`);

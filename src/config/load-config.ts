@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { type ConfigFault, sortFaults } from "./config-fault.ts";
+import { type ConfigFault, type KeyPath, sortFaults } from "./config-fault.ts";
 import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
 import { configFile as configBlock } from "./config-settings.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
@@ -31,8 +31,19 @@ export interface ConfigRequest {
   readonly knownWafRules: readonly string[];
   /** What routes may say. */
   readonly routeFormat: RouteFormat;
+  /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
+  readonly judge?: RouteJudge;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
+}
+
+/** Notes what is wrong with routes together. */
+export type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
+
+/** Takes faults and warnings about a key of a route, by the route's place in `config.routes`. */
+export interface RouteNotes {
+  fault(route: number, key: string, message: string): void;
+  warn(route: number, key: string, message: string): void;
 }
 
 /** The files that a configuration came from, absolute; "" where none was. */
@@ -72,17 +83,24 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
-  const { list, tests } =
+  const { list, tests, base } =
     routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request.routeFormat);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
+  const whole = { ...main, routes: list };
+  if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
+    request.judge?.(whole, {
+      fault: (route, key, message) => routesLog!.fault([...base, route, key], message),
+      warn: (route, key, message) => routesLog!.warn([...base, route, key], message),
+    });
+  }
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
   if (faults.length > 0) return { ok: false, faults, warnings };
   return {
     ok: true,
-    config: deepFreeze({ ...main, routes: list }),
+    config: deepFreeze(whole),
     sources: {
       config: configFile?.path ?? "",
       routes: routesFile?.path ?? "",
@@ -131,10 +149,12 @@ function readConfig(
 /** What routes.yaml holds. */
 interface RoutesFile {
   readonly list: RouteConfig[];
+  /** The path of the list in the file. */
+  readonly base: KeyPath;
   readonly tests: readonly RouteTest[];
 }
 
-const NO_ROUTES: RoutesFile = { list: [], tests: [] };
+const NO_ROUTES: RoutesFile = { list: [], base: [], tests: [] };
 
 /** routes.yaml is a list, or a section with `routes:` and `tests:`. docs/configuration.md#files */
 function readRoutes(
@@ -148,7 +168,7 @@ function readRoutes(
   const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
-  if (Array.isArray(root)) return { list: resolveRoutes(root, { ...around, path: [] }), tests: [] };
+  if (Array.isArray(root)) return { ...NO_ROUTES, list: resolveRoutes(root, { ...around, path: [] }) };
   if (typeof root !== "object") {
     log.fault([], 'expected a list of routes, each beginning with "- type:"');
     return NO_ROUTES;
@@ -161,10 +181,11 @@ function readRoutes(
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
   else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests"]), true);
   const tests = routeTests.resolve!(log.read(routeTests, entries, ["tests"], 1), { ...around, path: ["tests"] });
-  if (routes === null) return { list: [], tests };
-  if (Array.isArray(routes)) return { list: resolveRoutes(routes, { ...around, path: ["routes"] }), tests };
+  const base = ["routes"];
+  if (routes === null) return { list: [], base, tests };
+  if (Array.isArray(routes)) return { list: resolveRoutes(routes, { ...around, path: base }), base, tests };
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
-  return { list: [], tests };
+  return { list: [], base, tests };
 }
 
 /** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { judgeRoutes } from "../../../src/app/judge-routes.ts";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../../../src/config/load-config.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
@@ -56,6 +57,7 @@ export function load(dir: string, env: Readonly<Record<string, string>>): Config
     env,
     knownWafRules: KNOWN_RULES,
     routeFormat: ROUTE_FORMAT,
+    judge: judgeRoutes,
   });
 }
 

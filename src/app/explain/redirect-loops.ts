@@ -1,0 +1,131 @@
+import type { RouteNotes } from "../../config/load-config.ts";
+import type { MatchConfig, RouteConfig } from "../../config/route-config.ts";
+import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { takesHost } from "../../message/request-host.ts";
+import { DryRun } from "./dry-run.ts";
+import { requestOf } from "./typed-request.ts";
+
+/**
+ * Notes redirect routes that lead back to themselves, alone or by way of others: a request is made for each, and its Location followed
+ * through the gateway that serves. A fault where it surely comes back here; a warning where that depends on what a name or TLS in
+ * front of the gateway leads to. docs/answers.md#redirects-that-lead-round
+ */
+export function noteRedirectLoops(config: RuntimeConfig, notes: RouteNotes): void {
+  const dry = new DryRun(config);
+  const told = new Set<string>();
+  let followed = 0;
+  config.routes.forEach((route, i) => {
+    if (!("to" in route) || ++followed > MAX_FOLLOWED) return;
+    const loop = loopFrom(config, dry, i);
+    if (loop === null) return;
+    const members = [...loop.members].sort((a, b) => a - b);
+    // A route that only leads into a loop is as it should be once that is mended.
+    if (!loop.members.has(i) || told.has(members.join())) return;
+    told.add(members.join());
+    const way = loop.way.map((url) => url.replace(ANY_HOST, "").replaceAll(LABEL, "…")).join(" → ");
+    if (loop.doubt === null)
+      notes.fault(i, "to", `leads round for ever: ${way}; lead to a place that no redirect takes`);
+    else notes.warn(i, "to", `leads round for ever where ${loop.doubt.where}: ${way}; ${loop.doubt.cure}`);
+  });
+}
+
+/** A way that does not end. */
+interface Loop {
+  /** Places of the routes that send the client round. */
+  readonly members: ReadonlySet<number>;
+  /** The first addresses of it. */
+  readonly way: readonly string[];
+  /** Null where the client surely comes back here. */
+  readonly doubt: Doubt | null;
+}
+
+/** On what it depends whether a client comes back here, and what helps where it does. */
+interface Doubt {
+  readonly where: string;
+  readonly cure: string;
+}
+
+function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | null {
+  const route = config.routes[start]!;
+  const first = firstUrl(config, route);
+  if (first === null) return null;
+  const own = dry.router.routes.length - config.routes.length;
+  const { headers, clientIp } = senderFor(route.match);
+  const way: string[] = [];
+  const members: number[] = [];
+  let doubt: Doubt | null = null;
+  for (let url = first; ; ) {
+    const again = way.indexOf(url.href);
+    if (again >= 0) return { members: new Set(members.slice(again)), way: [...way.slice(again), url.href], doubt };
+    if (way.length === MAX_HOPS) return { members: new Set(members.slice(MAX_HOPS / 2)), way: way.slice(0, 3), doubt };
+    const request = requestOf({ request: `${methodOf(route)} ${url.href}`, headers, body: "", clientIp }, config);
+    if (typeof request === "string") return null;
+    const { ex, reply, sent } = dry.run(request);
+    const location = reply?.fields.find(([name]) => name.toLowerCase() === "location")?.[1];
+    const index = (ex.route?.index ?? -1) - own;
+    if (reply === null || sent !== null || location === undefined || reply.status < 300 || reply.status > 399)
+      return null;
+    if (way.length === 0 && index !== start) return null;
+    way.push(url.href);
+    if (index >= 0) members.push(index);
+    const next = URL.parse(location, url.href);
+    if (next === null || !/^https?:$/.test(next.protocol)) return null;
+    next.hash = "";
+    doubt ??= doubtOf(config, url, next);
+    url = next;
+  }
+}
+
+/** Null where a client that is sent from one address to another surely comes to this gateway. */
+function doubtOf({ server, routes }: RuntimeConfig, from: URL, to: URL): Doubt | null {
+  const isNamed = routes.some(({ hosts }) => hosts.length > 0 && takesHost(hosts, to.hostname));
+  if (to.hostname !== from.hostname && !isNamed) {
+    return { where: `${to.hostname} leads to this gateway`, cure: "name in host those that are to be redirected" };
+  }
+  if (to.protocol !== "https:" || server.tls.enabled) return null;
+  return {
+    where: "TLS ends in front of this gateway",
+    cure: "tell the two apart, as by match: {header: {X-Forwarded-Proto: http}}",
+  };
+}
+
+/** An address that a route redirects; null where none can be made up. */
+function firstUrl({ server }: RuntimeConfig, { path, prefix, hosts, match }: RouteConfig): URL | null {
+  const overTls = server.tls.enabled && (server.port < 0 || server.tls.redirectHttp);
+  const host = (hosts[0] ?? `${LABEL}.invalid`).replace(/^\*/, LABEL);
+  const below = path === "" ? `${prefix.replace(/\/$/, "")}/${LABEL}` : path;
+  const wanted = match?.query ?? [];
+  const query = wanted.flatMap(([name, value]) =>
+    value === false ? [] : `${encodeURIComponent(name)}=${encodeURIComponent(value === true ? "1" : value)}`,
+  );
+  return URL.parse(`${overTls ? "https" : "http"}://${host}${below}${query.length > 0 ? `?${query.join("&")}` : ""}`);
+}
+
+/** A client for which a match holds, as far as one can be made up: an expression is taken for a value, and does not fit. */
+function senderFor(match: MatchConfig | null): { readonly headers: string[]; readonly clientIp: string } {
+  if (match === null) return { headers: [], clientIp: ANY_CLIENT };
+  const given = (tests: MatchConfig["header"]) =>
+    tests.flatMap(([name, value]) => (value === false ? [] : [[name, value === true ? "1" : value] as const]));
+  const cookies = given(match.cookie).map(([name, value]) => `${name}=${value}`);
+  return {
+    headers: [
+      ...given(match.header).map(([name, value]) => `${name}: ${value}`),
+      ...(cookies.length > 0 ? [`Cookie: ${cookies.join("; ")}`] : []),
+    ],
+    clientIp: match.clientIp[0]?.text.split("/")[0] ?? ANY_CLIENT,
+  };
+}
+
+function methodOf({ methods }: RouteConfig): string {
+  return methods.length === 0 || methods.includes("GET") ? "GET" : methods[0]!;
+}
+
+/** A label that no route is likely to name. */
+const LABEL = "edge-check-sample";
+/** The start of an address of a route that names no host. */
+const ANY_HOST: RegExp = new RegExp(`^https?://${LABEL}\\.invalid`);
+const ANY_CLIENT = "203.0.113.1";
+/** Browsers give up after that many. */
+const MAX_HOPS = 20;
+/** Redirects that are followed: of more, a file is rather a table. */
+const MAX_FOLLOWED = 1000;
