@@ -37,6 +37,8 @@ export interface PipelineParts {
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
   readonly client: ClientPolicy;
+  /** Null where no response is compressed. */
+  readonly contentCoding: Phase | null;
   /** Null where the cache is off. */
   readonly cache: ResponseCache | null;
 }
@@ -46,13 +48,13 @@ export interface PipelineParts {
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
  *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bodyLimit → wafBody
- *     → responseFields → errorPages → cacheLookup → ingest → wafTrailers → dispatch
+ *     → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
  */
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
-  const { router, inputs, accessLog, budget, client, cache } = parts;
+  const { router, inputs, accessLog, budget, client, contentCoding, cache } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const waf = wafOf(config, router, inputs);
   const pages = buildPagePolicy(config, router.routes, inputs.reports);
@@ -78,6 +80,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     lateFieldsPhase(config, router),
     pages.intercept,
+    contentCoding,
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     trailers,

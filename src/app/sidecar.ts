@@ -200,6 +200,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     inboundChunkedMode: "normalize",
     maxBodyBytes: sidecar.maxBodyBytes,
     cache: { enabled: false, defaultTtlMs: 0 },
+    compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },
     ipRules: { allow: [], deny: [] },
     errors: null,

@@ -31,6 +31,7 @@ import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import { Compression, contentCodingPhase } from "./compression.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
@@ -106,10 +107,12 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => way.pipeline },
     purge,
   );
+  const compression = new Compression(config, inputs);
+  const transcoded = transcoding(config, inputs, pools);
   const router: Router = publicRouter(config, {
     endpoints,
-    transcoded: transcoding(config, inputs, pools),
-    configured: (route) => routeTypeOf(route).build(route, site),
+    transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
+    configured: (route) => compression.wrap(routeTypeOf(route).build(route, site), route),
     extra: inputs.extraRoutes,
   });
   const way = publicWay(config, router, inputs);
@@ -152,7 +155,8 @@ export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInpu
       })
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);
-  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, cache });
+  const contentCoding = contentCodingPhase(config, router.routes);
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache });
   return { pipeline, client, accessLog, cache };
 }
 

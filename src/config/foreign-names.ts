@@ -1,7 +1,6 @@
 // Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and their equivalents here. A cure for
 // what edge does not have says so, rather than leave it to be searched for.
 
-const COMPRESSION = "edge does not compress; it serves a .br, .zst or .gz file beside the original";
 const PASSWORDS = "edge does not check passwords: leave that to the upstream, or require client certificates";
 
 function means(key: string): string {
@@ -26,9 +25,7 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
   ...["websocket", "websockets", "upgrade"].map(
     (name) => [name, "unknown key, and none is needed: WebSockets work without one"] as const,
   ),
-  ...["gzip", "compress", "compression", "encode", "brotli"].map(
-    (name) => [name, `unknown key: ${COMPRESSION}`] as const,
-  ),
+  ...["gzip", "compress", "encode", "brotli"].map((name) => [name, means("compression")] as const),
   ...["auth", "basic_auth", "auth_basic"].map((name) => [name, `unknown key: ${PASSWORDS}`] as const),
   ...["rewrite", "uri", "regex"].map(
     (name) => [name, "unknown key: only strip_prefix and a path in target change the path"] as const,
@@ -75,9 +72,7 @@ export const FOREIGN_SERVER_KEYS: readonly (readonly [string, string])[] = [
   ...["log", "logging", "log_level", "error_log"].map(
     (name) => [name, "unknown key: the log goes to stdout; access_log can be switched off or sampled"] as const,
   ),
-  ...["gzip", "compress", "compression", "encode", "brotli"].map(
-    (name) => [name, `unknown key: ${COMPRESSION}`] as const,
-  ),
+  ...["gzip", "compress", "encode", "brotli"].map((name) => [name, means("compression")] as const),
 ];
 
 /** Keys of `server.cache`. */

@@ -1,3 +1,4 @@
+import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
@@ -160,6 +161,7 @@ const serverRows = {
   proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
   waf: { type: waf, guard: true, doc: "off without this section" },
   cache: { type: cache, doc: "in memory, shared by all workers" },
+  compression: { type: compression, doc: "off without this section" },
   cors: { type: cors, doc: "off without this section" },
   security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
   acme: { type: acme },

@@ -107,6 +107,24 @@ export const CONSENT_MS = 1000;
 /** Interim (1xx) responses before the final one; more is a malformed response. */
 export const MAX_INTERIM_RESPONSES = 8;
 
+/** Memory for responses that are being compressed, a worker; beyond it they go out plain. docs/compression.md#cost */
+export const MAX_COMPRESSION_BYTES = 128 * 1024 * 1024;
+/** Longest body that is compressed at once: a millisecond or so. Longer ones go by slices to other threads. */
+export const SYNC_COMPRESSION_BYTES = 262_144;
+/** The same where the level is above CHEAP_LEVEL. */
+export const SYNC_COSTLY_BYTES = 32_768;
+/** Levels up to this one cost less than 5 ns a byte. */
+export const CHEAP_LEVEL = 5;
+/** Longest body that is held until all of it is compressed, so that the cache can store it. */
+export const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
+/** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
+export const COMPRESSION_SLICE_BYTES = 65_536;
+export const MAX_COMPRESSION_BACKLOG_BYTES = 131_072;
+/** Milliseconds for which a response is held until its body is complete; then what there is goes out, and the rest as it comes. */
+export const COMPRESSION_HOLD_MS = 250;
+/** The same where the cache would store it, which it can only with a length. */
+export const COMPRESSION_HOLD_STORED_MS = 2000;
+
 /** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
 export const FILE_RECHECK_MS = 100;
 

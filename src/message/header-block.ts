@@ -126,6 +126,19 @@ export class HeaderBlock {
     this.push(headerIdOf(own, from, middle), from, middle, middle, this.end);
   }
 
+  /** Gives field `index` another value, which holds no CR, LF or NUL and only characters below 0x100. */
+  setValue(index: number, value: string): void {
+    if (this.end < 0) this.takeOwnership();
+    const need = this.end + value.length;
+    if (need > this.own!.length) this.grow(need);
+    const from = this.end;
+    this.end += this.own!.latin1Write(value, from, value.length);
+    this.spans[index * 4 + 2] = from;
+    this.spans[index * 4 + 3] = this.end;
+    // The old value still counts: see `lineBytes`.
+    this.lineBytes += value.length;
+  }
+
   /** Takes the field out; those after it move up. */
   removeAt(index: number): void {
     this.spans.copyWithin(index * 4, index * 4 + 4, this.count * 4);

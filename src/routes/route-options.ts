@@ -1,4 +1,5 @@
 import { isWithin, overlap } from "../config/cidr.ts";
+import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import {
   ERROR_PAGES_EXAMPLE,
@@ -50,6 +51,8 @@ const rows = {
   // Absent or `true` follows the server, `false` keeps this route's responses out of the cache.
   cache: { type: cache, doc: 'or "cache: false"' },
   // Absent takes the server's.
+  compression: { type: routeCompression, field: "", doc: 'or "compression: false"; keys left out are the server\'s' },
+  // The same.
   rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
   ip_rules: { type: ipRules },
   // Absent takes the server's.
@@ -79,7 +82,7 @@ export const ROUTE_OPTIONS = block(rows, {
     }
   },
   finish(plain, values, spot) {
-    const { server, proxy } = routeSpot(spot);
+    const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
     return {
       inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
@@ -89,13 +92,17 @@ export const ROUTE_OPTIONS = block(rows, {
         enabled: server.cache.enabled && plain.cache.enabled,
         defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,
       },
+      compression: compressionAt(values.compression, server.compression, "compression" in entry),
       rateLimit: rateLimitOf(values, spot),
     };
   },
-  list({ rateLimit: limit }, { ip_rules, headers: edits, ...lines }) {
+  list({ compression, rateLimit: limit }, { ip_rules, headers: edits, ...lines }) {
     // The server's own limit is stated once, there: here it would become a second one.
     const own = limit.scope === "route" ? { rate_limit: rateLimit.write(limit) } : {};
-    return { ...lines, ...own, ip_rules, headers: edits };
+    const packing = compression.isOwn
+      ? { compression: routeCompression.write({ ...compression, level: compression.level || null }) }
+      : {};
+    return { ...lines, ...packing, ...own, ip_rules, headers: edits };
   },
 });
 
@@ -127,12 +134,17 @@ export function explainOptions(route: RouteOptions): object {
     inbound_chunked_mode: route.inboundChunkedMode,
     max_body_bytes: route.maxBodyBytes,
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
+    compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
   };
 }
 
 function explainHeaders({ request, response }: HeaderOperations): object {
   return { request: explainHeaderEdits(request), response: explainHeaderEdits(response) };
+}
+
+function explainCompression({ enabled, encodings }: RouteOptions["compression"]): object {
+  return enabled ? { enabled, encodings } : { enabled };
 }
 
 function explainRateLimit(limit: RateLimitConfig): object {

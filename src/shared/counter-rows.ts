@@ -2,6 +2,7 @@ import { FAULTS } from "../core/fault.ts";
 import { LENIENCIES, Leniency } from "../core/leniency.ts";
 
 const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";
+const COMPRESSION_BYTES = "Bytes of response bodies before (in) and after compression (out).";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -52,6 +53,15 @@ export const COUNTERS = placed({
   maintenance: counter("gateway_maintenance_refusals_total", "Requests refused because of maintenance."),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
+  compressedZstd: compressed("zstd"),
+  compressedBrotli: compressed("br"),
+  compressedGzip: compressed("gzip"),
+  compressionBytesIn: counter("gateway_compression_bytes_total", COMPRESSION_BYTES, { direction: "in" }),
+  compressionBytesOut: counter("gateway_compression_bytes_total", COMPRESSION_BYTES, { direction: "out" }),
+  compressionSkipped: counter(
+    "gateway_compression_skipped_total",
+    "Responses sent plain because too many were being compressed.",
+  ),
   logLinesDropped: hidden(),
   /** Characters of log batches that the worker sent to the control thread. */
   logCharsSent: hidden(),
@@ -122,6 +132,10 @@ export function wafCategoryIndex(category: string): number {
 
 function counter(metric: string, help: string, labels: CounterRow["labels"] = {}): NewRow {
   return { isGauge: false, metric, help, labels };
+}
+
+function compressed(encoding: string): NewRow {
+  return counter("gateway_compressed_responses_total", "Responses compressed, by encoding.", { encoding });
 }
 
 function lenient(what: Leniency): NewRow {

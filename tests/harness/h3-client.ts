@@ -17,6 +17,8 @@ export interface H3Sending {
   readonly abandons?: boolean;
   /** Called when the answer begins. */
   readonly onHead?: () => void;
+  /** Called with each piece of the answer's body, when it comes. */
+  readonly onPiece?: (piece: Uint8Array) => void;
 }
 
 const TURNS = 5;
@@ -86,7 +88,10 @@ export class H3Client {
     stream.sendHeaders({ ...pseudo, ...fields }, { terminal: pieces === undefined && sent === undefined });
     const writing = pieces === undefined && sent === undefined ? Promise.resolve() : this.write(stream, sending);
     const body: Uint8Array[] = [];
-    for await (const batch of stream) body.push(...batch);
+    for await (const batch of stream) {
+      body.push(...batch);
+      if (sending.onPiece !== undefined) for (const piece of batch) sending.onPiece(piece);
+    }
     if (abandons !== true) await writing.catch(() => {});
     // Trailers are told of a moment behind the body, in one of the next turns of the event loop.
     for (let turn = 0; turn < TURNS && Object.keys(trailers).length === 0; turn++) await Bun.sleep(1);

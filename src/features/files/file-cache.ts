@@ -1,4 +1,4 @@
-import type { Coding } from "./content-coding.ts";
+import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { FileVariant, Resource } from "./file-variant.ts";
 
 /** Bytes of file content that one worker holds. */

@@ -1,7 +1,8 @@
 import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
+import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
 import { type ContainedRoot, FileLookup } from "./contained-root.ts";
-import { CODING_COUNT, CODING_SUFFIXES, Coding } from "./content-coding.ts";
+import { CODING_SUFFIXES } from "./content-coding.ts";
 import { ownCodingOf } from "./content-type.ts";
 import { FileEntry } from "./file-cache.ts";
 import { FileVariant, type Resource } from "./file-variant.ts";

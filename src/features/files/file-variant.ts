@@ -1,8 +1,8 @@
 import { readSync } from "node:fs";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
 import { httpDateText } from "../../proto/semantics/http-date.ts";
 import type { Validators } from "../../proto/semantics/precondition.ts";
-import { CODING_NAMES, Coding } from "./content-coding.ts";
 import { FileIdentity } from "./file-identity.ts";
 
 /** Files up to this size are held in memory; larger ones are read for each request. */

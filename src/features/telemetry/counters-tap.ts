@@ -3,6 +3,8 @@ import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
+import { Coding } from "../../proto/semantics/accept-encoding.ts";
+import { COUNTERS, type CounterRow } from "../../shared/counter-rows.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
 import type { Refusals } from "./refusals.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
@@ -31,6 +33,18 @@ export class CountersTap implements Phase, ReplyTap {
   /** Counts what the cache did for a request that passed it. */
   cachePassed(result: CacheResult): void {
     this.counters.cachePassed(result);
+  }
+
+  /** Counts a response that was compressed. */
+  compressed(coding: Coding, bytesIn: number, bytesOut: number): void {
+    this.counters.add(COMPRESSED[coding]!);
+    this.counters.add(COUNTERS.compressionBytesIn, bytesIn);
+    this.counters.add(COUNTERS.compressionBytesOut, bytesOut);
+  }
+
+  /** Counts one that was not, since too many were already. */
+  compressionSkipped(): void {
+    this.counters.add(COUNTERS.compressionSkipped);
   }
 
   onHead(_ex: Exchange): void {}
@@ -64,6 +78,12 @@ export class CountersTap implements Phase, ReplyTap {
     return slot;
   }
 }
+
+const COMPRESSED: Readonly<Record<number, CounterRow>> = {
+  [Coding.Brotli]: COUNTERS.compressedBrotli,
+  [Coding.Zstd]: COUNTERS.compressedZstd,
+  [Coding.Gzip]: COUNTERS.compressedGzip,
+};
 
 /**
  * The status that an exchange which is over is counted and logged under, from 100 to 599: that of the response, else that

@@ -106,7 +106,15 @@ describe("the table for people from nginx", () => {
 });
 
 describe("the reference of routes.yaml", () => {
-  const ofBoth = ["cache", "rate_limit", "ip_rules", "headers", "max_body_bytes", "inbound_chunked_mode"];
+  const ofBoth = [
+    "cache",
+    "compression",
+    "rate_limit",
+    "ip_rules",
+    "headers",
+    "max_body_bytes",
+    "inbound_chunked_mode",
+  ];
 
   test("names every key", () => {
     const ofStatic = missingKeys(staticRoute, v.parse(staticRouteSchema, staticRoute), "");
@@ -116,7 +124,7 @@ describe("the reference of routes.yaml", () => {
         "match",
         "inbound_chunked_mode",
         "max_body_bytes",
-        ...ofBoth.slice(0, 3),
+        ...ofBoth.slice(0, 4),
         "errors",
         "maintenance",
         "headers",

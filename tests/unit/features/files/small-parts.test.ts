@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { CODING_NAMES, chooseCoding } from "../../../../src/features/files/content-coding.ts";
+import { chooseCoding } from "../../../../src/features/files/content-coding.ts";
 import { contentTypeOf } from "../../../../src/features/files/content-type.ts";
 import { encodedPath, encodedQuery } from "../../../../src/features/files/percent-escape.ts";
+import { CODING_NAMES } from "../../../../src/proto/semantics/accept-encoding.ts";
 import { ByteRange, RangeVerdict } from "../../../../src/proto/semantics/byte-range.ts";
 import { httpDateText, parseHttpDate } from "../../../../src/proto/semantics/http-date.ts";
 import codingVectors from "../../../vectors/files/accept-encoding.json";

@@ -1,0 +1,151 @@
+import { equalsLower, latin1 } from "../../core/bytes.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { ListTokens } from "../../proto/h1/list-tokens.ts";
+import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
+import type { CompressionPolicy } from "./compression-policy.ts";
+
+/** What becomes of a response. */
+export const enum Compressible {
+  /** It goes out as it is. */
+  No = 0,
+  /** The same, but it depends on Accept-Encoding: others of its kind are compressed. */
+  Varies,
+  /** A 304: its fields follow those of the response that the client has. */
+  NotModified,
+  Yes,
+}
+
+/** Judges a response by its head: docs/compression.md#what-is-compressed */
+export function judge({ reply, request }: Exchange, coding: Coding, policy: CompressionPolicy): Compressible {
+  const { headers, status } = reply;
+  if (status === 304) return Compressible.NotModified;
+  if (status < 200 || status === 204 || status === 205 || headers.find(HeaderId.ContentEncoding) >= 0)
+    return Compressible.No;
+  const type = headers.find(HeaderId.ContentType);
+  if (type < 0 || !policy.types.has(headers.valueText(type)) || forbidsTransforming(headers)) return Compressible.No;
+  if (coding === Coding.Identity || status === 206 || headers.find(HeaderId.ContentRange) >= 0)
+    return Compressible.Varies;
+  const length = lengthOf(reply, request.method);
+  return length === 0 || length < policy.minBytes ? Compressible.Varies : Compressible.Yes;
+}
+
+/** The same for a prebuilt response. */
+export function judgeFixed({ status, fields, body }: PrebuiltResponse, policy: CompressionPolicy): Compressible {
+  let type = "";
+  for (const [name, value] of fields) {
+    const lower = name.toLowerCase();
+    if (lower === "content-encoding" || (lower === "cache-control" && NO_TRANSFORM.test(value))) return Compressible.No;
+    if (lower === "content-type") type = value;
+  }
+  if (status < 200 || status === 204 || status === 206 || !policy.types.has(type)) return Compressible.No;
+  return body.length === 0 || body.length < policy.minBytes ? Compressible.Varies : Compressible.Yes;
+}
+
+/** Makes the head of a response that of its compressed form: docs/compression.md#fields */
+export function describeCompressed({ headers }: ReplyHead, coding: Coding): void {
+  headers.removeAll(HeaderId.ContentLength);
+  weaken(headers);
+  dropPlainFields(headers);
+  headers.add("Content-Encoding", CODING_NAMES[coding]!);
+  addVary(headers);
+}
+
+/** The same for the fields of a prebuilt response. */
+export function compressedFields(fields: PrebuiltResponse["fields"], coding: Coding): (readonly [string, string])[] {
+  const kept = fields.filter(([name]) => !PLAIN_FIELDS.has(name.toLowerCase()));
+  const weak = kept.map(([name, value]): readonly [string, string] =>
+    name.toLowerCase() === "etag" ? [name, weakTag(value)] : [name, value],
+  );
+  return varying([...weak, ["Content-Encoding", CODING_NAMES[coding]!]]);
+}
+
+/** The fields of a prebuilt response with Vary. */
+export function varying(fields: PrebuiltResponse["fields"]): (readonly [string, string])[] {
+  const varies = fields.some(([name, value]) => name.toLowerCase() === "vary" && NAMES_ENCODING.test(value));
+  return varies ? [...fields] : [...fields, ["Vary", "Accept-Encoding"]];
+}
+
+/**
+ * A 304 has the tag in the form in which the client has named it: what it has stored is the compressed form, where that is the
+ * weak one (RFC 9110 §15.4.5).
+ */
+export function describeNotModified({ reply, request }: Exchange): void {
+  const { headers } = reply;
+  const etag = headers.valueOf(HeaderId.ETag);
+  if (etag !== "" && namesWeakly(request.headers, etag)) {
+    weaken(headers);
+    dropPlainFields(headers);
+  }
+  addVary(headers);
+}
+
+/** Takes out what was said of the plain content: its ranges, and its digests (RFC 9530 §3, §4). */
+export function dropPlainFields(headers: HeaderBlock): void {
+  for (let i = headers.count - 1; i >= 0; i--) {
+    if (headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase())) headers.removeAt(i);
+  }
+}
+
+/** Adds Vary: Accept-Encoding, where the response does not say it. */
+export function addVary(headers: HeaderBlock): void {
+  for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
+    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    while (tokens.next()) {
+      if (equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) return;
+      if (equalsLower(headers.bytes, tokens.from, tokens.to, STAR)) return;
+    }
+  }
+  headers.add("Vary", "Accept-Encoding");
+}
+
+/** Whether Cache-Control has no-transform. RFC 9111 §5.2.1.6, §5.2.2.6 */
+export function forbidsTransforming(headers: HeaderBlock): boolean {
+  for (let i = headers.find(HeaderId.CacheControl); i >= 0; i = headers.find(HeaderId.CacheControl, i + 1)) {
+    if (NO_TRANSFORM.test(headers.valueText(i))) return true;
+  }
+  return false;
+}
+
+/** Whether a body is a stream of events, which must not wait. */
+export function isEventStream(headers: HeaderBlock): boolean {
+  return /^text\/event-stream\s*(;|$)/i.test(headers.valueOf(HeaderId.ContentType));
+}
+
+/** The length of the body, Infinity where it is unknown. */
+function lengthOf(reply: ReplyHead, method: Method): number {
+  if (method === Method.Head) return reply.lengthWithoutBody ? reply.contentLength : Number.POSITIVE_INFINITY;
+  if (reply.framing === Framing.None) return 0;
+  return reply.framing === Framing.Length ? reply.contentLength : Number.POSITIVE_INFINITY;
+}
+
+/** RFC 9110 §8.8.1: the compressed form is not the plain one byte for byte. */
+function weaken(headers: HeaderBlock): void {
+  const index = headers.find(HeaderId.ETag);
+  if (index >= 0) headers.setValue(index, weakTag(headers.valueText(index)));
+}
+
+function weakTag(etag: string): string {
+  return etag.startsWith("W/") ? etag : `W/${etag}`;
+}
+
+function namesWeakly(request: HeaderBlock, etag: string): boolean {
+  for (let i = request.find(HeaderId.IfNoneMatch); i >= 0; i = request.find(HeaderId.IfNoneMatch, i + 1)) {
+    if (request.valueText(i).includes(weakTag(etag))) return true;
+  }
+  return false;
+}
+
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
+  "accept-ranges",
+  "content-digest",
+  "repr-digest",
+  "digest",
+  "content-md5",
+]);
+const NO_TRANSFORM = /(?:^|[\s,])no-transform(?:$|[\s,;=])/i;
+const NAMES_ENCODING = /(?:^|[\s,])(?:accept-encoding|\*)(?:$|[\s,])/i;
+const ACCEPT_ENCODING: Uint8Array = latin1("accept-encoding");
+const STAR: Uint8Array = latin1("*");

@@ -1,0 +1,86 @@
+import type { TimerWheel } from "../../core/timer-wheel.ts";
+import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
+import type { Codecs } from "./codecs.ts";
+import { wholeBytes } from "./codecs.ts";
+import { Compressible, compressedFields, judgeFixed, varying } from "./compressible.ts";
+import { CompressingSink } from "./compressing-sink.ts";
+import type { CompressionPolicy } from "./compression-policy.ts";
+import { negotiatedCoding } from "./content-coding-phase.ts";
+
+/** What compression asks of its worker. */
+export interface CompressionServices {
+  readonly codecs: Codecs;
+  readonly wheel: TimerWheel;
+  readonly turn: NowMs;
+  readonly idle: IdleExchangePorts;
+  /** Runs what is no event of a socket as a turn of its own, with what it writes flushed after it. */
+  inTurn(work: () => void): void;
+  /** Receives what escaped from such a turn. */
+  onException(error: unknown): void;
+}
+
+/** Puts compression between a handler and the client, the cache being on the client's side. docs/compression.md */
+export class CompressingHandler implements Handler {
+  readonly name: string;
+  private readonly inner: Handler;
+  private readonly parts: CompressionParts;
+
+  constructor(inner: Handler, policy: CompressionPolicy, services: CompressionServices) {
+    this.name = inner.name;
+    this.inner = inner;
+    this.parts = { policy, services, fixed: new FixedForms(policy, services.codecs) };
+  }
+
+  handle(ex: Exchange): Verdict {
+    ex.sink = new CompressingSink(ex.sink, negotiatedCoding(ex.request), this.parts);
+    return this.inner.handle(ex);
+  }
+}
+
+/** What the responses of one route share. */
+export interface CompressionParts {
+  readonly policy: CompressionPolicy;
+  readonly services: CompressionServices;
+  readonly fixed: FixedForms;
+}
+
+/**
+ * Prebuilt responses, small files above all, in each coding: compressed when they are first asked for, and kept as long as
+ * the response itself is.
+ */
+export class FixedForms {
+  private readonly forms: WeakMap<PrebuiltResponse, (PrebuiltResponse | undefined)[]> = new WeakMap();
+  private readonly policy: CompressionPolicy;
+  private readonly codecs: Codecs;
+
+  constructor(policy: CompressionPolicy, codecs: Codecs) {
+    this.policy = policy;
+    this.codecs = codecs;
+  }
+
+  /** The response in a coding; the same one where nothing is to be done. */
+  of(reply: PrebuiltResponse, coding: Coding): PrebuiltResponse {
+    let forms = this.forms.get(reply);
+    if (forms === undefined) {
+      forms = new Array(CODING_COUNT).fill(undefined);
+      this.forms.set(reply, forms);
+    }
+    forms[coding] ??= this.make(reply, coding);
+    return forms[coding];
+  }
+
+  private make(reply: PrebuiltResponse, coding: Coding): PrebuiltResponse {
+    const { policy } = this;
+    const { status, fields, body } = reply;
+    const judged = judgeFixed(reply, policy);
+    if (judged === Compressible.No) return reply;
+    const isPlain =
+      coding === Coding.Identity || judged === Compressible.Varies || body.length > wholeBytes(coding, policy);
+    if (isPlain) return new PrebuiltResponse(status, varying(fields), body);
+    const packed = this.codecs.whole(coding, policy.levels[coding]!, body);
+    return new PrebuiltResponse(status, compressedFields(fields, coding), packed);
+  }
+}

@@ -1,0 +1,322 @@
+import { Fault } from "../../core/fault.ts";
+import { COMPRESSION_HOLD_MS, COMPRESSION_HOLD_STORED_MS } from "../../core/limits.ts";
+import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { ExchangeState } from "../../message/exchange.ts";
+import { HeaderBlock } from "../../message/header-block.ts";
+import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Framing, Method } from "../../message/request-head.ts";
+import type { Coding } from "../../proto/semantics/accept-encoding.ts";
+import { streamBytes, wholeBytes } from "./codecs.ts";
+import { CompressedStream } from "./compressed-stream.ts";
+import {
+  addVary,
+  Compressible,
+  describeCompressed,
+  describeNotModified,
+  dropPlainFields,
+  isEventStream,
+  judge,
+} from "./compressible.ts";
+import type { CompressionParts } from "./compressing-handler.ts";
+
+/**
+ *   Waiting ──head──▶ Passing: as it is
+ *      ├─────────────▶ Whole: the body is held, compressed at once, and sent with its length
+ *      │                 └──it takes too long──▶ Stream
+ *      └─────────────▶ Stream: it is compressed as it comes; the head waits for its length where the cache would store it
+ */
+const enum Stage {
+  Waiting = 0,
+  Passing,
+  Whole,
+  Stream,
+  Over,
+}
+
+/**
+ * Compresses the response of one exchange, where it is one to be compressed. Until all that the handler gave has left, it
+ * is the client's source. docs/compression.md
+ */
+export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
+  private readonly inner: ReplySink;
+  private readonly coding: Coding;
+  private readonly parts: CompressionParts;
+  private stage: Stage = Stage.Waiting;
+  private ex: Exchange | null = null;
+  private origin: ReplySource;
+  /** The body, where it is held, and how much of it has come; null where all of it came in one piece. */
+  private held: Buffer | null = null;
+  private heldBytes = 0;
+  private wholeLength = 0;
+  private packed: Uint8Array | null = null;
+  private stream: CompressedStream | null = null;
+  private headHeld = false;
+  private timer: TimerNode | null = null;
+  /** Room that was taken of the worker's. */
+  private reserved = 0;
+
+  constructor(inner: ReplySink, coding: Coding, parts: CompressionParts) {
+    this.inner = inner;
+    this.coding = coding;
+    this.parts = parts;
+    this.origin = parts.services.idle.source;
+  }
+
+  /** What is compressed is copied first. */
+  get returnsBytes(): boolean {
+    return this.stage > Stage.Passing || this.inner.returnsBytes === true;
+  }
+
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+    const { fixed, services } = this.parts;
+    this.stage = Stage.Over;
+    const form = fixed.of(reply, this.coding);
+    if (form.body !== reply.body) services.codecs.counter.compressed(this.coding, reply.body.length, form.body.length);
+    this.inner.fixed(ex, form);
+  }
+
+  head(ex: Exchange): void {
+    const { policy, services } = this.parts;
+    const judged = judge(ex, this.coding, policy);
+    if (judged === Compressible.Yes && ex.request.method !== Method.Head && this.begin(ex)) return;
+    this.stage = Stage.Passing;
+    if (judged === Compressible.NotModified) describeNotModified(ex);
+    else if (judged === Compressible.Yes && ex.request.method === Method.Head) {
+      describeCompressed(ex.reply, this.coding);
+      ex.reply.lengthWithoutBody = false;
+    } else if (judged !== Compressible.No) addVary(ex.reply.headers);
+    if (judged === Compressible.Yes && ex.request.method !== Method.Head) services.codecs.counter.compressionSkipped();
+    this.inner.head(ex);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
+    if (this.stage === Stage.Stream) return this.stream!.write(ex, bytes, from, to);
+    if (this.stage === Stage.Whole) this.hold(bytes, from, to);
+    return true;
+  }
+
+  end(ex: Exchange): void {
+    if (this.stage === Stage.Passing) {
+      this.stage = Stage.Over;
+      this.inner.end(ex);
+      return;
+    }
+    if (this.stage !== Stage.Whole && this.stage !== Stage.Stream) return;
+    // The handler is done with the exchange: the client's events are for this sink alone.
+    this.origin = this.parts.services.idle.source;
+    ex.source = this;
+    keepTrailers(ex);
+    if (this.stage === Stage.Stream) this.stream!.finish(ex);
+    else if (this.packed === null) this.abort(ex, Fault.UpstreamMalformed);
+    else this.sendWhole(ex, this.packed);
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    this.release();
+    this.inner.abort(ex, fault);
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    this.inner.interim(ex, status, headers);
+  }
+
+  wantBody(ex: Exchange): void {
+    this.inner.wantBody(ex);
+  }
+
+  awaitsConsent(ex: Exchange): boolean {
+    return this.inner.awaitsConsent?.(ex) === true;
+  }
+
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    this.stage = Stage.Over;
+    return this.inner.upgrade(ex, tunnel);
+  }
+
+  onWritable(ex: Exchange): void {
+    if (this.stage === Stage.Stream) this.stream!.onWritable(ex);
+    else if (this.stage === Stage.Whole || this.stage === Stage.Passing) this.origin.onWritable(ex);
+  }
+
+  onCancelled(ex: Exchange): void {
+    const { origin } = this;
+    this.release();
+    origin.onCancelled(ex);
+  }
+
+  /** The body takes too long to be waited for: what there is goes out. */
+  onTimer(): void {
+    const { ex } = this;
+    if (ex === null || ex.state === ExchangeState.Finished) return;
+    if (this.stage === Stage.Whole) this.turnIntoStream(ex);
+    else if (this.stage === Stage.Stream && this.headHeld) this.sendHead(ex);
+  }
+
+  onException(error: unknown): void {
+    this.fail(error);
+  }
+
+  // ── what the stream asks for ──────────────────────────────────────────────────────────────────────────────────
+
+  /** A compressed piece. @returns whether the client takes more */
+  give(ex: Exchange, packed: Uint8Array): boolean {
+    return this.inner.body(ex, packed, 0, packed.length);
+  }
+
+  /** More may be written. */
+  wantMore(ex: Exchange): void {
+    this.origin.onWritable(ex);
+  }
+
+  /** The stream is complete. @param pieces all of it, where the head is held: its length is known now */
+  complete(ex: Exchange, pieces: readonly Uint8Array[], bytesIn: number, bytesOut: number): void {
+    const { inner, coding } = this;
+    this.parts.services.codecs.counter.compressed(coding, bytesIn, bytesOut);
+    const { headHeld } = this;
+    this.release();
+    if (headHeld) {
+      ex.reply.framing = Framing.Length;
+      ex.reply.contentLength = bytesOut;
+      inner.head(ex);
+      for (const piece of pieces) if (ex.state !== ExchangeState.Finished) inner.body(ex, piece, 0, piece.length);
+    }
+    if (ex.state !== ExchangeState.Finished) inner.end(ex);
+  }
+
+  /** Compression has failed, or the code around it. */
+  fail(error: unknown): void {
+    const { ex, origin } = this;
+    this.parts.services.onException(error);
+    if (this.stage === Stage.Over || ex === null) return;
+    this.release();
+    origin.onCancelled(ex);
+    this.inner.abort(ex, Fault.InternalError);
+  }
+
+  // ── the beginning ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** @returns false where there is no room */
+  private begin(ex: Exchange): boolean {
+    const { reply } = ex;
+    const { policy, services } = this.parts;
+    const length = reply.framing === Framing.Length ? reply.contentLength : Number.POSITIVE_INFINITY;
+    const isEvents = isEventStream(reply.headers);
+    const isWhole = !isEvents && length <= wholeBytes(this.coding, policy);
+    const isStored = !isEvents && length <= policy.storedBytes && ex.request.method === Method.Get;
+    const room = isWhole ? length : streamBytes(this.coding) + (isStored ? length : 0);
+    if (!services.codecs.reserve(room)) return false;
+    this.reserved = room;
+    this.ex = ex;
+    this.origin = ex.source;
+    ex.source = this;
+    describeCompressed(reply, this.coding);
+    if (isWhole) {
+      this.stage = Stage.Whole;
+      this.wholeLength = length;
+      return true;
+    }
+    this.stage = Stage.Stream;
+    this.stream = this.newStream(!isStored);
+    this.headHeld = isStored;
+    if (isStored) this.limitHold();
+    else this.sendHead(ex);
+    return true;
+  }
+
+  private newStream(flushes: boolean): CompressedStream {
+    const { policy, services } = this.parts;
+    const level = services.codecs.levelOf(this.coding, policy);
+    return new CompressedStream(this, services, this.coding, level, flushes);
+  }
+
+  private hold(bytes: Uint8Array, from: number, to: number): void {
+    const { wholeLength: length } = this;
+    if (to === from || this.packed !== null) return;
+    if (to - from === length) {
+      this.pack(bytes.subarray(from, to));
+      return;
+    }
+    this.held ??= Buffer.allocUnsafeSlow(length);
+    const taken = Math.min(to - from, length - this.heldBytes);
+    this.held.set(bytes.subarray(from, from + taken), this.heldBytes);
+    this.heldBytes += taken;
+    if (this.heldBytes === length) this.pack(this.held);
+    else if (this.timer === null) this.limitHold();
+  }
+
+  private pack(body: Uint8Array): void {
+    const { codecs } = this.parts.services;
+    this.packed = codecs.whole(this.coding, codecs.levelOf(this.coding, this.parts.policy), body);
+  }
+
+  private sendWhole(ex: Exchange, packed: Uint8Array): void {
+    const { inner } = this;
+    this.parts.services.codecs.counter.compressed(this.coding, this.wholeLength, packed.length);
+    this.release();
+    ex.reply.framing = Framing.Length;
+    ex.reply.contentLength = packed.length;
+    inner.head(ex);
+    if (ex.state !== ExchangeState.Finished) inner.body(ex, packed, 0, packed.length);
+    if (ex.state !== ExchangeState.Finished) inner.end(ex);
+  }
+
+  // ── slow bodies ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  private limitHold(): void {
+    const { policy, services } = this.parts;
+    const timer = new TimerNode(this);
+    this.timer = timer;
+    services.wheel.arm(
+      timer,
+      services.turn.nowMs + (policy.storedBytes > 0 ? COMPRESSION_HOLD_STORED_MS : COMPRESSION_HOLD_MS),
+    );
+  }
+
+  private turnIntoStream(ex: Exchange): void {
+    const { held, heldBytes } = this;
+    if (this.packed !== null || held === null) return;
+    this.held = null;
+    this.stage = Stage.Stream;
+    this.stream = this.newStream(true);
+    this.sendHead(ex);
+    if (this.ex !== null) this.stream.write(ex, held, 0, heldBytes);
+  }
+
+  private sendHead(ex: Exchange): void {
+    const { reply } = ex;
+    this.headHeld = false;
+    reply.framing = Framing.Chunked;
+    reply.contentLength = 0;
+    this.inner.head(ex);
+    if (ex.state === ExchangeState.Finished) this.release();
+    else this.stream!.giveHeld(ex);
+  }
+
+  /** Lets go of everything: the exchange is over, or out of these hands. */
+  private release(): void {
+    const { services } = this.parts;
+    this.stage = Stage.Over;
+    this.ex = null;
+    this.origin = services.idle.source;
+    this.held = null;
+    this.packed = null;
+    this.stream?.close();
+    this.stream = null;
+    if (this.timer !== null) services.wheel.remove(this.timer);
+    this.timer = null;
+    services.codecs.release(this.reserved);
+    this.reserved = 0;
+  }
+}
+
+/** The handler may use its block again; digests of the plain content are left out. RFC 9530 §6 */
+function keepTrailers({ reply }: Exchange): void {
+  if (reply.trailers === null) return;
+  const own = new HeaderBlock();
+  own.copyFrom(reply.trailers);
+  dropPlainFields(own);
+  reply.trailers = own;
+}

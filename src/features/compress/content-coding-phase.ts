@@ -1,0 +1,63 @@
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import type { RequestHead } from "../../message/request-head.ts";
+import { CODING_NAMES, Coding, codingWeights } from "../../proto/semantics/accept-encoding.ts";
+import { forbidsTransforming } from "./compressible.ts";
+import type { CompressionPolicy } from "./compression-policy.ts";
+
+/**
+ * Writes Accept-Encoding anew where responses are compressed: the encodings of the configuration that the client takes, the
+ * one that it gets first. The cache so has few variants, and origin, files and `CompressingHandler` all go by the same.
+ * docs/compression.md#negotiation
+ */
+export class ContentCodingPhase implements Phase {
+  readonly name = "contentCoding";
+  private readonly policies: readonly (CompressionPolicy | null)[];
+
+  /** @param policies by the routes' numbers; null for those whose responses are not compressed */
+  constructor(policies: readonly (CompressionPolicy | null)[]) {
+    this.policies = policies;
+  }
+
+  run(ex: Exchange): Verdict {
+    const policy = this.policies[ex.route!.index] ?? null;
+    if (policy !== null) negotiate(ex.request, policy.codings);
+    return Verdict.Next;
+  }
+}
+
+/** The coding that the client gets, after `ContentCodingPhase`. */
+export function negotiatedCoding({ headers }: RequestHead): Coding {
+  const index = headers.find(HeaderId.AcceptEncoding);
+  if (index < 0) return Coding.Identity;
+  return Math.max(0, FIRST_BYTES.indexOf(headers.bytes[headers.spans[index * 4 + 2]!]!));
+}
+
+/** A client that says nothing of encodings stays so. */
+function negotiate(request: RequestHead, codings: readonly Coding[]): void {
+  const { headers } = request;
+  const first = headers.find(HeaderId.AcceptEncoding);
+  if (first < 0) return;
+  const value = wantsPlain(request) ? PLAIN : accepted(request, codings);
+  for (let i = headers.count - 1; i > first; i--) {
+    if (headers.ids[i] !== HeaderId.AcceptEncoding) continue;
+    headers.removeAt(i);
+    if (i < request.hostIndex) request.hostIndex--;
+  }
+  if (headers.valueText(first) !== value) headers.setValue(first, value);
+}
+
+/** A range is one of the plain form, which can be continued; and a client may forbid every change (RFC 9111 §5.2.1.6). */
+function wantsPlain({ headers }: RequestHead): boolean {
+  return headers.find(HeaderId.Range) >= 0 || forbidsTransforming(headers);
+}
+
+function accepted({ headers }: RequestHead, codings: readonly Coding[]): string {
+  const weights = codingWeights(headers);
+  const wanted = codings.filter((coding) => weights[coding]! > 0).sort((a, b) => weights[b]! - weights[a]!);
+  return wanted.length === 0 ? PLAIN : wanted.map((coding) => CODING_NAMES[coding]).join(", ");
+}
+
+const PLAIN = "identity";
+/** Of the names, by Coding: they all differ. */
+const FIRST_BYTES: Uint8Array = Uint8Array.from(CODING_NAMES, (name) => name.charCodeAt(0));

@@ -1,0 +1,82 @@
+// docs/compression.md#files: files of a static mount, with the cache and without.
+import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { decoded, sampleJson } from "../harness/decoding.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startGateway } from "../harness/gateway.ts";
+import { type Reply, request } from "../harness/raw-client.ts";
+
+const BODY = sampleJson(5000);
+const ROUTE = { type: "static", prefix: "/files", dir: "files" };
+
+describe.each([true, false])("files, with the cache: %j", async (isCached) => {
+  const gateway = await startGateway({
+    config: { server: { compression: {}, cache: { enabled: isCached } } },
+    routes: [ROUTE],
+    files: { "files/none.txt": "" },
+  });
+  afterAll(() => gateway.stop());
+  const folder = join(gateway.folder, "files");
+  const get = (path: string, lines: readonly string[]) => gateway.once(request(`GET ${path}`, lines));
+  const accepting = (encoding: string) => [`Accept-Encoding: ${encoding}`];
+  const hit = isCached ? "HIT" : null;
+  const miss = isCached ? "MISS" : null;
+  const outcome = ({ status, fields, body }: Reply) => [
+    status,
+    fields.get("x-cache"),
+    fields.get("content-encoding"),
+    decoded(fields.get("content-encoding"), body).equals(BODY),
+  ];
+
+  test("that are small are compressed once and kept, and follow the disk", async () => {
+    writeFileSync(join(folder, "a.json"), BODY);
+    const first = await get("/files/a.json", accepting("br"));
+    expect(outcome(first)).toEqual([200, miss, "br", true]);
+    expect(outcome(await get("/files/a.json", accepting("br")))).toEqual([200, hit, "br", true]);
+    expect(first.fields.get("etag")).toStartWith('W/"');
+    const condition = await get("/files/a.json", [...accepting("br"), `If-None-Match: ${first.fields.get("etag")}`]);
+    expect([condition.status, condition.fields.get("etag")]).toEqual([304, first.fields.get("etag")]);
+    writeFileSync(join(folder, "a.json"), sampleJson(6000, 9));
+    await eventually(async () => {
+      const changed = await get("/files/a.json", accepting("br"));
+      expect(decoded("br", changed.body).equals(sampleJson(6000, 9))).toBe(true);
+    });
+  });
+
+  test("that lie there compressed win, in an encoding that the client takes", async () => {
+    writeFileSync(join(folder, "b.json"), BODY);
+    writeFileSync(join(folder, "b.json.gz"), gzipSync(BODY));
+    const both = await get("/files/b.json", accepting("zstd, br, gzip"));
+    expect([outcome(both)[2], both.body.equals(gzipSync(BODY)), both.fields.get("etag")?.startsWith('"')]).toEqual([
+      "gzip",
+      true,
+      true,
+    ]);
+    expect(outcome(await get("/files/b.json", accepting("br")))[2]).toBe("br");
+  });
+
+  test("ranges are those of the file", async () => {
+    writeFileSync(join(folder, "c.json"), BODY);
+    await get("/files/c.json", accepting("gzip"));
+    const part = await get("/files/c.json", [...accepting("gzip"), "Range: bytes=10-19"]);
+    expect([part.status, part.body.equals(BODY.subarray(10, 20)), part.fields.get("vary")]).toEqual([
+      206,
+      true,
+      "Accept-Encoding",
+    ]);
+  });
+
+  test("that are large are compressed as they are read", async () => {
+    for (const size of [200_000, 3_000_000]) {
+      const large = sampleJson(size, 11);
+      writeFileSync(join(folder, `${size}.json`), large);
+      const reply = await get(`/files/${size}.json`, accepting("zstd"));
+      expect(reply.fields.get("content-encoding")).toBe("zstd");
+      expect(decoded("zstd", reply.body).equals(large)).toBe(true);
+      const headOnly = await gateway.once(request(`HEAD /files/${size}.json`, accepting("zstd")));
+      expect([headOnly.fields.get("content-encoding"), headOnly.fields.get("content-length")]).toEqual(["zstd", null]);
+    }
+  });
+});
