@@ -111,6 +111,21 @@ describe("everyday jobs", () => {
     expect((await moved("GET /a", "example.com"))[0]).toBe(200);
   });
 
+  test("error pages and maintenance", async () => {
+    const files = { "404.html": "none", "sorry.html": "sorry, {request_id}", "back-soon.html": "back soon" };
+    const origin = startOrigin();
+    const gateway = await gatewayOf("Error pages and maintenance", { [TARGET]: origin.url }, files);
+    const page = async (path: string) => {
+      const { status, text } = await gateway.once(request(`GET ${path}`, ["Accept: text/html"]));
+      return [status, text];
+    };
+    expect(await page("/shop/a")).toEqual([503, "back soon"]);
+    expect((await page("/a"))[0]).toBe(200);
+    origin.stop();
+    expect(await page("/a")).toEqual([502, expect.stringMatching(/^sorry, \S{36}$/)]);
+    expect((await gateway.once(request("GET /a"))).text).toStartWith("{");
+  });
+
   test("limits", async () => {
     const gateway = await gatewayOf("Limits", { [TARGET]: startOrigin().url });
     const statuses = [];
