@@ -7,6 +7,7 @@ import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
+import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { type OriginScript, ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
@@ -40,7 +41,7 @@ away.stop();
 const twin = EchoOrigin.start();
 for (const one of [origin, twin]) {
   one.on("/same", (call) => call.reply("200 OK", [], "same"));
-  one.on("/long", (call) => call.reply("200 OK", [], Buffer.alloc(3_000_000, "a")));
+  one.on("/long", (call) => call.reply("200 OK", [], Buffer.alloc(1_000_000, "a")));
 }
 origin.on("/status", (call) => call.reply("200 OK", [], "same"));
 twin.on("/status", (call) => call.reply("404 Not Found", [], "same"));
@@ -284,6 +285,36 @@ test("a mirror that leads back to its route ends after ten rounds", async () => 
   await eventually(async () => expect(await counted("/self", round)).toEqual({ sent: 10, skipped: 1 }));
   expect(origin.requestsFor("/round")).toHaveLength(10);
   await round.stop();
+});
+
+test("targets and mirrors of HTTP/2 are mirrored too, bodies of streams included", async () => {
+  const [real, copies] = [await H2EchoOrigin.start(), await H2EchoOrigin.start()];
+  const other = await startGateway({ routes: [upstream("/x", real, to(copies.url, { compare: true }))] });
+  const client = await H2Client.connect(other.port);
+  const body = Buffer.from(new SeededRandom(8).bytes(12_000));
+  for (let i = 0; i < 3; i++) {
+    expect(json<Echo>((await client.request(head("POST", "/x/y"), body)) as never).sha256).toBe(sha256(body));
+    expect(json<Echo>(await other.once(request("PUT /x/y", [], body))).sha256).toBe(sha256(body));
+  }
+  client.close();
+  // Both echo what they got: what came in a stream has a length for the mirror.
+  await eventually(async () => expect(await counted("/x", other)).toEqual({ sent: 6, different: 3 }));
+  expect([real.requests, copies.requests]).toEqual([6, 6]);
+  real.stop();
+  await stopAll(other, copies);
+});
+
+test("what the cache answers is not copied; what it stores is", async () => {
+  const cached = await startGateway({
+    config: { server: { cache: { enabled: true } } },
+    routes: [upstream("/c", origin, to(twin.url, { compare: true }))],
+  });
+  for (const result of ["MISS", "HIT", "HIT"]) {
+    const reply = await cached.once(request("GET /c/long"));
+    expect([reply.fields.get("x-cache"), reply.body.length]).toEqual([result === "HIT" ? "HIT" : "MISS", 1_000_000]);
+  }
+  await eventually(async () => expect(await counted("/c", cached)).toEqual({ sent: 1 }));
+  await cached.stop();
 });
 
 test("a mirror may be a UNIX socket", async () => {

@@ -216,6 +216,22 @@ describe("every protocol", () => {
   });
 });
 
+test("the cookie is Secure where a trusted proxy says that its client uses TLS", async () => {
+  const behind = await startGateway({
+    config: { server: { trusted_proxies: ["127.0.0.1"] } },
+    routes: [balanced("/n", three, sticky)],
+  });
+  const given = async (proto: string, on: Gateway): Promise<string> =>
+    (await on.once(request("GET /n/x", ["X-Forwarded-For: 10.0.0.1", `X-Forwarded-Proto: ${proto}`]))).fields.get(
+      "set-cookie",
+    )!;
+  expect(await given("https", behind)).toEndWith("; Secure");
+  expect(await given("http", behind)).toEndWith("; SameSite=Lax");
+  // Of any other client it is hearsay.
+  expect(await given("https", gateway)).toEndWith("; SameSite=Lax");
+  await behind.stop();
+});
+
 test("a stored response has no cookie, and the cache keeps none", async () => {
   const first = await ask("/keep/cached");
   expect([first.fields.get("x-cache"), givenBy(first)]).toEqual(["MISS", expect.stringMatching(/^edge_node=/)]);

@@ -1,9 +1,9 @@
 import type { Fault } from "../../core/fault.ts";
 import { MAX_MIRRORED_BODY_BYTES, MIRROR_TOTAL_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import type { BodySink, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { BodyFlow, BodySink, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { Comparison, ResponseDigest } from "./comparison.ts";
@@ -48,24 +48,40 @@ export class MirroredExchange implements ReplySink, TimerOwner {
 
   // ── the request ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The exchange is about to be sent to a target, for the first time or once more. */
-  beforeAttempt(ex: Exchange): void {
-    if (this.stage !== Stage.Waiting) return;
+  /**
+   * Lets the exchange be sent to a target, for the first time or once more.
+   * @param send sends it; a connection that is there may ask for the body at once
+   */
+  attempt(ex: Exchange, send: () => void): void {
+    if (this.stage === Stage.Waiting) this.begin(ex);
+    if (this.stage !== Stage.Gathering) return send();
+    if (!ex.request.hasBody()) {
+      send();
+      // Where it is over already, nothing has been sent.
+      if (this.isGathering()) this.send();
+      return;
+    }
+    const flow = new WaitingFlow(ex.flow);
+    ex.flow = flow;
+    send();
+    // An attempt that failed at once has been followed by another.
+    if (!this.isGathering() || ex.flow !== flow || ex.body instanceof BodyTee) return flow.leave(ex);
+    // Each attempt gets the body from its beginning.
+    this.pieces = [];
+    this.size = 0;
+    ex.body = new BodyTee(ex.body, this);
+    flow.leave(ex);
+  }
+
+  private begin(ex: Exchange): void {
     if (!this.mirror.takePlace()) return this.giveUp();
     this.copy = this.mirror.copyOf(ex);
     this.stage = Stage.Gathering;
     if (ex.request.hasBody()) this.mirror.limit(this.timer, MIRROR_TOTAL_MS);
   }
 
-  /** It has been sent: its head at least. */
-  afterAttempt(ex: Exchange): void {
-    if (this.stage !== Stage.Gathering) return;
-    if (!ex.request.hasBody()) return this.send();
-    if (ex.state !== ExchangeState.Open || ex.body instanceof BodyTee) return;
-    // Each attempt gets the body from its beginning.
-    this.pieces = [];
-    this.size = 0;
-    ex.body = new BodyTee(ex.body, this);
+  private isGathering(): boolean {
+    return this.stage === Stage.Gathering;
   }
 
   onBodyPiece(bytes: Uint8Array, from: number, to: number): void {
@@ -191,6 +207,32 @@ class BodyTee implements BodySink {
   }
 }
 
+/** In the place of a body's source while an exchange is being sent: the body begins when the taker is known. */
+class WaitingFlow implements BodyFlow {
+  private readonly inner: BodyFlow;
+  private isResumed = false;
+
+  constructor(inner: BodyFlow) {
+    this.inner = inner;
+  }
+
+  pauseBody(ex: Exchange): void {
+    this.isResumed = false;
+    this.inner.pauseBody(ex);
+  }
+
+  resumeBody(): void {
+    this.isResumed = true;
+  }
+
+  /** Gives the source its place back, where it is still held. */
+  leave(ex: Exchange): void {
+    if (ex.flow !== this) return;
+    ex.flow = this.inner;
+    if (this.isResumed) this.inner.resumeBody(ex);
+  }
+}
+
 /** The connections to a target of a route that is mirrored. */
 export class MirroredUpstream implements Upstream {
   readonly label: string;
@@ -205,16 +247,14 @@ export class MirroredUpstream implements Upstream {
 
   send(ex: Exchange, caller: UpstreamCaller): void {
     const mirrored = mirroredOf(ex);
-    mirrored?.beforeAttempt(ex);
-    this.inner.send(ex, caller);
-    mirrored?.afterAttempt(ex);
+    if (mirrored === null) this.inner.send(ex, caller);
+    else mirrored.attempt(ex, () => this.inner.send(ex, caller));
   }
 
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
     const mirrored = mirroredOf(ex);
-    mirrored?.beforeAttempt(ex);
-    this.inner.sendFresh(ex, caller);
-    mirrored?.afterAttempt(ex);
+    if (mirrored === null) this.inner.sendFresh(ex, caller);
+    else mirrored.attempt(ex, () => this.inner.sendFresh(ex, caller));
   }
 }
 

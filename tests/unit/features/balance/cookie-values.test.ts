@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { CookieValues } from "../../../../src/features/balance/cookie-values.ts";
+import { anyExchange } from "./balance-fake.ts";
+
+/** The values of the cookies named sid, found in the plainest way. */
+function plainly(fields: readonly string[]): string[] {
+  return fields
+    .flatMap((field) => field.split(";"))
+    .map((pair) => pair.replace(/^ +| +$/g, ""))
+    .filter((pair) => pair.startsWith("sid="))
+    .map((pair) => pair.slice(4));
+}
+
+test("the cookies with a name are those that plain splitting finds, in their order", () => {
+  const piece = fc.constantFrom("sid=", "sid", "a=b", "; ", ";", " ", "x", "=", '"', "SID=1", "sid=sid=1");
+  const field = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join("").trim());
+  fc.assert(
+    fc.property(fc.array(field, { maxLength: 4 }), (fields) => {
+      const { headers } = anyExchange({ headers: fields.map((value) => ["Cookie", value] as const) }).request;
+      const values = new CookieValues("sid");
+      const found: string[] = [];
+      // A second time: nothing of the first is left.
+      for (let round = 0; round < 2; round++) {
+        found.length = 0;
+        values.begin(headers);
+        while (values.next())
+          found.push(Buffer.from(headers.bytes.subarray(values.from, values.to)).toString("latin1"));
+        expect(values.next()).toBe(false);
+      }
+      expect(found).toEqual(plainly(fields));
+    }),
+    { numRuns: 2000 },
+  );
+});
