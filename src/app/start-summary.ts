@@ -133,6 +133,7 @@ function switchLines({ server, routes, sidecar, transcoder }: RuntimeConfig): st
     ["TLS", server.tls.enabled],
     ["HTTP/3", server.http3.enabled],
     ["cache", server.cache.enabled],
+    ["compression", server.compression.enabled],
     ["rate limit", server.rateLimit.enabled || routes.some(({ rateLimit }) => rateLimit.enabled)],
     ["CORS", server.cors.enabled],
     ["security headers", server.securityHeaders.enabled],

@@ -146,6 +146,17 @@ describe("everyday jobs", () => {
     expect(states.slice(2)).not.toContain("HIT");
   });
 
+  test("compression", async () => {
+    const origin = startOrigin();
+    origin.on("/long", (call) => call.reply("200 OK", ["Content-Type: text/plain"], "all the same. ".repeat(500)));
+    const gateway = await gatewayOf("Compression", { [TARGET]: origin.url });
+    const encoding = async (path: string, accepts: string) =>
+      (await gateway.once(request(`GET ${path}`, [`Accept-Encoding: ${accepts}`]))).fields.get("content-encoding");
+    expect(await encoding("/long", "gzip")).toBe("gzip");
+    expect(await encoding("/long", "gzip, br, zstd")).toBe("zstd");
+    expect(await encoding("/account/long", "gzip")).toBeNull();
+  });
+
   test("gRPC", async () => {
     const origin = await H2EchoOrigin.start();
     running.push(origin);

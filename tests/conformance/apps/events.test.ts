@@ -58,6 +58,7 @@ async function read(url: string, count: number, headers: Record<string, string> 
   const leave = new AbortController();
   const response = await fetch(url, { signal: leave.signal, headers: { Accept: "text/event-stream", ...headers } });
   expect(response.headers.get("content-type")).toStartWith("text/event-stream");
+  expect(response.headers.get("content-encoding")).toBe("zstd");
   const seen: SeenEvent[] = [];
   let text = "";
   const decoder = new TextDecoder();

@@ -38,7 +38,7 @@ describe("the summary of a start", () => {
       "  /api  upstream  http://a:1",
       "",
       "On:  firewall (enforce), access log, metrics",
-      "Off: TLS, HTTP/3, cache, rate limit, CORS, security headers",
+      "Off: TLS, HTTP/3, cache, compression, rate limit, CORS, security headers",
       "",
       "Metrics: http://127.0.0.1:8080/metrics   Health: http://127.0.0.1:8080/health",
       "",
