@@ -65,6 +65,7 @@ export interface RouteSpot extends Spot {
 export interface OptionValues {
   /** 0 where the server's is taken. */
   readonly max_body_bytes: number;
+  readonly cache: { readonly enabled: boolean };
 }
 
 /** The spot of a route, for its blocks' `check` and `finish`. */

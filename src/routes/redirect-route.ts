@@ -7,7 +7,7 @@ import { redirectFault } from "../features/answer/redirect-target.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
-import { routeMethods } from "./route-options.ts";
+import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 
 const keys = block({
@@ -36,7 +36,9 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   foreignWords: ["redir", "redirection", "moved", "rewrite"],
   marks: ["to"],
   keys,
-  check({ to, hosts }, { log, path }) {
+  check({ to, hosts }, spot) {
+    const { log, path } = spot;
+    warnOfCache(spot);
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
     const fault = redirectFault(templateOf(to), hosts.length > 0);
     if (fault !== "") log.fault([...path, "to"], fault);

@@ -11,7 +11,7 @@ import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
-import { routeMethods } from "./route-options.ts";
+import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 const keys = block(
@@ -80,6 +80,7 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   foreignWords: ["return", "reply", "answer", "response", "static_response"],
   marks: ["body", "file"],
   keys,
+  check: (_route, spot) => warnOfCache(spot),
   help: {
     doc: "a response of the gateway's own",
     prefix: { example: "/hello", doc: 'Or "path:", exactly this path' },

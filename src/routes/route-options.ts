@@ -11,7 +11,7 @@ import {
 import { list, type Spot } from "../config/piece.ts";
 import { ipRules, rateLimit } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
-import { routeSpot } from "../config/route-syntax.ts";
+import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
 import { block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
 import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
@@ -122,6 +122,12 @@ function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
   const { entry, server, path } = routeSpot(spot);
   if (!("rate_limit" in entry) || isFaultyAt(spot, "rate_limit")) return server.rateLimit;
   return { ...rateLimit.resolve(values.rate_limit, { ...spot, path: [...path, "rate_limit"] }), scope: "route" };
+}
+
+/** Says of the key `cache` at a route whose responses are at hand that it does nothing. */
+export function warnOfCache({ entry, values, log, path }: RouteSpot): void {
+  if ("cache" in entry && values.cache.enabled)
+    log.warn([...path, "cache"], "has no effect: responses of the gateway's own are not stored");
 }
 
 /** What `/internal/api/routes` says of the options of a route. */

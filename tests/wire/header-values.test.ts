@@ -24,7 +24,7 @@ const sent = {
     "X-Many": ["1", "{method}", "{header.X-None}"],
     "X-Tls": "{tls.version}",
   },
-  add: { "X-Seen": "{scheme}://{host}:{port}{uri} {cookie.c}" },
+  add: { "X-Seen": "{scheme}://{host}:{port}{uri} {cookie.c}", Cookie: "team={query.team}" },
 };
 const answered = {
   remove: ["X-Gone"],
@@ -56,7 +56,7 @@ const gateway = await startGateway({
       type: "respond",
       prefix: "/id",
       body: "{request_id}",
-      headers: { response: { set: { "X-Id": "{request_id}" } } },
+      headers: { response: { set: { "X-Id": "{request_id}", "Set-Cookie": "last={query.last}; HttpOnly" } } },
     },
   ],
   files: { "a.pem": certificate.cert, "a.key": certificate.key, "public/a.txt": "hello" },
@@ -90,6 +90,11 @@ describe("of requests", () => {
       expect(headers["x-evil"]).toBeUndefined();
       expect(headers["x-query"]).toBe("X-Evil: yesbody");
     }
+  });
+
+  test("cannot add a cookie", async () => {
+    const { headers } = await echoOver(1, "/h1/echo?team=a;%20role=admin");
+    expect(headers.cookie).toBe("team=arole=admin");
   });
 
   test("of any length leave a head that the origin reads", async () => {
@@ -178,6 +183,11 @@ test("the id of a request under another name", async () => {
   expect([fields.get("x-trace"), fields.get("x-request-id")]).toEqual(["mine-2", null]);
   const own = await gateway.once(request("GET /renamed/echo"));
   expect(own.fields.get("x-trace")).toBe(String(json<Echo>(own).headers["x-request-id"]));
+});
+
+test("a cookie gets no further attributes", async () => {
+  const { fields } = await gateway.once(request("GET /id?last=a;%20Domain=b.test;%0d%0aX-Evil:%20yes"));
+  expect(fields.all("set-cookie")).toEqual(["last=aDomain=b.testX-Evil:yes; HttpOnly"]);
 });
 
 describe("beside the cache", () => {

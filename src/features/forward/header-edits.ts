@@ -213,7 +213,10 @@ class RenderedFields {
     for (const { name, value } of this.added) {
       if (typeof value === "string") fields.push({ name, value });
       else {
-        const rendered = value.render(ex, "header").slice(0, MAX_HEADER_LINE_BYTES).trim();
+        const rendered = value
+          .render(ex, COOKIES.has(name.toLowerCase()) ? "cookie" : "header")
+          .slice(0, MAX_HEADER_LINE_BYTES)
+          .trim();
         if (rendered !== "") fields.push({ name, value: rendered });
       }
     }
@@ -255,4 +258,5 @@ function textOf(name: Uint8Array): string {
 }
 
 const CRLF_BYTES = 2;
+const COOKIES: ReadonlySet<string> = new Set(["cookie", "set-cookie"]);
 const REQUEST_ID = "x-request-id";

@@ -8,11 +8,12 @@ import { PLACEHOLDERS, type PlaceholderReader, type UrlForm } from "./placeholde
  * For what a template is rendered, which decides what of a value may stand in it. Literal parts stay as they are.
  * - `text`: a body in UTF-8. Control characters are dropped.
  * - `header`: a field's value, one character a byte. What may not stand in one is dropped (RFC 9110 §5.5).
+ * - `cookie`: the value of Cookie or Set-Cookie. What may not stand in a cookie's own value is dropped (RFC 6265 §4.1.1).
  * - `url`: a URL. What may not stand in that part of it is percent-encoded, control bytes too.
  * - `html`: a page in UTF-8. Control characters are dropped, markup is escaped.
  * - `json`: within a string of a JSON text or a script in UTF-8. Control characters are dropped, what would end it is escaped.
  */
-export type TemplateMode = "text" | "header" | "url" | "html" | "json";
+export type TemplateMode = "text" | "header" | "cookie" | "url" | "html" | "json";
 
 /** A placeholder in a template. */
 export interface PlaceholderUse {
@@ -150,6 +151,7 @@ function findPlaceholder(name: string): Pick<PlaceholderUse, "read" | "form"> | 
 const RENDERERS: Readonly<Record<TemplateMode, (value: string, use: PlaceholderUse) => string>> = {
   text: (value, use) => readable(value, use),
   header: (value) => value.replace(NOT_IN_FIELD, ""),
+  cookie: (value) => value.replace(NOT_IN_COOKIE, ""),
   url: urlPart,
   html: (value, use) => readable(value, use).replace(/[&<>"']/g, (char) => ENTITIES[char]!),
   // Within HTML, a script ends at a tag.
@@ -194,6 +196,8 @@ const NAME = /[A-Za-z_][\w!#$%&'*+.^`|~-]*/y;
 const NO_LOCALS: LocalValues = {};
 const HEX = "0123456789ABCDEF";
 const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/g;
+/** With a semicolon a value would add an attribute, or another cookie. */
+const NOT_IN_COOKIE = /[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]/g;
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",

@@ -7,6 +7,8 @@ import { EdgeContext } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
+import { RedirectHandler } from "../../../src/features/answer/redirect-handler.ts";
+import { type FixedAnswer, respondHandler } from "../../../src/features/answer/respond-handler.ts";
 import type { CachePolicy } from "../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
 import { ForwardEnd, ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
@@ -35,6 +37,8 @@ import type { Target } from "../../../src/message/target.ts";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../../../src/net/socket-buffers.ts";
+import { templateOf } from "../../../src/proto/template/template.ts";
+import { requestEdits } from "../../../src/routes/header-operations.ts";
 import type { BodyBudget } from "../../../src/shared/body-budget.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";
@@ -204,6 +208,7 @@ export class GatewayLab {
     const { bodies, wheel, turn } = this;
     const services = { requestIds: new RequestIds(this.clock), wheel, turn, bodies };
     const forward = new ForwardHandler(FORWARD, { choose, chooseAgain: choose }, services);
+    const valued = { ...FORWARD, requestEdits: requestEdits(VALUED) };
     const files: Handler = { name: "files", handle: () => Verdict.Done };
     return [
       route(RouteKind.BuiltIn, "/health", true, new HealthHandler()),
@@ -212,6 +217,16 @@ export class GatewayLab {
       route(RouteKind.Upstream, "/python", false, forward),
       route(RouteKind.Upstream, "/go", false, forward),
       route(RouteKind.Static, "/static", false, files),
+      route(
+        RouteKind.Upstream,
+        "/valued",
+        false,
+        new ForwardHandler(valued, { choose, chooseAgain: choose }, services),
+      ),
+      route(RouteKind.Plain, "/respond", true, respondHandler(answer("hello"), this.clock)),
+      route(RouteKind.Plain, "/greet", true, respondHandler(answer("hello {client_ip}"), this.clock)),
+      route(RouteKind.Plain, "/moved", true, new RedirectHandler("https://www.example.com/a", 308)),
+      route(RouteKind.Plain, "/old", false, new RedirectHandler("https://www.example.com{uri}", 308)),
     ];
   }
 
@@ -230,11 +245,17 @@ function route(kind: RouteKind, path: string, exact: boolean, handler: Handler):
   return { kind, label: path, path, exact, handler, ...shared };
 }
 
+function answer(body: string): FixedAnswer {
+  return { status: 200, body: templateOf(body), contentType: "text/plain; charset=utf-8" };
+}
+
 /** Nothing goes wrong here; where it does, the figures would mean nothing. */
 function fail(why: unknown): never {
   throw why instanceof Error ? why : new Error(`not expected: ${String(why as Fault)}`);
 }
 
+/** Header values with placeholders. */
+const VALUED = { set: [{ name: "X-Client", value: "{client_ip}" }], add: [{ name: "X-Asked", value: "{host}{uri}" }] };
 const FORWARD = {
   preserveHost: true,
   times: { connectMs: 5000, responseHeaderMs: 30_000, idleMs: 60_000 },

@@ -26,11 +26,25 @@ bench(
   PIPELINED,
 );
 
+for (const [name, path] of [
+  ["a fixed response", "/respond"],
+  ["a response with a value", "/greet"],
+  ["a redirect", "/moved"],
+  ["a redirect with path and query", "/old/a/b?c=d"],
+] as const) {
+  const head = asking(path);
+  bench(`gateway: ${name}`, () => {
+    lab.event(client, head);
+    return socket.bytes;
+  });
+}
+
 const origin = connectOnce(lab, client);
 
 for (const [name, head] of [
   ["curl", PROXIED_HEAD],
   ["browser", BROWSER_HEAD],
+  ["header values with placeholders", asking("/valued/a/b?c=d")],
 ] as const) {
   bench(`gateway: proxied GET, ${name}`, () => {
     lab.event(client, head);
@@ -46,6 +60,7 @@ const cachedOrigin = connectOnce(cachedLab, cachedClient);
 for (const [name, head] of [
   ["curl", PROXIED_HEAD],
   ["browser", BROWSER_HEAD],
+  ["header values with placeholders", asking("/valued/a/b?c=d")],
 ] as const) {
   cachedLab.event(cachedClient, head);
   if (head === BROWSER_HEAD) cachedLab.event(cachedOrigin, ANSWER);
@@ -72,4 +87,9 @@ function connectOnce(lab: GatewayLab, client: H1Connection): H1UpstreamConnectio
   lab.event(connection, ANSWER);
   if (lab.pool.idleCount !== 1) throw new Error("the connection was not kept");
   return connection;
+}
+
+/** CURL_HEAD with another target. */
+function asking(target: string): Buffer {
+  return Buffer.from(CURL_HEAD.toString("latin1").replace("/health", target), "latin1");
 }

@@ -145,6 +145,7 @@ describe("modes", () => {
     ["{query.a}", "text", { target: "/?a=%e2%82%ac" }, "€"],
     ["{query.a}", "header", { target: "/?a=x%0d%0aB:%20c%00%7f" }, "xB: c"],
     ["{query.a}", "header", { target: "/?a=%e2%82%ac" }, "\xe2\x82\xac"],
+    ["a={query.a}; Path=/", "cookie", { target: "/?a=x;%20Domain=b.test,%22%5c%0d%0a" }, "a=xDomain=b.test; Path=/"],
     ["{query.a}", "html", { target: "/?a=%3Cscript%3E%26%22%27%0a" }, "&lt;script&gt;&amp;&quot;&#39;"],
     ["/x{path}", "url", { target: "/a%20b/c;d=e%0d%0a" }, "/x/a%20b/c;d=e%0d%0a"],
     ["/x?to={path}", "url", { target: "/a%20b&c#d" }, "/x?to=/a%2520b%26c"],
