@@ -197,6 +197,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     methods: [],
     hosts: [],
     match: null,
+    rewrite: null,
     inboundChunkedMode: "normalize",
     maxBodyBytes: sidecar.maxBodyBytes,
     cache: { enabled: false, defaultTtlMs: 0 },

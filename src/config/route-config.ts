@@ -38,6 +38,13 @@ export interface MatchConfig {
 /** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
 export type FieldTest = readonly [name: string, wanted: string | boolean];
 
+/** The path in the place of the client's: `path`, or `to` where `regex` fits; "" for what is not said. docs/routing.md#rewrite */
+export interface RewriteConfig {
+  readonly path: string;
+  readonly regex: string;
+  readonly to: string;
+}
+
 /** What the keys of routes of every type say, with everything inherited (src/routes/route-options.ts). */
 export type RouteOptions = AnyRouteOptions;
 

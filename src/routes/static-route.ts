@@ -10,6 +10,7 @@ import { FileHandler, FileRehearsal } from "../features/files/file-handler.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
+import { rewrite, rewriting } from "./rewrite-keys.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 const keys = block(
@@ -29,6 +30,7 @@ const keys = block(
       example: "index.html",
       doc: "without spa: sent with 404",
     },
+    rewrite: { type: rewrite, absent: null, doc: "what is looked up in dir" },
     cache_control: { type: headerValue(), default: "", example: "max-age=60" },
   },
   {
@@ -40,7 +42,7 @@ const keys = block(
         log.fault([...path, "fallback"], `expected a file inside dir, such as index.html, found ${quote(fallback)}`);
     },
     finish: ({ fallback, spa }) => ({ fallback: fallback === "" && spa ? "index.html" : fallback }),
-    list: ({ dir }, { spa, fallback, cache_control }) => ({ dir, spa, fallback, cache_control }),
+    list: ({ dir }, { spa, fallback, cache_control, ...others }) => ({ dir, spa, fallback, cache_control, ...others }),
   },
 );
 
@@ -71,17 +73,21 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
   leadsTo: ({ dir }) => dir,
   shape: () => ({ kind: RouteKind.Static, methods: ["GET"], stripPrefix: true }),
   build,
-  rehearse: (route, look) => editedHandler(new FileRehearsal(route, (file) => look(join(route.dir, file))), route),
+  rehearse(route, look) {
+    const rehearsal = new FileRehearsal(route, (file) => look(join(route.dir, file)));
+    return editedHandler(rewriting(rehearsal, route, true), route);
+  },
 };
 
 /** It does not disclose the folder. */
-function explain({ spa, fallback, cacheControl }: StaticRouteConfig): object {
-  return { methods: ["GET", "HEAD"], targets: [], spa, fallback, cache_control: cacheControl };
+function explain({ spa, fallback, cacheControl, rewrite: rewritten }: StaticRouteConfig): object {
+  const own = rewritten === null ? {} : { rewrite: rewrite.write(rewritten) };
+  return { methods: ["GET", "HEAD"], targets: [], ...own, spa, fallback, cache_control: cacheControl };
 }
 
 function build(route: StaticRouteConfig, site: RouteSite): Handler {
-  const handler = new FileHandler({ ...route, recheckMs: recheckMsOf(route) }, site.files);
-  return editedHandler(handler, route);
+  const mount = { ...route, recheckMs: recheckMsOf(route), isRewritten: route.rewrite !== null };
+  return editedHandler(rewriting(new FileHandler(mount, site.files), route, true), route);
 }
 
 /** Where responses go into the response cache, none of them is older than the file: the disk is asked for each. */

@@ -30,6 +30,8 @@ export interface FileMount {
   readonly fallback: string;
   /** Value of Cache-Control on files, or "". */
   readonly cacheControl: string;
+  /** Whether what is looked up is another path than the client's, which redirects must not name. */
+  readonly isRewritten?: boolean;
   /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every response. */
   readonly recheckMs: number;
 }
@@ -52,6 +54,7 @@ const INDEX = "index.html";
 export class FileHandler implements Handler {
   readonly name = "files";
   private readonly prefix: string;
+  private readonly isRewritten: boolean;
   private readonly spa: boolean;
   private readonly fallback: string;
   private readonly fallbackResource: Resource;
@@ -66,6 +69,7 @@ export class FileHandler implements Handler {
   constructor(mount: FileMount, ports: FilePorts) {
     const fallback = mount.spa && mount.fallback === "" ? INDEX : mount.fallback;
     this.prefix = mountPrefix(mount.prefix);
+    this.isRewritten = mount.isRewritten === true;
     this.spa = mount.spa;
     this.fallback = asBytes(fallback);
     this.fallbackResource = {
@@ -112,7 +116,9 @@ export class FileHandler implements Handler {
     const target = relative.isDirectory ? index : relative.text;
     const resource = { status: 200, contentType: contentTypeOf(target), cacheControl: this.cacheControl };
     let found = this.deliver(ex, path, target, resource);
-    if (found === FileLookup.Directory && !relative.isDirectory) {
+    if (found === FileLookup.Directory && this.isRewritten && ex.request.path().endsWith("/")) {
+      found = this.deliver(ex, `${path}/`, index, { ...resource, contentType: contentTypeOf(index) });
+    } else if (found === FileLookup.Directory && !relative.isDirectory) {
       found = this.spa ? this.loader.load(index, resource, null) : FileLookup.File;
       if (found === FileLookup.File) {
         ex.sink.fixed(ex, movedPermanently(this.withSlash(ex, relative)));
@@ -162,7 +168,8 @@ export class FileHandler implements Handler {
   /** The path of the directory with a slash at its end, and the query as it came. */
   private withSlash(ex: Exchange, relative: RelativePath): string {
     const { bytes, pathTo, queryTo } = ex.request;
-    const path = relative.text === "" ? this.prefix : `${this.prefix}/${relative.text}`;
+    const below = relative.text === "" ? this.prefix : `${this.prefix}/${relative.text}`;
+    const path = this.isRewritten ? canonicalise(ex.request.path()).canonical : below;
     // Made of cleaned segments, so that it begins with one slash and not with a host (`//host`, `/\host`).
     const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
     return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;

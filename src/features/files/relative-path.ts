@@ -22,7 +22,7 @@ export const enum PathVerdict {
  * @returns "" where the percent-encoding is broken
  */
 export function requestPath(request: RequestHead, canonicalPath: string): string {
-  if (request.pathTo <= request.pathFrom) return "/";
+  if (request.pathTo <= request.pathFrom) return canonicalPath === "" ? "/" : canonicalPath;
   const raw = sliceText(request.bytes, request.pathFrom, request.pathTo);
   if (raw.includes("%")) {
     if (!isWellEscaped(raw)) return "";

@@ -9,6 +9,7 @@ import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from 
 import { duration, flag, integer, percent, secret, text, textLike, word } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
+import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 
 const target = block(
@@ -189,6 +190,7 @@ const rows = {
   },
   preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
   strip_prefix: { type: flag(), default: true },
+  rewrite: { type: rewrite, absent: null, doc: "the path that goes upstream; the query is kept" },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 

@@ -8,6 +8,7 @@ import type { Handler } from "../../message/exchange.ts";
 import { RouteKind } from "../../message/route.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { namesChanged } from "../header-operations.ts";
+import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
@@ -44,6 +45,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
     mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
     strip_prefix: route.stripPrefix,
+    ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     retries: { attempts: route.retryAttempts },
@@ -87,5 +89,7 @@ function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const targets = isEnabled ? targetsOf(route, poolOf, site) : [];
   const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
   const handler = forwardHandler(route, choice, site.forward);
-  return isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
+  const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
+  // Outermost, so that copies get the new path too.
+  return rewriting(whole, route, false);
 }

@@ -25,6 +25,12 @@ describe("expressions", () => {
     expect(made("(?i)mobile").test("A Mobile thing")).toBe(true);
   });
 
+  test("let no line break past a dot", () => {
+    expect(made("^/old/(.*)$").match("/old/a\nb")).toEqual(["/old/a\nb", "a\nb"]);
+    expect(made("^a$").test("a\n")).toBe(false);
+    expect(made("^a$").test("b\na")).toBe(false);
+  });
+
   test("read bytes beyond ASCII as UTF-8, and give the bytes back that a group took", () => {
     const bytes = (text: string) => Buffer.from(text, "utf8").latin1Slice();
     expect(made("^/m.nchen/(.*)$").match(bytes("/münchen/é"))).toEqual([bytes("/münchen/é"), bytes("é")]);

@@ -1,0 +1,85 @@
+import type { RewriteConfig } from "../../config/route-config.ts";
+import { classOf } from "../../core/bytes.ts";
+import { Fault } from "../../core/fault.ts";
+import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { canonicalise, deeperReadings, pathFrom, slashedPath } from "../../proto/target/canonical-path.ts";
+import { type Template, templateOf } from "../../proto/template/template.ts";
+import { type Expression, LateExpression } from "../../shared/expression.ts";
+
+/**
+ * `rewrite` of a route: the path that goes upstream, or is looked up, in the place of the client's. What a request says can fill
+ * segments of the path that the file says and nothing else: no query, no host, no way out. docs/routing.md#rewrite
+ */
+export class PathRewrite {
+  private readonly template: Template;
+  private readonly expression: Expression | null;
+
+  constructor({ path, regex, to }: RewriteConfig) {
+    this.template = templateOf(regex === "" ? path : to);
+    this.expression = regex === "" ? null : new LateExpression(regex);
+  }
+
+  /**
+   * The path in the place of the client's, percent-encoded, with one slash at its beginning and no dot segments; null where the
+   * expression does not fit. What its groups have found is left in `captures`.
+   * @returns a Fault where a value of the request makes no path of it
+   */
+  pathOf(ex: Exchange): string | null | Fault {
+    if (this.expression !== null) {
+      const groups = this.expression.match(comparedPath(ex));
+      if (groups === null) return null;
+      ex.captures = groups.map(encodedGroup);
+    }
+    const path = this.template.render(ex, "url");
+    if (path.length > MAX_REQUEST_LINE_BYTES) return Fault.RequestLineTooLong;
+    const single = pathFrom(path, 0);
+    const { sanitised, canonical } = canonicalise(single);
+    // Dots that a value has made, for origins that decode once or more often.
+    return sanitised !== single || deeperReadings(canonical) === null ? Fault.BadTarget : single;
+  }
+}
+
+/** The client's own path as its route was chosen by it: decoded once, dot segments resolved, slashes merged. */
+function comparedPath({ canonicalPath, request }: Exchange): string {
+  return slashedPath(canonicalPath === "" ? request.path() : canonicalPath);
+}
+
+/** A part of a decoded path as it may stand in a URL again. */
+function encodedGroup(text: string): string {
+  return text.replace(/[^a-z0-9]/gi, (char) =>
+    IN_PATH[char.charCodeAt(0)] === 1 ? char : `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
+  );
+}
+
+/** RFC 3986 §3.3: pchar without escapes, and the slash. */
+const IN_PATH: Uint8Array = classOf("a-zA-Z0-9-._~!$&'()*+,;=:@/");
+
+/** Puts the path of a rewrite in its place before a route's own handler is asked. */
+export class RewritingHandler implements Handler {
+  readonly name = "rewrite";
+  private readonly rewrite: PathRewrite;
+  private readonly inner: Handler;
+  private readonly mount: string | null;
+
+  /** @param mount the prefix of a folder, whose handler looks up what is below it; null where the path goes upstream */
+  constructor(config: RewriteConfig, inner: Handler, mount: string | null) {
+    this.rewrite = new PathRewrite(config);
+    this.inner = inner;
+    this.mount = mount === "/" ? "" : mount;
+  }
+
+  handle(ex: Exchange): Verdict {
+    const path = this.rewrite.pathOf(ex);
+    if (typeof path === "number") {
+      ex.sink.abort(ex, path);
+      return Verdict.Done;
+    }
+    if (path !== null && this.mount !== null) ex.canonicalPath = this.mount + canonicalise(path).canonical;
+    else if (path !== null) {
+      ex.forwardPath = path;
+      ex.prefixLength = -1;
+    }
+    return this.inner.handle(ex);
+  }
+}

@@ -1,0 +1,93 @@
+import { quote } from "../config/config-fault.ts";
+import { piece, Wrong } from "../config/piece.ts";
+import type { RouteBase } from "../config/route-config.ts";
+import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
+import { text } from "../config/scalars.ts";
+import { urlTemplate } from "../config/template-kind.ts";
+import { RewritingHandler } from "../features/rewrite/path-rewrite.ts";
+import type { Handler } from "../message/exchange.ts";
+import { canonicalise } from "../proto/target/canonical-path.ts";
+import { type Template, templateOf } from "../proto/template/template.ts";
+import { compileExpression, isExpressionFault } from "../shared/expression.ts";
+import { expressionFault } from "./match-keys.ts";
+
+const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFault });
+
+/** `rewrite`: the path that goes upstream or is looked up. docs/routing.md#rewrite */
+export const rewrite = block(
+  {
+    path: { type: newPath(), absent: "", example: "/new{rest}" },
+    regex: {
+      type: piece((value) => {
+        const read = text("an expression such as ^/old/(.*)$")["~run"]({ value }, {});
+        if (read.issues !== undefined) return new Wrong(read.issues[0].message);
+        const source = String(read.value);
+        const expression = compileExpression(source);
+        return isExpressionFault(expression) ? new Wrong(expressionFault(source, expression.fault)) : source;
+      }),
+      absent: "",
+      example: "^/old/(.*)$",
+      doc: "in place of path: compared with the client's path, and left alone where it does not fit",
+    },
+    to: { type: newPath(), absent: "", example: "/new/{match.1}" },
+  },
+  {
+    check({ path: plain, regex, to }, spot) {
+      const { log, path } = spot;
+      if (["path", "regex", "to"].some((key) => isFaultyAt(spot, key))) return;
+      if (plain !== "" && regex + to !== "") log.fault(path, "has either path, or regex with to: remove one", true);
+      else if (plain === "" && (regex === "" || to === ""))
+        log.fault(
+          path,
+          "needs path, such as path: /new{rest}, or regex with to: the path where the expression fits",
+          true,
+        );
+      const groups = regex === "" ? 0 : groupsOf(regex);
+      const unknown = groupsNamed(templateOf(plain + to)).find((number) => number > groups);
+      if (unknown !== undefined && regex === "")
+        log.fault([...path, "path"], `{match.${unknown}} is what a group of regex has found: write regex and to`);
+      else if (unknown !== undefined)
+        log.fault(
+          [...path, "to"],
+          `expected {match.1} to {match.${groups}}, the groups of regex, found {match.${unknown}}`,
+        );
+    },
+  },
+);
+
+/** The handler of a route with `rewrite` before it, or the handler itself. @param mount see RewritingHandler */
+export function rewriting(
+  handler: Handler,
+  route: Pick<RouteBase, "prefix"> & { readonly rewrite: ConfigOf<typeof rewrite> | null },
+  isFolder: boolean,
+): Handler {
+  if (route.rewrite === null) return handler;
+  return new RewritingHandler(route.rewrite, handler, isFolder ? route.prefix : null);
+}
+
+/** Why a template is no path, or "". The query is kept, so none can be written. */
+function pathFault(template: Template): string {
+  const { literals, uses } = template;
+  const first = literals[0]!;
+  if (first !== "" ? !first.startsWith("/") : uses[0]?.form !== "path" || uses[0].name.startsWith("match.")) {
+    return 'expected a path that begins with "/"';
+  }
+  if (uses.some(({ form }) => form === "uri"))
+    return "expected a path without query, which is kept: write {path} for {uri}";
+  if (literals.some((literal) => /[?#]/.test(literal))) return 'expected a path without "?" and "#": the query is kept';
+  if (literals.some((literal) => /%(?![0-9a-f]{2})|%00|\\/i.test(literal)))
+    return "expected whole escapes and no backslash";
+  const sample = literals.join("x");
+  return canonicalise(sample).sanitised === sample
+    ? ""
+    : `expected a path without "//" at its beginning, "/./" and "/../", found ${quote(sample)}`;
+}
+
+function groupsNamed({ uses }: Template): number[] {
+  return uses.flatMap(({ name }) => (name.startsWith("match.") ? [Number(name.slice("match.".length))] : []));
+}
+
+function groupsOf(regex: string): number {
+  const expression = compileExpression(regex);
+  return isExpressionFault(expression) ? 0 : expression.groups;
+}
