@@ -1,12 +1,12 @@
 import { quote } from "../config/config-fault.ts";
+import { TEXT } from "../config/form.ts";
 import { piece, Wrong } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { text } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
-import { RewritingHandler } from "../features/rewrite/path-rewrite.ts";
+import { keepsItsForm, RewritingHandler } from "../features/rewrite/path-rewrite.ts";
 import type { Handler } from "../message/exchange.ts";
-import { canonicalise } from "../proto/target/canonical-path.ts";
 import { type Template, templateOf } from "../proto/template/template.ts";
 import { compileExpression, isExpressionFault } from "../shared/expression.ts";
 import { expressionFault } from "./match-keys.ts";
@@ -24,7 +24,7 @@ export const rewrite = block(
         const source = String(read.value);
         const expression = compileExpression(source);
         return isExpressionFault(expression) ? new Wrong(expressionFault(source, expression.fault)) : source;
-      }),
+      }, TEXT),
       absent: "",
       example: "^/old/(.*)$",
       doc: "in place of path: compared with the client's path, and left alone where it does not fit",
@@ -78,7 +78,7 @@ function pathFault(template: Template): string {
   if (literals.some((literal) => /%(?![0-9a-f]{2})|%00|\\/i.test(literal)))
     return "expected whole escapes and no backslash";
   const sample = literals.join("x");
-  return canonicalise(sample).sanitised === sample
+  return keepsItsForm(sample)
     ? ""
     : `expected a path without "//" at its beginning, "/./" and "/../", found ${quote(sample)}`;
 }

@@ -30,7 +30,12 @@ const keys = block(
       example: "index.html",
       doc: "without spa: sent with 404",
     },
-    rewrite: { type: rewrite, absent: null, doc: "what is looked up in dir" },
+    rewrite: {
+      type: rewrite,
+      absent: null,
+      example: { path: "/new{rest}" },
+      doc: "what is looked up in dir; or regex and to",
+    },
     cache_control: { type: headerValue(), default: "", example: "max-age=60" },
   },
   {

@@ -46,7 +46,10 @@ export function compileExpression(source: string): Expression | ExpressionFault 
     return new LinearExpression(program);
   } catch (error) {
     return {
-      fault: cureOf(source, error instanceof Error ? error.message.replace(/^error parsing regexp: |(?<=`)\(\?s\)/g, "") : ""),
+      fault: cureOf(
+        source,
+        error instanceof Error ? error.message.replace(/^error parsing regexp: |(?<=`)\(\?s\)/g, "") : "",
+      ),
     };
   }
 }

@@ -34,10 +34,17 @@ export class PathRewrite {
     const path = this.template.render(ex, "url");
     if (path.length > MAX_REQUEST_LINE_BYTES) return Fault.RequestLineTooLong;
     const single = pathFrom(path, 0);
-    const { sanitised, canonical } = canonicalise(single);
-    // Dots that a value has made, for origins that decode once or more often.
-    return sanitised !== single || deeperReadings(canonical) === null ? Fault.BadTarget : single;
+    return keepsItsForm(single) ? single : Fault.BadTarget;
   }
+}
+
+/**
+ * Whether a percent-encoded path is one whose segments all readers take alike: one slash at its beginning, and no dot segments, after any
+ * number of decodings.
+ */
+export function keepsItsForm(path: string): boolean {
+  const { sanitised, canonical } = canonicalise(path);
+  return sanitised === path && deeperReadings(canonical) !== null;
 }
 
 /** The client's own path as its route was chosen by it: decoded once, dot segments resolved, slashes merged. */

@@ -190,7 +190,12 @@ const rows = {
   },
   preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
   strip_prefix: { type: flag(), default: true },
-  rewrite: { type: rewrite, absent: null, doc: "the path that goes upstream; the query is kept" },
+  rewrite: {
+    type: rewrite,
+    absent: null,
+    example: { regex: "^/old/(.*)$", to: "/new/{match.1}" },
+    doc: 'or "path: /new{rest}"; the path that goes upstream, the query is kept',
+  },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 

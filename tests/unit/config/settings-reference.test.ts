@@ -128,11 +128,13 @@ describe("the reference of routes.yaml", () => {
         "errors",
         "maintenance",
         "headers",
+        "rewrite.regex",
+        "rewrite.to",
       ].map((key) => `.${key}`),
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
     const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
-    expect(ofUpstream).toEqual([".path", ...limits, ".target"]);
+    expect(ofUpstream).toEqual([".path", ...limits, ".target", ".rewrite.path"]);
   });
 
   test("gives the default of every value that is no example", () => {
