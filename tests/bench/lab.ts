@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sampleJson } from "../harness/decoding.ts";
 import { originNginx } from "./peer-configs.ts";
 import { freePorts, ServerProcess } from "./server-process.ts";
 
@@ -60,6 +61,7 @@ function makeSite(dir: string): string {
   writeFileSync(join(site, "small.txt"), "x".repeat(1024));
   writeFileSync(join(site, "big.bin"), "x".repeat(100 * 1024));
   writeFileSync(join(site, "body64k.txt"), "y".repeat(64 * 1024));
+  writeFileSync(join(site, "rows.json"), sampleJson(64 * 1024));
   return site;
 }
 

@@ -1,13 +1,13 @@
 // The configuration texts: every server does the same work, the way its own manual recommends for production.
 //   /health       a fixed JSON answer of the server itself
 //   /p/…          to the origin over kept connections, the prefix stripped, the client's address in X-Forwarded-For
-//   /c/…          the same through the server's cache (only in the `cache` setting)
+//   /c/…          the same through the server's cache (only in the settings `cache` and `compression`)
 //   /static/…     files of the site
 import { join } from "node:path";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "http3" | "cache";
+export type Setting = "plain" | "tls" | "http3" | "cache" | "compression";
 
 /** The ports of one server. */
 export interface Ports {
@@ -19,6 +19,13 @@ const HEALTH_BODY = '{"status":"ok"}';
 /** More than any scenario opens, the idle connections included. */
 const MAX_CONNECTIONS = 11_000;
 
+/** Of compression: edge drops to it under full load, so that all servers have it. */
+const LEVEL = 1;
+
+function hasCache(setting: Setting): boolean {
+  return setting === "cache" || setting === "compression";
+}
+
 /** The common origin: one nginx process that never closes a connection. */
 export function originNginx(dir: string, site: string, port: number): string {
   return `${nginxTop(dir, "origin", 1)}
@@ -28,6 +35,7 @@ http {
     listen 127.0.0.1:${port};
     root ${site};
     location = /x { default_type application/json; return 200 '${HEALTH_BODY}'; }
+    location = /rows.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
   }
 }
@@ -37,13 +45,14 @@ http {
 /** nginx as the gateway. */
 export function nginxConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const tls = setting === "tls" ? nginxTls(lab, ports) : "";
-  const cache = setting === "cache" ? `proxy_cache_path ${lab.dir}/nginx-cache keys_zone=answers:16m;` : "";
-  const cached = setting === "cache" ? `location /c/ { ${nginxPass()} proxy_cache answers; }` : "";
+  const cache = hasCache(setting) ? `proxy_cache_path ${lab.dir}/nginx-cache keys_zone=answers:16m;` : "";
+  const cached = hasCache(setting) ? `location /c/ { ${nginxPass()} proxy_cache answers; }` : "";
   return `${nginxTop(lab.dir, "nginx", lab.workers)}
 http {
   ${nginxHttp(lab.dir, "nginx")}
   sendfile on; tcp_nopush on; open_file_cache max=1000;
   ${cache}
+  ${setting === "compression" ? `gzip on; gzip_comp_level ${LEVEL}; gzip_types application/json; gzip_proxied any;` : ""}
   upstream origin { server 127.0.0.1:${lab.originPort}; keepalive 256; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${ports.http} reuseport;
@@ -101,6 +110,8 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
       }
     }
   }`;
+  // Of zstd it has one level in most versions, which is about the third.
+  const encode = setting === "compression" ? `\n  encode {\n    zstd\n    gzip ${LEVEL}\n  }` : "";
   const tls = `https://localhost:${ports.tls} {\n  tls ${lab.dir}/cert.pem ${lab.dir}/key.pem${routes}\n}\n`;
   return `{
   admin off
@@ -109,7 +120,7 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
     protocols h1 h2 h2c${setting === "http3" ? " h3" : ""}
   }
 }
-http://127.0.0.1:${ports.http} {${routes}
+http://127.0.0.1:${ports.http} {${encode}${routes}
 }
 ${setting === "tls" || setting === "http3" ? tls : ""}`;
 }
@@ -131,7 +142,8 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const isSecure = setting === "tls" || setting === "http3";
   const tls = isSecure ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
   const http3 = setting === "http3" ? "  http3: {enabled: true}\n" : "";
-  const cache = setting === "cache" ? "  cache: {enabled: true}\n" : "";
+  const cache = hasCache(setting) ? "  cache: {enabled: true}\n" : "";
+  const compression = setting === "compression" ? `  compression: {level: ${LEVEL}}\n` : "";
   return `server:
   host: 127.0.0.1
   port: ${ports.http}
@@ -139,7 +151,7 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   max_body_bytes: 67108864
   access_log: {enabled: false}
   waf: {enabled: true, mode: enforce}
-${tls}${http3}${cache}proxy:
+${tls}${http3}${cache}${compression}proxy:
   transport: {max_idle_conns: 256}
 `;
 }
@@ -147,9 +159,9 @@ ${tls}${http3}${cache}proxy:
 /** The gateway's own routes.yaml. */
 export function edgeRoutes(lab: Lab, setting: Setting): string {
   const target = `target: "http://127.0.0.1:${lab.originPort}"`;
-  const cached = setting === "cache" ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
+  const cached = hasCache(setting) ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
   return `- {type: static, prefix: /static, dir: ${lab.site}}
-- {type: upstream, prefix: /p, ${target}}
+- {type: upstream, prefix: /p, ${target}${hasCache(setting) ? ", cache: false" : ""}}
 ${cached}`;
 }
 

@@ -10,6 +10,8 @@ export interface Scenario {
   readonly path: string;
   readonly tool: Tool;
   readonly setting: Setting;
+  /** What the client accepts; nothing without it. Only wrk says so. */
+  readonly encoding?: "gzip" | "zstd";
   /** The peers for which the scenario makes sense. */
   readonly peers: readonly string[];
 }
@@ -34,4 +36,21 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "tls-h2-proxy", path: "/p/x", tool: "h2load", setting: "tls", peers: PROXIES },
   { name: "tls-handshake", path: "/health", tool: "ab", setting: "tls", peers: PROXIES },
   { name: "cache-hit-1k", path: "/c/cached", tool: "wrk", setting: "cache", peers: CACHES },
+  {
+    name: "gzip-64k",
+    path: "/p/rows.json",
+    tool: "wrk",
+    setting: "compression",
+    encoding: "gzip",
+    peers: FILE_SERVERS,
+  },
+  { name: "zstd-64k", path: "/p/rows.json", tool: "wrk", setting: "compression", encoding: "zstd", peers: ["caddy"] },
+  {
+    name: "gzip-hit-64k",
+    path: "/c/rows.json",
+    tool: "wrk",
+    setting: "compression",
+    encoding: "gzip",
+    peers: ["nginx"],
+  },
 ];
