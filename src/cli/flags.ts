@@ -1,7 +1,6 @@
 import { parseDuration } from "../config/duration.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { dashed, helpText } from "./help-text.ts";
 
 export type FlagType = "string" | "int" | "float" | "bool" | "duration";
 
@@ -199,3 +198,32 @@ function unknownFlag(typed: string, name: string, flags: readonly FlagSpec[]): s
 
 /** `-x`, `--name`, `--name=value`; a lone `-` and negative numbers are operands or values. */
 const FLAG = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s;
+
+/** The help of a command: what it does, how it is called, each flag with its default. */
+function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
+  const usage = [command.name, "[flags]", command.operands?.usage ?? ""].filter((part) => part !== "").join(" ");
+  const rows = command.flags.map((flag) => [heading(flag), `${flag.help}${defaultNote(flag)}`] as const);
+  rows.push(["-h, --help", "show this text"]);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const lines = [command.summary, "", `Usage: ${usage}`, "", "Flags:"];
+  for (const [name, help] of rows) lines.push(`  ${name.padEnd(width)}  ${help}`);
+  if (command.notes !== undefined) lines.push("", ...command.notes);
+  return `${lines.join("\n")}\n`;
+}
+
+/** A flag's name as help and messages show it: one dash before a letter, two before a word. */
+function dashed(name: string): string {
+  return name.length === 1 ? `-${name}` : `--${name}`;
+}
+
+function heading(flag: FlagSpec): string {
+  const value = flag.type === "bool" ? "" : ` ${flag.placeholder ?? PLACEHOLDERS[flag.type]}`;
+  const names = flag.alias === undefined ? [flag.name] : [flag.name, flag.alias].sort((a, b) => a.length - b.length);
+  return names.map(dashed).join(", ") + value;
+}
+
+function defaultNote(flag: FlagSpec): string {
+  return flag.default === "" || flag.default === false ? "" : ` (default ${flag.default})`;
+}
+
+const PLACEHOLDERS = { string: "TEXT", int: "N", float: "X", duration: "TIME" } as const;
