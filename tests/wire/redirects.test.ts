@@ -29,7 +29,7 @@ const gateway = await startGateway({
     redirect({ prefix: "/slash" }, "/{rest}"),
     redirect({ prefix: "/word" }, "/{query.next}"),
     redirect({ prefix: "/form", methods: ["POST"] }, "{path}", { status: 303 }),
-    redirect({ prefix: "/uri", methods: ["POST"] }, "{uri}", { status: 307 }),
+    redirect({ prefix: "/uri", methods: ["POST"] }, "{uri}", { status: 302 }),
     redirect({ prefix: "/login" }, "/enter?next={uri}&h={header.X-Next}&c={cookie.c}#{query.next}", { status: 302 }),
     redirect({ prefix: "/named", host: ["gw.test", "*.wild.test", "localhost"] }, "https://www.{host}:8443{rest}"),
     redirect({ path: "/constant" }, "https://www.example.com/a?b=c&d"),

@@ -53,12 +53,14 @@ function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | nul
   const { headers, clientIp } = senderFor(route.match);
   const way: string[] = [];
   const members: number[] = [];
+  const seen: string[] = [];
   let doubt: Doubt | null = null;
+  let method = methodOf(route);
   for (let url = first; ; ) {
-    const again = way.indexOf(url.href);
+    const again = seen.indexOf(`${method} ${url.href}`);
     if (again >= 0) return { members: new Set(members.slice(again)), way: [...way.slice(again), url.href], doubt };
     if (way.length === MAX_HOPS) return { members: new Set(members.slice(MAX_HOPS / 2)), way: way.slice(0, 3), doubt };
-    const request = requestOf({ request: `${methodOf(route)} ${url.href}`, headers, body: "", clientIp }, config);
+    const request = requestOf({ request: `${method} ${url.href}`, headers, body: "", clientIp }, config);
     if (typeof request === "string") return null;
     const { ex, reply, sent } = dry.run(request);
     const location = reply?.fields.find(([name]) => name.toLowerCase() === "location")?.[1];
@@ -67,12 +69,14 @@ function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | nul
       return null;
     if (way.length === 0 && index !== start) return null;
     way.push(url.href);
+    seen.push(`${method} ${url.href}`);
     if (index >= 0) members.push(index);
     const next = URL.parse(location, url.href);
     if (next === null || !/^https?:$/.test(next.protocol)) return null;
     next.hash = "";
     doubt ??= doubtOf(config, url, next);
     url = next;
+    method = methodAfter(reply.status, method);
   }
 }
 
@@ -118,6 +122,12 @@ function senderFor(match: MatchConfig | null): { readonly headers: string[]; rea
 
 function methodOf({ methods }: RouteConfig): string {
   return methods.length === 0 || methods.includes("GET") ? "GET" : methods[0]!;
+}
+
+/** What a client asks with after a redirect. RFC 9110 §15.4 */
+function methodAfter(status: number, method: string): string {
+  if (status === 303) return method === "HEAD" ? "HEAD" : "GET";
+  return status < 303 && method === "POST" ? "GET" : method;
 }
 
 /** A label that no route is likely to name. */
