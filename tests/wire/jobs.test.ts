@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
@@ -13,7 +13,6 @@ import { startRecipe } from "../harness/recipe.ts";
 const PAGE = "jobs.md";
 const TARGET = "http://127.0.0.1:3000";
 const running: { stop(): unknown }[] = [];
-const tried = new Set<string>();
 
 afterEach(async () => {
   for (const each of running.splice(0).reverse()) await each.stop();
@@ -24,7 +23,6 @@ async function gatewayOf(
   places: Record<string, string>,
   files: Record<string, string> = {},
 ): Promise<Gateway> {
-  tried.add(heading);
   const gateway = await startRecipe(PAGE, heading, places, files);
   running.push(gateway);
   return gateway;
@@ -187,8 +185,19 @@ describe("everyday jobs", () => {
   });
 });
 
-test("every job of the page has been tried", () => {
-  const text = readFileSync(join(import.meta.dir, "../../docs", PAGE), "utf8");
-  const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading!);
-  expect([...tried].sort()).toEqual(headings.sort());
+/** The headings of a page of docs, and those that test files start a gateway with. */
+function headingsOf(page: string, calls: RegExp, files: readonly string[]) {
+  const text = readFileSync(join(import.meta.dir, "../../docs", page), "utf8");
+  const there = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading!);
+  const run = files.flatMap((file) => [...readFileSync(file, "utf8").matchAll(calls)].map(([, heading]) => heading!));
+  return { there: there.sort(), run: run.sort() };
+}
+
+test("every job and every recipe of the pages is run", () => {
+  const jobs = headingsOf(PAGE, /gatewayOf\(\s*"([^"]+)"/g, [import.meta.path]);
+  expect(jobs.run).toEqual(jobs.there);
+  const apps = join(import.meta.dir, "../conformance/apps");
+  const files = readdirSync(apps).map((name) => join(apps, name));
+  const recipes = headingsOf("recipes.md", /startRecipe\(\s*"recipes\.md",\s*"([^"]+)"/g, files);
+  expect(recipes.run).toEqual(recipes.there);
 });
