@@ -27,9 +27,7 @@ export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
   ),
   ...["gzip", "compress", "encode", "brotli"].map((name) => [name, means("compression")] as const),
   ...["auth", "basic_auth", "auth_basic"].map((name) => [name, `unknown key: ${PASSWORDS}`] as const),
-  ...["rewrite", "uri", "regex"].map(
-    (name) => [name, "unknown key: only strip_prefix and a path in target change the path"] as const,
-  ),
+  ...["uri", "regex"].map((name) => [name, means("rewrite, with path, or with regex and to")] as const),
   ...["redirect", "redir", "return"].map(
     (name) => [name, "unknown key: a redirect is a route of its own, with type: redirect and to"] as const,
   ),

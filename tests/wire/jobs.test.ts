@@ -109,6 +109,13 @@ describe("everyday jobs", () => {
     expect((await moved("GET /a", "example.com"))[0]).toBe(200);
   });
 
+  test("rewrites", async () => {
+    const gateway = await gatewayOf("Rewrites", { [TARGET]: startOrigin().url });
+    const target = async (path: string) => echoed(await gateway.once(request(`GET ${path}`))).target;
+    expect(await target("/shop/a?x=1")).toBe("/v2/a?x=1");
+    expect(await target("/item/lamp-17?x=1")).toBe("/items/17/lamp?x=1");
+  });
+
   test("error pages and maintenance", async () => {
     const files = { "404.html": "none", "sorry.html": "sorry, {request_id}", "back-soon.html": "back soon" };
     const origin = startOrigin();
