@@ -1,5 +1,9 @@
+import type { AuthConfig } from "../config/auth-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
+import { BasicMethod } from "../features/auth/basic-method.ts";
+import { Passwords } from "../features/auth/passwords.ts";
 import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../features/client/address-rules-phase.ts";
 import { ClientAddressPhase } from "../features/client/client-address-phase.ts";
@@ -25,7 +29,8 @@ export interface ClientPolicyInputs {
   readonly buckets: SharedArrayBuffer;
   /** Milliseconds on one clock for all workers. */
   readonly sharedClock: NowMs;
-  readonly limited: RateLimitListener;
+  readonly reports: RateLimitListener & AuthListener;
+  readonly turns: Turns;
 }
 
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
@@ -36,6 +41,7 @@ export interface ClientPolicy {
   readonly preflight: PreflightPhase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
+  readonly auth: Phase | null;
   /** In the order of the way up, after a cache. */
   readonly headTaps: readonly ReplyTap[];
 }
@@ -64,6 +70,7 @@ export function buildClientPolicy(
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
     routeAddressRules: routeAddressRules(settings),
     rateLimit: rateLimit(config, routes, settings, inputs),
+    auth: authPhase(config, routes, settings, inputs),
     headTaps,
   };
 }
@@ -95,7 +102,31 @@ function rateLimit(
     if (limit.scope === "server") server.set(purpose, known);
     return known;
   });
-  return limits.some((one) => one !== null) ? new RateLimitPhase(limits, inputs.sharedClock, inputs.limited) : null;
+  return limits.some((one) => one !== null) ? new RateLimitPhase(limits, inputs.sharedClock, inputs.reports) : null;
+}
+
+/** Endpoints of the gateway's own have access rules of their own. */
+function authPhase(
+  { server }: RuntimeConfig,
+  routes: readonly Route[],
+  settings: readonly (RouteConfig | null)[],
+  { sharedClock, turns, reports }: ClientPolicyInputs,
+): Phase | null {
+  const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
+  const made = new Map<AuthConfig, AuthMethod | null>();
+  const methods = routes.map((route, index) => {
+    if (route.kind.isBuiltIn) return null;
+    const auth = settings[index]?.auth ?? server.auth;
+    if (!made.has(auth)) made.set(auth, authMethod(auth, passwords));
+    return made.get(auth)!;
+  });
+  return methods.some((one) => one !== null) ? new AuthPhase(methods, turns, reports) : null;
+}
+
+function authMethod({ enabled, basic, keepAuthorization }: AuthConfig, passwords: Passwords): AuthMethod | null {
+  if (!enabled || basic === null) return null;
+  const users = new Map(basic.users.map(({ name, hash }) => [name, hash]));
+  return new BasicMethod(basic.realm, users, passwords, keepAuthorization);
 }
 
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */

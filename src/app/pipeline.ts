@@ -47,8 +47,8 @@ export interface PipelineParts {
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
- *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bodyLimit → wafBody
- *     → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
+ *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth → bodyLimit
+ *     → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -76,6 +76,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     client.routeAddressRules,
     pages.maintenance,
     client.rateLimit,
+    client.auth,
     new BodyLimitPhase(),
     waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
     lateFieldsPhase(config, router),

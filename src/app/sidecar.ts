@@ -203,6 +203,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     cache: { enabled: false, defaultTtlMs: 0 },
     compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },
+    auth: { enabled: false, basic: null, keepAuthorization: false, scope: "route" },
     ipRules: { allow: [], deny: [] },
     errors: null,
     maintenance: null,

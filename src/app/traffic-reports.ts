@@ -1,6 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
+import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
@@ -35,6 +36,7 @@ export class TrafficReports
     GuardListener,
     RateLimitListener,
     MaintenanceListener,
+    AuthListener,
     SpoolListener,
     GateObserver,
     MirrorListener
@@ -162,6 +164,23 @@ export class TrafficReports
       path: request.path(),
       route: ex.route!.label,
       status: 503,
+    });
+  }
+
+  onUnauthenticated(ex: Exchange, method: string, status: number): void {
+    const { counters, log, names } = this.to;
+    counters.add(status === 401 ? COUNTERS.authRefused : COUNTERS.authUnavailable);
+    const requestId = names.idOf(ex);
+    if (!log.takes("auth_refused")) return;
+    const { request } = ex;
+    log.write("auth_refused", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.path(),
+      route: ex.route!.label,
+      auth: method,
+      status,
     });
   }
 

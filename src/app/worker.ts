@@ -375,7 +375,8 @@ export class Worker {
       client: {
         buckets: this.start.buckets,
         sharedClock: this.sharedClock,
-        limited: this.reports,
+        reports: this.reports,
+        turns: this.services,
       },
       extraRoutes: testRoutes(),
     });

@@ -42,6 +42,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
     { run: attackGateway, summary: "attack a gateway with framing vectors and check what reaches its origins" },
   ],
   ["certs", { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" }],
+  ["passwd", { run: makePassword, summary: "print a line of a users file, with the hash of a password" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
   ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
@@ -106,6 +107,11 @@ async function attackGateway(args: readonly string[], io: CommandIo): Promise<nu
 async function listCerts(args: readonly string[], io: CommandIo): Promise<number> {
   const { runCerts } = await import("./certs.ts");
   return runCerts(args, io);
+}
+
+async function makePassword(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runPasswd } = await import("./passwd.ts");
+  return runPasswd(args, io);
 }
 
 async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {

@@ -248,8 +248,11 @@ const MAX_LISTED = 12;
 const MAX_UNKNOWN = 200;
 const MAX_ECHOED = 40;
 
-/** A section that may also be written as a mere `true` or `false`, which is its `enabled`. */
-export function switchOr<T>(map: Piece<T>): Piece<T> {
+/**
+ * A section that may also be written as a mere `true` or `false`, which is its `enabled`.
+ * @param whenAbsent as what an absent one is read
+ */
+export function switchOr<T>(map: Piece<T>, whenAbsent: object = {}): Piece<T> {
   const spelledOut = v.transform((value: unknown) => (typeof value === "boolean" ? { enabled: value } : value));
-  return or(v.pipe(v.unknown(), spelledOut, map) as Piece<T>, {});
+  return or(v.pipe(v.unknown(), spelledOut, map) as Piece<T>, whenAbsent);
 }

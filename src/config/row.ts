@@ -71,7 +71,7 @@ export function block<const R extends Rows, X extends object = object>(
   const entries: Record<string, Piece<unknown>> = {};
   for (const [key, row] of Object.entries(rows)) entries[key] = entryOf(row);
   const map = section(entries as Entries, options.absent, options.misplaced, options);
-  const schema = options.isSwitch ? switchOr(map) : map;
+  const schema = options.isSwitch ? switchOr(map, options.absent) : map;
   const fields = Object.entries(rows).flatMap(([key, row]) => {
     const field = fieldOf(key, row);
     return field === "" ? [] : [{ key, field, row }];

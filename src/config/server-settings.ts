@@ -1,3 +1,4 @@
+import { auth } from "./auth-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -153,6 +154,7 @@ const serverRows = {
     doc: "load balancers whose X-Forwarded-For is trusted",
   },
   ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
+  auth: { type: auth, guard: true, doc: "who may come in: 401. Off without this section" },
   access_log: { type: accessLog },
   rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
   tls: { type: tls, guard: true, doc: "off without this section" },
@@ -199,6 +201,7 @@ export const server = block(serverRows, {
     proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
     // The buckets are the server's, shared by all routes without a limit of their own.
     rateLimit: { ...plain.rateLimit, scope: "server" as const },
+    auth: { ...plain.auth, scope: "server" as const },
   }),
 });
 

@@ -82,6 +82,8 @@ export const enum Fault {
   SymlinkEscape,
   AccessDenied,
   IdentityDenied,
+  Unauthenticated,
+  AuthUnavailable,
   NotFound,
   MethodNotAllowed,
   LoopDetected,
@@ -312,6 +314,14 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.SymlinkEscape]: row("symlink_escape", 403, "", true, FaultKind.Other),
   [Fault.AccessDenied]: row("access_denied", 403, "not allowed from this address", false, FaultKind.Other),
   [Fault.IdentityDenied]: row("identity_denied", 403, "not allowed for this identity", false, FaultKind.Other),
+  [Fault.Unauthenticated]: row("unauthenticated", 401, "", false, FaultKind.Other),
+  [Fault.AuthUnavailable]: row(
+    "auth_unavailable",
+    503,
+    "credentials cannot be checked at the moment",
+    false,
+    FaultKind.Other,
+  ),
   [Fault.NotFound]: row("not_found", 404, "", false, FaultKind.Other),
   [Fault.MethodNotAllowed]: row("method_not_allowed", 405, "", false, FaultKind.Other),
   [Fault.LoopDetected]: row(

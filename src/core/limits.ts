@@ -52,6 +52,16 @@ export const MAX_PLACEHOLDER_CHARS = 8192;
 
 /** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */
 export const MAX_RESPOND_BYTES = 262_144;
+/** Passwords that a worker checks at the same time: each takes the memory that its hash asks for, 64 MiB with argon2id's default. */
+export const MAX_PASSWORD_CHECKS = 2;
+/** Passwords that wait for that in a worker; requests beyond get 503. */
+export const MAX_WAITING_PASSWORDS = 64;
+/** How long a password that was found good is not checked again. */
+export const CREDENTIAL_MEMORY_MS = 300_000;
+/** Good passwords that a worker remembers; beyond, the oldest is forgotten. */
+export const MAX_REMEMBERED_CREDENTIALS = 4096;
+/** Largest file of users that is read. */
+export const MAX_USERS_FILE_BYTES = 4_194_304;
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;

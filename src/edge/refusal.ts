@@ -41,6 +41,12 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
         [JSON_TYPE, ["Retry-After", ex.detail]],
         jsonError(row.status, "down for maintenance, try again later"),
       );
+    case Fault.Unauthenticated:
+      return refusal(
+        row.status,
+        [JSON_TYPE, ["WWW-Authenticate", ex.detail]],
+        jsonError(row.status, "credentials are needed"),
+      );
     case Fault.BodyTooLarge:
       return json(row.status, `request body exceeds ${ex.maxBodyBytes} bytes`);
     case Fault.NotFound:
@@ -84,6 +90,7 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
     case Fault.OutOfDescriptors:
     case Fault.OutOfSockets:
     case Fault.OriginQueueFull:
+    case Fault.AuthUnavailable:
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
       return refusal(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));

@@ -66,6 +66,8 @@ export class Exchange {
   canonicalPath = "";
   /** What the groups of the route's expression have matched, from 1 on; null where there are none. */
   captures: readonly (string | undefined)[] | null = null;
+  /** Who the client has shown to be (`auth`); null where it was not asked. */
+  identity: AuthIdentity | null = null;
   /** Largest request body for this request in bytes; 0 means no limit. */
   maxBodyBytes = 0;
   /** Request body bytes seen so far, decoded. */
@@ -174,6 +176,7 @@ export class Exchange {
     this.forwardPath = "";
     this.canonicalPath = "";
     this.captures = null;
+    this.identity = null;
     this.maxBodyBytes = 0;
     this.bodyBytes = 0;
     this.sentBytes = 0;
@@ -369,6 +372,14 @@ export class Pipeline {
 
 /** An empty pipeline, where there are no requests. */
 export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
+
+/** Who a request comes from, as `auth` found it. docs/authentication.md */
+export interface AuthIdentity {
+  /** The user's name. */
+  readonly user: string;
+  /** Whether `Authorization` was for the gateway, and does not go on. */
+  readonly hidesCredentials: boolean;
+}
 
 /** What a client's verified certificate says of it. */
 export interface ClientIdentity {

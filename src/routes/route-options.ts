@@ -1,3 +1,4 @@
+import { type AuthConfig, auth } from "../config/auth-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
@@ -56,6 +57,12 @@ const rows = {
   rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
   ip_rules: { type: ipRules },
   // Absent takes the server's.
+  auth: {
+    type: auth,
+    field: "",
+    example: { basic: { users_file: "./users" } },
+    doc: "the keys of the server's section; false takes the server's away",
+  },
   errors: {
     type: errorPages(),
     absent: null,
@@ -94,15 +101,17 @@ export const ROUTE_OPTIONS = block(rows, {
       },
       compression: compressionAt(values.compression, server.compression, "compression" in entry),
       rateLimit: rateLimitOf(values, spot),
+      auth: authOf(values, spot),
     };
   },
-  list({ compression, rateLimit: limit }, { ip_rules, headers: edits, ...lines }) {
-    // The server's own limit is stated once, there: here it would become a second one.
+  list({ compression, rateLimit: limit, auth: who }, { ip_rules, headers: edits, ...lines }) {
+    // The server's own limit is stated once, there: here it would become a second one. So are its users.
     const own = limit.scope === "route" ? { rate_limit: rateLimit.write(limit) } : {};
     const packing = compression.isOwn
       ? { compression: routeCompression.write({ ...compression, level: compression.level || null }) }
       : {};
-    return { ...lines, ...packing, ...own, ip_rules, headers: edits };
+    const ownAuth = who.scope === "route" ? { auth: who.enabled ? auth.write(who) : false } : {};
+    return { ...lines, ...packing, ...own, ip_rules, ...ownAuth, headers: edits };
   },
 });
 
@@ -124,6 +133,12 @@ function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
   return { ...rateLimit.resolve(values.rate_limit, { ...spot, path: [...path, "rate_limit"] }), scope: "route" };
 }
 
+function authOf(values: Values<typeof rows>, spot: Spot): AuthConfig {
+  const { entry, server, path } = routeSpot(spot);
+  if (!("auth" in entry) || isFaultyAt(spot, "auth")) return server.auth;
+  return { ...auth.resolve(values.auth, { ...spot, path: [...path, "auth"] }), scope: "route" };
+}
+
 /** Says of the key `cache` at a route whose responses are at hand that it does nothing. */
 export function warnOfCache({ entry, values, log, path }: RouteSpot): void {
   if ("cache" in entry && values.cache.enabled)
@@ -142,6 +157,7 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
+    auth: route.auth.basic === null || !route.auth.enabled ? [] : ["basic"],
   };
 }
 

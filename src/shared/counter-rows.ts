@@ -3,6 +3,8 @@ import { LENIENCIES, Leniency } from "../core/leniency.ts";
 
 const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";
 const COMPRESSION_BYTES = "Bytes of response bodies before (in) and after compression (out).";
+const AUTH_REFUSALS =
+  "Requests refused because their credentials are missing or wrong, or could not be checked, by status.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -51,6 +53,8 @@ export const COUNTERS = placed({
     "Inspections that the firewall ended because they took too many steps.",
   ),
   maintenance: counter("gateway_maintenance_refusals_total", "Requests refused because of maintenance."),
+  authRefused: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "401" }),
+  authUnavailable: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "503" }),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),

@@ -14,6 +14,8 @@ export interface FinishedRun {
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Record<string, string | undefined>;
+  /** What it reads from its standard input; nothing by default. */
+  readonly stdin?: Uint8Array;
   /** After which it is killed. */
   readonly timeout: number;
 }
@@ -25,7 +27,7 @@ export interface RunOptions {
 export async function runProcess(command: string[], options: RunOptions): Promise<FinishedRun> {
   const [out, err] = [openNameless(), openNameless()];
   try {
-    const child = Bun.spawn(command, { ...options, stdin: "ignore", stdout: out, stderr: err, killSignal: "SIGKILL" });
+    const child = Bun.spawn(command, { stdin: "ignore", ...options, stdout: out, stderr: err, killSignal: "SIGKILL" });
     const code = await child.exited;
     return { code, stdout: textOf(out), stderr: textOf(err) };
   } finally {

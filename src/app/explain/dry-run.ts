@@ -192,7 +192,7 @@ export class DryRun {
       challenges: { answerTo: () => null },
       cacheStore,
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
-      client: { buckets: createTokenBuckets(SECRET), sharedClock: clock, limited: reports },
+      client: { buckets: createTokenBuckets(SECRET), sharedClock: clock, reports, turns: { inTurn: (work) => work() } },
     };
   }
 

@@ -68,6 +68,11 @@ export const EVENTS = {
   tls_reject: { meaning: "A TLS handshake failed, by `reason`.", perSecond: 100 },
   rate_limited: { meaning: "A request exceeded its rate limit.", perSecond: 20 },
   maintenance_reject: { meaning: "503: a request came to what is under maintenance.", perSecond: 20 },
+  auth_refused: {
+    meaning:
+      "A request without good credentials: `auth` is the method, `status` 401, or 503 where too many passwords wait to be checked. The name that was tried is not written.",
+    perSecond: 20,
+  },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },

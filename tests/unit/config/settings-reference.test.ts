@@ -41,7 +41,7 @@ function read(text: string): { readonly root: unknown; readonly leaves: readonly
 
 /** Maps with names of the reader's own choice. */
 function isFreeMap(path: Path): boolean {
-  return path.at(-1) === "field_mappings" || ["set", "add"].includes(String(path.at(-1)));
+  return ["field_mappings", "users"].includes(String(path.at(-1))) || ["set", "add"].includes(String(path.at(-1)));
 }
 
 function without(root: unknown, path: Path): unknown {
@@ -111,6 +111,7 @@ describe("the reference of routes.yaml", () => {
     "compression",
     "rate_limit",
     "ip_rules",
+    "auth",
     "headers",
     "max_body_bytes",
     "inbound_chunked_mode",
@@ -124,7 +125,7 @@ describe("the reference of routes.yaml", () => {
         "match",
         "inbound_chunked_mode",
         "max_body_bytes",
-        ...ofBoth.slice(0, 4),
+        ...ofBoth.slice(0, 5),
         "errors",
         "maintenance",
         "headers",
@@ -134,7 +135,8 @@ describe("the reference of routes.yaml", () => {
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
     const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
-    expect(ofUpstream).toEqual([".path", ...limits, ".target", ".rewrite.path"]);
+    const who = ["enabled", "basic.users", "basic.realm", "keep_authorization"].map((key) => `.auth.${key}`);
+    expect(ofUpstream).toEqual([".path", ...limits, ...who, ".target", ".rewrite.path"]);
   });
 
   test("gives the default of every value that is no example", () => {
@@ -153,6 +155,7 @@ describe("the reference of routes.yaml", () => {
       mkdirSync(join(dir, "public"));
       for (const page of ["404.html", "sorry.html", "maintenance.html"])
         writeFileSync(join(dir, page), "<p>{status}</p>");
+      writeFileSync(join(dir, "users"), "");
       const text = ROUTES_REFERENCE.replace(/^ {4}tls:.*\n( {6}.*\n)+/m, "").replace(
         /^ {6}(header|cookie): .*\n/gm,
         "",

@@ -1,0 +1,79 @@
+import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "./auth-phase.ts";
+import type { Passwords } from "./passwords.ts";
+
+/** Name and password of a request. */
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+/**
+ * `basic`: names and passwords. RFC 7617, docs/authentication.md#passwords. A name that no user has costs what a wrong password costs,
+ * so that names cannot be found out by the time that a refusal takes.
+ */
+export class BasicMethod implements AuthMethod {
+  readonly name = "basic";
+  readonly challenge: string;
+  private readonly hashes: ReadonlyMap<string, string>;
+  private readonly passwords: Passwords;
+  private readonly hidesCredentials: boolean;
+  private readonly decoy: string;
+
+  /** @param users name to hash @param passes whether `Authorization` goes on to the upstream */
+  constructor(realm: string, users: ReadonlyMap<string, string>, passwords: Passwords, passes: boolean) {
+    this.challenge = `Basic realm="${realm}", charset="UTF-8"`;
+    this.hashes = users;
+    this.passwords = passwords;
+    this.hidesCredentials = !passes;
+    this.decoy = users.values().next().value ?? DECOY;
+  }
+
+  judge(headers: HeaderBlock, later: (judgement: Judgement) => void): Judgement | null {
+    const found = credentialsOf(headers);
+    if (found === null) return DENIED;
+    const { name, password } = found;
+    const hash = this.hashes.get(name);
+    if (hash !== undefined && this.passwords.knows(password, hash)) return this.letIn(name);
+    this.passwords.verify(password, hash ?? this.decoy, (isGood) => {
+      if (isGood === null) later(NO_ROOM);
+      else later(isGood && hash !== undefined ? this.letIn(name) : DENIED);
+    });
+    return null;
+  }
+
+  private letIn(user: string): Judgement {
+    return { identity: { user, hidesCredentials: this.hidesCredentials }, status: 200 };
+  }
+}
+
+/**
+ * What the one `Authorization: Basic` of a head says; null where there is none, more than one, or none that can be read.
+ * RFC 7617 §2; text is UTF-8.
+ */
+export function credentialsOf(headers: HeaderBlock): Credentials | null {
+  const at = headers.find(HeaderId.Authorization);
+  if (at < 0 || headers.find(HeaderId.Authorization, at + 1) >= 0) return null;
+  const from = headers.spans[at * 4 + 2]!;
+  const to = headers.spans[at * 4 + 3]!;
+  if (to - from <= SCHEME.length || !equalsLower(headers.bytes, from, from + SCHEME.length, SCHEME)) return null;
+  const encoded = headers.valueText(at).slice(SCHEME.length).trim();
+  if (!BASE64.test(encoded)) return null;
+  let text: string;
+  try {
+    text = UTF8.decode(Buffer.from(encoded, "base64"));
+  } catch {
+    return null;
+  }
+  const colon = text.indexOf(":");
+  if (colon < 1 || /\p{Cc}/u.test(text)) return null;
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+const SCHEME: Uint8Array = latin1("basic ");
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Where there are no users: what the default of `edge passwd` makes of a random text. */
+const DECOY =
+  "$argon2id$v=19$m=65536,t=2,p=1$hJT/LFEqkcZPOHdAbwSEo8WALwaQjExpw0DR9G4xm84$cRAY6peZMDiU3rmLbw2kC/NRk4yUKtOuVjvIwydS9DA";

@@ -1,0 +1,83 @@
+import { createHmac, randomBytes } from "node:crypto";
+import {
+  CREDENTIAL_MEMORY_MS,
+  MAX_PASSWORD_CHECKS,
+  MAX_REMEMBERED_CREDENTIALS,
+  MAX_WAITING_PASSWORDS,
+} from "../../core/limits.ts";
+import type { NowMs } from "../../message/ports.ts";
+
+/** Verifies a password against a hash; it takes its time, off the event loop. */
+export type HashCheck = (password: string, hash: string) => Promise<boolean>;
+
+/** Is told how a check came out. @param isGood null where there was no room for it */
+export type PasswordListener = (isGood: boolean | null) => void;
+
+interface WaitingCheck {
+  readonly password: string;
+  readonly hash: string;
+  readonly listener: PasswordListener;
+}
+
+/**
+ * Checks passwords, a few at the same time, since one takes much memory and time by design; others wait in a bounded queue. Good
+ * ones are remembered for CREDENTIAL_MEMORY_MS under a keyed hash. docs/authentication.md#passwords
+ */
+export class Passwords {
+  private readonly check: HashCheck;
+  private readonly clock: NowMs;
+  private readonly key: Buffer = randomBytes(32);
+  /** When each is forgotten, in milliseconds of the clock; the one that was remembered longest ago comes first. */
+  private readonly known: Map<string, number> = new Map();
+  private readonly waiting: WaitingCheck[] = [];
+  private running = 0;
+
+  constructor(check: HashCheck, clock: NowMs) {
+    this.check = check;
+    this.clock = clock;
+  }
+
+  /** Whether this password was found to be the hash's a short while ago. */
+  knows(password: string, hash: string): boolean {
+    const key = this.keyOf(password, hash);
+    const until = this.known.get(key);
+    if (until === undefined) return false;
+    if (until > this.clock.nowMs) return true;
+    this.known.delete(key);
+    return false;
+  }
+
+  /** Checks a password; the listener is called once, later. */
+  verify(password: string, hash: string, listener: PasswordListener): void {
+    if (this.running < MAX_PASSWORD_CHECKS) void this.run({ password, hash, listener });
+    else if (this.waiting.length < MAX_WAITING_PASSWORDS) this.waiting.push({ password, hash, listener });
+    else listener(null);
+  }
+
+  private async run({ password, hash, listener }: WaitingCheck): Promise<void> {
+    this.running++;
+    let isGood = false;
+    try {
+      isGood = await this.check(password, hash);
+    } catch {
+      // A hash that looked well and cannot be verified is no one's.
+    }
+    this.running--;
+    if (isGood) this.remember(password, hash);
+    const next = this.waiting.shift();
+    if (next !== undefined) void this.run(next);
+    listener(isGood);
+  }
+
+  private remember(password: string, hash: string): void {
+    const key = this.keyOf(password, hash);
+    this.known.delete(key);
+    if (this.known.size >= MAX_REMEMBERED_CREDENTIALS) this.known.delete(this.known.keys().next().value!);
+    this.known.set(key, this.clock.nowMs + CREDENTIAL_MEMORY_MS);
+  }
+
+  /** The hash is of fixed form, so that no two pairs give the same text. */
+  private keyOf(password: string, hash: string): string {
+    return createHmac("sha256", this.key).update(`${hash}\n${password}`).digest("base64");
+  }
+}

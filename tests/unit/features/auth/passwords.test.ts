@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import {
+  CREDENTIAL_MEMORY_MS,
+  MAX_PASSWORD_CHECKS,
+  MAX_REMEMBERED_CREDENTIALS,
+  MAX_WAITING_PASSWORDS,
+} from "../../../../src/core/limits.ts";
+import { Passwords } from "../../../../src/features/auth/passwords.ts";
+
+function lab() {
+  const checks: { readonly password: string; readonly end: (isGood: boolean) => void }[] = [];
+  const clock = { nowMs: 1000 };
+  const passwords = new Passwords((password) => new Promise((end) => checks.push({ password, end })), clock);
+  const outcomes: (boolean | null)[] = [];
+  const verify = (password: string) => passwords.verify(password, "hash", (isGood) => outcomes.push(isGood));
+  return { checks, clock, passwords, outcomes, verify };
+}
+
+const settled = () => Bun.sleep(0);
+
+test("a few are checked at the same time, some wait, the rest have no room", async () => {
+  const { checks, outcomes, verify } = lab();
+  for (let i = 0; i < MAX_PASSWORD_CHECKS + MAX_WAITING_PASSWORDS + 3; i++) verify(`${i}`);
+  expect(checks.length).toBe(MAX_PASSWORD_CHECKS);
+  expect(outcomes).toEqual([null, null, null]);
+  for (let i = 0; i < MAX_PASSWORD_CHECKS + MAX_WAITING_PASSWORDS; i++) {
+    checks[i]!.end(i % 2 === 0);
+    await settled();
+  }
+  expect(checks.map(({ password }) => Number(password))).toEqual(checks.map((_, i) => i));
+  expect(outcomes.filter((one) => one === true).length).toBe((MAX_PASSWORD_CHECKS + MAX_WAITING_PASSWORDS) / 2);
+});
+
+test("a good password is remembered with its hash for a while, a wrong one never", async () => {
+  const { checks, clock, passwords, verify } = lab();
+  verify("good");
+  verify("bad");
+  checks[0]!.end(true);
+  checks[1]!.end(false);
+  await settled();
+  expect(passwords.knows("good", "hash")).toBe(true);
+  expect(passwords.knows("good", "another")).toBe(false);
+  expect(passwords.knows("bad", "hash")).toBe(false);
+  clock.nowMs += CREDENTIAL_MEMORY_MS;
+  expect(passwords.knows("good", "hash")).toBe(false);
+});
+
+test("what is remembered is bounded: the oldest goes", async () => {
+  const passwords = new Passwords(() => Promise.resolve(true), { nowMs: 0 });
+  for (let i = 0; i <= MAX_REMEMBERED_CREDENTIALS; i++) {
+    passwords.verify(`${i}`, "hash", () => {});
+    await settled();
+  }
+  expect(passwords.knows("0", "hash")).toBe(false);
+  expect(passwords.knows("1", "hash")).toBe(true);
+  expect(passwords.knows(`${MAX_REMEMBERED_CREDENTIALS}`, "hash")).toBe(true);
+});
+
+test("a check that fails counts as a wrong password, and the next one goes on", async () => {
+  const outcomes: (boolean | null)[] = [];
+  const passwords = new Passwords(() => Promise.reject(new Error("unknown algorithm")), { nowMs: 0 });
+  for (let i = 0; i < MAX_PASSWORD_CHECKS + 1; i++) passwords.verify("x", "hash", (isGood) => outcomes.push(isGood));
+  await Bun.sleep(1);
+  expect(outcomes).toEqual(new Array(MAX_PASSWORD_CHECKS + 1).fill(false));
+});
