@@ -39,7 +39,11 @@ const gateway = await startGateway({
     upstream("/app", origin, { cache: false, rewrite: { path: "/new{rest}" } }),
     upstream("/based", based, { cache: false, rewrite: { path: "/x{rest}" } }),
     upstream("/value", based, { cache: false, rewrite: { path: "/v/{query.a}/{cookie.c}" } }),
-    upstream("/old", origin, { cache: false, rewrite: OLD }),
+    upstream("/old", origin, {
+      cache: false,
+      rewrite: OLD,
+      headers: { request: { set: { "X-Found": "{match.1}", "X-Path": "{path}" } } },
+    }),
     { ...upstream("/", origin, { rewrite: { path: "/elsewhere" } }), prefix: undefined, path: "/exact" },
     upstream("/cached", origin, { rewrite: { path: "/new/c" } }),
     { type: "static", prefix: "/docs", dir: "./www", rewrite: { path: "/v2{rest}" } },
@@ -110,6 +114,15 @@ describe("what goes upstream", () => {
   test("a value that makes too long a path is 414", async () => {
     const raw = "%25".repeat(1300);
     expect(await seenBy(`/value?a=${raw}`, `Cookie: c=${"%".repeat(1500)}`)).toBe("414");
+  });
+
+  test("header values may name the groups, percent-encoded, and the client's own path", async () => {
+    const seen = origin.requests.length;
+    await gateway.once(request("GET /old/a%20b%0d%0aX-Evil:%201", []));
+    const { fields } = origin.requests[seen]!;
+    expect(fields.get("x-found")).toBe("a%20b%0D%0AX-Evil:%201");
+    expect(fields.get("x-path")).toBe("/old/a%20b%0d%0aX-Evil:%201");
+    expect(fields.get("x-evil")).toBeNull();
   });
 
   test("HTTP/1.1, HTTP/2 and HTTP/3 alike", async () => {

@@ -90,6 +90,7 @@ function cookieValues(headers: HeaderBlock, name: Uint8Array): readonly string[]
   const wanted = Buffer.from(name).latin1Slice();
   for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
     for (const pair of headers.valueText(i).split(";")) {
+      if (!pair.includes(wanted)) continue;
       const [found, value] = dividedAt(pair, "=");
       if (trimmed(found) === wanted) addReadings(values, trimmed(value).replace(/^"(.*)"$/s, "$1"), trimmed(value));
     }
