@@ -2,6 +2,7 @@ import { configFile } from "./config-settings.ts";
 import type { Form } from "./form.ts";
 import { routePlace } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
+import { routeTests } from "./route-tests.ts";
 import type { Row, Rows } from "./row.ts";
 
 /** A JSON Schema, or a part of one. JSON Schema 2020-12 */
@@ -26,7 +27,7 @@ export function routesSchema({ types, options }: RouteFormat): JsonSchema {
   const list = { type: "array", items: { anyOf: entries } };
   const section = {
     type: "object",
-    properties: { routes: orNothing(list) },
+    properties: { routes: orNothing(list), tests: keySchema({ type: routeTests, doc: "run by edge check" }) },
     patternProperties: EXTENSIONS,
     additionalProperties: false,
   };

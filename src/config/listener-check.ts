@@ -1,6 +1,7 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { SidecarConfig } from "./mesh-config.ts";
+import type { OriginConfig } from "./route-config.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 
 /** One TCP address that the gateway would listen on. */
@@ -64,6 +65,21 @@ export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, route
   );
 }
 
+/** The key of the gateway's own listener that an origin is on this machine, such as `server.port`; "" where it is none. */
+export function ownListenerAt(
+  { hostname, port, socketPath }: OriginConfig,
+  config: Omit<RuntimeConfig, "routes">,
+): string {
+  if (socketPath !== "") return "";
+  const isLocal = LOOPBACK.test(hostname);
+  const own = listeners(config).find(({ host, port: listening }) => {
+    if (listening !== port) return false;
+    if (host === hostname || (isLocal && overlaps(host, hostname))) return true;
+    return (hostname === "localhost" && LOOPBACK.test(host)) || (host === "localhost" && isLocal);
+  });
+  return own === undefined ? "" : own.path.join(".");
+}
+
 function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes">): Listener[] {
   const all: Listener[] = [{ path: ["server", "port"], host: server.host, port: server.port }];
   if (server.tls.enabled) all.push({ path: ["server", "tls", "port"], host: server.host, port: server.tls.port });
@@ -81,3 +97,5 @@ function overlaps(a: string, b: string): boolean {
   const isEvery = (host: string) => host === "0.0.0.0" || host === "::";
   return a === b || isEvery(a) || isEvery(b);
 }
+
+const LOOPBACK = /^(localhost|127\..*|::1)$/;

@@ -1,13 +1,19 @@
 import { isIP } from "node:net";
+import { TEXT } from "./form.ts";
 import { headerValueFault, isToken } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, type Spot, Wrong } from "./piece.ts";
 import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
 import { integer, text, textLike } from "./scalars.ts";
 
 /** A method and a URL or path, or one of these alone. */
-export const REQUEST_PATTERN: RegExp = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]+)?(?:https?:\/\/|\/|\*$)\S*$/i;
+export const REQUEST_PATTERN: RegExp = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]+)?(?:https?:\/\/|\/|\*$)\S*$/;
 /** The same in words. */
 export const REQUEST_WORDS = "a request such as GET /x or GET https://shop.example.com/x";
+
+const TEXT_OR_NUMBER = {
+  is: "either",
+  forms: [TEXT, { is: "integer", min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }],
+} as const;
 
 const expectedRows = {
   route: {
@@ -61,10 +67,12 @@ function checkExpected(values: Values<typeof expectedRows>, { log, path }: Spot)
 }
 
 function clientAddress(): Kind<string> {
-  return piece((value) =>
-    typeof value === "string" && isIP(value) > 0
-      ? value
-      : new Wrong(`expected a client address such as 198.51.100.7, found ${describe(value)}`),
+  return piece(
+    (value) =>
+      typeof value === "string" && isIP(value) > 0
+        ? value
+        : new Wrong(`expected a client address such as 198.51.100.7, found ${describe(value)}`),
+    TEXT,
   );
 }
 
@@ -73,17 +81,20 @@ function requestFields(): Kind<[string, string][]> {
     const one = typeof found === "number" ? String(found) : found;
     const fault = typeof one === "string" ? headerValueFault(one) : "expected the header's value as text";
     return fault === "" ? (one as string).trim() : new Wrong(fault);
-  });
+  }, TEXT_OR_NUMBER);
   return named(pairs(value, "Name: value"));
 }
 
 function expectedFields(): Kind<[string, string | boolean][]> {
-  const value = piece((found): string | boolean | Wrong => {
-    if (typeof found === "string" || typeof found === "boolean") return found;
-    return typeof found === "number"
-      ? String(found)
-      : new Wrong(`expected a value, true or false, found ${describe(found)}`);
-  });
+  const value = piece(
+    (found): string | boolean | Wrong => {
+      if (typeof found === "string" || typeof found === "boolean") return found;
+      return typeof found === "number"
+        ? String(found)
+        : new Wrong(`expected a value, true or false, found ${describe(found)}`);
+    },
+    { is: "either", forms: [...TEXT_OR_NUMBER.forms, { is: "flag" }] },
+  );
   return named(pairs(value, "Name: value"));
 }
 
