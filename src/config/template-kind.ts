@@ -50,6 +50,14 @@ function cureOfMap(value: unknown): string {
   return name === undefined || more.length > 0 ? "" : `; put what begins with a brace in quotes: "{${name}}"`;
 }
 
+/** The fault of a template with what an expression has found, on a route that can have none; "" where there is none in it. */
+export function groupFault({ uses }: Template): string {
+  const group = uses.find(({ name }) => name.startsWith("match."));
+  return group === undefined
+    ? ""
+    : `{${group.name}} is what a group of rewrite.regex has found, which this type of route has not`;
+}
+
 function cureOf(name: string, locals: readonly string[]): string {
   const foreign = FOREIGN.get(name.toLowerCase());
   if (foreign !== undefined) return `: ${foreign}`;

@@ -1,7 +1,7 @@
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { integerOf } from "../config/scalars.ts";
-import { urlTemplate } from "../config/template-kind.ts";
+import { groupFault, urlTemplate } from "../config/template-kind.ts";
 import { RedirectHandler } from "../features/answer/redirect-handler.ts";
 import { redirectFault } from "../features/answer/redirect-target.ts";
 import { RouteKind } from "../message/route.ts";
@@ -15,7 +15,7 @@ const keys = block({
   to: {
     // Whether {host} may be in it, the hosts of the route say: `check` below.
     type: urlTemplate("where to, such as https://www.example.com{uri}", {
-      faultOf: (to) => redirectFault(to, true),
+      faultOf: (to) => groupFault(to) || redirectFault(to, true),
     }),
     required: "where to, such as https://www.example.com{uri}",
     example: "https://www.example.com{uri}",

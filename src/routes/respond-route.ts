@@ -3,7 +3,7 @@ import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
-import { template } from "../config/template-kind.ts";
+import { groupFault, template } from "../config/template-kind.ts";
 import { MAX_RESPOND_BYTES } from "../core/limits.ts";
 import { type FixedAnswer, respondHandler } from "../features/answer/respond-handler.ts";
 import { contentTypeOf } from "../features/files/content-type.ts";
@@ -19,7 +19,7 @@ const keys = block(
     methods: routeMethods,
     status: { type: integer(200, 599), default: 200 },
     body: {
-      type: template("a text"),
+      type: template("a text", { faultOf: groupFault }),
       absent: "",
       example: "hello {client_ip}",
       doc: 'or "file: ./page.html", sent as it is',

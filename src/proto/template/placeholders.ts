@@ -70,7 +70,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
-    doc: "what the group N of the route's expression has matched, from 1 on",
+    doc: "what the group N of the route's [`rewrite.regex`](routing.md#rewrite) has found, from 1 on",
     form: "path",
     argument: /^[1-9]\d?$/,
     reader: (index) => (ex) => ex.captures?.[Number(index)] ?? "",
