@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Pipeline } from "../../../../src/message/exchange.ts";
+import { ClientPeer, Pipeline } from "../../../../src/message/exchange.ts";
 import { type Route, RouteKind } from "../../../../src/message/route.ts";
 import { PLACEHOLDERS } from "../../../../src/proto/template/placeholders.ts";
 import { parseTemplate, Template, type TemplateMode, templateOf } from "../../../../src/proto/template/template.ts";
@@ -78,6 +78,15 @@ describe("values", () => {
     const ex = exchange({});
     ex.captures = ["/a/b", "a", undefined, "b"];
     expect(templateOf("{match.1}-{match.2}-{match.3}-{match.9}").render(ex, "text")).toBe("a--b-");
+  });
+
+  test("what TLS and the client's certificate say", () => {
+    const ex = exchange({});
+    const identity = { subject: "CN=Zoë;x,O=\r\nA", uris: [], dnsNames: [], sha256: "00" };
+    ex.client = new ClientPeer("192.0.2.7", true, 443, "", identity, { getTLSVersion: () => "TLSv1.3" });
+    const template = templateOf("{tls.version} {tls.subject}");
+    expect(template.render(ex, "text")).toBe("TLSv1.3 CN=Zoë;x,O=A");
+    expect(template.render(ex, "header")).toBe("TLSv1.3 CN=Zo\xc3\xab;x,O=A");
   });
 
   test("no placeholder fails before a request has a route", () => {
