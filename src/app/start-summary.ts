@@ -39,7 +39,9 @@ export function startSummary(config: RuntimeConfig, facts: StartFacts, style: Su
     linkLines(links, paint),
     ["Routes", ...routeLines(effective, style).map((line) => `  ${line}`)],
     switchLines(effective),
-    first === "" || effective.internalApi.listenPort >= 0 ? [] : [`Metrics: ${first}metrics   Health: ${first}health`],
+    first === "" || effective.internalApi.listenPort >= 0
+      ? []
+      : [`Metrics: ${first}metrics`, `Health:  ${first}health`],
     facts.notes.flatMap((note) => wrapped("Note: ", printable(note).split(" "), " ")),
     [paint.faint(`Ctrl-C ends it; kill -HUP ${facts.pid} reads the files again.`)],
   ];

@@ -40,7 +40,8 @@ describe("the summary of a start", () => {
       "On:  firewall (enforce), access log, metrics",
       "Off: TLS, HTTP/3, cache, compression, rate limit, CORS, security headers",
       "",
-      "Metrics: http://127.0.0.1:8080/metrics   Health: http://127.0.0.1:8080/health",
+      "Metrics: http://127.0.0.1:8080/metrics",
+      "Health:  http://127.0.0.1:8080/health",
       "",
       "Ctrl-C ends it; kill -HUP 4242 reads the files again.",
       "",
@@ -76,7 +77,11 @@ describe("the summary of a start", () => {
     const transcoder =
       "transcoder: {enabled: true, routes: [{http_method: GET, http_path: /x, grpc_method: /p.S/M, upstream_url: 'http://a:1'}]}";
     const notes = [`something ${"that is long ".repeat(20)}`];
-    const lines = told(`server: {${sections}}\n${transcoder}`, `[${routes}]`, { notes });
+    const lines = told(
+      `server: {host: '2001:db8:1111:2222:3333:4444:5555:6666', ${sections}}\n${transcoder}`,
+      `[${routes}]`,
+      { notes },
+    );
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines.length).toBeLessThan(40);
     expect(lines).toContain("  and 21 more: edge check --print");
