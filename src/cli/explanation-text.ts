@@ -112,7 +112,7 @@ function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint):
 function addResponse(page: Page, { response }: Explanation, paint: Paint): void {
   const { by, status, status_text: text, headers, headers_removed: removed, reason, body, asked } = response;
   const reasonText = reason === "" ? "" : `  ${paint.faint(`(${reason})`)}`;
-  if (by === "gateway" && status === null) page.add("response", "none");
+  if (by === "gateway" && status === null) page.add("response", "not known here");
   else if (by === "gateway") {
     const line = status === 0 ? "the connection is closed" : `${status} ${text}`;
     page.add("response", `${status! < 400 ? paint.good(line) : paint.bad(line)}${reasonText}`);

@@ -221,3 +221,20 @@ test("bytes that are refused before the first phase are explained too", async ()
   expect(code).toBe(0);
   expect(stdout).toContain("400 Bad Request  (duplicate_host)");
 });
+
+test("a request that waits for what is not done here is said to wait", async () => {
+  const auth = {
+    basic: {
+      users: {
+        alice: "$argon2id$v=19$m=65536,t=2,p=1$G1vG1vG1vG1vG1vG1vG1vA$G1vG1vG1vG1vG1vG1vG1vG1vG1vG1vG1vG1vG1vG1vA",
+      },
+    },
+  };
+  const routes = [{ type: "upstream", prefix: "/p", target: "http://10.0.0.5:8000", auth }];
+  const none = await runEdge(["explain", "/p"], { routes });
+  expect(none.stdout).toContain("auth  ends here: 401 ");
+  const given = await runEdge(["explain", "/p", "-H", `Authorization: Basic ${btoa("alice:secret")}`], { routes });
+  expect([given.code, given.stderr]).toEqual([0, ""]);
+  expect(given.stdout).toContain("auth  ends here: it waits");
+  expect(given.stdout).toContain("response   not known here\n");
+});

@@ -143,7 +143,7 @@ export class DryRun {
       this.pipeline.start(ex);
       if (ex.request.hasBody()) this.feed(ex, sink, request.body);
     }
-    this.notes.end(sink.reply !== null);
+    this.notes.end();
     const { phases, sent, file, asked, incidents } = this.notes;
     return { ex, framing, phases, sent, file, asked, reply: sink.reply, incidents };
   }
@@ -280,8 +280,8 @@ class Notes {
     this.asked ??= what;
   }
 
-  end(isAnswered: boolean): void {
-    this.close(isAnswered || this.file !== null || this.asked !== null ? "ended" : "passed");
+  end(): void {
+    this.close("ended");
   }
 
   private close(verdict: PassedPhase["verdict"]): void {

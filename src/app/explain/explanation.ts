@@ -183,6 +183,7 @@ function phaseNote(
     const reason = ex.fault === Fault.None ? reasonOf(reply.status) : faultRow(ex.fault).label;
     return `${reply.status} ${reason}${found && `, ${found}`}`;
   }
+  if (verdict === "ended" && name !== "dispatch") return "it waits for what takes its time, which is not done here";
   if (found !== "") return `${found}; logged, not blocked`;
   if (name === "clientAddress" && ex.fromTrustedProxy) {
     return `the proxy ${ex.client.address} is trusted: the client is ${ex.clientIp}`;

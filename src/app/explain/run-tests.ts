@@ -42,12 +42,13 @@ function routeOf({ route }: Outcome): string {
 function statusFault(status: number, { response }: Outcome): string {
   if (response.status !== null) return differs("status", String(status), String(response.status));
   const whose = {
+    gateway: "a phase that takes its time",
     origin: "an origin",
     file: "the file",
     control: "the running gateway",
     grpc: "a gRPC method",
   } as const;
-  return `expected status ${status}, but ${whose[response.by as keyof typeof whose]} answers: its status is not known here`;
+  return `expected status ${status}, but ${whose[response.by]} answers: its status is not known here`;
 }
 
 /** One of the route's targets; or an origin with the path as it is asked for. */
