@@ -342,3 +342,33 @@ test("clients that leave free their codecs", async () => {
   // Room is given back: nothing was sent plain for want of it.
   expect(await gateway.metric("gateway_compression_skipped_total")).toBe(0);
 });
+
+test("beyond the room for codecs streams go out plain, and room comes back", async () => {
+  const source = eventSource("/many");
+  const client = await H2Client.connect(gateway.port);
+  const other = await H2Client.connect(gateway.port);
+  const ask = (on: H2Client) => on.headers(head("GET", "/many", [["accept-encoding", "zstd"]]));
+  const ids = Array.from({ length: 200 }, (_, i) => ({ on: i % 2 === 0 ? client : other, id: 0 }));
+  for (const stream of ids) {
+    stream.id = ask(stream.on);
+    (await source.next()).send(chunked(event(1)).subarray(0, -5));
+  }
+  await eventually(() => expect(ids.every(({ on, id }) => on.seen(id).body.length > 0)).toBe(true));
+  const encodings = ids.map(({ on, id }) => on.seen(id).fields.get("content-encoding") ?? null);
+  const plain = ids[encodings.lastIndexOf(null)]!;
+  expect([encodings[0], encodings.includes(null), plain.on.seen(plain.id).text]).toEqual(["zstd", true, event(1)]);
+  expect(plain.on.seen(plain.id).fields.get("vary")).toBe("Accept-Encoding");
+  const skipped = encodings.filter((encoding) => encoding === null).length;
+  expect(await gateway.metric("gateway_compression_skipped_total")).toBe(skipped);
+  client.close();
+  other.close();
+  await eventually(async () => {
+    const next = await H2Client.connect(gateway.port);
+    const id = ask(next);
+    (await source.next()).send(chunked(event(1)).subarray(0, -5));
+    await next.until("the head", () => (next.seen(id).status > 0 ? true : undefined));
+    const { fields } = next.seen(id);
+    next.close();
+    expect(fields.get("content-encoding")).toBe("zstd");
+  });
+});

@@ -289,3 +289,36 @@ test("what was compressed is counted", async () => {
   );
   expect(await gateway.metric("gateway_compression_skipped_total")).toBe(0);
 });
+
+describe("clients that are in use", () => {
+  test("curl --compressed", async () => {
+    answers("/curl", [JSON_TYPE]);
+    const { exitCode, stdout } = await curl("--compressed", `http://127.0.0.1:${gateway.port}/curl`);
+    expect([exitCode, stdout.equals(BODY)]).toEqual([0, true]);
+    const packed = await curl("-H", "Accept-Encoding: gzip", `http://127.0.0.1:${gateway.port}/curl`);
+    expect(packed.stdout.length).toBeLessThan(BODY.length / 2);
+  });
+
+  test("Python", async () => {
+    answers("/python", [JSON_TYPE]);
+    const script = [
+      "import sys, gzip, urllib.request as u",
+      "r = u.urlopen(u.Request(sys.argv[1], headers={'Accept-Encoding': 'gzip'}))",
+      "sys.stdout.buffer.write(gzip.decompress(r.read()))",
+    ].join("\n");
+    const run = Bun.spawn(["python3", "-c", script, `http://127.0.0.1:${gateway.port}/python`]);
+    expect(Buffer.from(await new Response(run.stdout).arrayBuffer()).equals(BODY)).toBe(true);
+  });
+
+  test("fetch", async () => {
+    answers("/fetch", [JSON_TYPE]);
+    const response = await fetch(`http://127.0.0.1:${gateway.port}/fetch`);
+    expect(Buffer.from(await response.arrayBuffer()).equals(BODY)).toBe(true);
+  });
+});
+
+async function curl(...args: readonly string[]): Promise<{ exitCode: number; stdout: Buffer }> {
+  const run = Bun.spawn(["curl", "-sS", ...args]);
+  const stdout = Buffer.from(await new Response(run.stdout).arrayBuffer());
+  return { exitCode: await run.exited, stdout };
+}

@@ -53,6 +53,8 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
   private packed: Uint8Array | null = null;
   private stream: CompressedStream | null = null;
   private headHeld = false;
+  /** Whether the exchange is over for the handler: its client has left, or something on the way gave another response. */
+  private isCancelled = false;
   private timer: TimerNode | null = null;
   /** Room that was taken of the worker's. */
   private reserved = 0;
@@ -143,6 +145,7 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
 
   onCancelled(ex: Exchange): void {
     const { origin } = this;
+    this.isCancelled = true;
     this.release();
     origin.onCancelled(ex);
   }
@@ -181,9 +184,9 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
       ex.reply.framing = Framing.Length;
       ex.reply.contentLength = bytesOut;
       inner.head(ex);
-      for (const piece of pieces) if (ex.state !== ExchangeState.Finished) inner.body(ex, piece, 0, piece.length);
+      for (const piece of pieces) if (this.mayGoOn(ex)) inner.body(ex, piece, 0, piece.length);
     }
-    if (ex.state !== ExchangeState.Finished) inner.end(ex);
+    if (this.mayGoOn(ex)) inner.end(ex);
   }
 
   /** Compression has failed, or the code around it. */
@@ -259,8 +262,8 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
     ex.reply.framing = Framing.Length;
     ex.reply.contentLength = packed.length;
     inner.head(ex);
-    if (ex.state !== ExchangeState.Finished) inner.body(ex, packed, 0, packed.length);
-    if (ex.state !== ExchangeState.Finished) inner.end(ex);
+    if (this.mayGoOn(ex)) inner.body(ex, packed, 0, packed.length);
+    if (this.mayGoOn(ex)) inner.end(ex);
   }
 
   // ── slow bodies ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -291,8 +294,12 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
     reply.framing = Framing.Chunked;
     reply.contentLength = 0;
     this.inner.head(ex);
-    if (ex.state === ExchangeState.Finished) this.release();
-    else this.stream!.giveHeld(ex);
+    if (this.mayGoOn(ex)) this.stream?.giveHeld(ex);
+    else this.release();
+  }
+
+  private mayGoOn(ex: Exchange): boolean {
+    return !this.isCancelled && ex.state !== ExchangeState.Finished;
   }
 
   /** Lets go of everything: the exchange is over, or out of these hands. */
