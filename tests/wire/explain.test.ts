@@ -51,18 +51,24 @@ function randomTable(count: number): Record<string, unknown>[] {
     const isExact = random.chance(0.3);
     const hosts = random.chance(0.5) ? [] : [random.pick(HOSTS)];
     const methods = random.chance(0.7) ? [] : [random.pick(METHODS.slice(0, 3))];
-    const place = `${isExact} ${path} ${hosts}`;
+    const match = random.chance(0.3)
+      ? { header: { "X-Canary": random.pick<string | boolean>(["1", "/^[23]$/", false]) } }
+      : null;
+    const place = `${isExact} ${path} ${hosts} ${JSON.stringify(match)}`;
     if (taken.has(place)) continue;
     taken.add(place);
     const index = routes.length;
-    const { prefix: _, ...route } = upstream("/", origin);
+    const { prefix: _, ...own } = upstream("/", origin);
+    const isRedirect = random.chance(0.15);
+    const route = isRedirect ? { type: "redirect", to: `https://elsewhere.test/${index}{uri}` } : own;
     routes.push({
       ...route,
       ...(isExact ? { path } : { prefix: path }),
       ...(hosts.length > 0 ? { host: hosts } : {}),
       ...(methods.length > 0 ? { methods } : {}),
       ...(random.chance(0.1) ? { ip_rules: { deny: ["198.51.100.0/24"] } } : {}),
-      strip_prefix: random.chance(0.5),
+      ...(match === null ? {} : { match }),
+      ...(isRedirect ? {} : { strip_prefix: random.chance(0.5) }),
       headers: { response: { set: { "X-Route": String(index) } } },
     });
   }
@@ -97,6 +103,7 @@ function randomRequest(): Buffer {
   if (random.chance(0.2)) lines.push(`X-Forwarded-For: ${random.pick(["198.51.100.7", "203.0.113.1", "junk"])}`);
   if (random.chance(0.1)) lines.push("Origin: https://page.test", "Access-Control-Request-Method: PUT");
   if (random.chance(0.1)) lines.push("Cookie: a=b");
+  if (random.chance(0.4)) lines.push(`X-Canary: ${random.pick(["1", "2", "4"])}`);
   if (random.chance(0.05)) lines.push("Content-Length: 9000");
   const hasBody = method === "POST" && random.chance(0.5) && !lines.includes("Content-Length: 9000");
   return request(
@@ -128,11 +135,13 @@ test(`of ${REQUESTS} random requests to a random table it says what the gateway 
     } else if (by === "file") {
       expect([what, [200, 301, 404].includes(reply.status)]).toEqual([what, true]);
     } else if (by === "gateway") {
-      expect([what, reply.status, reply.fields.get("allow")]).toEqual([what, status!, fieldOf(said, "allow")]);
+      const names = ["allow", "location"];
+      const found = names.map((name) => reply.fields.get(name));
+      expect([what, reply.status, ...found]).toEqual([what, status!, ...names.map((name) => fieldOf(said, name))]);
     } else expect([what, reply.status]).toEqual([what, 200]);
   }
   // The table is worth its time: it is answered in many ways.
-  for (const kind of ["origin", "file", "403", "404", "405"])
+  for (const kind of ["origin", "file", "308", "403", "404", "405"])
     expect([kind, (seen.get(kind) ?? 0) > 0]).toEqual([kind, true]);
 });
 

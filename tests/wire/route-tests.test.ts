@@ -95,3 +95,29 @@ test("tests inside the list of routes are told their place", async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('tests: belong beside the routes: put "routes:" above the list');
 });
+
+test("redirects and fixed responses are tested with their status, Location and fields", async () => {
+  const { code, stdout, stderr } = await runEdge(["check"], {
+    files: {
+      "routes.yaml": `routes:
+  - {type: redirect, prefix: /old, to: "/new{rest}", status: 301}
+  - {type: respond, prefix: /new, status: 410, body: gone}
+tests:
+  - {request: "GET /old/a?b", expect: {status: 301, location: /new/a, route: /old}}
+  - {request: GET /new/a, expect: {status: 410, header: {Content-Type: "text/plain; charset=utf-8"}}}
+`,
+    },
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("2 tests passed.\n");
+});
+
+test("neither a check nor a start takes a redirect that leads round", async () => {
+  const files = { "routes.yaml": '- {type: redirect, prefix: /a, to: "/a{rest}"}\n' };
+  const fault =
+    "routes.yaml:1:36: routes[0].to: leads round for ever: /a/… → /a/…; lead to a place that no redirect takes\n";
+  for (const command of ["check", "serve"]) {
+    const { code, stderr } = await runEdge([command], { files });
+    expect([command, code, stderr.startsWith(fault)]).toEqual([command, 1, true]);
+  }
+});
