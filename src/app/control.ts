@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { usesWaf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlRpc } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
@@ -215,7 +216,7 @@ export class Control implements PoolListener {
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
-    if (this.config.server.waf.enabled) this.keywords = sharedKeywords();
+    if (usesWaf(this.config)) this.keywords = sharedKeywords();
     return new Promise((resolve, reject) => {
       this.fail = (error) => {
         this.pool.stop();

@@ -15,19 +15,19 @@ import {
   PrefixGuardPhase,
   prefixRoutePath,
   RouteExactPhase,
+  RouteLookup,
   RoutePrefixPhase,
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
-import { Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
-import { NetworkSet } from "../shared/cidr.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy } from "./page-policy.ts";
 import { settingsByIndex } from "./routing.ts";
+import { buildWafPolicy } from "./waf-policy.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
@@ -56,35 +56,36 @@ export interface PipelineParts {
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
   const { router, inputs, accessLog, budget, client, contentCoding, cache } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
-  const waf = wafOf(config, router, inputs);
   const pages = buildPagePolicy(config, router.routes, inputs.reports);
   const { preflight } = client;
   const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
-  const trailers = waf === null ? null : new WafTrailerPhase(waf);
+  const exact = new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight });
+  const prefix = new RoutePrefixPhase(router, bodyRules(config));
+  const waf = buildWafPolicy(config, { router, finder: new RouteLookup(router, exact, prefix), inputs, budget });
   const phases: (Phase | null)[] = [
     inputs.counters,
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
     client.serverAddressRules,
-    waf === null ? null : new WafPhase(waf),
-    new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight }),
+    waf.head,
+    exact,
     client.httpsRedirect,
     client.preflight,
     new PrefixGuardPhase(guard, inputs.reports),
     new PathEscapesPhase(),
-    new RoutePrefixPhase(router, bodyRules(config)),
+    prefix,
     client.routeAddressRules,
     pages.maintenance,
     client.rateLimit,
     client.auth,
     new BodyLimitPhase(),
-    waf === null || waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
+    waf.body,
     lateFieldsPhase(config, router),
     pages.intercept,
     contentCoding,
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
-    trailers,
+    waf.trailers,
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
@@ -94,7 +95,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     phases.filter((phase) => phase !== null),
     cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
     taps,
-    trailers,
+    waf.trailers,
     inputs.requestIds,
     pages.refusals,
   );
@@ -153,10 +154,4 @@ export function buildInternalPipeline(
     null,
     inputs.requestIds,
   );
-}
-
-function wafOf(config: RuntimeConfig, router: Router, inputs: WayInputs): Waf | null {
-  const { waf } = config.server;
-  if (!waf.enabled) return null;
-  return new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
 }

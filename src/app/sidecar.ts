@@ -205,6 +205,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     rateLimit: { ...server.rateLimit, enabled: false },
     auth: { enabled: false, basic: null, keepAuthorization: false, scope: "route" },
     ipRules: { allow: [], deny: [] },
+    waf: null,
     errors: null,
     maintenance: null,
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },

@@ -102,7 +102,7 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
   return `${from}\n${routes}\n${listening(config)}\n`;
 }
 
-function listening({ server, sidecar, internalApi }: RuntimeConfig): string {
+function listening({ server, sidecar, internalApi, routes }: RuntimeConfig): string {
   const places = server.port < 0 ? [] : [`http://${place(server.host, server.port)}`];
   if (server.tls.enabled) places.push(`https://${place(server.host, server.tls.port)}`);
   if (server.http3.enabled) places.push(`UDP port ${server.http3.port} (HTTP/3)`);
@@ -112,7 +112,9 @@ function listening({ server, sidecar, internalApi }: RuntimeConfig): string {
     places.push(`${place(sidecar.egressHost, sidecar.egressPort)} (sidecar, out)`);
   if (internalApi.listenPort >= 0) places.push(`${place(internalApi.listenHost, internalApi.listenPort)} (internal)`);
   const waf = server.waf.enabled ? `on (${server.waf.mode})` : "off";
-  return `Listens on ${list(places)}, firewall ${waf}.`;
+  const own = routes.filter((route) => route.waf !== null).length;
+  const elsewhere = own === 0 ? "" : `, of its own at ${own === 1 ? "1 route" : `${own} routes`}`;
+  return `Listens on ${list(places)}, firewall ${waf}${elsewhere}.`;
 }
 
 function place(host: string, port: number): string {

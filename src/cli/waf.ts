@@ -1,11 +1,13 @@
 import { pathRouter } from "../app/routing.ts";
+import { firewallFor } from "../app/waf-policy.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
 import { Fault, faultRow } from "../core/fault.ts";
 import { placeText } from "../features/waf/incident.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
-import { explainWaf, type WafExplanation } from "../features/waf/waf-explanation.ts";
+import { explainWaf, questionedExchange, type WafExplanation } from "../features/waf/waf-explanation.ts";
+import { Exchange } from "../message/exchange.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -76,17 +78,20 @@ function explain(call: WafCall, headers: readonly string[], config: RuntimeConfi
   const body = Buffer.from(call.values.body);
   const hasType = headers.some((line) => line.toLowerCase().startsWith("content-type:"));
   const lines = body.length === 0 || hasType ? headers : [...headers, `Content-Type: ${call.values["content-type"]}`];
-  const { waf } = config.server;
-  const found = explainWaf({ method, target, headers: lines, body }, waf, pathRouter(config));
+  const question = { method, target, headers: lines, body };
+  const router = pathRouter(config);
+  const ex = questionedExchange(question);
+  const waf = ex instanceof Exchange ? firewallFor(config, router, ex) : config.server.waf;
+  const found = explainWaf(question, waf, router);
   if (found.fault !== Fault.None) {
     io.err(`edge waf test: the request is refused before it reaches the firewall: ${faultRow(found.fault).label}\n`);
     return ExitCode.Usage;
   }
-  io.out(report(found, config, body.length));
+  io.out(report(found, waf, body.length));
   return waf.enabled && found.verdict === "block" ? ExitCode.Failure : ExitCode.Done;
 }
 
-function report(found: WafExplanation, { server: { waf } }: RuntimeConfig, bodyBytes: number): string {
+function report(found: WafExplanation, waf: WafConfig, bodyBytes: number): string {
   const lines = [`path       raw      ${found.candidates.raw}`, `           decoded  ${found.candidates.decoded}`];
   if (bodyBytes > 0) lines.push(`body       ${found.inspectedBodyBytes} of ${bodyBytes} bytes inspected`);
   for (const rule of found.rules) {

@@ -84,7 +84,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
   const { list, tests, base } =
-    routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request.routeFormat);
+    routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
@@ -140,7 +140,7 @@ function readConfig(
 ): Omit<RuntimeConfig, "routes"> {
   const values = log.read(configBlock, withoutExtensions(source.value), [], 3);
   const config = configBlock.resolve(values, { path: [], log, files: new ConfiguredFiles(log, baseDir) });
-  checkWafRules(config.server.waf, knownWafRules, log);
+  checkWafRules(config.server.waf, knownWafRules, { path: ["server", "waf"], log });
   checkListeners(config, log);
   checkLimits(config, log);
   return config;
@@ -162,10 +162,10 @@ function readRoutes(
   log: FaultLog,
   file: FoundFile,
   { server, proxy }: Pick<RuntimeConfig, "server" | "proxy">,
-  format: RouteFormat,
+  { routeFormat: format, knownWafRules }: ConfigRequest,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
-  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format };
+  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format, knownWafRules };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
   if (Array.isArray(root)) return { ...NO_ROUTES, list: resolveRoutes(root, { ...around, path: [] }) };

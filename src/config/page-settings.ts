@@ -1,8 +1,7 @@
-import * as v from "valibot";
 import type { PageFile } from "./configured-file.ts";
-import { type Form, TEXT } from "./form.ts";
-import { type Kind, list, type Piece, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
-import { block, type ConfigOf } from "./row.ts";
+import { TEXT } from "./form.ts";
+import { type Kind, list, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
+import { block, type ConfigOf, orWritten } from "./row.ts";
 import { cidr, duration, fileName, flag } from "./scalars.ts";
 
 // What is shown in place of refusals: `errors` and `maintenance`, of the server or of a route.
@@ -90,20 +89,13 @@ const maintenanceBlock = block(
 );
 
 /** `maintenance`: everything but the built-in endpoints is 503. A bare text is the name of the page. docs/pages.md#maintenance */
-export const maintenance: typeof maintenanceBlock = orPage(maintenanceBlock);
+export const maintenance: typeof maintenanceBlock = orWritten(maintenanceBlock, TEXT, (value) => {
+  if (typeof value !== "string") return value;
+  return value === "true" || value === "false" ? { enabled: value } : { page: value };
+});
 
 /** What `maintenance` says, where it is there. */
 export type MaintenanceConfig = ConfigOf<typeof maintenanceBlock>;
-
-/** A bare text in place of the section is its page. */
-function orPage<B extends { readonly form: Form }>(section: B): B {
-  const spelledOut = v.transform((value: unknown) => {
-    if (typeof value !== "string") return value;
-    return value === "true" || value === "false" ? { enabled: value } : { page: value };
-  });
-  const schema: Piece<unknown> = v.pipe(v.unknown(), spelledOut, section as unknown as Piece<unknown>);
-  return { ...section, ...schema, form: { is: "either", forms: [section.form, TEXT] } };
-}
 
 /** For the settings references. */
 export const ERROR_PAGES_EXAMPLE = { 404: "./404.html", "5xx": "./sorry.html", intercept: true };

@@ -1,12 +1,11 @@
 import { quote } from "./config-fault.ts";
 import { formatDuration } from "./duration.ts";
-import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { TEXT } from "./form.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
-import { block, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import type { WafConfig } from "./runtime-config.ts";
 import { cidr, decimal, duration, flag, integer, size, text, textLike, word, wordOrEmpty } from "./scalars.ts";
 
@@ -113,12 +112,38 @@ export const waf = block(
   { absent: OFF },
 );
 
+const routeWafBlock = block({
+  mode: {
+    type: word("enforce", "detection", "off"),
+    absent: null,
+    example: "detection",
+    doc: "the server's by default",
+  },
+  anomaly_threshold: { type: waf.rows.anomaly_threshold.type, absent: null, example: 10 },
+  disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
+  exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },
+});
+
+/** `waf` of a route: what is not said is the server's; a bare word is the mode. docs/waf.md#at-a-route */
+export const routeWaf: typeof routeWafBlock = orWritten(
+  routeWafBlock,
+  word("enforce", "detection", "off").form,
+  (value) => (typeof value === "string" ? { mode: value } : value === false ? { mode: "off" } : value),
+);
+
+/** What the firewall is told at a route; null is the server's. */
+export type RouteWafConfig = ConfigOf<typeof routeWafBlock>;
+
 /** Notes rules that do not exist. An empty list of known ones leaves the check out. */
-export function checkWafRules(config: WafConfig, knownRules: readonly string[], log: FaultLog): void {
+export function checkWafRules(
+  config: Pick<WafConfig, "disabledRules" | "exclusions">,
+  knownRules: readonly string[],
+  { path, log }: Pick<Spot, "path" | "log">,
+): void {
   const check = (rule: string, ...at: (string | number)[]): void => {
     if (knownRules.length === 0 || knownRules.includes(rule)) return;
     const message = `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, knownRules)}`;
-    log.fault(["server", "waf", ...at], message);
+    log.fault([...path, ...at], message);
   };
   for (const [i, rule] of config.disabledRules.entries()) check(rule, "disabled_rules", i);
   for (const [i, { rule }] of config.exclusions.entries()) {

@@ -1,6 +1,6 @@
 import type { AnyHeaderEdits } from "../routes/header-operations.ts";
 import type { AnyRouteConfig, AnyRouteOptions, UpstreamKeys } from "../routes/route-types.ts";
-import type { Cidr, ConfigPosition } from "./runtime-config.ts";
+import type { Cidr, ConfigPosition, RuntimeConfig, WafConfig } from "./runtime-config.ts";
 
 /**
  * One entry of `routes.yaml`, with every inherited setting already worked out: what some type of route has made of it. Who wants to
@@ -66,6 +66,26 @@ export function upstreamRoutes(routes: readonly RouteConfig[]): readonly Upstrea
 /** Whether a route sends requests to targets. */
 export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
   return "targets" in route;
+}
+
+/** The firewall that holds for a route, or for what no route takes. */
+export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteConfig | null): WafConfig {
+  const own = route?.waf ?? null;
+  if (own === null) return server.waf;
+  const { mode, anomalyThreshold, disabledRules, exclusions } = own;
+  return {
+    ...server.waf,
+    enabled: mode !== "off",
+    mode: mode === null || mode === "off" ? server.waf.mode : mode,
+    anomalyThreshold: anomalyThreshold ?? server.waf.anomalyThreshold,
+    disabledRules: disabledRules ?? server.waf.disabledRules,
+    exclusions: exclusions ?? server.waf.exclusions,
+  };
+}
+
+/** Whether some request is judged. */
+export function usesWaf(config: RuntimeConfig): boolean {
+  return config.server.waf.enabled || config.routes.some((route) => wafOf(config, route).enabled);
 }
 
 /** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */

@@ -2,6 +2,7 @@ import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, oneOf, type Spot } from "./piece.ts";
+import { checkWafRules } from "./policy-settings.ts";
 import type { RouteBase, RouteConfig } from "./route-config.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { RouteSchemas, routePlace } from "./route-schema.ts";
@@ -14,6 +15,8 @@ export interface RouteSurroundings extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly format: RouteFormat;
+  /** Rule names for `waf` of routes; an empty list leaves that check out. */
+  readonly knownWafRules: readonly string[];
 }
 
 /** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
@@ -50,6 +53,11 @@ function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurround
   const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };
   // What a row of the table makes of a route is what its type says.
   const route = { ...common, ...syntax.keys.resolve(values, spot) } as RouteBase as RouteConfig;
+  if (route.waf !== null) {
+    const { disabledRules, exclusions } = route.waf;
+    const own = { disabledRules: disabledRules ?? [], exclusions: exclusions ?? [] };
+    checkWafRules(own, around.knownWafRules, { log, path: [...path, "waf"] });
+  }
   syntax.check?.(route, spot);
   return route;
 }

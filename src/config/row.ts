@@ -1,3 +1,5 @@
+import * as v from "valibot";
+import type { Form } from "./form.ts";
 import { type Entries, type Kind, must, or, orElse, type Piece, type Spot, section, switchOr } from "./piece.ts";
 
 /**
@@ -107,6 +109,16 @@ export function block<const R extends Rows, X extends object = object>(
       return Object.fromEntries(shown);
     },
   };
+}
+
+/** The same block, which may also be written in another way: `spelledOut` turns that into a section. @param form the other way */
+export function orWritten<B extends { readonly form: Form }>(
+  section: B,
+  form: Form,
+  spelledOut: (value: unknown) => unknown,
+): B {
+  const schema = v.pipe(v.unknown(), v.transform(spelledOut), section as unknown as Piece<unknown>);
+  return { ...section, ...(schema as object), form: { is: "either", forms: [section.form, form] } };
 }
 
 /** A spot one key further down. */

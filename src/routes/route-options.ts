@@ -10,7 +10,7 @@ import {
   maintenance,
 } from "../config/page-settings.ts";
 import { list, type Spot } from "../config/piece.ts";
-import { ipRules, rateLimit } from "../config/policy-settings.ts";
+import { ipRules, rateLimit, routeWaf } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
 import { block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
@@ -63,6 +63,9 @@ const rows = {
     example: { basic: { users_file: "./users" } },
     doc: "the keys of the server's section; false takes the server's away",
   },
+  // Absent takes the server's.
+  waf: { type: routeWaf, absent: null, doc: "or off, detection or enforce; what is not said is the server's" },
+  // Absent takes the server's.
   errors: {
     type: errorPages(),
     absent: null,
@@ -150,6 +153,7 @@ export function explainOptions(route: RouteOptions): object {
   return {
     ...(route.match === null ? {} : { match: match.write(route.match) }),
     headers: explainHeaders(route.headers),
+    ...(route.waf === null ? {} : { waf: routeWaf.write(route.waf) }),
     ...(route.errors === null ? {} : { errors: explainErrors(route.errors) }),
     ...(route.maintenance === null ? {} : { maintenance: explainMaintenance(route.maintenance) }),
     inbound_chunked_mode: route.inboundChunkedMode,

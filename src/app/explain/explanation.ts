@@ -1,5 +1,5 @@
-import { type HeaderEdits, hasTargets, pathOf, type RouteConfig } from "../../config/route-config.ts";
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { type HeaderEdits, hasTargets, pathOf, type RouteConfig, wafOf } from "../../config/route-config.ts";
+import type { RuntimeConfig, WafConfig } from "../../config/runtime-config.ts";
 import { Fault, faultRow } from "../../core/fault.ts";
 import { isSecretName, MASK } from "../../core/secret-name.ts";
 import { reasonOf } from "../../core/status.ts";
@@ -128,7 +128,8 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
   // A phase before the routes may have ended it: then the router is asked where it would have gone.
   const route = taken ?? (isSound ? routeByPath(dry.router, head) : null);
   const settings = route === null ? null : settingsOf(config, dry.router, route);
-  const rules = wafRules(config, dry, request, result);
+  const waf = wafOf(config, settings);
+  const rules = wafRules(waf, dry, request, result);
   const said = {
     request: {
       method: head.methodText(),
@@ -142,7 +143,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
     phases: result.phases.map((phase, i) => ({
       name: phase.name,
       verdict: phase.verdict,
-      note: phaseNote(phase, result.phases[i - 1]?.incidents ?? 0, result, { rules, config }),
+      note: phaseNote(phase, result.phases[i - 1]?.incidents ?? 0, result, { rules, waf }),
     })),
     waf_rules: rules,
     upstream: upstreamSummary(result, settings),
@@ -162,12 +163,12 @@ function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSu
 }
 
 /** All rules that match, as `edge waf test` names them; [] where the firewall has nothing to report. */
-function wafRules({ server }: RuntimeConfig, dry: DryRun, { head, body }: DryRequest, result: DryResult): string[] {
+function wafRules(waf: WafConfig, dry: DryRun, { head, body }: DryRequest, result: DryResult): string[] {
   if (result.incidents.length === 0) return [];
   const [, ...headers] = head.toString("latin1").trimEnd().split("\r\n");
   const { request } = result.ex;
   const question = { method: request.methodText(), target: request.target(), headers, body };
-  return explainWaf(question, server.waf, dry.router).rules.map(({ id }) => id);
+  return explainWaf(question, waf, dry.router).rules.map(({ id }) => id);
 }
 
 /** "" for a phase that has nothing to tell. @param before incidents before the phase */
@@ -175,9 +176,9 @@ function phaseNote(
   { name, verdict, wafScore, cacheResult, incidents }: PassedPhase,
   before: number,
   { ex, reply }: DryResult,
-  { rules, config }: { readonly rules: readonly string[]; readonly config: RuntimeConfig },
+  { rules, waf }: { readonly rules: readonly string[]; readonly waf: WafConfig },
 ): string {
-  const score = `score ${wafScore} of ${config.server.waf.anomalyThreshold}: ${rules.join(", ")}`;
+  const score = `score ${wafScore} of ${waf.anomalyThreshold}: ${rules.join(", ")}`;
   const found = incidents > before ? score : "";
   if (verdict === "ended" && reply !== null && name !== "dispatch") {
     const reason = ex.fault === Fault.None ? reasonOf(reply.status) : faultRow(ex.fault).label;

@@ -46,11 +46,7 @@ export class RouteExactPhase implements Phase {
 
   run(ex: Exchange): Verdict {
     const head = ex.request;
-    let route: Route | null;
-    if (isPlainPath(head)) {
-      route = this.router.findExact(head);
-      if (route === null && this.router.hasPatterns) route = this.findPattern(ex);
-    } else route = this.findUnusual(ex);
+    const route = this.find(ex);
     if (route !== null) {
       ex.route = route;
       ex.prefixLength = ex.forwardPath === "" ? 0 : -1;
@@ -64,6 +60,13 @@ export class RouteExactPhase implements Phase {
     ex.detail = this.router.ownAllowOf(path, head, refused.isTranscoded(head) ? patternPath(ex) : null);
     ex.route = refused.anyRoute(head);
     return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.bodies);
+  }
+
+  /** The route, and the exchange's paths; null also where the path is a route's that lacks the method: see `router.refused`. */
+  find(ex: Exchange): Route | null {
+    if (!isPlainPath(ex.request)) return this.findUnusual(ex);
+    const route = this.router.findExact(ex.request);
+    return route === null && this.router.hasPatterns ? this.findPattern(ex) : route;
   }
 
   private findUnusual(ex: Exchange): Route | null {
@@ -122,9 +125,7 @@ export class RoutePrefixPhase implements Phase {
   run(ex: Exchange): Verdict {
     if (ex.route !== null) return Verdict.Next;
     const isPlain = ex.canonicalPath === "" && ex.forwardPath === "";
-    const route = isPlain
-      ? this.router.findPrefix(ex.request)
-      : this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
+    const route = this.find(ex);
     if (route === null) return this.refuse(ex);
     if (!isPlain && this.leadsElsewhere(ex)) {
       ex.sink.abort(ex, Fault.BadTarget);
@@ -134,6 +135,13 @@ export class RoutePrefixPhase implements Phase {
     if (isPlain) ex.prefixLength = route.stripPrefix ? this.router.matchedLength : 0;
     else this.stripUnusual(ex, route);
     return Verdict.Next;
+  }
+
+  /** The route of the paths that RouteExactPhase has left in the exchange. */
+  find(ex: Exchange): Route | null {
+    const isPlain = ex.canonicalPath === "" && ex.forwardPath === "";
+    if (isPlain) return this.router.findPrefix(ex.request);
+    return this.router.findPrefixCanonical(this.canonicalPathOf(ex), ex.request);
   }
 
   /**
@@ -189,6 +197,29 @@ export class RoutePrefixPhase implements Phase {
 
   private canonicalPathOf(ex: Exchange): string {
     return ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+  }
+}
+
+/** Asks the routing phases for a request's route before they run, and leaves the exchange as it was. */
+export class RouteLookup {
+  private readonly router: Router;
+  private readonly exact: RouteExactPhase;
+  private readonly prefix: RoutePrefixPhase;
+
+  constructor(router: Router, exact: RouteExactPhase, prefix: RoutePrefixPhase) {
+    this.router = router;
+    this.exact = exact;
+    this.prefix = prefix;
+  }
+
+  /** The route that the phases will find; null where they find none, or one of the path that lacks the method. */
+  routeOf(ex: Exchange): Route | null {
+    const found = this.exact.find(ex);
+    const isRefused = found === null && this.router.refused !== null;
+    const route = found === null && !isRefused ? this.prefix.find(ex) : found;
+    ex.canonicalPath = "";
+    ex.forwardPath = "";
+    return route;
   }
 }
 

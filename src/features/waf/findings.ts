@@ -22,7 +22,7 @@ export class Findings implements DetectionListener {
   /** In the order in which they were found. */
   readonly list: Finding[] = [];
   score = 0;
-  private readonly switches: RuleSwitches;
+  private switches: RuleSwitches;
   private readonly value: ValueReading;
   private head: RequestHead = NO_HEAD;
   private source: Uint8Array = EMPTY_BYTES;
@@ -33,6 +33,11 @@ export class Findings implements DetectionListener {
   constructor(switches: RuleSwitches, value: ValueReading) {
     this.switches = switches;
     this.value = value;
+  }
+
+  /** Judges by other switches from the next `begin` on. */
+  use(switches: RuleSwitches): void {
+    this.switches = switches;
   }
 
   /** Forgets all, for another request. */

@@ -1,5 +1,7 @@
 import { Fault } from "../../core/fault.ts";
-import { RequestHead } from "../../message/request-head.ts";
+import { Exchange } from "../../message/exchange.ts";
+import { IDLE_PORTS } from "../../message/idle-ports.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
@@ -36,11 +38,18 @@ export interface WafExplanation {
   readonly verdict: "refuse" | "block" | "log" | "pass";
 }
 
+/** A request as a firewall gets it. @returns the exchange, or why the request does not even get there */
+export function questionedExchange(question: WafQuestion): Exchange | Fault {
+  const ex = new Exchange(IDLE_PORTS);
+  const fault = parse(question, ex.request);
+  return fault === Fault.None ? ex : fault;
+}
+
 /** Explains a request. It asks nothing of the running gateway but its routes. */
 export function explainWaf(question: WafQuestion, settings: WafSettings, routes: RouteFacts): WafExplanation {
-  const head = new RequestHead();
-  const fault = parse(question, head);
-  if (fault !== Fault.None) return { ...NOTHING, fault };
+  const ex = questionedExchange(question);
+  if (!(ex instanceof Exchange)) return { ...NOTHING, fault: ex };
+  const head = ex.request;
   const inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions);
   const { findings } = inspector;
   let score = inspector.inspect(head);

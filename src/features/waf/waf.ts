@@ -11,14 +11,26 @@ import { type BodyScorer, InspectedBody, InspectedMessages } from "./body/inspec
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import { StepBudget } from "./match/step-budget.ts";
+import { RuleSwitches } from "./rule-switches.ts";
 import { WafInspector } from "./waf-inspector.ts";
 import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 
+/** What the phases of the firewall work with. */
+export interface Firewall {
+  readonly settings: WafSettings;
+  /** To be asked for anew before each look at a request. */
+  readonly inspector: WafInspector;
+  readonly scorer: WafScorer;
+  /** Clients that are not judged. */
+  readonly allowedIps: AddressSet;
+  readonly listener: IncidentListener;
+}
+
 /**
- * What the phases of the firewall share, made once a configuration and worker. One inspector serves them all: what it
- * found of a request is scored before it looks at another, and what it knows of harmless values serves each.
+ * The firewall of a configuration, made once a worker. One inspector serves all phases: what it found of a request is scored before
+ * it looks at another, and what it knows of harmless values serves each.
  */
-export class Waf {
+export class Waf implements Firewall {
   readonly settings: WafSettings;
   readonly inspector: WafInspector;
   readonly scorer: WafScorer;
@@ -47,14 +59,46 @@ export class Waf {
 }
 
 /**
+ * The firewall of some routes: it has settings of its own and the inspector of another one, since what an inspector knows of
+ * harmless values holds for all, and its memory is needed once.
+ */
+export class RouteFirewall implements Firewall {
+  readonly settings: WafSettings;
+  readonly scorer: WafScorer;
+  private readonly base: Waf;
+  private readonly switches: RuleSwitches;
+
+  constructor(base: Waf, settings: WafSettings, clock: NowMs) {
+    this.base = base;
+    this.settings = settings;
+    this.scorer = new WafScorer(settings, base.listener, clock);
+    this.switches = new RuleSwitches(settings.disabledRules, settings.exclusions);
+  }
+
+  get inspector(): WafInspector {
+    const { inspector } = this.base;
+    inspector.findings.use(this.switches);
+    return inspector;
+  }
+
+  get allowedIps(): AddressSet {
+    return this.base.allowedIps;
+  }
+
+  get listener(): IncidentListener {
+    return this.base.listener;
+  }
+}
+
+/**
  * Scores path, query and headers; from the threshold on the request is refused in enforce mode. Every request that scores
  * is reported. docs/waf.md#scores
  */
 export class WafPhase implements Phase {
   readonly name = "waf";
-  private readonly waf: Waf;
+  private readonly waf: Firewall;
 
-  constructor(waf: Waf) {
+  constructor(waf: Firewall) {
     this.waf = waf;
   }
 
@@ -75,13 +119,13 @@ export class WafPhase implements Phase {
 export class WafBodyPhase implements Phase, BodyScorer {
   readonly name = "wafBody";
   readonly needsBody = true;
-  private readonly waf: Waf;
+  private readonly waf: Firewall;
   private readonly budget: BodyBudget;
   /** Whether a body is refused of which more came than is inspected. */
   private readonly rejects: boolean;
 
   /** @param budget memory for bodies that come in pieces */
-  constructor(waf: Waf, budget: BodyBudget) {
+  constructor(waf: Firewall, budget: BodyBudget) {
     const { overLimit, mode } = waf.settings;
     this.waf = waf;
     this.budget = budget;
@@ -134,9 +178,9 @@ function goesOnInMessages({ request, route }: Exchange): boolean {
 export class WafTrailerPhase implements Phase, TrailerGate {
   readonly name = "wafTrailers";
   readonly needsBody = true;
-  private readonly waf: Waf;
+  private readonly waf: Firewall;
 
-  constructor(waf: Waf) {
+  constructor(waf: Firewall) {
     this.waf = waf;
   }
 

@@ -126,6 +126,7 @@ describe("the reference of routes.yaml", () => {
         "inbound_chunked_mode",
         "max_body_bytes",
         ...ofBoth.slice(0, 5),
+        "waf",
         "errors",
         "maintenance",
         "headers",

@@ -1,0 +1,99 @@
+import { wafOf } from "../config/route-config.ts";
+import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
+import { PrefixGuard } from "../features/route/prefix-guard.ts";
+import type { Router } from "../features/route/router.ts";
+import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
+import {
+  RoutedWafBodyPhase,
+  RoutedWafPhase,
+  RoutedWafTrailerPhase,
+  type RouteFinder,
+} from "../features/waf/routed-waf.ts";
+import { type Firewall, RouteFirewall, Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
+import type { Exchange, Phase, TrailerGate } from "../message/exchange.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
+import { NetworkSet } from "../shared/cidr.ts";
+import { settingsByIndex } from "./routing.ts";
+import type { WayInputs } from "./worker-runtime.ts";
+
+/** The phases of the firewall, each null where it has nothing to do. */
+export interface WafPolicy {
+  readonly head: Phase | null;
+  readonly body: Phase | null;
+  readonly trailers: (Phase & TrailerGate) | null;
+}
+
+/** What the phases are made with. */
+export interface WafParts {
+  readonly router: Router;
+  readonly finder: RouteFinder;
+  readonly inputs: WayInputs;
+  readonly budget: BodyBudget;
+}
+
+/** Wires `waf` of a server and its routes. docs/waf.md#at-a-route */
+export function buildWafPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
+  const { waf } = config.server;
+  if (config.routes.some((route) => route.waf !== null)) return routedPolicy(config, parts);
+  if (!waf.enabled) return { head: null, body: null, trailers: null };
+  const { router, inputs, budget } = parts;
+  const own = new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
+  return {
+    head: new WafPhase(own),
+    body: waf.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(own, budget),
+    trailers: new WafTrailerPhase(own),
+  };
+}
+
+/** The firewall that judges a request, for questions without a running gateway. @param router see pathRouter */
+export function firewallFor(config: RuntimeConfig, router: Router, ex: Exchange): WafConfig {
+  const bodies = { maxBodyBytes: 0, rejectsChunked: false };
+  const guard = new PrefixGuard(router.routes.map((route) => route.init));
+  const exact = new RouteExactPhase({ router, bodies, guard, isPreflight: null });
+  const route = new RouteLookup(router, exact, new RoutePrefixPhase(router, bodies)).routeOf(ex);
+  return wafOf(config, route === null ? null : settingsByIndex(config, router.routes)[route.index]!);
+}
+
+/** What one firewall has: routes with the same settings share it, and all share what is costly. */
+interface Phases {
+  readonly head: WafPhase;
+  readonly body: WafBodyPhase | null;
+  readonly trailers: WafTrailerPhase;
+}
+
+function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
+  const { router, inputs, budget, finder } = parts;
+  const { waf } = config.server;
+  const base = new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
+  const known = new Map<string, Phases | null>();
+  const phasesOf = (settings: WafConfig): Phases | null => {
+    const { enabled, mode, anomalyThreshold, disabledRules, exclusions } = settings;
+    const key = JSON.stringify([enabled, mode, anomalyThreshold, disabledRules, exclusions]);
+    if (!known.has(key))
+      known.set(key, enabled ? phases(new RouteFirewall(base, settings, inputs.services.clock), budget) : null);
+    return known.get(key)!;
+  };
+  const server = phasesOf(waf);
+  const byRoute = settingsByIndex(config, router.routes).map((route) => phasesOf(wafOf(config, route)));
+  const bodies = byRoute.map((one) => one?.body ?? null);
+  return {
+    head: new RoutedWafPhase(
+      finder,
+      byRoute.map((one) => one?.head ?? null),
+      server?.head ?? null,
+    ),
+    body: bodies.some((one) => one !== null) ? new RoutedWafBodyPhase(bodies) : null,
+    trailers: new RoutedWafTrailerPhase(
+      byRoute.map((one) => one?.trailers ?? null),
+      server?.trailers ?? null,
+    ),
+  };
+}
+
+function phases(waf: Firewall, budget: BodyBudget): Phases {
+  return {
+    head: new WafPhase(waf),
+    body: waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
+    trailers: new WafTrailerPhase(waf),
+  };
+}
