@@ -51,6 +51,7 @@ const WAITS: ReadonlySet<number> = new Set([429, 503]);
 /** One sentence a status that says what the reader can do. */
 const SENTENCES: Readonly<Record<number, string>> = {
   400: "The server could not understand this request. Please check the address for typing errors.",
+  401: "You need to sign in to see this page.",
   403: "You do not have permission to see this page.",
   404: "There is no page at this address. It may have moved, or the address may be mistyped.",
   405: "This page cannot be used in this way. Please go back and try another way.",
