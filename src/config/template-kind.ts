@@ -61,7 +61,6 @@ export function groupFault({ uses }: Template): string {
 function cureOf(name: string, locals: readonly string[]): string {
   const foreign = FOREIGN.get(name.toLowerCase());
   if (foreign !== undefined) return `: ${foreign}`;
-  if (name.startsWith("auth.")) return ": the gateway does not authenticate clients, so nothing is known of them";
   const argument = /\.(.*)$/s.exec(name)?.[1] ?? "";
   const known = PLACEHOLDERS.map((row) => row.name.replace(/(?<=\.)(NAME|N)$/, () => argument));
   const meant = didYouMean(

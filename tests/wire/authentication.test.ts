@@ -41,7 +41,8 @@ const gateway = await startGateway({
   },
   routes: [
     upstream("/node", origin),
-    upstream("/open", origin, { auth: false }),
+    upstream("/named", origin, { headers: { request: { set: { "X-User": "{auth.user}" } } } }),
+    upstream("/open", origin, { auth: false, headers: { request: { set: { "X-User": "{auth.user}" } } } }),
     upstream("/kept", origin, { auth: { basic: { users: { carol: argon2 } }, keep_authorization: true } }),
     { type: "static", prefix: "/files", dir: "f" },
   ],
@@ -118,6 +119,14 @@ describe("names and passwords", () => {
     expect(json<Echo>(kept).headers).toMatchObject({ authorization: carol });
     const open = await gateway.once(request("GET /open/echo", ["Authorization: Bearer own"]));
     expect(json<Echo>(open).headers).toMatchObject({ authorization: "Bearer own" });
+  });
+
+  test("name the user to the upstream, whatever the client says", async () => {
+    const lines = [`Authorization: ${basic("alice", "wonder:land")}`, "X-User: root", "X_User: root"];
+    const named = await gateway.once(request("GET /named/echo", lines));
+    expect(json<Echo>(named).fields.filter(([name]) => /^x.user$/i.test(name))).toEqual([["X-User", "alice"]]);
+    const open = await gateway.once(request("GET /open/echo", lines));
+    expect(json<Echo>(open).fields.filter(([name, value]) => /^x.user$/i.test(name) && value !== "")).toEqual([]);
   });
 
   test("are asked for before the cache answers", async () => {

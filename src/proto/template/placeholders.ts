@@ -67,6 +67,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "word",
     subjectOf,
   ),
+  plain("auth.user", "the user whom [auth](authentication.md) let in; empty where it was not asked", "word", userOf),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
@@ -120,6 +121,10 @@ function restOf(ex: Exchange): string {
   const path = requestPath(ex);
   const depth = route.path === "/" ? 0 : route.path.split("/").length - 1;
   return pathFrom(path, offsetBehindSegments(path, depth));
+}
+
+function userOf({ identity }: Exchange): string {
+  return identity === null ? "" : Buffer.from(identity.user, "utf8").latin1Slice();
 }
 
 function subjectOf({ client }: Exchange): string {
