@@ -20,6 +20,8 @@ export type Form =
 
 /** Any text on one line. */
 export const TEXT: Form = { is: "text" };
+/** Any number, where a text is meant. */
+export const ANY_NUMBER: Form = { is: "number", min: -Number.MAX_VALUE, max: Number.MAX_VALUE };
 
 /** What looks like this, beside `form`. */
 export function orWord(form: Form, ...words: readonly string[]): Form {

@@ -1,7 +1,7 @@
 import { MASK } from "../core/secret-name.ts";
 import { parseCidr } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
-import { orWord, TEXT } from "./form.ts";
+import { ANY_NUMBER, orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, type Kind, measured, oneOf, piece, resolved, Wrong, written } from "./piece.ts";
 import type { Cidr } from "./runtime-config.ts";
@@ -32,7 +32,7 @@ export function textOrNumber(what: string): Kind<string> {
       const result = plain["~run"]({ value: typeof value === "number" ? String(value) : value }, {});
       return result.issues === undefined ? String(result.value) : new Wrong(result.issues[0].message);
     },
-    { is: "either", forms: [TEXT, { is: "number", min: -Number.MAX_VALUE, max: Number.MAX_VALUE }] },
+    { is: "either", forms: [TEXT, ANY_NUMBER] },
   );
 }
 

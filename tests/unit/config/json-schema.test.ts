@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { configFile } from "../../../src/config/config-settings.ts";
 import type { Form } from "../../../src/config/form.ts";
 import { configSchema, routesSchema } from "../../../src/config/json-schema.ts";
+import { routeTests } from "../../../src/config/route-tests.ts";
 import type { Rows } from "../../../src/config/row.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { type ConfigCase, readCases } from "./config-case.ts";
@@ -31,6 +32,18 @@ describe("the JSON Schema takes", () => {
 
   test.each(readCases("good.yaml"))("$name", (one: ConfigCase) => {
     for (const file of FILES) if (one[file] !== undefined) expect(faultsOf(file, one[file]!)).toEqual([]);
+  });
+
+  test("routes with tests below them", () => {
+    const text = `routes: [{type: respond, path: /x, body: a, status: 200}]
+tests:
+  - request: get /x
+    headers: {Host: a.test, X-Number: 5}
+    client_ip: 192.0.2.1
+    expect: {status: 200, header: {X-A: true, X-B: 1}}`;
+    expect(faultsOf("routes", text)).toEqual([]);
+    expect(faultsOf("routes", text.replace("status: 200, header", "state: 200, header"))).not.toEqual([]);
+    expect(faultsOf("routes", text.replace("request: get /x", "request: 5"))).not.toEqual([]);
   });
 
   test("a variable wherever there is a scalar", () => {
@@ -71,7 +84,7 @@ describe("every key says what may be written there", () => {
   const all: Rows = { ...configFile.rows, ...ROUTE_FORMAT.options.rows, ...Object.fromEntries(place) };
 
   test("so that the schema can check it: give its piece() a form", () => {
-    expect(unsaid(all, "")).toEqual([]);
+    expect([...unsaid(all, ""), ...unsaidIn(routeTests.form, "tests")]).toEqual([]);
   });
 });
 
