@@ -45,6 +45,24 @@ describe.each([true, false])("files, with the cache: %j", async (isCached) => {
     });
   });
 
+  test("go out plain to clients that take nothing else, and where they are short or of another type", async () => {
+    writeFileSync(join(folder, "p.json"), BODY);
+    writeFileSync(join(folder, "short.json"), "{}");
+    writeFileSync(join(folder, "p.png"), BODY);
+    for (const lines of [[], accepting("identity"), accepting("deflate")]) {
+      const reply = await get("/files/p.json", lines);
+      expect([outcome(reply).slice(2), reply.fields.get("vary")]).toEqual([[null, true], "Accept-Encoding"]);
+      expect(reply.fields.get("etag")).toStartWith('"');
+    }
+    for (const [name, vary] of [
+      ["short.json", "Accept-Encoding"],
+      ["p.png", null],
+    ] as const) {
+      const reply = await get(`/files/${name}`, accepting("gzip"));
+      expect([reply.status, reply.fields.get("content-encoding"), reply.fields.get("vary")]).toEqual([200, null, vary]);
+    }
+  });
+
   test("that lie there compressed win, in an encoding that the client takes", async () => {
     writeFileSync(join(folder, "b.json"), BODY);
     writeFileSync(join(folder, "b.json.gz"), gzipSync(BODY));

@@ -47,12 +47,18 @@ export interface CompressionParts {
   readonly fixed: FixedForms;
 }
 
+/** A prebuilt response as a client gets it. */
+export interface FixedForm {
+  readonly response: PrebuiltResponse;
+  readonly isCompressed: boolean;
+}
+
 /**
  * Prebuilt responses, small files above all, in each coding: compressed when they are first asked for, and kept as long as
  * the response itself is.
  */
 export class FixedForms {
-  private readonly forms: WeakMap<PrebuiltResponse, (PrebuiltResponse | undefined)[]> = new WeakMap();
+  private readonly forms: WeakMap<PrebuiltResponse, (FixedForm | undefined)[]> = new WeakMap();
   private readonly policy: CompressionPolicy;
   private readonly codecs: Codecs;
 
@@ -62,7 +68,7 @@ export class FixedForms {
   }
 
   /** The response in a coding; the same one where nothing is to be done. */
-  of(reply: PrebuiltResponse, coding: Coding): PrebuiltResponse {
+  of(reply: PrebuiltResponse, coding: Coding): FixedForm {
     let forms = this.forms.get(reply);
     if (forms === undefined) {
       forms = new Array(CODING_COUNT).fill(undefined);
@@ -72,15 +78,15 @@ export class FixedForms {
     return forms[coding];
   }
 
-  private make(reply: PrebuiltResponse, coding: Coding): PrebuiltResponse {
+  private make(reply: PrebuiltResponse, coding: Coding): FixedForm {
     const { policy } = this;
     const { status, fields, body } = reply;
     const judged = judgeFixed(reply, policy);
-    if (judged === Compressible.No) return reply;
+    if (judged === Compressible.No) return { response: reply, isCompressed: false };
     const isPlain =
       coding === Coding.Identity || judged === Compressible.Varies || body.length > wholeBytes(coding, policy);
-    if (isPlain) return new PrebuiltResponse(status, varying(fields), body);
+    if (isPlain) return { response: new PrebuiltResponse(status, varying(fields), body), isCompressed: false };
     const packed = this.codecs.whole(coding, policy.levels[coding]!, body);
-    return new PrebuiltResponse(status, compressedFields(fields, coding), packed);
+    return { response: new PrebuiltResponse(status, compressedFields(fields, coding), packed), isCompressed: true };
   }
 }

@@ -74,9 +74,9 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
   fixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { fixed, services } = this.parts;
     this.stage = Stage.Over;
-    const form = fixed.of(reply, this.coding);
-    if (form.body !== reply.body) services.codecs.counter.compressed(this.coding, reply.body.length, form.body.length);
-    this.inner.fixed(ex, form);
+    const { response, isCompressed } = fixed.of(reply, this.coding);
+    if (isCompressed) services.codecs.counter.compressed(this.coding, reply.body.length, response.body.length);
+    this.inner.fixed(ex, response);
   }
 
   head(ex: Exchange): void {
