@@ -42,9 +42,9 @@ const basic = block(basicRows, {
   finish: (_, { users_file, users }, { path, log, files }) => {
     const usersFile = files.file([...path, "users_file"], users_file);
     const isReadable = usersFile !== "" && !log.isFaulty([...path, "users_file"]);
-    const own = users.map(([name, hash]): UserConfig => ({ name, hash }));
+    const own = users.map(([name, hash]): UserConfig => ({ name, hash })).filter(({ hash }) => hash !== MASK);
     const ofFile = isReadable ? readUsers(usersFile, { path: [...path, "users_file"], log, files }) : [];
-    return { usersFile, ownUsers: own.map(({ name }) => name), users: [...own, ...ofFile] };
+    return { usersFile, ownUsers: users.map(([name]) => name), users: [...own, ...ofFile] };
   },
   list: ({ usersFile, ownUsers }, lines) => ({
     ...(usersFile === "" ? {} : { users_file: usersFile }),
@@ -85,7 +85,9 @@ function checkBasic({ users_file, users }: Values<typeof basicRows>, spot: Spot)
   if (users_file === "" && users.length === 0 && !isFaultyAt(spot, "users") && !isFaultyAt(spot, "users_file")) {
     log.fault(path, 'needs users_file or users; "edge passwd NAME" writes a line for either', true);
   }
-  for (const [name] of users) {
+  for (const [name, hash] of users) {
+    if (hash === MASK)
+      log.warn([...path, "users", name], "is what edge check --print shows of a hash: the user is refused");
     if (!isUserName(name))
       log.fault([...path, "users", name], "expected a name without colon and control characters", true);
   }
@@ -145,6 +147,8 @@ function passwordHash() {
 
 /** Why a text is no hash that can be verified, with the cure, or "". The text is not repeated. */
 function hashFault(hash: string): string {
+  // As a configuration is printed.
+  if (hash === MASK) return "";
   if (/^\$2[aby]\$(0[4-9]|1[0-9])\$[./A-Za-z0-9]{53}$/.test(hash)) return "";
   if (
     /^\$argon2(id|i|d)\$v=19\$m=\d{1,7},t=\d{1,3},p=\d{1,2}\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/.test(hash)

@@ -1,14 +1,21 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { hasTargets, pathOf, type RouteConfig } from "./route-config.ts";
+import type { WafConfig } from "./runtime-config.ts";
 
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs
  * to a less specific route, may be the same to the origin behind that. docs/security.md#paths-and-hosts
  * @param routes in the order of the file, null where one is faulty
  * @param base path of the list in its file
+ * @param waf the server's, which holds at routes that say nothing
  */
-export function noteNeighbours(routes: readonly (RouteConfig | null)[], base: KeyPath, log: FaultLog): void {
+export function noteNeighbours(
+  routes: readonly (RouteConfig | null)[],
+  base: KeyPath,
+  log: FaultLog,
+  waf: Pick<WafConfig, "enabled" | "mode">,
+): void {
   const prefixes = new Map<string, RouteConfig[]>();
   for (const route of routes) {
     if (route === null || route.path !== "") continue;
@@ -19,9 +26,10 @@ export function noteNeighbours(routes: readonly (RouteConfig | null)[], base: Ke
   routes.forEach((route, i) => {
     if (route === null || pathOf(route) === "") return;
     const ways = waysRound(route, prefixes);
-    for (const key of GUARDS) {
-      const open = ways.filter(({ neighbour }) => !holds(key, route, neighbour));
-      if (open.length > 0 && guards(key, route)) log.warn([...base, i, key], warningOf(pathOf(route), open));
+    for (const { key, guards, holds } of [...GUARDS, firewallGuard(waf)]) {
+      if (!guards(route)) continue;
+      const open = ways.filter(({ neighbour }) => !holds(route, neighbour));
+      if (open.length > 0) log.warn([...base, i, key], warningOf(pathOf(route), open));
     }
   });
 }
@@ -52,9 +60,42 @@ export function noteSharedCookies(routes: readonly (RouteConfig | null)[], base:
   });
 }
 
-/** The keys that guard a route. */
-type Guard = "ip_rules" | "rate_limit";
-const GUARDS: readonly Guard[] = ["ip_rules", "rate_limit"];
+/** A key that guards a route. */
+interface Guard {
+  readonly key: string;
+  /** Whether the route has a guard of its own. */
+  guards(route: RouteConfig): boolean;
+  /** Whether the neighbour is guarded as well. */
+  holds(route: RouteConfig, neighbour: RouteConfig): boolean;
+}
+
+const GUARDS: readonly Guard[] = [
+  {
+    key: "ip_rules",
+    guards: ({ ipRules }) => ipRules.allow.length + ipRules.deny.length > 0,
+    holds: (route, neighbour) => Bun.deepEquals(route.ipRules, neighbour.ipRules),
+  },
+  {
+    key: "rate_limit",
+    guards: ({ rateLimit }) => rateLimit.enabled && rateLimit.scope === "route",
+    holds: (route, neighbour) => Bun.deepEquals(route.rateLimit, neighbour.rateLimit),
+  },
+  {
+    key: "auth",
+    guards: ({ auth }) => auth.enabled && auth.scope === "route",
+    holds: (route, neighbour) => neighbour.auth.enabled && Bun.deepEquals(route.auth.basic, neighbour.auth.basic),
+  },
+];
+
+/** The firewall, where a route enforces it and its neighbour does not. */
+function firewallGuard(server: Pick<WafConfig, "enabled" | "mode">): Guard {
+  const modeOf = ({ waf }: RouteConfig): string => waf?.mode ?? (server.enabled ? server.mode : "off");
+  return {
+    key: "waf",
+    guards: (route) => route.waf !== null && modeOf(route) === "enforce",
+    holds: (_, neighbour) => modeOf(neighbour) === "enforce",
+  };
+}
 
 /** A less specific route, and the spellings that it takes. */
 interface Way {
@@ -102,18 +143,6 @@ function shareHosts(some: readonly string[], others: readonly string[]): boolean
 
 function isBelow(host: string, pattern: string): boolean {
   return pattern.startsWith("*.") && host.replace(/^\*/, "").endsWith(pattern.slice(1));
-}
-
-function guards(key: Guard, { ipRules, rateLimit }: RouteConfig): boolean {
-  if (key === "ip_rules") return ipRules.allow.length + ipRules.deny.length > 0;
-  return rateLimit.enabled && rateLimit.scope === "route";
-}
-
-/** Whether the neighbour says the same. */
-function holds(key: Guard, route: RouteConfig, neighbour: RouteConfig): boolean {
-  return key === "ip_rules"
-    ? Bun.deepEquals(route.ipRules, neighbour.ipRules)
-    : Bun.deepEquals(route.rateLimit, neighbour.rateLimit);
 }
 
 function warningOf(path: string, ways: readonly Way[]): string {

@@ -27,7 +27,7 @@ export function resolveRoutes(entries: readonly unknown[], around: RouteSurround
   const parts = new SharedParts();
   const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
   noteDuplicates(routes, base, log);
-  noteNeighbours(routes, base, log);
+  noteNeighbours(routes, base, log, around.server.waf);
   noteSharedCookies(routes, base, log);
   return resolved;
 }
