@@ -151,7 +151,9 @@ function placesBelow(rows: Rows, prefix: string, sectionIn: (config: object) => 
     const field = fieldOf(key, row);
     const valueIn = (config: object): unknown => {
       const section = sectionIn(config) as Readonly<Record<string, unknown>> | null;
-      return section === null || (key !== "enabled" && section.enabled === false) ? null : section[field];
+      if (section === null || (key !== "enabled" && section.enabled === false)) return null;
+      // A field that the block itself makes is not one row's.
+      return section[field] ?? null;
     };
     const inner = "rows" in row.type ? (row.type as Block<Rows>).rows : {};
     return [{ path, row, valueIn }, ...placesBelow(inner, `${path}.`, (config) => valueIn(config) as object | null)];

@@ -116,6 +116,13 @@ export class RequestHead {
     return this.hostIndex < 0 ? "" : this.headers.valueText(this.hostIndex);
   }
 
+  /** Takes a field out; those after it move up, and `hostIndex` with them. */
+  removeField(index: number): void {
+    this.headers.removeAt(index);
+    if (index < this.hostIndex) this.hostIndex--;
+    else if (index === this.hostIndex) this.hostIndex = -1;
+  }
+
   /** Whether the request has a body; a chunked one of length 0 counts. */
   hasBody(): boolean {
     return this.framing === Framing.Chunked || this.contentLength > 0;

@@ -53,8 +53,9 @@ export class BackgroundFetches {
   }
 }
 
-function removeAll({ headers }: RequestHead, id: HeaderId): void {
-  for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) headers.removeAt(i);
+function removeAll(request: RequestHead, id: HeaderId): void {
+  const { headers } = request;
+  for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) request.removeField(i);
 }
 
 /** What only the client that happened to come wanted. */

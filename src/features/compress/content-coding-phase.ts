@@ -40,9 +40,7 @@ function negotiate(request: RequestHead, codings: readonly Coding[]): void {
   if (first < 0) return;
   const value = wantsPlain(request) ? PLAIN : accepted(request, codings);
   for (let i = headers.count - 1; i > first; i--) {
-    if (headers.ids[i] !== HeaderId.AcceptEncoding) continue;
-    headers.removeAt(i);
-    if (i < request.hostIndex) request.hostIndex--;
+    if (headers.ids[i] === HeaderId.AcceptEncoding) request.removeField(i);
   }
   if (headers.valueText(first) !== value) headers.setValue(first, value);
 }

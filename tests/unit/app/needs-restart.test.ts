@@ -3,7 +3,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { needsRestart, removedParts, restartSettings } from "../../../src/app/reload.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
-import { inFolder, load } from "../config/config-case.ts";
+import { inFolder, load, loadCase, readCases } from "../config/config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
 
@@ -89,4 +89,13 @@ sidecar: {enabled: true, mode: egress, strict_mtls: true, cert_file: cert.pem, k
   ],
 ])("taken away: %s", (_name, before, after, parts) => {
   expect(compare(before, after, removedParts)).toEqual(parts);
+});
+
+test("every good configuration can be compared, whatever sections it has", () => {
+  for (const one of readCases("good.yaml")) {
+    const result = loadCase(one);
+    if (!result.ok) throw new Error(one.name);
+    expect(needsRestart(restartSettings(result.config), result.config)).toEqual([]);
+    expect(removedParts(result.config, result.config)).toEqual([]);
+  }
 });
