@@ -23,6 +23,7 @@ import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { RouteSite } from "../../routes/route-type.ts";
 import { routeTypeOf } from "../../routes/route-types.ts";
+import { LateHandler } from "../../routes/upstream/late-handler.ts";
 import { BodyBudget, createBodyBudget } from "../../shared/body-budget.ts";
 import { createCacheBuffers } from "../../shared/cache-memory.ts";
 import { CacheStore } from "../../shared/cache-store.ts";
@@ -111,7 +112,7 @@ export class DryRun {
       endpoints: this.endpoints(),
       transcoded: ({ grpcMethod, upstream }) =>
         this.asking(`${grpcMethod} at ${upstream.originKey}${upstream.basePath}`),
-      configured: (route) => new Rehearsed(() => this.rehearsed(route, site)),
+      configured: (route) => new LateHandler(() => this.rehearsed(route, site)),
       extra: [],
     });
     const { pipeline } = publicWay(config, this.router, inputs);
@@ -310,22 +311,6 @@ class TracedPhase implements Phase {
   run(ex: Exchange): Verdict {
     this.onBegin(this.name);
     return this.phase.run(ex);
-  }
-}
-
-/** The handler of a route, made when a request first comes to it. */
-class Rehearsed implements Handler {
-  readonly name = "rehearsed";
-  private readonly make: () => Handler;
-  private made: Handler | null = null;
-
-  constructor(make: () => Handler) {
-    this.make = make;
-  }
-
-  handle(ex: Exchange): Verdict {
-    this.made ??= this.make();
-    return this.made.handle(ex);
   }
 }
 
