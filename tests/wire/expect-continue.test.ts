@@ -127,6 +127,32 @@ describe("where the body streams, the origin is asked first", () => {
     },
   );
 
+  test.each([
+    ["fields with values of the request", { headers: { response: { set: { "X-Client": "{client_ip}" } } } }],
+    ["compression", { compression: true }],
+    ["a mirror", { mirror: { target: "http://127.0.0.1:9" } }],
+    ["pages in place of the origin's errors", { errors: { intercept: true } }],
+  ])("with %s on the response as well", async (_what, options) => {
+    const settings = { inbound_chunked_mode: "passthrough", ...options };
+    const front = await startGateway({
+      config: { server: { compression: {} } },
+      routes: [upstream("/front", origin, settings)],
+    });
+    origin.on("/refuses-at-once", (call) => {
+      call.takeOver();
+      call.reply("413 Payload Too Large", [], "no");
+    });
+    const client = await front.connect();
+    const from = performance.now();
+    client.send(request("POST /front/refuses-at-once", [EXPECT, "Accept: text/html", "Content-Length: 1000000"]));
+    const reply = await client.reply();
+    expect([reply.status, reply.interim.length]).toEqual([413, 0]);
+    expect(origin.requestsFor("/refuses-at-once").at(-1)!.fields.get("expect")).toBe("100-continue");
+    expect(performance.now() - from).toBeLessThan(900);
+    client.close();
+    await front.stop();
+  });
+
   test("an origin that says nothing gets the body after a second, and at once where the client does not wait", async () => {
     const client = await gateway.connect();
     const from = performance.now();

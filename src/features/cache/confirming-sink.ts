@@ -2,7 +2,8 @@ import type { Fault } from "../../core/fault.ts";
 import { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
-import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
@@ -16,65 +17,43 @@ import type { CachePolicy } from "./policy.ts";
  * older than the file system, and its response is a hit where it is the stored one. Otherwise it takes the entry's place.
  * docs/security.md#cache-and-identity
  */
-export class ConfirmingSink implements ReplySink, Held {
+export class ConfirmingSink extends PassingSink implements Held {
   private readonly fetches: CacheFetches;
   private readonly policy: CachePolicy;
   /** The entry, pinned; -1 when it was let go. */
   private entry: number;
-  /** The client's sink, or what stores the new response before it. */
-  private next: ReplySink;
 
   /** @param entry what is stored, pinned by the caller */
   constructor(fetches: CacheFetches, policy: CachePolicy, inner: ReplySink, entry: number) {
+    super(inner);
     this.fetches = fetches;
     this.policy = policy;
-    this.next = inner;
     this.entry = entry;
   }
 
-  get returnsBytes(): boolean {
-    return this.next.returnsBytes === true;
-  }
-
-  head(ex: Exchange): void {
+  override head(ex: Exchange): void {
     if (this.judge(ex)) {
       const { headers } = ex.reply;
       headers.add("X-Cache", "HIT");
       headers.add("Cache-Status", "edge; hit");
     }
-    this.next.head(ex);
+    this.inner.head(ex);
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.fetches.describeFixed(ex, reply);
     this.judge(ex);
-    this.next.fixed(ex, reply);
+    this.inner.fixed(ex, reply);
   }
 
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
-    return this.next.body(ex, bytes, from, to);
-  }
-
-  end(ex: Exchange): void {
-    this.next.end(ex);
-  }
-
-  abort(ex: Exchange, fault: Fault): void {
+  override abort(ex: Exchange, fault: Fault): void {
     this.release();
-    this.next.abort(ex, fault);
+    this.inner.abort(ex, fault);
   }
 
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.next.interim(ex, status, headers);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.next.wantBody(ex);
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+  override upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
     this.release();
-    return this.next.upgrade(ex, tunnel);
+    return this.inner.upgrade(ex, tunnel);
   }
 
   /** The exchange is over, or the entry is of no use any more. */
@@ -92,10 +71,11 @@ export class ConfirmingSink implements ReplySink, Held {
       ex.reply.addExtra(ageFields(Math.max(0, Math.round(ageMs / 1000))));
       ex.cacheResult = CacheResult.Hit;
     } else {
-      const fetch = new FetchSink(this.fetches, this.policy, this.next, { fill: -1, stale: -1, isConditional: false });
+      const fetch = new FetchSink(this.fetches, this.policy, this.inner, { fill: -1, stale: -1, isConditional: false });
       ex.cacheResult = CacheResult.Expired;
       ex.cacheUse = fetch;
-      this.next = fetch;
+      // It stores the new response before the client's sink gets it.
+      this.inner = fetch;
     }
     this.release();
     return isHit;

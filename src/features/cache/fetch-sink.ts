@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
@@ -35,10 +35,9 @@ const enum Stage {
  * the shared memory as fast as the origin gives it, and goes to the client out of that memory, as fast as the client takes
  * it: so a slow client does not delay others that wait for the response.
  */
-export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
+export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd {
   private readonly fetches: CacheFetches;
   private readonly policy: CachePolicy;
-  private readonly inner: ReplySink;
   private sender: StoredBody | null = null;
   /** The slot of the fetch, -1 where there is none (any more). */
   private fill: number;
@@ -64,16 +63,21 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     inner: ReplySink,
     begun: { fill: number; stale: number; isConditional: boolean },
   ) {
+    super(inner);
     this.fetches = fetches;
     this.policy = policy;
-    this.inner = inner;
     this.fill = begun.fill;
     this.stale = begun.stale;
     this.isConditional = begun.isConditional;
     this.origin = fetches.idle.source;
   }
 
-  head(ex: Exchange): void {
+  /** What is not passed on has been copied into the memory, or dropped. */
+  override get returnsBytes(): boolean {
+    return this.stage !== Stage.Passing || super.returnsBytes;
+  }
+
+  override head(ex: Exchange): void {
     const { status } = ex.reply;
     if (this.stale >= 0 && status === 304 && this.takesNotModified(ex)) return;
     if (isFailure(status) && this.maySendStale()) {
@@ -88,13 +92,13 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.inner.head(ex);
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     if (ex.request.method === Method.Get) this.storeFixed(ex, reply);
     this.pass(ex);
     this.inner.fixed(ex, reply);
   }
 
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Storing) {
       const { store } = this.fetches;
@@ -112,7 +116,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     return true;
   }
 
-  end(ex: Exchange): void {
+  override end(ex: Exchange): void {
     if (this.stage === Stage.Passing) this.inner.end(ex);
     else if (this.stage === Stage.Draining) this.sendStale(ex);
     else if (this.stage === Stage.Storing) {
@@ -124,7 +128,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     } else if (this.stage === Stage.Freshened) this.finish(ex);
   }
 
-  abort(ex: Exchange, fault: Fault): void {
+  override abort(ex: Exchange, fault: Fault): void {
     if (ex.state === ExchangeState.Open && isOriginFault(fault) && this.maySendStale()) {
       this.sendStale(ex);
       return;
@@ -138,15 +142,7 @@ export class FetchSink implements ReplySink, ReplySource, Held, BodyEnd {
     this.release();
   }
 
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.inner.interim(ex, status, headers);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.inner.wantBody(ex);
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+  override upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
     this.pass(ex);
     return this.inner.upgrade(ex, tunnel);
   }

@@ -4,6 +4,7 @@ import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
@@ -39,8 +40,7 @@ const enum Stage {
  * Compresses the response of one exchange, where it is one to be compressed. Until all that the handler gave has left, it
  * is the client's source. docs/compression.md
  */
-export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
-  private readonly inner: ReplySink;
+export class CompressingSink extends PassingSink implements ReplySource, TimerOwner {
   private readonly coding: Coding;
   private readonly parts: CompressionParts;
   private stage: Stage = Stage.Waiting;
@@ -60,18 +60,18 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
   private reserved = 0;
 
   constructor(inner: ReplySink, coding: Coding, parts: CompressionParts) {
-    this.inner = inner;
+    super(inner);
     this.coding = coding;
     this.parts = parts;
     this.origin = parts.services.idle.source;
   }
 
   /** What is compressed is copied first. */
-  get returnsBytes(): boolean {
-    return this.stage > Stage.Passing || this.inner.returnsBytes === true;
+  override get returnsBytes(): boolean {
+    return this.stage > Stage.Passing || super.returnsBytes;
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { fixed, services } = this.parts;
     this.stage = Stage.Over;
     const { response, isCompressed } = fixed.of(reply, this.coding);
@@ -79,7 +79,7 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
     this.inner.fixed(ex, response);
   }
 
-  head(ex: Exchange): void {
+  override head(ex: Exchange): void {
     const { policy, services } = this.parts;
     const judged = judge(ex, this.coding, policy);
     if (judged === Compressible.Yes && ex.request.method !== Method.Head && this.begin(ex)) return;
@@ -93,14 +93,14 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
     this.inner.head(ex);
   }
 
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Stream) return this.stream!.write(ex, bytes, from, to);
     if (this.stage === Stage.Whole) this.hold(bytes, from, to);
     return true;
   }
 
-  end(ex: Exchange): void {
+  override end(ex: Exchange): void {
     if (this.stage === Stage.Passing) {
       this.stage = Stage.Over;
       this.inner.end(ex);
@@ -116,24 +116,12 @@ export class CompressingSink implements ReplySink, ReplySource, TimerOwner {
     else this.sendWhole(ex, this.packed);
   }
 
-  abort(ex: Exchange, fault: Fault): void {
+  override abort(ex: Exchange, fault: Fault): void {
     this.release();
     this.inner.abort(ex, fault);
   }
 
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.inner.interim(ex, status, headers);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.inner.wantBody(ex);
-  }
-
-  awaitsConsent(ex: Exchange): boolean {
-    return this.inner.awaitsConsent?.(ex) === true;
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+  override upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
     this.stage = Stage.Over;
     return this.inner.upgrade(ex, tunnel);
   }

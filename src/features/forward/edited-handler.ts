@@ -1,6 +1,5 @@
-import type { Fault } from "../../core/fault.ts";
 import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyEdits } from "./header-edits.ts";
@@ -43,49 +42,24 @@ export class LateFieldsPhase implements Phase {
   }
 }
 
-class EditingSink implements ReplySink {
-  private readonly inner: ReplySink;
+class EditingSink extends PassingSink {
   private readonly edits: ReplyEdits;
 
   constructor(inner: ReplySink, edits: ReplyEdits) {
-    this.inner = inner;
+    super(inner);
     this.edits = edits;
   }
 
-  get returnsBytes(): boolean {
-    return this.inner.returnsBytes === true;
-  }
-
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.inner.fixed(ex, this.edits.ofFixedFor(ex, reply));
   }
 
-  head(ex: Exchange): void {
+  override head(ex: Exchange): void {
     this.edits.applyFor(ex);
     this.inner.head(ex);
   }
 
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.inner.interim(ex, status, headers);
-  }
-
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
-    return this.inner.body(ex, bytes, from, to);
-  }
-
-  end(ex: Exchange): void {
-    this.inner.end(ex);
-  }
-
-  abort(ex: Exchange, fault: Fault): void {
-    this.inner.abort(ex, fault);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.inner.wantBody(ex);
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+  override upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
     this.edits.applyFor(ex);
     return this.inner.upgrade(ex, tunnel);
   }

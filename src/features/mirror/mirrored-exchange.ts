@@ -2,8 +2,8 @@ import type { Fault } from "../../core/fault.ts";
 import { MAX_MIRRORED_BODY_BYTES, MIRROR_TOTAL_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
-import type { BodyFlow, BodySink, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
+import type { BodyFlow, BodySink } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { Comparison, ResponseDigest } from "./comparison.ts";
@@ -23,10 +23,8 @@ const enum Stage {
  * A request that is mirrored, between its handler and the client's sink: its body is copied as a target takes it, and its
  * response hashed where the two are compared. Nothing of the mirror's comes back here.
  */
-export class MirroredExchange implements ReplySink, TimerOwner {
-  readonly returnsBytes: boolean;
+export class MirroredExchange extends PassingSink implements TimerOwner {
   private readonly mirror: Mirror;
-  private readonly inner: ReplySink;
   private readonly comparison: Comparison | null;
   /** What the client gets; null where that is not compared, or no more. */
   private digest: ResponseDigest | null;
@@ -37,9 +35,8 @@ export class MirroredExchange implements ReplySink, TimerOwner {
   private size = 0;
 
   constructor(mirror: Mirror, ex: Exchange) {
+    super(ex.sink);
     this.mirror = mirror;
-    this.inner = ex.sink;
-    this.returnsBytes = ex.sink.returnsBytes === true;
     const { compares } = mirror.settings;
     const requestId = ex.reply.requestId();
     this.comparison = compares ? new Comparison((found) => mirror.differs(requestId, found)) : null;
@@ -128,23 +125,23 @@ export class MirroredExchange implements ReplySink, TimerOwner {
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.digest = null;
     this.giveUp();
     this.inner.fixed(ex, reply);
   }
 
-  head(ex: Exchange): void {
+  override head(ex: Exchange): void {
     if (this.digest !== null) this.digest.status = ex.reply.status;
     this.inner.head(ex);
   }
 
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     this.digest?.add(bytes, from, to);
     return this.inner.body(ex, bytes, from, to);
   }
 
-  end(ex: Exchange): void {
+  override end(ex: Exchange): void {
     // A response before the end of the request's body: the mirror could not be asked the same.
     this.giveUp();
     const { digest } = this;
@@ -153,26 +150,10 @@ export class MirroredExchange implements ReplySink, TimerOwner {
     if (digest !== null) this.comparison!.complete(digest, false);
   }
 
-  abort(ex: Exchange, fault: Fault): void {
+  override abort(ex: Exchange, fault: Fault): void {
     this.digest = null;
     this.giveUp();
     this.inner.abort(ex, fault);
-  }
-
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.inner.interim(ex, status, headers);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.inner.wantBody(ex);
-  }
-
-  awaitsConsent(ex: Exchange): boolean {
-    return this.inner.awaitsConsent?.(ex) === true;
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
-    return this.inner.upgrade(ex, tunnel);
   }
 }
 

@@ -2,8 +2,8 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_DROPPED_BODY_BYTES } from "../../core/limits.ts";
 import { type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
-import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
+import type { ReplySink } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { prefersHtml } from "./accept.ts";
 import type { StatusPages } from "./status-pages.ts";
@@ -40,33 +40,24 @@ const enum Stage {
   Over,
 }
 
-class InterceptingSink implements ReplySink {
-  private readonly inner: ReplySink;
+class InterceptingSink extends PassingSink {
   private readonly pages: StatusPages;
   private stage: Stage = Stage.Passing;
   private dropped = 0;
 
   constructor(inner: ReplySink, pages: StatusPages) {
-    this.inner = inner;
+    super(inner);
     this.pages = pages;
   }
 
-  get returnsBytes(): boolean {
-    return this.inner.returnsBytes === true;
-  }
-
-  head(ex: Exchange): void {
+  override head(ex: Exchange): void {
     const { status, fromUpstream } = ex.reply;
     const page = fromUpstream && status >= 400 ? this.pages.find(status) : null;
     if (page === null) this.inner.head(ex);
     else this.replace(ex, Buffer.from(page.fill({ status, requestId: ex.pipeline.nameOf(ex) })));
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    this.inner.fixed(ex, reply);
-  }
-
-  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Dropping) {
       this.dropped += to - from;
@@ -79,31 +70,15 @@ class InterceptingSink implements ReplySink {
     return true;
   }
 
-  end(ex: Exchange): void {
+  override end(ex: Exchange): void {
     if (this.stage === Stage.Passing) this.inner.end(ex);
     else this.finish(ex);
   }
 
-  abort(ex: Exchange, fault: Fault): void {
+  override abort(ex: Exchange, fault: Fault): void {
     // The page is whole, however the origin's body ends.
     if (this.stage === Stage.Passing || fault === Fault.Cancelled) this.inner.abort(ex, fault);
     else this.finish(ex);
-  }
-
-  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
-    this.inner.interim(ex, status, headers);
-  }
-
-  wantBody(ex: Exchange): void {
-    this.inner.wantBody(ex);
-  }
-
-  awaitsConsent(ex: Exchange): boolean {
-    return this.inner.awaitsConsent?.(ex) === true;
-  }
-
-  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
-    return this.inner.upgrade(ex, tunnel);
   }
 
   /** Sends the page below the origin's head. How the origin frames its body is put back: a cache goes by it. */

@@ -1,0 +1,57 @@
+import type { Fault } from "../core/fault.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HeaderBlock } from "./header-block.ts";
+import type { ReplySink, TunnelEnd } from "./ports.ts";
+import type { PrebuiltResponse } from "./prebuilt-response.ts";
+
+/**
+ * Between a handler and the client's sink: whatever a subclass does not take for itself reaches the inner sink as it is. A
+ * call that is added to `ReplySink` is passed on here once, for all of them.
+ */
+export abstract class PassingSink implements ReplySink {
+  protected inner: ReplySink;
+
+  constructor(inner: ReplySink) {
+    this.inner = inner;
+  }
+
+  get returnsBytes(): boolean {
+    return this.inner.returnsBytes === true;
+  }
+
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+    this.inner.fixed(ex, reply);
+  }
+
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void {
+    this.inner.interim(ex, status, headers);
+  }
+
+  head(ex: Exchange): void {
+    this.inner.head(ex);
+  }
+
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    return this.inner.body(ex, bytes, from, to);
+  }
+
+  end(ex: Exchange): void {
+    this.inner.end(ex);
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    this.inner.abort(ex, fault);
+  }
+
+  wantBody(ex: Exchange): void {
+    this.inner.wantBody(ex);
+  }
+
+  awaitsConsent(ex: Exchange): boolean {
+    return this.inner.awaitsConsent?.(ex) === true;
+  }
+
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    return this.inner.upgrade(ex, tunnel);
+  }
+}
