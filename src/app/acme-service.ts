@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { ipVersion } from "../core/ip-address.ts";
 import type {
   AcmeFailure,
   Challenge,
@@ -169,7 +169,7 @@ export class ListenerSink implements IssuedCertificateSink {
     for (const { name, keyAuthorization } of challenges) {
       const { chain, key } = await challengeCertificate(name, keyAuthorization);
       // RFC 8738 §6: an address is asked for by the name that it has in the reverse tree.
-      const asked = isIP(name) === 0 ? name : reverseName(name);
+      const asked = ipVersion(name) === 0 ? name : reverseName(name);
       certificates.push({ id: `${CERTIFICATE_ID}:${name}`, names: [asked], chain, key });
     }
     for (const certificate of certificates) this.sink.putChallenge(certificate);

@@ -26,6 +26,7 @@ import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { CacheOwner } from "./cache-owner.ts";
 import { TlsCertificates } from "./certificates.ts";
 import { controlExposition } from "./control-metrics.ts";
+import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -65,6 +66,8 @@ export interface ControlOptions {
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult;
   readonly signals: HeldSignals;
+  /** The thread of the first worker. */
+  readonly early: EarlyThread;
 }
 
 const LOG_DRAIN_MS = 500;
@@ -116,7 +119,7 @@ export class Control implements PoolListener {
     this.config = config;
     this.running = restartSettings(config);
     const { workers } = config.server;
-    this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this);
+    this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this, options.early);
     const secret = crypto.getRandomValues(new Int32Array(2));
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);

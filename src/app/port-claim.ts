@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readlinkSync, readSync } from "node:fs";
-import { isIP } from "node:net";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { ipVersion } from "../core/ip-address.ts";
 import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker } from "./messages.ts";
 
@@ -74,7 +74,7 @@ export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { 
   const { host, http3 } = config.server;
   const place = listenersOf(config).find(({ name }) => name === why.listener) ?? { host, port: http3.port };
   // Bun has no code for a name that cannot be looked up.
-  const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && isIP(place.host) === 0;
+  const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && ipVersion(place.host) === 0;
   if (isUnknown) return listenError(place.host, place.port, "ENOTFOUND");
   if (why.code === "") return new Error(why.message);
   return listenError(place.host, place.port, why.code);
@@ -140,7 +140,7 @@ function listeningIn(path: string): OpenPort[] {
 
 /** Whether a socket at this address takes connections for `host`; where it is not certain, it does. */
 function overlaps(address: string, host: string): boolean {
-  if (/^0+$/.test(address) || isIP(host) !== 4 || host === "0.0.0.0") return true;
+  if (/^0+$/.test(address) || ipVersion(host) !== 4 || host === "0.0.0.0") return true;
   const wanted = host
     .split(".")
     .reverse()

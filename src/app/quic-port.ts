@@ -1,3 +1,4 @@
+import type { BlockList } from "node:net";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import {
   H3_HANDOVER_POLL_MS,
@@ -12,8 +13,8 @@ import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
+import { lateNet } from "../net/late-modules.ts";
 import {
-  BlockList,
   ignoreAll,
   listenQuic,
   type QuicEndpoint,
@@ -31,7 +32,7 @@ export class QuicPort implements PausableListener {
   private readonly connections: H3Endpoint;
   private readonly ctx: EdgeContext;
   private readonly config: RuntimeConfig;
-  private readonly ignored: BlockList = new BlockList();
+  private readonly ignored: BlockList = new (lateNet().BlockList)();
   private endpoint: QuicEndpoint | null = null;
   private certificates: CertificateSet;
   private isLeaving = false;

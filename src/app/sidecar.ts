@@ -1,4 +1,3 @@
-import { getCACertificates } from "node:tls";
 import type { SidecarConfig } from "../config/mesh-config.ts";
 import { originOf, parseAuthority } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
@@ -21,6 +20,7 @@ import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { Upstream } from "../message/upstream.ts";
+import { lateTls } from "../net/late-modules.ts";
 import { isPlainPath } from "../proto/h1/request-rules.ts";
 import { canonicalise } from "../proto/target/canonical-path.ts";
 import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
@@ -290,7 +290,7 @@ export class SidecarIdentity {
 
 /** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
 export function systemRoots(): readonly string[] | undefined {
-  const roots = getCACertificates("system");
+  const roots = lateTls().getCACertificates("system");
   return roots.length === 0 ? undefined : roots;
 }
 

@@ -1,4 +1,5 @@
 import { type CounterBuffers, createCounterBuffers } from "../shared/counter-table.ts";
+import { type EarlyThread, WORKER_ENTRY } from "./early-thread.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** Milliseconds until a worker that has ended is started again: one that cannot live must not take the CPU from the others. */
@@ -20,6 +21,7 @@ export class WorkerPool {
   readonly buffers: readonly CounterBuffers[];
   private readonly threads: (globalThis.Worker | null)[];
   private readonly listener: PoolListener;
+  private readonly early: EarlyThread;
   /** Threads that wait for their first message. */
   private readonly ready: Set<number> = new Set();
   private released = false;
@@ -27,11 +29,15 @@ export class WorkerPool {
   private draining = false;
   private readonly drained: Set<number> = new Set();
 
-  /** @param size number of data workers, 1 and up */
-  constructor(size: number, listener: PoolListener) {
+  /**
+   * @param size number of data workers, 1 and up
+   * @param early the thread of the first one
+   */
+  constructor(size: number, listener: PoolListener, early: EarlyThread) {
     this.buffers = Array.from({ length: size }, createCounterBuffers);
     this.threads = new Array(size).fill(null);
     this.listener = listener;
+    this.early = early;
   }
 
   get size(): number {
@@ -86,9 +92,10 @@ export class WorkerPool {
   }
 
   private spawn(index: number): void {
-    // The path is resolved against the entry point, in the source tree as in the compiled binary.
-    const thread = new globalThis.Worker("./worker.ts");
+    const early = this.early.take();
+    const thread = early?.thread ?? new globalThis.Worker(WORKER_ENTRY);
     this.threads[index] = thread;
+    if (early?.isReady) this.ready.add(index);
     let reason = "";
     thread.onmessage = (event: MessageEvent<FromWorker>) => {
       if (event.data.kind === "ready") {

@@ -1,11 +1,9 @@
+import { EarlyThread } from "../app/early-thread.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
 import { VERSION } from "../shared/version.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
-import { runCheck } from "./check.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
-import { runInit } from "./init.ts";
-import { runServe } from "./serve.ts";
 import { writeAll } from "./write-all.ts";
 
 type Command = (args: readonly string[], io: CommandIo, signals: HeldSignals) => number | Promise<number>;
@@ -21,16 +19,10 @@ const IO: CommandIo = {
 };
 
 const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: string }> = new Map([
-  ["serve", { run: runServe, summary: "run the gateway" }],
+  ["serve", { run: serve, summary: "run the gateway" }],
   ["check", { run: checkWithRules, summary: "check config.yaml and routes.yaml and show where they are wrong" }],
   ["validate", { run: checkWithRules, summary: "the same as check" }],
-  [
-    "init",
-    {
-      run: (args: readonly string[], io: CommandIo) => runInit(args, io),
-      summary: "write a commented config.yaml and routes.yaml",
-    },
-  ],
+  ["init", { run: initialize, summary: "write a commented config.yaml and routes.yaml" }],
   ["schema", { run: printSchema, summary: "print the JSON Schema of config.yaml or routes.yaml, for editors" }],
   [
     "explain",
@@ -75,7 +67,19 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ["-v", "version"],
 ]);
 
+async function serve(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const early = new EarlyThread();
+  const { runServe } = await import("./serve.ts");
+  return runServe(args, io, { signals, early });
+}
+
+async function initialize(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runInit } = await import("./init.ts");
+  return runInit(args, io);
+}
+
 async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runCheck } = await import("./check.ts");
   const { WAF_RULES } = await import("../features/waf/rule-table.ts");
   return runCheck(args, io, {
     cwd: process.cwd(),

@@ -1,6 +1,5 @@
 import { isatty } from "node:tty";
-import { Control } from "../app/control.ts";
-import type { HeldSignals } from "../app/held-signals.ts";
+import { Control, type ControlOptions } from "../app/control.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import type { ReloadResult } from "../app/reload.ts";
 import { startNotes } from "../app/start-notes.ts";
@@ -42,7 +41,11 @@ export const serveCommand = {
 } as const;
 
 /** `edge serve`: reads the configuration, starts the gateway, stays. */
-export async function runServe(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+export async function runServe(
+  args: readonly string[],
+  io: CommandIo,
+  { signals, early }: Pick<ControlOptions, "signals" | "early">,
+): Promise<number> {
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, demo } = call.values;
@@ -70,6 +73,7 @@ export async function runServe(args: readonly string[], io: CommandIo, signals: 
         : null,
     reload: () => reloadResult(files.load()),
     signals,
+    early,
   });
   if (demo) {
     const own = startDemoOrigins();

@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { hostLiteral } from "../core/ip-address.ts";
+import { hostLiteral, ipVersion } from "../core/ip-address.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { isHostName } from "./origin.ts";
@@ -37,7 +36,7 @@ export function listenHost(example: string): Kind<string> {
 export function resolveHost(host: string, path: KeyPath, log: FaultLog): string {
   const bare = host.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   const isNumeric = /^[\d.]+$/.test(bare);
-  if (isIP(bare) === 0 && (isNumeric || !isHostName(bare))) {
+  if (ipVersion(bare) === 0 && (isNumeric || !isHostName(bare))) {
     const cure = bare === "*" || bare === "" ? ' (did you mean "0.0.0.0"?)' : "; the port has a key of its own";
     log.fault(path, `expected an IP address or host name to listen on, found ${quote(host)}${cure}`);
   }

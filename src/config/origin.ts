@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 import { quote } from "./config-fault.ts";
 import { didYouMean } from "./nearest-name.ts";
 import type { OriginConfig, OriginScheme } from "./route-config.ts";
@@ -103,7 +103,8 @@ export function parseAuthority(authority: string): { hostname: string; port: num
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(.*))?$/.exec(authority);
   if (parts === null || parts[3]?.includes(":")) return "expected host:port, with an IPv6 address in brackets";
   const hostname = (parts[1] ?? parts[2] ?? "").toLowerCase();
-  const isGood = parts[1] !== undefined ? isIP(hostname) === 6 && !hostname.includes("%") : isDottedOrName(hostname);
+  const isGood =
+    parts[1] !== undefined ? ipVersion(hostname) === 6 && !hostname.includes("%") : isDottedOrName(hostname);
   if (!isGood)
     return hostname === "" ? "expected a host name or an IP address" : "expected a valid host name or IP address";
   if (parts[3] === undefined) return { hostname, port: -1 };
@@ -113,7 +114,7 @@ export function parseAuthority(authority: string): { hostname: string; port: num
 
 function isDottedOrName(hostname: string): boolean {
   // Four numbers, or digits alone, are an IPv4 address or a slip, never a name: `10.0.0.256`, `10.0.1`.
-  return /^[\d.]+$/.test(hostname) ? isIP(hostname) === 4 : isHostName(hostname);
+  return /^[\d.]+$/.test(hostname) ? ipVersion(hostname) === 4 : isHostName(hostname);
 }
 
 function schemeCure(scheme: string): string {

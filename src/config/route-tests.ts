@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 import { TEXT } from "./form.ts";
 import { headerValueFault, isToken } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, type Spot, Wrong } from "./piece.ts";
@@ -69,7 +69,7 @@ function checkExpected(values: Values<typeof expectedRows>, { log, path }: Spot)
 function clientAddress(): Kind<string> {
   return piece(
     (value) =>
-      typeof value === "string" && isIP(value) > 0
+      typeof value === "string" && ipVersion(value) > 0
         ? value
         : new Wrong(`expected a client address such as 198.51.100.7, found ${describe(value)}`),
     TEXT,

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { quote } from "./config-fault.ts";
 import { isHostName } from "./origin.ts";
@@ -162,7 +162,7 @@ function checkAcme(values: AcmeValues, spot: Spot): void {
     const at = [...path, "domains", i];
     if (domain.startsWith("*.")) {
       log.fault(at, `found ${quote(domain)}: ${values.challenge_type} cannot prove a wildcard; name every host`);
-    } else if (isIP(domain) === 0 && (!isHostName(domain) || !domain.includes("."))) {
+    } else if (ipVersion(domain) === 0 && (!isHostName(domain) || !domain.includes("."))) {
       log.fault(at, `expected a public domain name such as www.example.com, found ${quote(domain)}`);
     }
   }

@@ -243,9 +243,10 @@ export function skipOws(bytes: Uint8Array, from: number, to: number): number {
  * Builds the table of a class: 1 for each byte of `text`, and for those that `also` names.
  * @param text characters below 0x100; `a-z`, `A-Z` and `0-9` in it are ranges
  */
-export function classOf(text: string, also: (byte: number) => boolean = () => false): Uint8Array {
-  const chars = text.replace(/a-z|A-Z|0-9/g, (range) => RANGES[range]!);
-  return table((byte) => (chars.includes(String.fromCharCode(byte)) || also(byte) ? 1 : 0));
+export function classOf(text: string, also?: (byte: number) => boolean): Uint8Array {
+  const out = also === undefined ? new Uint8Array(256) : table((byte) => (also(byte) ? 1 : 0));
+  for (const byte of latin1(text.replace(/a-z|A-Z|0-9/g, (range) => RANGES[range]!))) out[byte] = 1;
+  return out;
 }
 
 const RANGES: Readonly<Record<string, string>> = {

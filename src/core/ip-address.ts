@@ -15,6 +15,16 @@ export function parseAddress(text: string, into: Uint8Array): boolean {
   return zone < 0 && parseV4(text, 0, to, into, 12);
 }
 
+/** 4 or 6 for the text of an address of that version, 0 for what is none. An IPv6 address may have a zone: `fe80::1%eth0`. */
+export function ipVersion(text: string): 0 | 4 | 6 {
+  const zone = text.indexOf("%");
+  if (zone >= 0 && !/^[0-9A-Za-z.:-]+$/.test(text.slice(zone + 1))) return 0;
+  if (!parseAddress(text, SCRATCH)) return 0;
+  return text.includes(":") ? 6 : 4;
+}
+
+const SCRATCH = new Uint8Array(16);
+
 function parseV4(text: string, from: number, to: number, into: Uint8Array, at: number): boolean {
   let octets = 0;
   let digits = 0;

@@ -1,6 +1,6 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 
 /** What asking for a name has given. */
 export interface NameRecords {
@@ -109,7 +109,7 @@ export function parseResolvConf(text: string): ResolvConf {
       .replace(/[#;].*/, "")
       .trim()
       .split(/\s+/);
-    if (word === "nameserver" && isIP(rest[0] ?? "") !== 0) servers.push(rest[0]!);
+    if (word === "nameserver" && ipVersion(rest[0] ?? "") !== 0) servers.push(rest[0]!);
     else if (word === "search" || word === "domain") search = rest.map((domain) => domain.replace(/\.$/, ""));
     else if (word === "options") {
       for (const option of rest) ndots = Number(/^ndots:(\d{1,2})$/.exec(option)?.[1] ?? ndots);
@@ -123,7 +123,7 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
   const hosts = new Map<string, string[]>();
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
-    if (isIP(address) === 0) continue;
+    if (ipVersion(address) === 0) continue;
     for (const name of names) {
       const key = name.toLowerCase();
       const known = hosts.get(key);

@@ -3,7 +3,6 @@ import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 import { H3Error } from "./h3-error.ts";
 
-export { BlockList } from "node:net";
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 
 /** A certificate as the runtime's QUIC takes it. */

@@ -1,4 +1,5 @@
-import { createSecureContext, getCACertificates, type SecureContextOptions } from "node:tls";
+import type { SecureContextOptions } from "node:tls";
+import { lateTls } from "./late-modules.ts";
 
 /** A certificate, its key and whom to trust, made ready for handshakes. Sessions are resumed within one context. */
 export type TlsContext = object & { readonly tlsContext: never };
@@ -19,6 +20,7 @@ export interface TlsContextInit {
  * @throws when certificate and key are broken or do not belong together
  */
 export function createTlsContext(init: TlsContextInit): TlsContext {
+  const { createSecureContext, getCACertificates } = lateTls();
   const options: SecureContextOptions = {
     cert: init.chain,
     key: init.key,

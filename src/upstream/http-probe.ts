@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import { isSocketShortage } from "../core/shortage.ts";
 import { HeaderBlock } from "../message/header-block.ts";
@@ -92,7 +92,7 @@ class HttpProbe {
   constructor(origin: ProbeOrigin, path: string | null, names: NameResolver, resolve: (outcome: ProbeOutcome) => void) {
     this.origin = origin;
     this.names = names;
-    this.isNamed = isIP(origin.hostname) === 0 && !isSocket(origin.socketPath);
+    this.isNamed = ipVersion(origin.hostname) === 0 && !isSocket(origin.socketPath);
     this.resolve = resolve;
     this.dialog = path === null ? null : dialogOf(origin, path);
   }

@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
+import { ipVersion } from "../core/ip-address.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
@@ -81,7 +81,7 @@ type UpstreamSocket = ByteSocket & { data: UpstreamSocketOwner; readonly alpnPro
 /** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
   const { hostname, socketPath } = settings;
-  if (isIP(hostname) !== 0 || isSocket(socketPath)) connectTo(hostname, settings, connection);
+  if (ipVersion(hostname) !== 0 || isSocket(socketPath)) connectTo(hostname, settings, connection);
   else new NamedDial(settings, connection).start();
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
+import { ipVersion } from "../core/ip-address.ts";
 import type { UpstreamTls } from "./origin-socket.ts";
 
 /** The files and switches of a route's `tls:` section. */
@@ -19,7 +19,7 @@ export function readUpstreamTls(files: UpstreamTlsFiles, hostname: string): Upst
   const { certFile, keyFile } = files.clientCertificate;
   return {
     // RFC 6066 §3: an address is not sent as a name. Without one it is the address that the certificate must have.
-    serverName: files.serverName === "" && isIP(hostname) === 0 ? hostname : files.serverName,
+    serverName: files.serverName === "" && ipVersion(hostname) === 0 ? hostname : files.serverName,
     ca: read(files.caFile),
     cert: read(certFile),
     key: read(keyFile),

@@ -1,6 +1,6 @@
 import { Agent } from "node:https";
-import { isIP } from "node:net";
 import * as acme from "acme-client";
+import { ipVersion } from "../../core/ip-address.ts";
 import { MAX_ACME_REPLY_BYTES } from "../../core/limits.ts";
 import {
   AcmeFailure,
@@ -97,7 +97,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
    * replaced (RFC 9773 §5).
    */
   private async order(request: CertificateRequest, problem: LastProblem): Promise<PlacedOrder> {
-    const identifiers = request.names.map((value) => ({ type: isIP(value) === 0 ? "dns" : "ip", value }));
+    const identifiers = request.names.map((value) => ({ type: ipVersion(value) === 0 ? "dns" : "ip", value }));
     const { accountUrl, replaces } = request;
     const client = await this.client(request, accountUrl);
     try {

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
+import { ipVersion } from "../../core/ip-address.ts";
 import { AcmeFailure, type IssuedCertificate } from "./certificate-authority.ts";
 
 /**
@@ -21,7 +21,7 @@ export function requireFitting({ chain, key }: IssuedCertificate, names: readonl
 
 /** Whether a certificate is for a DNS name or an address. */
 export function isFor(certificate: X509Certificate, name: string): boolean {
-  return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  return (ipVersion(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
 }
 
 function unfit(what: string): AcmeFailure {

@@ -1,7 +1,7 @@
 import "reflect-metadata";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, webcrypto } from "node:crypto";
-import { isIP } from "node:net";
 import { cryptoProvider, Extension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
+import { ipVersion } from "../../core/ip-address.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
 
 /** A fresh P-256 key, PEM. */
@@ -30,7 +30,10 @@ async function sign(names: readonly string[], lifeMs: number, more: readonly Ext
   cryptoProvider.set(webcrypto as Crypto);
   const key = newPrivateKey();
   const now = Date.now();
-  const alternatives = names.map((value) => ({ type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const), value }));
+  const alternatives = names.map((value) => ({
+    type: ipVersion(value) === 0 ? ("dns" as const) : ("ip" as const),
+    value,
+  }));
   const certificate = await X509CertificateGenerator.createSelfSigned({
     name: "CN=edge",
     keys: { privateKey: await imported(key, "sign"), publicKey: await imported(key, "verify") },

@@ -1,11 +1,11 @@
-import { isIPv4 } from "node:net";
+import { ipVersion } from "../../core/ip-address.ts";
 
 /**
  * The name of an address in the reverse tree. RFC 8738 §6, RFC 1035 §3.5, RFC 3596 §2.5.
  * @param address IPv4, or IPv6 without a zone
  */
 export function reverseName(address: string): string {
-  if (isIPv4(address)) return `${address.split(".").reverse().join(".")}.in-addr.arpa`;
+  if (ipVersion(address) === 4) return `${address.split(".").reverse().join(".")}.in-addr.arpa`;
   // The URL parser writes every address in one way, without an IPv4 tail.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const before = groupsOf(head);

@@ -1,16 +1,8 @@
-import {
-  type BrotliCompress,
-  brotliCompressSync,
-  constants,
-  createBrotliCompress,
-  createGzip,
-  createZstdCompress,
-  type Gzip,
-  type ZstdCompress,
-} from "node:zlib";
+import type { BrotliCompress, Gzip, ZstdCompress } from "node:zlib";
 import { CHEAP_LEVEL, MAX_COMPRESSION_BYTES, SYNC_COMPRESSION_BYTES, SYNC_COSTLY_BYTES } from "../../core/limits.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
+import { lateZlib } from "../../shared/late-zlib.ts";
 import { type CompressionPolicy, FASTEST_LEVEL } from "./compression-policy.ts";
 
 /** Compresses a stream on the threads of the runtime. */
@@ -93,26 +85,35 @@ export function streamBytes(coding: Coding): number {
  * @param flushes whether all that was written comes out at once, or when there is enough of it
  */
 export function openStream(coding: Coding, level: number, flushes: boolean): StreamCodec {
+  const zlib = lateZlib();
   if (coding === Coding.Gzip)
-    return createGzip({ level, flush: flushes ? constants.Z_SYNC_FLUSH : constants.Z_NO_FLUSH });
+    return zlib.createGzip({ level, flush: flushes ? zlib.constants.Z_SYNC_FLUSH : zlib.constants.Z_NO_FLUSH });
   if (coding === Coding.Brotli) {
-    const flush = flushes ? constants.BROTLI_OPERATION_FLUSH : constants.BROTLI_OPERATION_PROCESS;
-    return createBrotliCompress({ flush, params: brotliParams(level) });
+    const flush = flushes ? zlib.constants.BROTLI_OPERATION_FLUSH : zlib.constants.BROTLI_OPERATION_PROCESS;
+    return zlib.createBrotliCompress({ flush, params: brotliParams(level) });
   }
-  const params = { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_windowLog]: ZSTD_WINDOW_BITS };
-  return createZstdCompress({ flush: flushes ? constants.ZSTD_e_flush : constants.ZSTD_e_continue, params });
+  const params = {
+    [zlib.constants.ZSTD_c_compressionLevel]: level,
+    [zlib.constants.ZSTD_c_windowLog]: ZSTD_WINDOW_BITS,
+  };
+  return zlib.createZstdCompress({
+    flush: flushes ? zlib.constants.ZSTD_e_flush : zlib.constants.ZSTD_e_continue,
+    params,
+  });
 }
 
 function packWhole(coding: Coding, level: number, bytes: Uint8Array): Uint8Array {
   if (coding === Coding.Gzip)
     return Bun.gzipSync(bytes as Uint8Array<ArrayBuffer>, { library: "libdeflate", level: level as 1 });
   if (coding === Coding.Zstd) return Bun.zstdCompressSync(bytes, { level });
-  const params = { ...brotliParams(level), [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-  return brotliCompressSync(bytes, { params });
+  const zlib = lateZlib();
+  const params = { ...brotliParams(level), [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+  return zlib.brotliCompressSync(bytes, { params });
 }
 
 function brotliParams(level: number): Record<number, number> {
-  return { [constants.BROTLI_PARAM_QUALITY]: level, [constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS };
+  const zlib = lateZlib();
+  return { [zlib.constants.BROTLI_PARAM_QUALITY]: level, [zlib.constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS };
 }
 
 const WINDOW_MS = 100;

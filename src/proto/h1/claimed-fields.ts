@@ -172,10 +172,7 @@ const SHORTEST = Math.min(...NAMES.map(({ name }) => name.length));
 const CLASSES = 37;
 const CLASS: Uint8Array = table((byte) => classOf(FOLDED[byte]!));
 /** The names with one first and one third byte. */
-const BUCKETS: readonly (readonly ClaimedName[])[] = Array.from({ length: CLASSES * CLASSES }, (_, index) => {
-  const names = NAMES.filter(({ name }) => classOf(name[0]!) * CLASSES + classOf(name[2]!) === index);
-  return names.length === 0 ? NO_NAMES : names;
-});
+const BUCKETS: readonly (readonly ClaimedName[])[] = buckets();
 const FORWARDED: readonly HeaderId[] = [
   HeaderId.Via,
   HeaderId.XForwardedFor,
@@ -186,6 +183,15 @@ const FORWARDED: readonly HeaderId[] = [
 ];
 /** RFC 8586. */
 const CDN_LOOP: Uint8Array = latin1("cdn-loop");
+
+function buckets(): readonly (readonly ClaimedName[])[] {
+  const all = new Array<readonly ClaimedName[]>(CLASSES * CLASSES).fill(NO_NAMES);
+  for (const claimed of NAMES) {
+    const at = classOf(claimed.name[0]!) * CLASSES + classOf(claimed.name[2]!);
+    all[at] = [...all[at]!, claimed];
+  }
+  return all;
+}
 
 function classOf(folded: number): number {
   if (folded === Byte.Dash) return 0;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { isIP } from "node:net";
 import fc from "fast-check";
-import { formatAddress, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
+import { formatAddress, ipVersion, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
 
 function respelled(text: string): string {
   const octets = new Uint8Array(16);
@@ -44,5 +45,38 @@ describe("the text of an address", () => {
   test("is read from anywhere in a buffer", () => {
     const bytes = Uint8Array.from([9, 9, ...new Array(10).fill(0), 0xff, 0xff, 10, 0, 0, 1]);
     expect(formatAddress(bytes, 2)).toBe("10.0.0.1");
+  });
+});
+
+describe("the version of an address", () => {
+  const piece = fc.constantFrom(
+    "0",
+    "1",
+    "9",
+    "a",
+    "F",
+    "g",
+    ":",
+    "::",
+    ".",
+    "%",
+    "/",
+    "255",
+    "256",
+    "01",
+    "ffff",
+    "10",
+    "-",
+    "",
+  );
+  const near = fc.array(piece, { maxLength: 16 }).map((pieces) => pieces.join(""));
+
+  test("it is what the runtime says", () => {
+    fc.assert(
+      fc.property(fc.oneof(near, fc.ipV4(), fc.ipV6(), fc.ipV4Extended(), fc.domain(), fc.string()), (text) => {
+        expect(ipVersion(text)).toBe(isIP(text) as 0 | 4 | 6);
+      }),
+      { numRuns: 20_000 },
+    );
   });
 });

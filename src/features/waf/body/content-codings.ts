@@ -1,4 +1,3 @@
-import zlib from "node:zlib";
 import { EMPTY_BYTES } from "../../../core/bytes.ts";
 import {
   MAX_CODING_WINDOW_BITS,
@@ -7,6 +6,7 @@ import {
   MIN_INFLATED_BYTES,
 } from "../../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
+import { lateZlib } from "../../../shared/late-zlib.ts";
 
 /** What is in a body with a Content-Encoding. */
 export interface Content {
@@ -95,8 +95,8 @@ export interface Inflated {
 export function inflate(packing: Packing, packed: Uint8Array, maxBytes: number): Inflated {
   if (packing === Packing.Brotli) return run(ENGINES[packing](), smallWindow(packed, maxBytes), maxBytes);
   if (packing !== Packing.Deflate) return run(ENGINES[packing](), packed, maxBytes);
-  const wrapped = run(zlib.createInflate() as unknown as Engine, packed, maxBytes);
-  const raw = run(zlib.createInflateRaw() as unknown as Engine, packed, maxBytes);
+  const wrapped = run(lateZlib().createInflate() as unknown as Engine, packed, maxBytes);
+  const raw = run(lateZlib().createInflateRaw() as unknown as Engine, packed, maxBytes);
   const content = raw.bytes.length > wrapped.bytes.length ? raw : wrapped;
   // A stream without zlib's head may begin with bytes that look like one, and then readers see one text or the other.
   return raw.bytes.length > 0 && wrapped.bytes.length > 0 ? { ...content, isBroken: true } : content;
@@ -126,11 +126,11 @@ interface Engine {
 
 /** Unlike the others, `Deflate` is two formats. */
 const ENGINES: Readonly<Record<Exclude<Packing, Packing.Deflate>, () => Engine>> = {
-  [Packing.Gzip]: () => zlib.createGunzip() as unknown as Engine,
-  [Packing.Brotli]: () => zlib.createBrotliDecompress() as unknown as Engine,
+  [Packing.Gzip]: () => lateZlib().createGunzip() as unknown as Engine,
+  [Packing.Brotli]: () => lateZlib().createBrotliDecompress() as unknown as Engine,
   [Packing.Zstd]: () =>
-    zlib.createZstdDecompress({
-      params: { [zlib.constants.ZSTD_d_windowLogMax]: MAX_CODING_WINDOW_BITS },
+    lateZlib().createZstdDecompress({
+      params: { [lateZlib().constants.ZSTD_d_windowLogMax]: MAX_CODING_WINDOW_BITS },
     }) as unknown as Engine,
 };
 
