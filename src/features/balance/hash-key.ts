@@ -1,7 +1,7 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
-import { CookieValues } from "./cookie-values.ts";
+import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import { hashBytes, hashText } from "./hash.ts";
 
 /** What a hashing policy goes by. */

@@ -4,9 +4,9 @@ import type { StickyCookieConfig } from "../../config/route-config.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { AnswerMark } from "../../message/target.ts";
+import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { BalancedTarget, Policy } from "./balancer.ts";
-import { CookieValues } from "./cookie-values.ts";
 
 /**
  * The cookie by which a client keeps its target: for each target one value, a keyed hash of the origin's name, which is all

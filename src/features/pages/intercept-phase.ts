@@ -5,7 +5,7 @@ import type { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
-import { prefersHtml } from "./accept.ts";
+import { prefersHtml } from "../../proto/semantics/accept.ts";
 import type { StatusPages } from "./status-pages.ts";
 
 /**

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RefusalPages } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { prefersHtml } from "./accept.ts";
+import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { BUILT_IN_POLICY, builtInPage } from "./built-in-page.ts";
 import type { Maintenance } from "./maintenance-phase.ts";
 import type { PageText } from "./page-text.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { prefersHtml } from "../../../../src/features/pages/accept.ts";
 import { blockOf } from "../../../../src/message/extra-fields.ts";
+import { prefersHtml } from "../../../../src/proto/semantics/accept.ts";
 
 const asked = (...values: string[]): boolean => prefersHtml(blockOf(values.map((value) => ["Accept", value])));
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { CookieValues } from "../../../../src/features/balance/cookie-values.ts";
+import { CookieValues } from "../../../../src/proto/semantics/cookie-values.ts";
 import { anyExchange } from "./balance-fake.ts";
 
 /** The values of the cookies named sid, found in the plainest way. */
