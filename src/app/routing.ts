@@ -1,5 +1,5 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { pathOf, type RouteConfig } from "../config/route-config.ts";
+import { NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
@@ -39,18 +39,20 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
 }
 
 /**
- * What each route asks of requests by its `match`, null without one. Routes of one path and host divide the clients among them:
+ * What each route asks of requests by its `match` and the `regex` of a redirect, null without either. Routes of one path and host divide the clients among them:
  * the share of each begins where that of the one before it ends. docs/routing.md#shares-of-clients
  */
 function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] {
   const ends = new Map<string, number>();
   return routes.map((route) => {
     const { match, prefix, path, hosts, methods } = route;
-    if (match === null) return null;
+    const regex = regexOf(route);
+    if (match === null && regex === "") return null;
     const place = JSON.stringify([prefix, path, hosts]);
     const from = ends.get(place) ?? 0;
-    if (match.share < 1) ends.set(place, from + match.share);
-    return new RequestMatcher(match, JSON.stringify([place, methods, match]), from);
+    if (match !== null && match.share < 1) ends.set(place, from + match.share);
+    const id = JSON.stringify([place, methods, match, ...(regex === "" ? [] : [regex])]);
+    return new RequestMatcher(match ?? NO_MATCH, id, from, regex);
   });
 }
 

@@ -1,4 +1,4 @@
-import { pathOf } from "../config/route-config.ts";
+import { pathOf, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { isLoopback } from "../message/exchange.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
@@ -116,7 +116,7 @@ function routeLines({ routes, transcoder }: RuntimeConfig, { cwd }: SummaryStyle
   const transcoded = transcoder.enabled ? transcoder.routes : [];
   const rows = routes.slice(0, MAX_ROUTES).map((route) => {
     const [host, more] = route.hosts;
-    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${pathOf(route)}${route.match === null ? "" : " match"}`;
+    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${pathOf(route)}${route.match === null && regexOf(route) === "" ? "" : " match"}`;
     const leadsTo = routeTypeOf(route).leadsTo?.(route) ?? "";
     return [name, route.type, leadsTo.startsWith(`${cwd}/`) ? `.${leadsTo.slice(cwd.length)}` : leadsTo];
   });

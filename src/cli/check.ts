@@ -40,17 +40,21 @@ export function runCheck(
   });
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (!result.ok) return reportFaults(result.faults, io);
-  for (const warning of routeWarnings(result.config)) io.err(`${formatFault(warning)} (warning)\n`);
+  tellOfRoutes(result.config, io);
   io.out(print ? listConfig(result.config, ROUTE_FORMAT) : summary(result));
   return runTests(result, print, io);
 }
 
-/** What the router and the phases tell of the routes. */
-function routeWarnings(config: RuntimeConfig): readonly ConfigFault[] {
-  if (config.routes.length === 0) return [];
+/** Says what the router and the phases tell of the routes. */
+function tellOfRoutes(config: RuntimeConfig, io: CommandIo): void {
+  if (config.routes.length === 0) return;
   const { unreachedRoutes } =
     require("../app/explain/unreached-routes.ts") as typeof import("../app/explain/unreached-routes.ts");
-  return unreachedRoutes(config);
+  for (const warning of unreachedRoutes(config)) io.err(`${formatFault(warning)} (warning)\n`);
+  if (!config.routes.some((route) => "to" in route)) return;
+  const { doubtfulRedirects } =
+    require("../app/explain/redirect-loops.ts") as typeof import("../app/explain/redirect-loops.ts");
+  for (const note of doubtfulRedirects(config)) io.err(`${formatFault(note)} (note)\n`);
 }
 
 /** Runs what routes.yaml says under `tests`. docs/explain.md#tests @param isQuiet whether only failures are told */

@@ -35,6 +35,9 @@ export interface MatchConfig {
   readonly stickyBy: string;
 }
 
+/** What a route without `match` asks: nothing. */
+export const NO_MATCH: MatchConfig = { header: [], query: [], cookie: [], clientIp: [], share: 1, stickyBy: "" };
+
 /** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
 export type FieldTest = readonly [name: string, wanted: string | boolean];
 
@@ -51,6 +54,11 @@ export type RouteOptions = AnyRouteOptions;
 /** The path that a route is for, exact or a prefix: also its label in metrics and logs. */
 export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
   return route.path === "" ? route.prefix : route.path;
+}
+
+/** The expression that a route's paths fit, of those that have one; else "". docs/answers.md#by-an-expression */
+export function regexOf(route: RouteConfig): string {
+  return "regex" in route ? route.regex : "";
 }
 
 /** `type: upstream`: requests go to other servers. docs/upstreams.md */

@@ -3,7 +3,7 @@ import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, oneOf, type Spot } from "./piece.ts";
 import { checkWafRules } from "./policy-settings.ts";
-import type { RouteBase, RouteConfig } from "./route-config.ts";
+import { type RouteBase, type RouteConfig, regexOf } from "./route-config.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { RouteSchemas, routePlace } from "./route-schema.ts";
 import type { RouteFormat, RouteSpot, RouteSyntax } from "./route-syntax.ts";
@@ -117,7 +117,8 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
     const place = route.path === "" ? `prefix ${route.prefix}` : `path ${route.path}`;
-    const match = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
+    const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
+    const match = `${asked} ${regexOf(route)}`;
     for (const host of orAny(route.hosts)) {
       const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
       const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));

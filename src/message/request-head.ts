@@ -31,9 +31,11 @@ export const enum TargetFlag {
 export interface Sender {
   /** The client's address, without a port. */
   readonly clientIp: string;
+  /** The canonical, decoded path that routing uses, where it differs from the raw one; "" otherwise. */
+  readonly canonicalPath: string;
 }
 
-const NO_SENDER: Sender = { clientIp: "" };
+const NO_SENDER: Sender = { clientIp: "", canonicalPath: "" };
 
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the

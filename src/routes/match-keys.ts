@@ -4,7 +4,7 @@ import { isToken } from "../config/http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
 import type { FieldTest, MatchConfig } from "../config/route-config.ts";
 import { block } from "../config/row.ts";
-import { cidr, percent, textLike } from "../config/scalars.ts";
+import { cidr, percent, text, textLike } from "../config/scalars.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { expressionIn } from "../features/route/request-matcher.ts";
 import { compileExpression, isExpressionFault } from "../shared/expression.ts";
@@ -61,8 +61,20 @@ function wanted(): Kind<string | boolean> {
   );
 }
 
+/** An expression that a path is compared with. docs/routing.md#expressions */
+export function expression(): Kind<string> {
+  const line = text("an expression such as ^/old/(.*)$");
+  return piece((value) => {
+    const read = line["~run"]({ value }, {});
+    if (read.issues !== undefined) return new Wrong(read.issues[0].message);
+    const source = String(read.value);
+    const compiled = compileExpression(source);
+    return isExpressionFault(compiled) ? new Wrong(expressionFault(source, compiled.fault)) : source;
+  }, TEXT);
+}
+
 /** The text of a fault about an expression. */
-export function expressionFault(source: string, fault: string): string {
+function expressionFault(source: string, fault: string): string {
   return `expected an expression that takes linear time, found ${quote(source)}: ${fault}`;
 }
 

@@ -1,12 +1,14 @@
 import type { RouteBase } from "../config/route-config.ts";
-import { block, type ConfigOf } from "../config/row.ts";
+import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { integerOf } from "../config/scalars.ts";
-import { groupFault, urlTemplate } from "../config/template-kind.ts";
+import { urlTemplate } from "../config/template-kind.ts";
 import { RedirectHandler } from "../features/answer/redirect-handler.ts";
 import { redirectFault } from "../features/answer/redirect-target.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
+import { expression } from "./match-keys.ts";
+import { noteUnknownGroups } from "./rewrite-keys.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 
@@ -15,11 +17,17 @@ const keys = block({
   to: {
     // Whether {host} may be in it, the hosts of the route say: `check` below.
     type: urlTemplate("where to, such as https://www.example.com{uri}", {
-      faultOf: (to) => groupFault(to) || redirectFault(to, true),
+      faultOf: (to) => redirectFault(to, true),
     }),
     required: "where to, such as https://www.example.com{uri}",
     example: "https://www.example.com{uri}",
     doc: "scheme and server are literal, or {host}; or a path",
+  },
+  regex: {
+    type: expression(),
+    absent: "",
+    example: "^/old/(.*)$",
+    doc: "only paths that fit; its groups are {match.1} and so on",
   },
   status: { type: integerOf(301, 302, 303, 307, 308), default: 308 },
 });
@@ -36,12 +44,13 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   foreignWords: ["redir", "redirection", "moved", "rewrite"],
   marks: ["to"],
   keys,
-  check({ to, hosts }, spot) {
+  check({ to, regex, hosts }, spot) {
     const { log, path } = spot;
     warnOfCache(spot);
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
     const fault = redirectFault(templateOf(to), hosts.length > 0);
     if (fault !== "") log.fault([...path, "to"], fault);
+    else if (!isFaultyAt(spot, "regex")) noteUnknownGroups(to, regex, spot);
   },
   help: {
     doc: "clients are sent to another address",
@@ -50,7 +59,7 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
     unlisted: [],
   },
   leadsTo: ({ to }) => to,
-  explain: ({ to, status }) => ({ targets: [], to, status }),
+  explain: ({ to, regex, status }) => ({ targets: [], to, ...(regex === "" ? {} : { regex }), status }),
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
-  build: (route) => editedHandler(new RedirectHandler(route.to, route.status), route),
+  build: (route) => editedHandler(new RedirectHandler(route.to, route.status, route.regex), route),
 };

@@ -1,15 +1,13 @@
 import { quote } from "../config/config-fault.ts";
-import { TEXT } from "../config/form.ts";
-import { piece, Wrong } from "../config/piece.ts";
+import type { Spot } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
-import { text } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
 import { keepsItsForm, RewritingHandler } from "../features/rewrite/path-rewrite.ts";
 import type { Handler } from "../message/exchange.ts";
 import { type Template, templateOf } from "../proto/template/template.ts";
 import { compileExpression, isExpressionFault } from "../shared/expression.ts";
-import { expressionFault } from "./match-keys.ts";
+import { expression } from "./match-keys.ts";
 
 const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFault });
 
@@ -18,13 +16,7 @@ export const rewrite = block(
   {
     path: { type: newPath(), absent: "", example: "/new{rest}" },
     regex: {
-      type: piece((value) => {
-        const read = text("an expression such as ^/old/(.*)$")["~run"]({ value }, {});
-        if (read.issues !== undefined) return new Wrong(read.issues[0].message);
-        const source = String(read.value);
-        const expression = compileExpression(source);
-        return isExpressionFault(expression) ? new Wrong(expressionFault(source, expression.fault)) : source;
-      }, TEXT),
+      type: expression(),
       absent: "",
       example: "^/old/(.*)$",
       doc: "in place of path: compared with the client's path, and left alone where it does not fit",
@@ -42,15 +34,11 @@ export const rewrite = block(
           "needs path, such as path: /new{rest}, or regex with to: the path where the expression fits",
           true,
         );
-      const groups = regex === "" ? 0 : groupsOf(regex);
-      const unknown = groupsNamed(templateOf(plain + to)).find((number) => number > groups);
-      if (unknown !== undefined && regex === "")
-        log.fault([...path, "path"], `{match.${unknown}} is what a group of regex has found: write regex and to`);
-      else if (unknown !== undefined)
-        log.fault(
-          [...path, "to"],
-          `expected {match.1} to {match.${groups}}, the groups of regex, found {match.${unknown}}`,
-        );
+      if (plain !== "") {
+        const unknown = groupsNamed(templateOf(plain))[0];
+        if (unknown !== undefined)
+          log.fault([...path, "path"], `{match.${unknown}} is what a group of regex has found: write regex and to`);
+      } else noteUnknownGroups(to, regex, spot);
     },
   },
 );
@@ -81,6 +69,19 @@ function pathFault(template: Template): string {
   return keepsItsForm(sample)
     ? ""
     : `expected a path without "//" at its beginning, "/./" and "/../", found ${quote(sample)}`;
+}
+
+/** Notes a group in `to` that its expression has not. @param regex "" for none */
+export function noteUnknownGroups(to: string, regex: string, { log, path }: Spot): void {
+  const groups = regex === "" ? 0 : groupsOf(regex);
+  const unknown = groupsNamed(templateOf(to)).find((number) => number > groups);
+  if (unknown === undefined) return;
+  const found = `{match.${unknown}}`;
+  const what =
+    groups > 0
+      ? `expected {match.1} to {match.${groups}}, the groups of regex, found ${found}`
+      : `${found} is what a group of regex has found: ${regex === "" ? "write regex, such as ^/old/(.*)$" : "this one has none"}`;
+  log.fault([...path, "to"], what);
 }
 
 function groupsNamed({ uses }: Template): number[] {

@@ -33,6 +33,13 @@ const gateway = await startGateway({
     redirect({ prefix: "/login" }, "/enter?next={uri}&h={header.X-Next}&c={cookie.c}#{query.next}", { status: 302 }),
     redirect({ prefix: "/named", host: ["gw.test", "*.wild.test", "localhost"] }, "https://www.{host}:8443{rest}"),
     redirect({ path: "/constant" }, "https://www.example.com/a?b=c&d"),
+    redirect({ prefix: "/re", regex: "^/re(.*)$" }, "/{match.1}"),
+    redirect({ prefix: "/re2", regex: "^/re2/?(.*)$" }, "https://www.example.com/{match.1}"),
+    redirect({ prefix: "/blog", regex: "^/blog/(\\d{4})/([^/]+)$" }, "/posts/{match.2}?year={match.1}", {
+      status: 301,
+    }),
+    redirect({ prefix: "/blog", regex: "^/blog/feed(\\.xml)?$" }, "/feed{match.1}"),
+    { type: "respond", prefix: "/blog", body: "blog" },
     redirect({ path: "/edited" }, "/x", { headers: { response: { set: { "Cache-Control": "no-store" } } } }),
   ],
   files: { "a.pem": certificate.cert, "a.key": certificate.key },
@@ -56,6 +63,18 @@ describe("a redirect", () => {
     ["PUT /rest/a", 308, "/a"],
   ])("of %s", async (start, status, location) => {
     expect(await locationOf(start)).toEqual([status, location]);
+  });
+
+  test.each([
+    ["GET /blog/2024/a%20b?x", [301, "/posts/a%20b?year=2024"]],
+    ["GET /x/../blog//2024/%61;%3F%23", [301, "/posts/a;%3F%23?year=2024"]],
+    ["GET /blog/feed", [308, "/feed"]],
+    ["GET /blog/feed.xml", [308, "/feed.xml"]],
+    ["GET /blog/24/a", [200, null]],
+    ["GET /blog/2024/a/b", [200, null]],
+    ["GET /blog", [200, null]],
+  ])("by an expression, where the next route takes what does not fit: %s", async (start, expected) => {
+    expect(await locationOf(start)).toEqual(expected);
   });
 
   test("has a note for those who do not follow", async () => {
@@ -140,7 +159,7 @@ const TAILS = [...SLASHES, ...MORE].flatMap((before) => [
 const VALUES = [...SLASHES, ...MORE, "https://", "https:", "javascript:", "%09//", "%20//"].map(
   (before) => `${before}${EVIL}`,
 );
-const PLACES = ["/away", "/old", "/rest", "/slash", "/word", "/form", "/uri", "/login", "/named"];
+const PLACES = ["/away", "/old", "/rest", "/slash", "/word", "/form", "/uri", "/login", "/named", "/re", "/re2"];
 const TARGETS = PLACES.flatMap((place) => [
   ...TAILS.map((tail) => `${place}${tail}`),
   ...VALUES.map((value) => `${place}?next=${value}&to=${value}`),

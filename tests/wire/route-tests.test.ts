@@ -112,6 +112,38 @@ tests:
   expect(stdout).toContain("2 tests passed.\n");
 });
 
+test("a redirect of every host to one that no route names is noted once, and by a check alone", async () => {
+  const files = {
+    "routes.yaml": `- {type: redirect, prefix: /, to: "https://www.example.com{uri}"}
+- {type: redirect, prefix: /shop, to: "https://shop.example.com{uri}"}
+- {type: redirect, prefix: /docs, to: "https://docs.example.com{rest}"}
+- {type: redirect, prefix: /, host: example.org, to: "https://www.example.org{uri}"}
+`,
+  };
+  const { code, stderr } = await runEdge(["check"], { files });
+  const note =
+    "routes.yaml:1:3: routes[0].to: sends clients of every host to www.example.com (another route does alike): should that name lead to this gateway as well, they go round for ever; name in host those that are to be redirected (note)\n";
+  expect([code, stderr]).toEqual([0, note]);
+  const gateway = await startGateway({
+    routes: [{ type: "redirect", prefix: "/", to: "https://www.example.com{uri}" }],
+  });
+  expect(gateway.errors.lines).toEqual([]);
+  await gateway.stop();
+});
+
+test("where a route names the host, the same redirect is a fault", async () => {
+  const files = {
+    "routes.yaml": `- {type: redirect, prefix: /, to: "http://www.example.com{uri}"}
+- {type: respond, path: /hello, host: www.example.com, body: hello}
+`,
+  };
+  const { code, stderr } = await runEdge(["check"], { files });
+  expect(code).toBe(1);
+  expect(stderr).toStartWith(
+    "routes.yaml:1:35: routes[0].to: leads round for ever: http://www.example.com/… → http://www.example.com/…;",
+  );
+});
+
 test("neither a check nor a start takes a redirect that leads round", async () => {
   const files = { "routes.yaml": '- {type: redirect, prefix: /a, to: "/a{rest}"}\n' };
   const fault =

@@ -1,6 +1,6 @@
 import { isWithin } from "../../config/cidr.ts";
 import type { ConfigFault } from "../../config/config-fault.ts";
-import type { FieldTest, MatchConfig, RouteConfig } from "../../config/route-config.ts";
+import { type FieldTest, type MatchConfig, NO_MATCH, type RouteConfig, regexOf } from "../../config/route-config.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import { buildRouter } from "../../features/route/build-router.ts";
 import { METHOD_COUNT, methodName, RequestHead } from "../../message/request-head.ts";
@@ -16,21 +16,21 @@ import { routeByPath } from "./route-contest.ts";
 export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
   const { routes } = pathRouter(config);
   const settings = settingsByIndex(config, routes);
-  let asked: MatchConfig | null = null;
+  let asked: RouteConfig | null = null;
   const router = buildRouter(
     routes.map(({ init }, i) => {
-      const other = settings[i]?.match ?? null;
+      const other = settings[i] ?? null;
       return init.match === undefined || other === null
         ? init
         : {
             ...init,
-            match: { id: init.match.id, fits: () => asked !== null && (other === asked || follows(other, asked)) },
+            match: { id: init.match.id, fits: () => asked !== null && (other === asked || isFilled(other, asked)) },
           };
     }),
   );
   const own = routes.length - config.routes.length;
   return config.routes.flatMap((route, i) => {
-    asked = route.match;
+    asked = route;
     const index = own + i;
     const winner = firstWinner(router.routes[index]!, (head) => routeByPath(router, head));
     if (winner === null || winner.index === index) return [];
@@ -84,6 +84,12 @@ function placeOf({ label, kind }: Route, settings: RouteConfig | null): string {
   if (settings === null)
     return kind.isBuiltIn ? `the endpoint ${label} of the gateway's own` : `the transcoder's ${label}`;
   return `the route in line ${settings.position.line}`;
+}
+
+/** Whether every request that one route takes has all that another asks. */
+function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
+  const regex = regexOf(other);
+  return (regex === "" || regex === regexOf(asked)) && follows(other.match ?? NO_MATCH, asked.match ?? NO_MATCH);
 }
 
 /** Whether every request for which `asked` holds fits `other`. */

@@ -9,10 +9,14 @@ export class RedirectTarget {
   private readonly parts: TargetParts;
   /** The whole target, where it is the same for all requests; else "". */
   readonly constant: string;
+  /** Whether it has what a group of an expression has found. */
+  readonly namesGroups: boolean;
 
   /** @param to a template in which `redirectFault` finds no fault */
   constructor(to: string) {
-    this.parts = partsOf(templateOf(to));
+    const template = templateOf(to);
+    this.parts = partsOf(template);
+    this.namesGroups = template.uses.some(({ name }) => name.startsWith("match."));
     const { origin, tail } = this.parts;
     this.constant = origin.isLiteral && tail.isLiteral ? joined(origin.literals[0]!, tail.literals[0]!) : "";
   }

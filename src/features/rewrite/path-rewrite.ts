@@ -1,9 +1,9 @@
 import type { RewriteConfig } from "../../config/route-config.ts";
-import { classOf } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { canonicalise, deeperReadings, pathFrom, slashedPath } from "../../proto/target/canonical-path.ts";
+import { canonicalise, deeperReadings, pathFrom } from "../../proto/target/canonical-path.ts";
+import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
 import { type Expression, LateExpression } from "../../shared/expression.ts";
 
@@ -27,9 +27,9 @@ export class PathRewrite {
    */
   pathOf(ex: Exchange): string | null | Fault {
     if (this.expression !== null) {
-      const groups = this.expression.match(comparedPath(ex));
+      const groups = this.expression.match(routedPath(ex.request, ex.canonicalPath));
       if (groups === null) return null;
-      ex.captures = groups.map(encodedGroup);
+      ex.captures = groups.map(encodedPart);
     }
     const path = this.template.render(ex, "url");
     if (path.length > MAX_REQUEST_LINE_BYTES) return Fault.RequestLineTooLong;
@@ -46,21 +46,6 @@ export function keepsItsForm(path: string): boolean {
   const { sanitised, canonical } = canonicalise(path);
   return sanitised === path && deeperReadings(canonical) !== null;
 }
-
-/** The client's own path as its route was chosen by it: decoded once, dot segments resolved, slashes merged. */
-function comparedPath({ canonicalPath, request }: Exchange): string {
-  return slashedPath(canonicalPath === "" ? request.path() : canonicalPath);
-}
-
-/** A part of a decoded path as it may stand in a URL again. */
-function encodedGroup(text: string): string {
-  return text.replace(/[^a-z0-9]/gi, (char) =>
-    IN_PATH[char.charCodeAt(0)] === 1 ? char : `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
-  );
-}
-
-/** RFC 3986 §3.3: pchar without escapes, and the slash. */
-const IN_PATH: Uint8Array = classOf("a-zA-Z0-9-._~!$&'()*+,;=:@/");
 
 /** Puts the path of a rewrite in its place before a route's own handler is asked. */
 export class RewritingHandler implements Handler {

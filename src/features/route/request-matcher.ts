@@ -5,6 +5,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
+import { routedPath } from "../../proto/target/routed-path.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { type Expression, LateExpression } from "../../shared/expression.ts";
 
@@ -21,17 +22,21 @@ export class RequestMatcher implements RouteMatcher {
   private readonly cookies: readonly NamedTest[];
   private readonly queries: readonly NamedTest[];
 
+  private readonly path: Expression | null;
+
   /**
    * @param id a text that tells this route from others of the same path and host
    * @param shareFrom where its share of the clients begins, 0 to 1: routes of one place divide the clients among them
+   * @param regex that the path fits, in the form by which routes are found; "" for any
    */
-  constructor(config: MatchConfig, id: string, shareFrom: number) {
+  constructor(config: MatchConfig, id: string, shareFrom: number, regex = "") {
     this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
     this.headers = config.header.map(namedTest);
     this.cookies = config.cookie.map(namedTest);
     this.queries = config.query.map(namedTest);
+    this.path = regex === "" ? null : new LateExpression(regex);
   }
 
   fits(head: RequestHead): boolean {
@@ -40,7 +45,7 @@ export class RequestMatcher implements RouteMatcher {
     for (const test of this.headers) if (!test.holds(headerValues(head.headers, test.name))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
     for (const test of this.queries) if (!test.holds(queryValues(head, test.name))) return false;
-    return true;
+    return this.path === null || this.path.test(routedPath(head, head.sender.canonicalPath));
   }
 }
 

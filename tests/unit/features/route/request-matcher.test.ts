@@ -11,7 +11,7 @@ function headOf(target: string, lines: readonly string[], clientIp = ""): Reques
     `GET ${target} HTTP/1.1\r\nHost: a.test\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`,
     "latin1",
   );
-  const head = new RequestHead({ clientIp });
+  const head = new RequestHead({ clientIp, canonicalPath: "" });
   const parser = new RequestParser(65_536);
   head.reset(bytes);
   parser.begin(0);
