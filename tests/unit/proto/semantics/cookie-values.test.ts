@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { CookieValues } from "../../../../src/proto/semantics/cookie-values.ts";
-import { anyExchange } from "./balance-fake.ts";
+import { anyExchange } from "../../features/balance/balance-fake.ts";
 
 /** The values of the cookies named sid, found in the plainest way. */
 function plainly(fields: readonly string[]): string[] {
