@@ -1,8 +1,8 @@
-import type { AuthConfig } from "../config/auth-settings.ts";
+import type { AuthConfig } from "../config/auth/auth-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
-import { BasicMethod } from "../features/auth/basic-method.ts";
+import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import { Passwords } from "../features/auth/passwords.ts";
 import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../features/client/address-rules-phase.ts";
@@ -21,7 +21,8 @@ import type { NowMs } from "../message/ports.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
-import { settingsByIndex } from "./routing.ts";
+import { authMethod } from "./auth-methods.ts";
+import { identityFields, settingsByIndex } from "./routing.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyInputs {
@@ -36,6 +37,7 @@ export interface ClientPolicyInputs {
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
 export interface ClientPolicy {
   readonly clientAddress: Phase | null;
+  readonly identityFields: Phase | null;
   readonly serverAddressRules: Phase | null;
   readonly httpsRedirect: Phase | null;
   readonly preflight: PreflightPhase | null;
@@ -54,6 +56,7 @@ export function buildClientPolicy(
 ): ClientPolicy {
   const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
+  const setFields = identityFields(config);
   const serverRules = addressRules(ipRules);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const headTaps: ReplyTap[] = [];
@@ -65,6 +68,7 @@ export function buildClientPolicy(
       trustedProxies.length === 0
         ? null
         : new ClientAddressPhase(new RememberedNetworks(new NetworkSet(trustedProxies))),
+    identityFields: setFields.length === 0 ? null : new IdentityFieldsPhase(setFields),
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
     httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
@@ -117,16 +121,10 @@ function authPhase(
   const methods = routes.map((route, index) => {
     if (route.kind.isBuiltIn) return null;
     const auth = settings[index]?.auth ?? server.auth;
-    if (!made.has(auth)) made.set(auth, authMethod(auth, passwords));
+    if (!made.has(auth)) made.set(auth, authMethod(auth, { passwords }));
     return made.get(auth)!;
   });
   return methods.some((one) => one !== null) ? new AuthPhase(methods, turns, reports) : null;
-}
-
-function authMethod({ enabled, basic, keepAuthorization }: AuthConfig, passwords: Passwords): AuthMethod | null {
-  if (!enabled || basic === null) return null;
-  const users = new Map(basic.users.map(({ name, hash }) => [name, hash]));
-  return new BasicMethod(basic.realm, users, passwords, keepAuthorization);
 }
 
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */

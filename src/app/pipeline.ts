@@ -46,8 +46,8 @@ export interface PipelineParts {
 /**
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
- *   counters → http01 → clientAddress → serverAddressRules → waf → routeExact → httpsRedirect → corsPreflight
- *     → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth → bodyLimit
+ *   counters → http01 → clientAddress → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
+ *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth → bodyLimit
  *     → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← cors ← cacheStore
  *
@@ -66,6 +66,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     inputs.counters,
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
+    client.identityFields,
     client.serverAddressRules,
     waf.head,
     exact,

@@ -1,6 +1,8 @@
+import { fieldsSetBy } from "../config/auth/auth-settings.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { latin1 } from "../core/bytes.ts";
 import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { buildRouter } from "../features/route/build-router.ts";
@@ -26,13 +28,17 @@ export interface RouteHandlers {
  */
 export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Router {
   const matchers = routeMatchers(config.routes);
+  const guardedFields = identityFields(config).map(latin1);
   const endpoints = handlers.endpoints.filter(({ internal }) => !internal || !hasInternalListener(config));
   return buildRouter([
     ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
     ...handlers.extra,
-    ...transcodedRoutes(config).map((route) => transcodedRoute(route, config, handlers.transcoded(route))),
+    ...transcodedRoutes(config).map((route) => ({
+      ...transcodedRoute(route, config, handlers.transcoded(route)),
+      guardedFields,
+    })),
     ...config.routes.map((route, i) => {
-      const init = configuredRoute(route, config, handlers.configured(route));
+      const init = { ...configuredRoute(route, config, handlers.configured(route)), guardedFields };
       return matchers[i] === null ? init : { ...init, match: matchers[i]! };
     }),
   ]);
@@ -72,6 +78,15 @@ export function pathRouter(config: RuntimeConfig): Router {
 export function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
   const own = routes.length - config.routes.length;
   return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
+}
+
+/**
+ * Names of the fields by which methods of `auth` tell origins who asks, in lower case: no client's own goes on. Credentials are no such
+ * names: they are the client's to send. docs/authentication.md#fields-of-a-method
+ */
+export function identityFields({ server, routes }: RuntimeConfig): readonly string[] {
+  const names = fieldsSetBy(new Set([server.auth, ...routes.map(({ auth }) => auth)]));
+  return names.filter((name) => name !== "authorization" && name !== "cookie");
 }
 
 /** Whether `internal_api.listen` names a listener of its own. */

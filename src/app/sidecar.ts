@@ -1,3 +1,4 @@
+import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import type { SidecarConfig } from "../config/mesh-config.ts";
 import { originOf, parseAuthority } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
@@ -203,7 +204,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     cache: { enabled: false, defaultTtlMs: 0 },
     compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },
-    auth: { enabled: false, basic: null, keepAuthorization: false, scope: "route" },
+    auth: NO_AUTH,
     ipRules: { allow: [], deny: [] },
     waf: null,
     errors: null,

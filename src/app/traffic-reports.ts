@@ -169,7 +169,7 @@ export class TrafficReports
 
   onUnauthenticated(ex: Exchange, method: string, status: number): void {
     const { counters, log, names } = this.to;
-    counters.add(status === 401 ? COUNTERS.authRefused : COUNTERS.authUnavailable);
+    counters.add(refusalRow(status));
     const requestId = names.idOf(ex);
     if (!log.takes("auth_refused")) return;
     const { request } = ex;
@@ -218,6 +218,13 @@ export class TrafficReports
     if (!connections.takesLine(kind, clock.nowMs)) return;
     log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
   }
+}
+
+function refusalRow(status: number): CounterRow {
+  if (status >= 300 && status < 400) return COUNTERS.authRedirected;
+  if (status === 401) return COUNTERS.authRefused;
+  if (status === 429) return COUNTERS.authGuessed;
+  return status >= 500 ? COUNTERS.authUnavailable : COUNTERS.authForbidden;
 }
 
 /** By LimitKind. */

@@ -150,6 +150,7 @@ export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInpu
         clock: inputs.services.clock,
         random: Math.random,
         protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
+        namesUsers: [config.server, ...config.routes].some(({ auth }) => auth.enabled),
         cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
         names: inputs.requestIds,
       })

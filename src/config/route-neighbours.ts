@@ -83,7 +83,7 @@ const GUARDS: readonly Guard[] = [
   {
     key: "auth",
     guards: ({ auth }) => auth.enabled && auth.scope === "route",
-    holds: (route, neighbour) => neighbour.auth.enabled && Bun.deepEquals(route.auth.basic, neighbour.auth.basic),
+    holds: (route, neighbour) => neighbour.auth.enabled && Bun.deepEquals(route.auth.methods, neighbour.auth.methods),
   },
 ];
 

@@ -1,4 +1,4 @@
-import { auth } from "./auth-settings.ts";
+import { auth } from "./auth/auth-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";

@@ -84,6 +84,7 @@ export const enum Fault {
   IdentityDenied,
   Unauthenticated,
   AuthUnavailable,
+  TooManyGuesses,
   NotFound,
   MethodNotAllowed,
   LoopDetected,
@@ -322,6 +323,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     false,
     FaultKind.Other,
   ),
+  [Fault.TooManyGuesses]: row("too_many_guesses", 429, "", false, FaultKind.Other),
   [Fault.NotFound]: row("not_found", 404, "", false, FaultKind.Other),
   [Fault.MethodNotAllowed]: row("method_not_allowed", 405, "", false, FaultKind.Other),
   [Fault.LoopDetected]: row(

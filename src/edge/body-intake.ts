@@ -150,7 +150,8 @@ export function takeTrailers(ex: Exchange, appendTo: (block: HeaderBlock) => voi
   if (!isHeadSent) {
     appendTo(headers);
     markSettledTrailers(headers, count, headers, count);
-    markNamedIn(headers, headers);
+    markNamedIn(headers, headers, count);
+    for (const name of ex.route?.guardedFields ?? []) markTrailersNamed(headers, name, count);
     return Fault.None;
   }
   const trailers = ex.request.trailerBlock();
@@ -159,9 +160,10 @@ export function takeTrailers(ex: Exchange, appendTo: (block: HeaderBlock) => voi
   const fault = trailerGate === null ? Fault.None : trailerGate.judgeTrailers(ex, trailers);
   if (fault !== Fault.None) return fault;
   markSettledTrailers(trailers, 0, headers, count);
-  markNamedIn(trailers, headers);
+  markNamedIn(trailers, headers, 0);
   // What the route sets or removes (`headers.request`) is not in the head as the client sent it.
-  for (const name of ex.route?.ownFields ?? []) markTrailersNamed(trailers, name);
+  for (const name of ex.route?.ownFields ?? []) markTrailersNamed(trailers, name, 0);
+  for (const name of ex.route?.guardedFields ?? []) markTrailersNamed(trailers, name, 0);
   ex.request.trailers = trailers;
   return Fault.None;
 }

@@ -44,8 +44,14 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
     case Fault.Unauthenticated:
       return refusal(
         row.status,
-        [JSON_TYPE, ["WWW-Authenticate", ex.detail]],
+        [JSON_TYPE, ...challengesOf(ex.detail)],
         jsonError(row.status, "credentials are needed"),
+      );
+    case Fault.TooManyGuesses:
+      return refusal(
+        row.status,
+        [JSON_TYPE, ["Retry-After", ex.detail]],
+        jsonError(row.status, "too many wrong credentials, try again later"),
       );
     case Fault.BodyTooLarge:
       return json(row.status, `request body exceeds ${ex.maxBodyBytes} bytes`);
@@ -70,6 +76,11 @@ export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
  */
 export function endsConnection(fault: Fault): boolean {
   return fault === Fault.WafBlocked || fault === Fault.PrefixEscape || fault === Fault.SymlinkEscape;
+}
+
+/** One field for each challenge, which are on lines of their own. RFC 9110 §11.6.1 */
+function challengesOf(detail: string): (readonly [string, string])[] {
+  return detail.split("\n").flatMap((one) => (one === "" ? [] : [["WWW-Authenticate", one] as const]));
 }
 
 /** The body of a JSON error. */

@@ -375,11 +375,24 @@ export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
 
 /** Who a request comes from, as `auth` found it. docs/authentication.md */
 export interface AuthIdentity {
-  /** The user's name. */
+  /** The user's name, as text; "" where the method knows of none. */
   readonly user: string;
   /** Whether `Authorization` was for the gateway, and does not go on. */
   readonly hidesCredentials: boolean;
+  /** What else is known of the user, as text by name; a list is joined with commas. */
+  readonly claims: Readonly<Record<string, string>>;
+  /** Fields that the request gets before it goes on, one character a byte: no client's own with their names is left. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** Fields that the response to the client gets, such as Set-Cookie, likewise; no stored response has them. */
+  readonly responseFields: readonly (readonly [name: string, value: string])[];
 }
+
+/** What is known of a user of whom a method knows the name alone. */
+export const NO_IDENTITY_PARTS: Pick<AuthIdentity, "claims" | "fields" | "responseFields"> = {
+  claims: {},
+  fields: [],
+  responseFields: [],
+};
 
 /** What a client's verified certificate says of it. */
 export interface ClientIdentity {

@@ -111,6 +111,8 @@ export interface RouteInit {
   readonly streamsHttp2?: boolean;
   /** Names of the fields, in lower case, that the route itself sets or removes on the way up. */
   readonly ownFields?: readonly string[];
+  /** Names of the fields, in lower case, that say who asks: trailers with them are left out. */
+  readonly guardedFields?: readonly Uint8Array[];
   /** Whether the trailers of requests are dropped. */
   readonly dropsTrailers?: boolean;
 }
@@ -129,6 +131,7 @@ export class Route {
   readonly maxBodyBytes: number;
   readonly streamsHttp2: boolean;
   readonly ownFields: readonly Uint8Array[];
+  readonly guardedFields: readonly Uint8Array[];
   readonly dropsTrailers: boolean;
   /** 1 where the method (by Method) is allowed. */
   readonly allowedMethods: Uint8Array;
@@ -153,6 +156,7 @@ export class Route {
     this.maxBodyBytes = init.maxBodyBytes;
     this.streamsHttp2 = init.streamsHttp2 === true;
     this.ownFields = init.ownFields?.length ? init.ownFields.map(latin1) : NO_FIELDS;
+    this.guardedFields = init.guardedFields ?? NO_FIELDS;
     this.dropsTrailers = init.dropsTrailers === true;
     this.allowedMethods = allowedMethods;
     this.allow = allow;

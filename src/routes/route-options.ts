@@ -1,4 +1,4 @@
-import { type AuthConfig, auth } from "../config/auth-settings.ts";
+import { type AuthConfig, auth } from "../config/auth/auth-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
@@ -161,7 +161,7 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
-    auth: route.auth.basic === null || !route.auth.enabled ? [] : ["basic"],
+    auth: route.auth.methods.map(({ key }) => key),
   };
 }
 

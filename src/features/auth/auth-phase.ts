@@ -1,31 +1,46 @@
 import { Fault } from "../../core/fault.ts";
+import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
 import { type AuthIdentity, type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
-import type { HeaderBlock } from "../../message/header-block.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { BodyFlow, ReplySource } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What a method says of a request. */
 export interface Judgement {
-  /** Who it is; null where that is not known. A new object for each request. */
+  /** Who it is, where the status is 200; else null. */
   readonly identity: AuthIdentity | null;
-  /** 200 lets it in, 401 asks for credentials, 503 says that nothing can be said at the moment. */
-  readonly status: 200 | 401 | 503;
+  /**
+   * 200 lets it in. Without a `reply`, 401 asks for credentials, 403 says that they are not enough, 429 that too many were wrong, and
+   * 503 that nothing can be said at the moment.
+   */
+  readonly status: number;
+  /** The value of WWW-Authenticate where it says more than the method's own challenge. */
+  readonly challenge?: string;
+  /** With 429: seconds after which the client may come again. */
+  readonly retryAfterS?: number;
+  /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
+  readonly reply?: PrebuiltResponse;
 }
 
 export const DENIED: Judgement = { identity: null, status: 401 };
+export const FORBIDDEN: Judgement = { identity: null, status: 403 };
 export const NO_ROOM: Judgement = { identity: null, status: 503 };
 
 /** One way in which clients say who they are. */
 export interface AuthMethod {
-  /** For the log and the metric. */
+  /** For the log and the metric: its key in the configuration. */
   readonly name: string;
-  /** The value of WWW-Authenticate. RFC 9110 §11.6.1 */
+  /** The value of WWW-Authenticate, or "" for a method that has no scheme. RFC 9110 §11.6.1 */
   readonly challenge: string;
   /**
-   * Judges a request by its fields.
+   * Judges a request by its head.
    * @param later called once with the judgement where it takes time, never before this returns
    * @returns the judgement, or null where it comes later
    */
-  judge(headers: HeaderBlock, later: (judgement: Judgement) => void): Judgement | null;
+  judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
+  /** The client has left while its judgement was awaited: `later` need not be called. */
+  onLeft?(ex: Exchange): void;
 }
 
 /** Who wants to know of refusals: the counters and the log. */
@@ -57,29 +72,67 @@ export class AuthPhase implements Phase {
     const method = this.methods[ex.route!.index]!;
     if (method === null) return Verdict.Next;
     let wait: AuthWait | null = null;
-    const judgement = method.judge(ex.request.headers, (found) => {
+    const judgement = method.judge(ex, (found) => {
       this.turns.inTurn(() => {
         if (wait === null || wait.isOver) return;
         wait.end();
-        if (this.settle(ex, method, found) === Verdict.Next) wait.goOn(found.identity);
+        if (this.settle(ex, method, found) === Verdict.Next) wait.goOn();
       });
     });
     if (judgement !== null) return this.settle(ex, method, judgement);
-    wait = new AuthWait(ex);
+    wait = new AuthWait(ex, method);
     return Verdict.Wait;
   }
 
-  private settle(ex: Exchange, { name, challenge }: AuthMethod, { identity, status }: Judgement): Verdict {
-    if (status === 200) {
-      ex.identity = identity;
+  private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
+    const { identity, status, reply } = judgement;
+    if (identity !== null) {
+      letIn(ex, identity);
       return Verdict.Next;
     }
-    this.listener.onUnauthenticated(ex, name, status);
-    ex.detail = challenge;
-    ex.sink.abort(ex, status === 401 ? Fault.Unauthenticated : Fault.AuthUnavailable);
+    this.listener.onUnauthenticated(ex, method.name, status);
+    if (reply !== undefined) {
+      ex.sink.fixed(ex, reply);
+      return Verdict.Done;
+    }
+    ex.detail = status === 429 ? String(judgement.retryAfterS ?? 1) : (judgement.challenge ?? method.challenge);
+    ex.sink.abort(ex, REFUSALS.get(status) ?? Fault.AuthUnavailable);
     return Verdict.Done;
   }
 }
+
+const REFUSALS: ReadonlyMap<number, Fault> = new Map([
+  [401, Fault.Unauthenticated],
+  [403, Fault.IdentityDenied],
+  [429, Fault.TooManyGuesses],
+]);
+
+/** Leaves who it is, and gives request and response what the method says. */
+function letIn(ex: Exchange, identity: AuthIdentity): void {
+  // One for each request, so that a wait can tell its own.
+  ex.identity = { ...identity };
+  const { headers } = ex.request;
+  if (identity.hidesCredentials) {
+    for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
+      headers.ids[i] = HeaderId.NamedByConnection;
+    }
+  }
+  for (const [name, value] of identity.fields) {
+    const safe = fieldValue(value);
+    if (safe !== "") headers.add(name, safe);
+  }
+  if (identity.responseFields.length === 0) return;
+  ex.reply.addExtra(
+    new ExtraFields(identity.responseFields.map(([name, value]) => [name, fieldValue(value)] as const)),
+  );
+}
+
+/** RFC 9110 §5.5: without what may not stand in a value, and within a line's bound. */
+function fieldValue(value: string): string {
+  return value.replace(NOT_IN_FIELD, "").slice(0, MAX_HEADER_LINE_BYTES).trim();
+}
+
+const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/g;
 
 /**
  * An exchange that waits for a judgement: its body is not read meanwhile, and its end ends the wait. What the phases after it say
@@ -88,13 +141,15 @@ export class AuthPhase implements Phase {
 class AuthWait implements BodyFlow, ReplySource {
   isOver = false;
   private readonly ex: Exchange;
+  private readonly method: AuthMethod;
   private readonly clientFlow: BodyFlow;
   private readonly clientSource: ReplySource;
   private isGoingDown = false;
   private isPaused = false;
 
-  constructor(ex: Exchange) {
+  constructor(ex: Exchange, method: AuthMethod) {
     this.ex = ex;
+    this.method = method;
     this.clientFlow = ex.flow;
     this.clientSource = ex.source;
     ex.source = this;
@@ -110,8 +165,9 @@ class AuthWait implements BodyFlow, ReplySource {
   }
 
   /** The request goes on down; then its body comes, where no later phase holds it back. */
-  goOn(identity: AuthIdentity | null): void {
+  goOn(): void {
     const { ex } = this;
+    const { identity } = ex;
     this.isGoingDown = true;
     ex.pipeline.resume(ex);
     this.isGoingDown = false;
@@ -133,7 +189,8 @@ class AuthWait implements BodyFlow, ReplySource {
   onWritable(): void {}
 
   /** The client has left, or its request is refused. */
-  onCancelled(): void {
+  onCancelled(ex: Exchange): void {
     this.isOver = true;
+    this.method.onLeft?.(ex);
   }
 }

@@ -1,4 +1,5 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "./auth-phase.ts";
 import type { Passwords } from "./passwords.ts";
@@ -30,8 +31,8 @@ export class BasicMethod implements AuthMethod {
     this.decoy = users.values().next().value ?? DECOY;
   }
 
-  judge(headers: HeaderBlock, later: (judgement: Judgement) => void): Judgement | null {
-    const found = credentialsOf(headers);
+  judge({ request }: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+    const found = credentialsOf(request.headers);
     if (found === null) return DENIED;
     const { name, password } = found;
     const hash = this.hashes.get(name);
@@ -44,7 +45,7 @@ export class BasicMethod implements AuthMethod {
   }
 
   private letIn(user: string): Judgement {
-    return { identity: { user, hidesCredentials: this.hidesCredentials }, status: 200 };
+    return { identity: { ...NO_IDENTITY_PARTS, user, hidesCredentials: this.hidesCredentials }, status: 200 };
   }
 }
 

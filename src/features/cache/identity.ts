@@ -12,6 +12,7 @@ import type { CachePolicy } from "./policy.ts";
  */
 export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
   const { headers } = ex.request;
+  if (ex.identity !== null) return SlotFlag.Public;
   if (isCertified(ex, policy) || (ex.fromTrustedProxy && isSpokenFor(headers))) return SlotFlag.Public;
   if (!headers.mayHave(IDENTIFYING)) return 0;
   if (headers.find(HeaderId.Authorization) >= 0) return SlotFlag.Public;

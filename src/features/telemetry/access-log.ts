@@ -17,6 +17,8 @@ export interface AccessLogPorts {
   readonly protocolOf: (ex: Exchange) => string;
   /** What the cache did: `hit`, `miss` …; "" when the request did not pass it. */
   readonly cacheOf: (ex: Exchange) => string;
+  /** Whether lines have `user`: where `auth` is configured. */
+  readonly namesUsers: boolean;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
 }
@@ -70,6 +72,7 @@ export class AccessLog implements ReplyTap {
       `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), MAX_LABEL)}` +
       `,"waf_score":${ex.wafScore}` +
       `,"user_agent":${jsonTextOrNull(userAgent, MAX_USER_AGENT)}` +
+      (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", MAX_USER)}` : "") +
       `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
     );
   }
@@ -93,6 +96,7 @@ const MAX_HOST = 255;
 const MAX_PATH = 1024;
 const MAX_LABEL = 256;
 const MAX_USER_AGENT = 256;
+const MAX_USER = 256;
 
 /** Fields of an `access` line, in their order. */
 export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
@@ -114,6 +118,7 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
   cache: "hit, miss, stale and so on; null where the cache was not consulted.",
   waf_score: "The anomaly score.",
   user_agent: "The User-Agent of the request.",
+  user: "The user whom `auth` let in, null without one; there only where `auth` is configured.",
   fault:
     "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
 };

@@ -14,7 +14,7 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
   for (let i = 0; i < headers.count; i++) {
     const id = headers.ids[i]!;
     if (id === HeaderId.Via) via.push(headers.valueText(i));
-    if (DROPPED[id] === 1 || (id === HeaderId.Authorization && ex.identity?.hidesCredentials === true)) continue;
+    if (DROPPED[id] === 1) continue;
     const name = headers.nameText(i).toLowerCase();
     // What begins with grpc- is the protocol's own. gRPC over HTTP/2, "Custom-Metadata".
     if (!name.startsWith("grpc-")) metadata.push([name, headers.valueText(i)]);

@@ -182,11 +182,14 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
   return true;
 }
 
-/** Marks what the head's Connection fields name in fields that came later: in trailers. RFC 9110 §7.6.1. */
-export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
+/**
+ * Marks what the head's Connection fields name in fields that came later: in trailers. RFC 9110 §7.6.1.
+ * @param first number of the first of them in `fields`
+ */
+export function markNamedIn(fields: HeaderBlock, head: HeaderBlock, first: number): void {
   for (let i = head.find(HeaderId.Connection); i >= 0; i = head.find(HeaderId.Connection, i + 1)) {
     const tokens = new ListTokens(head.bytes, head.spans[i * 4 + 2]!, head.spans[i * 4 + 3]!);
-    while (tokens.next()) markNamed(fields, head.bytes, tokens.from, tokens.to);
+    while (tokens.next()) markNamed(fields, head.bytes, tokens.from, tokens.to, first);
   }
 }
 
@@ -194,10 +197,11 @@ export function markNamedIn(fields: HeaderBlock, head: HeaderBlock): void {
  * Marks the fields with the name in `bytes[from, to)` as hop-by-hop. Only names that mean nothing to the gateway can be
  * taken away like that: what it reads or sets (framing, Host, credentials, whom the request comes from, what a cache goes
  * by) is either end-to-end, whatever Connection says, or never goes on. docs/security.md#identity-headers
+ * @param first number of the first field that may be marked
  */
-export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number): void {
+export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number, first = 0): void {
   const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
-  for (let i = 0; i < fields.count; i++) {
+  for (let i = first; i < fields.count; i++) {
     if (fields.ids[i] !== HeaderId.Other) continue;
     if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
       fields.ids[i] = HeaderId.NamedByConnection;

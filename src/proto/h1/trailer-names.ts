@@ -52,10 +52,10 @@ export function markSettledTrailers(trailers: HeaderBlock, from: number, head: H
   }
 }
 
-/** Marks the trailers with the lower-case name in `name`, whatever their separators. */
-export function markTrailersNamed(trailers: HeaderBlock, name: Uint8Array): void {
+/** Marks the trailers with the lower-case name in `name`, whatever their separators. @param from number of the first trailer */
+export function markTrailersNamed(trailers: HeaderBlock, name: Uint8Array, from: number): void {
   const { bytes, spans } = trailers;
-  for (let i = 0; i < trailers.count; i++) {
+  for (let i = from; i < trailers.count; i++) {
     if (isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) trailers.ids[i] = HeaderId.NamedByConnection;
   }
 }

@@ -68,6 +68,13 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     subjectOf,
   ),
   plain("auth.user", "the user whom [auth](authentication.md) let in; empty where it was not asked", "word", userOf),
+  {
+    name: "auth.claim.NAME",
+    doc: "what [auth](authentication.md#claims) knows of the user under this name; a list is joined with commas",
+    form: "word",
+    argument: /^[\w!#$%&'*+.^`|~-]+$/,
+    reader: (name) => (ex) => claimOfUser(ex, name),
+  },
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
@@ -125,6 +132,11 @@ function restOf(ex: Exchange): string {
 
 function userOf({ identity }: Exchange): string {
   return identity === null ? "" : Buffer.from(identity.user, "utf8").latin1Slice();
+}
+
+function claimOfUser({ identity }: Exchange, name: string): string {
+  if (identity === null || !Object.hasOwn(identity.claims, name)) return "";
+  return Buffer.from(identity.claims[name]!, "utf8").latin1Slice();
 }
 
 function subjectOf({ client }: Exchange): string {

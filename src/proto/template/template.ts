@@ -141,7 +141,7 @@ function findPlaceholder(name: string): Pick<PlaceholderUse, "read" | "form"> | 
       if (row.name === name) return { read: row.reader(""), form };
       continue;
     }
-    const family = row.name.slice(0, row.name.indexOf(".") + 1);
+    const family = row.name.slice(0, row.name.lastIndexOf(".") + 1);
     const argument = name.slice(family.length);
     if (name.startsWith(family) && row.argument.test(argument)) return { read: row.reader(argument), form };
   }

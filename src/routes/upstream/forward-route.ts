@@ -8,7 +8,7 @@ import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
 import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
-import { type AnyHeaderEdits, requestEdits, responseEdits } from "../header-operations.ts";
+import { requestEdits, responseEdits } from "../header-operations.ts";
 import type { MirrorSite, RouteSite } from "../route-type.ts";
 
 /** Makes the handler that sends a route's requests to the targets of a choice. */
@@ -23,7 +23,7 @@ export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice,
       retryAttempts: route.retryAttempts,
       canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
       failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
-      requestEdits: requestEdits(requestSteps(route)),
+      requestEdits: requestEdits(route.headers.request),
       responseEdits: responseEdits(route.headers.response),
     },
     choice,
@@ -51,7 +51,7 @@ export function mirroringHandler(
       retryAttempts: 0,
       canBeRefused: false,
       failureStatuses: null,
-      requestEdits: requestEdits(requestSteps(route)),
+      requestEdits: requestEdits(route.headers.request),
       responseEdits: null,
     },
     choice,
@@ -61,13 +61,6 @@ export function mirroringHandler(
   return new MirroringHandler(inner, new Mirror(settings, choice, copies, pipeline, services), (ex) =>
     forward.requestIds.assign(ex),
   );
-}
-
-/** What a client has shown to the gateway is not for the upstream. docs/authentication.md#what-the-upstream-sees */
-function requestSteps({ headers, auth }: UpstreamRouteConfig): AnyHeaderEdits {
-  const { request } = headers;
-  if (!auth.enabled || auth.keepAuthorization) return request;
-  return { ...request, remove: [...request.remove, "authorization"] };
 }
 
 /** The targets of a route that may get requests. @param poolOf gives the connections to one */

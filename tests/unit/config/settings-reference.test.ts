@@ -136,7 +136,7 @@ describe("the reference of routes.yaml", () => {
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
     const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
-    const who = ["enabled", "basic.users", "basic.realm", "keep_authorization"].map((key) => `.auth.${key}`);
+    const who = ["enabled", "basic.users", "basic.realm", "any", "keep_authorization"].map((key) => `.auth.${key}`);
     expect(ofUpstream).toEqual([".path", ...limits, ...who, ".target", ".rewrite.path"]);
   });
 

@@ -13,7 +13,14 @@ const FIELDS = [
 
 function setUp(sample = 1, random: () => number = () => 0) {
   const telemetry = fakeTelemetry();
-  const ports = { clock: telemetry.clock, random, protocolOf: () => "HTTP/1.1", cacheOf: () => "", names: NAMES };
+  const ports = {
+    clock: telemetry.clock,
+    random,
+    protocolOf: () => "HTTP/1.1",
+    cacheOf: () => "",
+    namesUsers: false,
+    names: NAMES,
+  };
   const log = new AccessLog(telemetry.batch, sample, ports);
   const lineOf = (ex: Exchange): Record<string, unknown> => {
     log.onEnd(ex);

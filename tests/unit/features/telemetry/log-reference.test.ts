@@ -11,6 +11,7 @@ test("every field of an access line is explained, in its order", () => {
     random: () => 0,
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "",
+    namesUsers: true,
     names: NAMES,
   };
   new AccessLog(telemetry.batch, 1, ports).onEnd(fakeExchange({ headers: [] }).ex);

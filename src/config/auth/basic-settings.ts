@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
-import { MAX_USERS_FILE_BYTES } from "../core/limits.ts";
-import { MASK } from "../core/secret-name.ts";
-import type { KeyPath } from "./config-fault.ts";
-import { TEXT } from "./form.ts";
-import { pairs, piece, type Spot, Wrong, written } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
-import { fileName, flag, textLike } from "./scalars.ts";
+import { MAX_USERS_FILE_BYTES } from "../../core/limits.ts";
+import { MASK } from "../../core/secret-name.ts";
+import type { KeyPath } from "../config-fault.ts";
+import { TEXT } from "../form.ts";
+import { pairs, piece, type Spot, Wrong, written } from "../piece.ts";
+import { block, isFaultyAt, type Rows, type Values } from "../row.ts";
+import { fileName, textLike } from "../scalars.ts";
 
 /** A user who may come in, as a line of a users file says. */
 export interface UserConfig {
@@ -37,7 +36,8 @@ const basicRows = {
   },
 } as const satisfies Rows;
 
-const basic = block(basicRows, {
+/** `auth.basic`: names and passwords. docs/authentication.md#passwords */
+export const basic = block(basicRows, {
   check: checkBasic,
   finish: (_, { users_file, users }, { path, log, files }) => {
     const usersFile = files.file([...path, "users_file"], users_file);
@@ -52,33 +52,6 @@ const basic = block(basicRows, {
     ...lines,
   }),
 });
-
-const rows = {
-  enabled: { type: flag(), default: true },
-  basic: {
-    type: basic,
-    absent: null,
-    doc: "name and password, as browsers ask for",
-  },
-  keep_authorization: {
-    type: flag(),
-    default: false,
-    doc: "true: Authorization goes on to the upstream, which else does not see it",
-  },
-} as const satisfies Rows;
-
-/** `auth`, of the server or of a route: who may come in. docs/authentication.md */
-export const auth = block(rows, {
-  absent: OFF,
-  isSwitch: true,
-  check({ enabled, basic: method }, spot) {
-    if (!enabled || method !== null || isFaultyAt(spot, "basic")) return;
-    spot.log.fault(spot.path, "needs a method, such as basic: {users_file: ./users}", true);
-  },
-});
-
-/** Resolved: of the server, or a route's own. */
-export type AuthConfig = ConfigOf<typeof auth> & { readonly scope: "server" | "route" };
 
 function checkBasic({ users_file, users }: Values<typeof basicRows>, spot: Spot): void {
   const { log, path } = spot;

@@ -1,0 +1,35 @@
+import type { AuthConfig, MethodConfig, MethodKey } from "../config/auth/auth-settings.ts";
+import { AnyMethod } from "../features/auth/any-method.ts";
+import type { AuthMethod } from "../features/auth/auth-phase.ts";
+import { BasicMethod } from "../features/auth/basic-method.ts";
+import type { Passwords } from "../features/auth/passwords.ts";
+
+/** What the methods of a worker are made with. */
+export interface AuthSite {
+  readonly passwords: Passwords;
+}
+
+/** Beside what a method is told itself. */
+interface MethodContext extends AuthSite {
+  /** Whether `Authorization` goes on to the upstream. */
+  readonly keepsAuthorization: boolean;
+}
+
+type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: MethodContext) => AuthMethod };
+
+/** What judges, by the key of the method: a key of METHOD_ROWS without a row here does not compile. */
+const BUILDERS: Builders = {
+  basic: ({ realm, users }, { passwords, keepsAuthorization }) =>
+    new BasicMethod(realm, new Map(users.map(({ name, hash }) => [name, hash])), passwords, keepsAuthorization),
+};
+
+/** Makes what judges the requests of a route; null where all may come in. */
+export function authMethod({ methods, keepAuthorization }: AuthConfig, site: AuthSite): AuthMethod | null {
+  const context = { ...site, keepsAuthorization: keepAuthorization };
+  const made = methods.map(({ key, config }) => built(key, config, context));
+  return made.length > 1 ? new AnyMethod(made) : (made[0] ?? null);
+}
+
+function built<K extends MethodKey>(key: K, config: MethodConfig<K>, context: MethodContext): AuthMethod {
+  return BUILDERS[key](config, context);
+}

@@ -1,0 +1,115 @@
+import { type Kind, list, type Spot } from "../piece.ts";
+import { OFF } from "../policy-settings.ts";
+import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
+import { flag } from "../scalars.ts";
+import { basic } from "./basic-settings.ts";
+
+/** What must be known of a method before any request comes. */
+export interface MethodTraits<C> {
+  /** Names of the fields that it sets on requests, in any case: no client's own goes on, on any route. */
+  fieldsSet?(config: C): readonly string[];
+  /** Paths of its own under the hosts of its routes, such as where a sign-in ends. */
+  ownPaths?(config: C): readonly string[];
+}
+
+/** The row of a method: its key in `auth` with what it is told there, and its traits. */
+function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, traits: X) {
+  return { type, absent: null, doc, ...traits } as const;
+}
+
+/** THE methods, by their key in `auth`; src/app/auth-methods.ts makes what judges of each. docs/authentication.md */
+export const METHOD_ROWS = {
+  basic: method(basic, "name and password, as browsers ask for", {}),
+} as const satisfies Rows;
+
+/** The key of a method. */
+export type MethodKey = keyof typeof METHOD_ROWS;
+
+/** What the method with this key is told. */
+export type MethodConfig<K extends MethodKey> =
+  (typeof METHOD_ROWS)[K]["type"] extends Kind<infer _T, infer C, infer _U> ? C : never;
+
+/** A method with what it is told. */
+export type AnyMethodConfig = {
+  readonly [K in MethodKey]: { readonly key: K; readonly config: MethodConfig<K> };
+}[MethodKey];
+
+const METHOD_KEYS = Object.keys(METHOD_ROWS) as MethodKey[];
+
+const choice = block(METHOD_ROWS, {
+  check(values, { path, log }) {
+    const named = METHOD_KEYS.filter((key) => values[key] !== null || log.isFaulty([...path, key]));
+    if (named.length !== 1) log.fault(path, "expected one method, such as {basic: {users_file: ./users}}", true);
+  },
+});
+
+const rows = {
+  enabled: { type: flag(), default: true },
+  ...METHOD_ROWS,
+  any: {
+    type: list(choice, "methods"),
+    example: [{ basic: { users_file: "./users" } }],
+    doc: "several methods: the first that lets in does; one that sends clients to a sign-in comes last",
+  },
+  keep_authorization: {
+    type: flag(),
+    default: false,
+    doc: "true: Authorization goes on to the upstream, which else does not see it where the gateway has used it",
+  },
+} as const satisfies Rows;
+
+/** `auth`, of the server, a route or the internal API: who may come in. docs/authentication.md */
+export const auth = block(rows, {
+  absent: OFF,
+  isSwitch: true,
+  check: checkMethods,
+  finish: (plain) => ({ methods: plain.enabled ? methodsOf(plain, plain.any) : [] }),
+  list: ({ any }, lines) => (any.length > 0 ? lines : without(lines, "any")),
+});
+
+/** Resolved: of the server, or a route's own. */
+export type AuthConfig = ConfigOf<typeof auth> & { readonly scope: "server" | "route" };
+
+/** Of a route that asks for nothing. */
+export const NO_AUTH: AuthConfig = {
+  ...(Object.fromEntries(Object.keys(METHOD_ROWS).map((key) => [key, null])) as { [K in MethodKey]: null }),
+  enabled: false,
+  any: [],
+  methods: [],
+  keepAuthorization: false,
+  scope: "route",
+};
+
+/** Names of all fields that the methods of these set on requests, in lower case. */
+export function fieldsSetBy(configs: Iterable<Pick<AuthConfig, "methods">>): readonly string[] {
+  const names = [...configs].flatMap(({ methods }) => methods.flatMap(({ key, config }) => fieldsOf(key, config)));
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
+function fieldsOf<K extends MethodKey>(key: K, config: MethodConfig<K>): readonly string[] {
+  return (METHOD_ROWS[key] as MethodTraits<MethodConfig<K>>).fieldsSet?.(config) ?? [];
+}
+
+function checkMethods(values: Values<typeof rows>, spot: Spot): void {
+  if (!values.enabled) return;
+  const { log, path } = spot;
+  const named = METHOD_KEYS.filter((key) => values[key] !== null);
+  const isFaulty = [...METHOD_KEYS, "any"].some((key) => isFaultyAt(spot, key));
+  if (named.length === 0 && values.any.length === 0 && !isFaulty)
+    log.fault(path, "needs a method, such as basic: {users_file: ./users}", true);
+  if (named.length + (values.any.length > 0 ? 1 : 0) > 1)
+    log.fault(path, "has several methods: put all of them in a list, any: [{basic: …}, {basic: …}]", true);
+}
+
+type Methods = { readonly [K in MethodKey]: MethodConfig<K> | null };
+
+function methodsOf(own: Methods, any: readonly Methods[]): readonly AnyMethodConfig[] {
+  return [own, ...any].flatMap((each) =>
+    METHOD_KEYS.flatMap((key) => (each[key] === null ? [] : [{ key, config: each[key] } as AnyMethodConfig])),
+  );
+}
+
+function without(lines: Readonly<Record<string, unknown>>, key: string): object {
+  const { [key]: _, ...others } = lines;
+  return others;
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { claimTexts, fieldBytes } from "../../../../src/features/auth/claims.ts";
+
+test("claims are texts: lists joined, members of objects by their path, what is no text left out", () => {
+  const claims = claimTexts({
+    sub: "u1",
+    groups: ["ops", "dev", { x: 1 }, 7],
+    admin: true,
+    n: 3,
+    none: null,
+    realm_access: { roles: ["a", "b"], deep: { deeper: { deepest: "no" } } },
+  });
+  expect({ ...claims }).toEqual({
+    sub: "u1",
+    groups: "ops,dev,7",
+    admin: "true",
+    n: "3",
+    "realm_access.roles": "a,b",
+  });
+});
+
+test("names that objects have of their own are no claims", () => {
+  const claims = claimTexts(JSON.parse('{"__proto__": "x", "constructor": "y"}') as Record<string, unknown>);
+  expect(Object.hasOwn(claims, "toString")).toBe(false);
+  expect(claims.constructor as unknown).toBe("y");
+});
+
+test("there are no more than a bounded number of them", () => {
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`c${i}`, "x"]));
+  expect(Object.keys(claimTexts(many))).toHaveLength(256);
+});
+
+test("a text becomes bytes of UTF-8", () => {
+  expect(fieldBytes("björn")).toBe("bjÃ¶rn");
+  expect(fieldBytes("Ċ")).toBe("Ä\x8a");
+});
