@@ -22,7 +22,7 @@ import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
 import { authMethod } from "./auth-methods.ts";
-import { identityFields, settingsByIndex } from "./routing.ts";
+import { authByIndex, identityFields, settingsByIndex } from "./routing.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyInputs {
@@ -74,7 +74,7 @@ export function buildClientPolicy(
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
     routeAddressRules: routeAddressRules(settings),
     rateLimit: rateLimit(config, routes, settings, inputs),
-    auth: authPhase(config, routes, settings, inputs),
+    auth: authPhase(config, routes, inputs),
     headTaps,
   };
 }
@@ -111,16 +111,14 @@ function rateLimit(
 
 /** Endpoints of the gateway's own have access rules of their own. */
 function authPhase(
-  { server }: RuntimeConfig,
+  config: RuntimeConfig,
   routes: readonly Route[],
-  settings: readonly (RouteConfig | null)[],
   { sharedClock, turns, reports }: ClientPolicyInputs,
 ): Phase | null {
   const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
   const made = new Map<AuthConfig, AuthMethod | null>();
-  const methods = routes.map((route, index) => {
-    if (route.kind.isBuiltIn) return null;
-    const auth = settings[index]?.auth ?? server.auth;
+  const methods = authByIndex(config, routes).map((auth) => {
+    if (auth === null) return null;
     if (!made.has(auth)) made.set(auth, authMethod(auth, { passwords }));
     return made.get(auth)!;
   });

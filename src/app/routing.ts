@@ -1,8 +1,9 @@
-import { fieldsSetBy } from "../config/auth/auth-settings.ts";
+import { type AuthConfig, fieldsSetBy, ownPathsOf } from "../config/auth/auth-settings.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { latin1 } from "../core/bytes.ts";
+import { Fault } from "../core/fault.ts";
 import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { buildRouter } from "../features/route/build-router.ts";
@@ -23,7 +24,7 @@ export interface RouteHandlers {
 }
 
 /**
- * THE routes of a gateway's public listeners: built-in endpoints, then transcoded routes, then those of routes.yaml. Of two with the
+ * THE routes of a gateway's public listeners: built-in endpoints, then the paths of methods of `auth`, then transcoded routes, then those of routes.yaml. Of two with the
  * same path, host and method the earlier is found.
  */
 export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Router {
@@ -33,6 +34,7 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
   return buildRouter([
     ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
     ...handlers.extra,
+    ...authPaths(config).map((place) => authPathRoute(place, config)),
     ...transcodedRoutes(config).map((route) => ({
       ...transcodedRoute(route, config, handlers.transcoded(route)),
       guardedFields,
@@ -80,6 +82,37 @@ export function settingsByIndex(config: RuntimeConfig, routes: readonly Route[])
   return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
 }
 
+/** A path that a method of `auth` has of its own. */
+export interface AuthPath {
+  readonly path: string;
+  readonly hosts: readonly string[];
+  readonly auth: AuthConfig;
+}
+
+/** The paths that methods of `auth` have of their own, under the hosts of their routes: of two that are the same the first counts. */
+export function authPaths(config: RuntimeConfig): readonly AuthPath[] {
+  const places = new Map<string, AuthPath>();
+  const transcoded = transcodedRoutes(config).length > 0 ? [{ hosts: [], auth: config.server.auth }] : [];
+  for (const { hosts, auth } of [...config.routes, ...transcoded]) {
+    for (const path of ownPathsOf(auth)) {
+      const key = JSON.stringify([path, hosts]);
+      if (!places.has(key)) places.set(key, { path, hosts, auth });
+    }
+  }
+  return [...places.values()];
+}
+
+/** What the routes ask of clients, by number; null for the gateway's own endpoints, which have rules of their own. */
+export function authByIndex(config: RuntimeConfig, routes: readonly Route[]): (AuthConfig | null)[] {
+  const settings = settingsByIndex(config, routes);
+  const paths = authPaths(config);
+  const first = routes.length - config.routes.length - transcodedRoutes(config).length - paths.length;
+  return routes.map((route, index) => {
+    if (route.kind.isBuiltIn) return null;
+    return settings[index]?.auth ?? paths[index - first]?.auth ?? config.server.auth;
+  });
+}
+
 /**
  * Names of the fields by which methods of `auth` tell origins who asks, in lower case: no client's own goes on. Credentials are no such
  * names: they are the client's to send. docs/authentication.md#fields-of-a-method
@@ -118,6 +151,22 @@ function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: Runti
   };
 }
 
+/** What its method lets in finds nothing there. */
+function authPathRoute({ path, hosts }: AuthPath, config: RuntimeConfig): RouteInit {
+  return {
+    kind: RouteKind.Plain,
+    label: path,
+    path,
+    exact: true,
+    methods: [],
+    hosts,
+    stripPrefix: false,
+    chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
+    maxBodyBytes: config.server.maxBodyBytes,
+    handler: NOTHING_THERE,
+  };
+}
+
 function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, handler: Handler): RouteInit {
   return {
     kind: RouteKind.Transcoded,
@@ -150,6 +199,14 @@ function configuredRoute(route: RouteConfig, { server }: RuntimeConfig, handler:
     ...routeTypeOf(route).shape(route),
   };
 }
+
+const NOTHING_THERE: Handler = {
+  name: "nothing",
+  handle(ex) {
+    ex.sink.abort(ex, Fault.NotFound);
+    return Verdict.Done;
+  },
+};
 
 const NO_HANDLER: Handler = { name: "none", handle: () => Verdict.Done };
 

@@ -36,6 +36,7 @@ import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import {
+  authPaths,
   BUILT_IN_LABELS,
   hasInternalListener,
   internalRouter,
@@ -186,6 +187,7 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
   return [
     ...BUILT_IN_LABELS,
     ...config.routes.map(pathOf),
+    ...authPaths(config).map(({ path }) => path),
     ...transcodedRoutes(config).map((route) => route.httpPath),
     ...sidecar,
     ...sidecarRoutes(config).map(pathOf),

@@ -8,7 +8,10 @@ import { basic } from "./basic-settings.ts";
 export interface MethodTraits<C> {
   /** Names of the fields that it sets on requests, in any case: no client's own goes on, on any route. */
   fieldsSet?(config: C): readonly string[];
-  /** Paths of its own under the hosts of its routes, such as where a sign-in ends. */
+  /**
+   * Paths of its own under the hosts of its routes, such as where a sign-in ends: requests for them come to its `judge` whatever route
+   * has the path, and find nothing where that lets them in.
+   */
   ownPaths?(config: C): readonly string[];
 }
 
@@ -84,6 +87,15 @@ export const NO_AUTH: AuthConfig = {
 export function fieldsSetBy(configs: Iterable<Pick<AuthConfig, "methods">>): readonly string[] {
   const names = [...configs].flatMap(({ methods }) => methods.flatMap(({ key, config }) => fieldsOf(key, config)));
   return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
+/** The paths that the methods of these have of their own. */
+export function ownPathsOf({ methods }: Pick<AuthConfig, "methods">): readonly string[] {
+  return [...new Set(methods.flatMap(({ key, config }) => pathsOf(key, config)))];
+}
+
+function pathsOf<K extends MethodKey>(key: K, config: MethodConfig<K>): readonly string[] {
+  return (METHOD_ROWS[key] as MethodTraits<MethodConfig<K>>).ownPaths?.(config) ?? [];
 }
 
 function fieldsOf<K extends MethodKey>(key: K, config: MethodConfig<K>): readonly string[] {
