@@ -32,3 +32,56 @@ export const CACHE_RESULT_NAMES: readonly string[] = [
   "stale",
   "hit",
 ];
+
+/** What else is to be said of an exchange that passed the cache: whether its response was stored, or why not. */
+export const enum CacheNote {
+  None = 0,
+  Stored,
+  /** The request was not looked up. */
+  RequestBody,
+  Upgrade,
+  Precondition,
+  /** The client's `no-store`. */
+  RequestNoStore,
+  /** The response is not one to be stored. */
+  Status,
+  NoLength,
+  Empty,
+  TooLarge,
+  EventStream,
+  Vary,
+  NoStore,
+  NoCache,
+  Private,
+  /** The response does not say that it is for others than its client. */
+  Identity,
+  SetCookie,
+  SameRedirect,
+  NotFresh,
+  /** There is no room, or it was taken out while it was fetched. */
+  NoRoom,
+}
+
+/** The notes as `detail` of Cache-Status names them; "" where there is nothing to say. docs/cache.md#why-not */
+export const CACHE_NOTE_NAMES: readonly string[] = [
+  "",
+  "",
+  "request-body",
+  "upgrade",
+  "precondition",
+  "request-no-store",
+  "status",
+  "no-length",
+  "empty",
+  "too-large",
+  "event-stream",
+  "vary",
+  "no-store",
+  "no-cache",
+  "private",
+  "identity",
+  "set-cookie",
+  "same-redirect",
+  "not-fresh",
+  "no-room",
+];

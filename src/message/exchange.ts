@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
-import { CacheResult } from "./cache-result.ts";
+import { CacheNote, CacheResult } from "./cache-result.ts";
 import type { HeaderBlock } from "./header-block.ts";
 
 import type {
@@ -108,8 +108,8 @@ export class Exchange {
   held: Held | null = null;
   /** What the cache did for the exchange. */
   cacheResult: CacheResult = CacheResult.None;
-  /** Whether the response goes into the cache. */
-  cacheStored = false;
+  /** Whether the response goes into the cache, and why not. */
+  cacheNote: CacheNote = CacheNote.None;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
   cacheUse: Held | null = null;
 
@@ -197,7 +197,7 @@ export class Exchange {
     this.deadline = null;
     this.replay = null;
     this.cacheResult = CacheResult.None;
-    this.cacheStored = false;
+    this.cacheNote = CacheNote.None;
     this.cacheUse = null;
   }
 }

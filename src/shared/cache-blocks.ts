@@ -42,6 +42,20 @@ export class CacheBlocks {
     return first;
   }
 
+  /**
+   * Adds blocks to the end of a chain; the caller has made sure that there are so many.
+   * @param some a block of the chain plus 1, best one near its end
+   * @returns the first of the new blocks plus 1
+   */
+  append(some: number, count: number): number {
+    const { words, nextAt } = this.memory;
+    let last = some;
+    while (words[nextAt + last - 1] !== 0) last = words[nextAt + last - 1]!;
+    const first = this.take(count);
+    words[nextAt + last - 1] = first;
+    return first;
+  }
+
   /** Gives a chain back. */
   give(first: number, count: number): void {
     const { words, nextAt } = this.memory;
@@ -84,6 +98,7 @@ export class BlockCursor {
    */
   run(limit: number): number {
     const { words, nextAt, blockBytes } = this.memory;
+    if (this.offset === blockBytes) this.advance();
     this.from = this.block * blockBytes + this.offset;
     let length = 0;
     for (;;) {
@@ -100,6 +115,14 @@ export class BlockCursor {
     }
     this.to = this.from + length;
     return length;
+  }
+
+  /** Leaves the end of what was the last block: the chain has grown since. */
+  private advance(): void {
+    const next = this.memory.words[this.memory.nextAt + this.block]!;
+    if (next === 0) return;
+    this.block = next - 1;
+    this.offset = 0;
   }
 
   /** Writes bytes here and advances past them. */

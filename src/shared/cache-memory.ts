@@ -73,6 +73,8 @@ export const enum Slot {
   BodyBytes,
   Status,
   Flags,
+  /** A late block of the chain of a body that grows, from which its end is not far. */
+  LateBlock,
   Words = 20,
 }
 

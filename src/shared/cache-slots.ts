@@ -28,6 +28,7 @@ export class CacheSlots {
     words[at + Slot.FirstBlock] = 0;
     words[at + Slot.BlockCount] = 0;
     words[at + Slot.Flags] = 0;
+    words[at + Slot.Status] = 0;
     Atomics.store(words, at + Slot.State, SlotState.Filling);
     words[Head.Fills]!++;
     this.index.link(slot);

@@ -62,6 +62,9 @@ export class CacheStore {
   private readonly lock: CacheLock;
   private readonly pins: CachePins;
   private readonly writer: BlockCursor;
+  /** The fetch that `writer` wrote for last, and where it is there. */
+  private written = -1;
+  private writtenTo = 0;
   /** Slots to be freed, for which the lock could not be had. */
   private unfreed: number[] = [];
 
@@ -131,6 +134,7 @@ export class CacheStore {
     const hasRoom = this.locked(() => {
       if ((words[at + Slot.Flags]! & SlotFlag.Outdated) !== 0 || !this.slots.makeRoom(count)) return false;
       words[at + Slot.FirstBlock] = this.slots.blocks.take(count);
+      words[at + Slot.LateBlock] = words[at + Slot.FirstBlock]!;
       words[at + Slot.BlockCount] = count;
       return true;
     }, false);
@@ -139,15 +143,41 @@ export class CacheStore {
     words[at + Slot.VariantBytes] = key.variantBytes;
     words[at + Slot.HeadBytes] = headBytes;
     words[at + Slot.BodyBytes] = bodyBytes;
+    this.written = -1;
     this.writer.seek(words[at + Slot.FirstBlock]!, 0);
     this.writer.write(key.bytes, 0, keyBytes);
     return true;
   }
 
+  /**
+   * Makes room for more of a body whose length was not announced.
+   * @param bodyBytes its length so far, with what comes now
+   * @returns false as `reserve`
+   */
+  extend(fill: number, bodyBytes: number): boolean {
+    const { words, blockBytes } = this.memory;
+    const at = this.memory.at(fill);
+    const count = Math.ceil((this.keyBytesOf(fill) + words[at + Slot.HeadBytes]! + bodyBytes) / blockBytes);
+    const more = count - words[at + Slot.BlockCount]!;
+    words[at + Slot.BodyBytes] = bodyBytes;
+    if (more <= 0) return true;
+    if (count > this.memory.blocks) return false;
+    return this.locked(() => {
+      if ((words[at + Slot.Flags]! & SlotFlag.Outdated) !== 0 || !this.slots.makeRoom(more)) return false;
+      words[at + Slot.LateBlock] = this.slots.blocks.append(words[at + Slot.LateBlock]!, more);
+      words[at + Slot.BlockCount] = count;
+      return true;
+    }, false);
+  }
+
   /** Writes bytes of a fetched response: `offset` counts from the beginning of its head. */
   write(fill: number, offset: number, bytes: Uint8Array, from: number, to: number): void {
-    this.writer.seek(this.memory.words[this.memory.at(fill) + Slot.FirstBlock]!, this.keyBytesOf(fill) + offset);
+    if (this.written !== fill || this.writtenTo !== offset) {
+      this.writer.seek(this.memory.words[this.memory.at(fill) + Slot.FirstBlock]!, this.keyBytesOf(fill) + offset);
+    }
     this.writer.write(bytes, from, to);
+    this.written = fill;
+    this.writtenTo = offset + to - from;
   }
 
   /**
@@ -195,6 +225,16 @@ export class CacheStore {
       Atomics.load(words, at + Slot.Generation) === generation &&
       Atomics.load(words, at + Slot.State) === SlotState.Filling
     );
+  }
+
+  /** Says of a fetch that its response has begun, and that its length is not known. */
+  noteGrowing(fill: number): void {
+    this.memory.words[this.memory.at(fill) + Slot.Status] = GROWING;
+  }
+
+  /** Whether a fetch under way may be one without end. */
+  isGrowing(fill: number): boolean {
+    return this.memory.words[this.memory.at(fill) + Slot.Status] === GROWING;
   }
 
   /** How a fetch ended that is no longer under way. */
@@ -348,3 +388,6 @@ export class CacheStore {
     rebuildCache(this.memory, 0);
   }
 }
+
+/** Is no status of a response. */
+const GROWING = 1;

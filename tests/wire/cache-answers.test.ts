@@ -49,7 +49,7 @@ describe("a miss and a hit", () => {
     expect(await statusOf("GET /status")).toBe("edge; fwd=uri-miss; stored");
     expect(await statusOf("GET /status")).toBe("edge; hit");
     expect(await statusOf("GET /status", ["Cache-Control: no-cache"])).toBe("edge; fwd=request; stored");
-    expect(await statusOf("GET /status-private")).toBe("edge; fwd=uri-miss");
+    expect(await statusOf("GET /status-private")).toBe("edge; fwd=uri-miss; detail=private");
     expect(await statusOf("DELETE /status")).toBe("edge; fwd=method");
   });
 

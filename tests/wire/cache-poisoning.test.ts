@@ -97,7 +97,7 @@ describe("bodies and methods", () => {
     reflecting("/fat");
     for (let i = 0; i < 2; i++) {
       const reply = await cached.send("GET /fat", [], "evil=1");
-      expect(reply.fields.get("cache-status")).toBe("edge; fwd=bypass");
+      expect(reply.fields.get("cache-status")).toBe("edge; fwd=bypass; detail=request-body");
     }
     expect(await isHit("/fat")).toBe(false);
     expect(await isHit("/fat")).toBe(true);

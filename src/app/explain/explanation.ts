@@ -5,7 +5,7 @@ import { isSecretName, MASK } from "../../core/secret-name.ts";
 import { reasonOf } from "../../core/status.ts";
 import { sharingNeeded } from "../../features/cache/identity.ts";
 import { explainWaf } from "../../features/waf/waf-explanation.ts";
-import { CACHE_RESULT_NAMES, CacheResult } from "../../message/cache-result.ts";
+import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../../message/cache-result.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
@@ -252,7 +252,7 @@ function cacheSummary(
   return {
     key: `${request.methodText()} ${request.authority().toLowerCase()} ${request.target()}${coding}`,
     result: CACHE_RESULT_NAMES[ex.cacheResult] ?? "",
-    stored: sent === null ? null : ex.cacheStored,
+    stored: sent === null ? null : ex.cacheNote === CacheNote.Stored,
     needs: policy === null ? [] : needsOf(sharingNeeded(ex, policy)),
     default_ttl_ms: settings.cache.defaultTtlMs,
   };

@@ -1,4 +1,5 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { CacheNote } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead, type RequestHead } from "../../message/request-head.ts";
@@ -6,7 +7,7 @@ import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheTimes } from "./cache-times.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
-import { freshForMs } from "./freshness.ts";
+import { freshForMs, saysFreshness } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 
@@ -22,21 +23,52 @@ export interface Terms {
 /**
  * Whether a response may be stored: every condition of docs/cache.md#what-is-stored must hold; the method was judged before.
  * docs/security.md#cache-and-identity
- * @returns null when it may not
+ * @returns null when it may not: `ex.cacheNote` says why
  */
 export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, times: CacheTimes): Terms | null {
-  const { request } = ex;
-  const { headers, status, contentLength } = reply;
-  if (status !== 200 && status !== 301 && status !== 404) return null;
-  if (!hasStorableLength(request, reply) || contentLength === 0 || contentLength > policy.maxPayloadBytes) return null;
-  if (isStream(headers) || variesOtherwise(headers)) return null;
-  const directives = responseDirectives(headers);
-  if (directives.noCache || directives.noStore || directives.isPrivate) return null;
+  const directives = responseDirectives(reply.headers);
+  ex.cacheNote = obstacleOf(ex, reply, policy, directives);
+  if (ex.cacheNote !== CacheNote.None) return null;
+  const freshMs = freshForMs(reply.headers, directives, policy.defaultTtlMs, times.clock.nowMs);
+  if (freshMs > 0) return termsOf(reply, directives, policy, times.ages.nowMs + freshMs);
+  ex.cacheNote = CacheNote.NotFresh;
+  return null;
+}
+
+/** What is in the way of storing a response, whatever its freshness. */
+function obstacleOf(ex: Exchange, reply: ReplyHead, policy: CachePolicy, directives: ResponseDirectives): CacheNote {
+  const { headers, status } = reply;
+  if (status !== 200 && status !== 301 && status !== 404) return CacheNote.Status;
+  if (directives.noStore) return CacheNote.NoStore;
+  if (directives.noCache) return CacheNote.NoCache;
+  if (directives.isPrivate) return CacheNote.Private;
+  if (isStream(headers)) return CacheNote.EventStream;
+  if (variesOtherwise(headers)) return CacheNote.Vary;
   const shared = sharedFlags(directives);
-  if (!isEnough(shared, sharingNeeded(ex, policy)) || !isEnough(shared, sharingNeededFor(headers, policy))) return null;
-  if (status === 301 && pointsToItself(request, reply)) return null;
-  const freshMs = freshForMs(headers, directives, policy.defaultTtlMs, times.clock.nowMs);
-  return freshMs > 0 ? termsOf(reply, directives, policy, times.ages.nowMs + freshMs) : null;
+  if (!isEnough(shared, sharingNeeded(ex, policy))) return CacheNote.Identity;
+  if (!isEnough(shared, sharingNeededFor(headers, policy))) return CacheNote.SetCookie;
+  if (status === 301 && pointsToItself(ex.request, reply)) return CacheNote.SameRedirect;
+  return lengthObstacleOf(ex.request, reply, policy, directives);
+}
+
+/**
+ * A body whose length was not announced is stored when it is complete, where the origin says how long it is fresh: the end of
+ * chunks and that of a stream of HTTP/2 tell that nothing is missing, the end of a connection does not. A response to HEAD
+ * counts with the length that it announces.
+ */
+function lengthObstacleOf(
+  request: RequestHead,
+  reply: ReplyHead,
+  policy: CachePolicy,
+  directives: ResponseDirectives,
+): CacheNote {
+  if (reply.framing === Framing.Chunked && request.method === Method.Get) {
+    return saysFreshness(reply.headers, directives) ? CacheNote.None : CacheNote.NoLength;
+  }
+  const isKnown = request.method === Method.Head ? reply.lengthWithoutBody : reply.framing === Framing.Length;
+  if (!isKnown) return reply.framing === Framing.None ? CacheNote.Empty : CacheNote.NoLength;
+  if (reply.contentLength === 0) return CacheNote.Empty;
+  return reply.contentLength > policy.maxPayloadBytes ? CacheNote.TooLarge : CacheNote.None;
 }
 
 /** Whether a response that says this may go to a request which needs that. */
@@ -71,21 +103,14 @@ function staleUntil(freshUntilMs: number, seconds: number): number {
   return seconds <= 0 ? 0 : freshUntilMs + seconds * 1000;
 }
 
-/**
- * A body whose length was not announced is a stream; whether it is complete cannot always be known either. A response to
- * HEAD counts with the length that it announces.
- */
-function hasStorableLength(request: RequestHead, reply: ReplyHead): boolean {
-  return request.method === Method.Head ? reply.lengthWithoutBody : reply.framing === Framing.Length;
-}
-
 function isStream(headers: HeaderBlock): boolean {
   const type = headers.find(HeaderId.ContentType);
   if (type >= 0) {
     const from = headers.spans[type * 4 + 2]!;
     const to = headers.spans[type * 4 + 3]!;
-    const end = from + EVENT_STREAM.length;
-    if (end <= to && equalsLower(headers.bytes, from, end, EVENT_STREAM)) return true;
+    for (const name of STREAM_TYPES) {
+      if (from + name.length <= to && equalsLower(headers.bytes, from, from + name.length, name)) return true;
+    }
   }
   const buffering = headers.find(HeaderId.XAccelBuffering);
   return buffering >= 0 && headers.valueEquals(buffering, NO);
@@ -118,7 +143,8 @@ function rooted(target: string): string {
   return target.startsWith("/") ? target : `/${target}`;
 }
 
-const EVENT_STREAM: Uint8Array = latin1("text/event-stream");
+/** Types of what does not end by itself. */
+const STREAM_TYPES: readonly Uint8Array[] = ["text/event-stream", "multipart/x-mixed-replace"].map(latin1);
 const NO: Uint8Array = latin1("no");
 const ACCEPT_ENCODING: Uint8Array = latin1("accept-encoding");
 const ABSOLUTE = /^https?:\/\/([^/?#]*)([^#]*)/i;

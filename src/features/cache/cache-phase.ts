@@ -1,4 +1,4 @@
-import { CacheResult } from "../../message/cache-result.ts";
+import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
@@ -52,8 +52,9 @@ export class CachePhase implements Phase {
   }
 
   /** Goes on with an exchange that waited. */
-  onWaited(ex: Exchange, mayWait: boolean): void {
+  onWaited(ex: Exchange, mayWait: boolean, mayBeEndless: boolean): void {
     const policy = this.parts.policies[ex.route!.index]!;
+    if (mayBeEndless) this.parts.fetches.noteUnstorable(ex);
     if (this.lookUp(ex, policy, mayWait) === Verdict.Next) ex.pipeline.resume(ex);
   }
 
@@ -61,10 +62,9 @@ export class CachePhase implements Phase {
     const { request } = ex;
     const { headers } = request;
     // A body is no part of the key. The other two conditions are the origin's business (RFC 9111 §4.3.2).
-    if (request.hasBody() || request.upgrade || headers.mayHave(ORIGINS_OWN)) {
-      ex.cacheResult = CacheResult.Bypass;
-      return Verdict.Next;
-    }
+    if (request.hasBody()) return bypass(ex, CacheNote.RequestBody);
+    if (request.upgrade) return bypass(ex, CacheNote.Upgrade);
+    if (headers.mayHave(ORIGINS_OWN)) return bypass(ex, CacheNote.Precondition);
     const directives = requestDirectives(headers);
     if (directives.refresh) return this.refresh(ex, policy, directives);
     const key = this.parts.fetches.keys.of(ex);
@@ -95,7 +95,7 @@ export class CachePhase implements Phase {
       ex.sink.fixed(ex, NOT_STORED);
       return Verdict.Done;
     }
-    if (!claimed && fill >= 0 && mayWait) {
+    if (!claimed && fill >= 0 && mayWait && !this.isKnownUnstorable(ex)) {
       if (entry >= 0) this.dropEntry();
       this.parts.waiters.add(ex, fill, fillGeneration);
       return Verdict.Wait;
@@ -108,7 +108,8 @@ export class CachePhase implements Phase {
   /** docs/cache.md#forced-refresh. RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
   private refresh(ex: Exchange, policy: CachePolicy, directives: RequestDirectives): Verdict {
     ex.cacheResult = CacheResult.Refresh;
-    if (!directives.noStore) this.watch(ex, policy, -1, -1);
+    if (directives.noStore) ex.cacheNote = CacheNote.RequestNoStore;
+    else this.watch(ex, policy, -1, -1);
     return Verdict.Next;
   }
 
@@ -155,6 +156,11 @@ export class CachePhase implements Phase {
     return isEnough(memory.words[memory.at(slot) + Slot.Flags]!, needed);
   }
 
+  private isKnownUnstorable(ex: Exchange): boolean {
+    const { unstorable, fetches } = this.parts;
+    return unstorable.has(fetches.keys.of(ex), fetches.ages.nowMs);
+  }
+
   private isServedStale(slot: number): boolean {
     const { times } = this.store.memory;
     return this.parts.fetches.ages.nowMs < times[slot * SlotTime.Count + SlotTime.StaleWhileUntil]!;
@@ -164,6 +170,12 @@ export class CachePhase implements Phase {
     this.store.unpin(this.store.entry);
     this.store.entry = -1;
   }
+}
+
+function bypass(ex: Exchange, note: CacheNote): Verdict {
+  ex.cacheResult = CacheResult.Bypass;
+  ex.cacheNote = note;
+  return Verdict.Next;
 }
 
 const ORIGINS_OWN = new HeaderIdSet([HeaderId.IfMatch, HeaderId.IfUnmodifiedSince]);

@@ -1,4 +1,4 @@
-import { CacheResult } from "../../message/cache-result.ts";
+import { CACHE_NOTE_NAMES, CacheNote, CacheResult } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -36,7 +36,7 @@ export class CacheTap implements ReplyTap {
     for (const id of OWN_FIELDS) {
       for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) headers.removeAt(i);
     }
-    ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[result]!);
+    ex.reply.addExtra(fieldsOf(result, ex.cacheNote));
     if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
   }
 
@@ -46,7 +46,7 @@ export class CacheTap implements ReplyTap {
 
   onFixed(ex: Exchange, _reply: PrebuiltResponse): void {
     if (ex.cacheResult === CacheResult.None) return;
-    ex.reply.addExtra((ex.cacheStored ? STORED : PASSED)[ex.cacheResult]!);
+    ex.reply.addExtra(fieldsOf(ex.cacheResult, ex.cacheNote));
   }
 
   onEnd(ex: Exchange): void {
@@ -77,28 +77,32 @@ function isUnsafe({ request: { method } }: Exchange): boolean {
   return method !== Method.Options && method !== Method.Trace;
 }
 
-function fields(status: string): ExtraFields {
+/** The fields of a response that passed the cache. */
+function fieldsOf(result: CacheResult, note: CacheNote): ExtraFields {
+  if (result >= CacheResult.Stale) return HIT_FIELDS;
+  return FORWARDED_FIELDS[result * CACHE_NOTE_NAMES.length + note]!;
+}
+
+function forwardedFields(reason: string, note: string): ExtraFields {
   return new ExtraFields([
     ["X-Cache", "MISS"],
-    ["Cache-Status", status],
+    ["Cache-Status", `edge; fwd=${reason}${note}`],
   ]);
 }
 
 /** By result. */
 const FORWARDED = ["", "bypass", "method", "request", "uri-miss", "stale", "stale; fwd-status=304"] as const;
+const NOTES: readonly string[] = CACHE_NOTE_NAMES.map((name, note) => {
+  if ((note as CacheNote) === CacheNote.Stored) return "; stored";
+  return name === "" ? "" : `; detail=${name}`;
+});
 const HIT_FIELDS = new ExtraFields([
   ["X-Cache", "HIT"],
   ["Cache-Status", "edge; hit"],
 ]);
-const PASSED: readonly ExtraFields[] = [
-  ...FORWARDED.map((reason) => fields(`edge; fwd=${reason}`)),
-  HIT_FIELDS,
-  HIT_FIELDS,
-];
-const STORED: readonly ExtraFields[] = [
-  ...FORWARDED.map((reason) => fields(`edge; fwd=${reason}; stored`)),
-  HIT_FIELDS,
-  HIT_FIELDS,
-];
+/** For each result all notes. */
+const FORWARDED_FIELDS: readonly ExtraFields[] = FORWARDED.flatMap((reason) =>
+  NOTES.map((note) => forwardedFields(reason, note)),
+);
 /** What the cache says itself; an upstream's Age is not passed on. docs/cache.md#hits */
 const OWN_FIELDS = [HeaderId.Age, HeaderId.XCache] as const;

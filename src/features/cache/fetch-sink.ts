@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
-import { CacheResult } from "../../message/cache-result.ts";
+import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
@@ -18,6 +18,7 @@ import { mergeHead } from "./stored-head.ts";
 /**
  *   Waiting ──head: not to be stored──▶ Passing
  *      │ ├───head: to be stored──▶ Storing ──end──▶ Over (the client gets the rest out of the memory)
+ *      │ │                            └──larger than what is stored──▶ Spilling ──memory sent──▶ Passing
  *      │ ├───304 to our condition──▶ Freshened ──end──▶ Over
  *      │ └───failure, and stale may be sent──▶ Draining ──end──▶ Over (the stale response is sent)
  */
@@ -25,6 +26,7 @@ const enum Stage {
   Waiting = 0,
   Passing,
   Storing,
+  Spilling,
   Freshened,
   Draining,
   Over,
@@ -47,9 +49,16 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   private readonly isConditional: boolean;
   private stage: Stage = Stage.Waiting;
   private terms: Terms | null = null;
-  private fieldCount = 0;
+  /** The head as it is stored: its bytes, after which the body begins, and its fields. */
+  private stored: { length: number; fieldCount: number } = NOTHING_STORED;
   private written = 0;
-  private bodyAt = 0;
+  /** Whether the length of the body is known at its end alone. */
+  private grows = false;
+  /** What came of a body that turned out too large, while the client has not had what was stored of it. */
+  private readonly spilled: Piece[] = [];
+  private spillEnded = false;
+  private spillBegins = false;
+  private takesMore = true;
   private drained = 0;
   /** What waiting exchanges are told if this exchange ends before the fetch. */
   private outcome: FillResult = FillResult.GivenUp;
@@ -100,10 +109,15 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
 
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
+    if (this.stage === Stage.Spilling) {
+      this.spilled.push({ bytes, from, to });
+      return false;
+    }
     if (this.stage === Stage.Storing) {
       const { store } = this.fetches;
-      const length = Math.min(to - from, ex.reply.contentLength - this.written);
-      store.write(this.fill, this.bodyAt + this.written, bytes, from, from + length);
+      const length = this.grows ? to - from : Math.min(to - from, ex.reply.contentLength - this.written);
+      if (this.grows && !this.makeRoomFor(length)) return this.spill(ex, { bytes, from, to });
+      store.write(this.fill, this.stored.length + this.written, bytes, from, from + length);
       this.written += length;
       this.sender!.grow(ex, length);
     } else if (this.stage === Stage.Draining) {
@@ -119,10 +133,12 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   override end(ex: Exchange): void {
     if (this.stage === Stage.Passing) this.inner.end(ex);
     else if (this.stage === Stage.Draining) this.sendStale(ex);
+    else if (this.stage === Stage.Spilling) this.endSpill(ex);
     else if (this.stage === Stage.Storing) {
-      if (this.written < this.expectedBytes(ex)) this.abort(ex, Fault.UpstreamMalformed);
+      if (this.grows) this.endGrown(ex);
+      else if (this.written < this.expectedBytes(ex)) this.abort(ex, Fault.UpstreamMalformed);
       else {
-        this.commit(ex, ex.reply);
+        this.commit(ex, ex.reply.status, ex.reply.contentLength);
         this.finish(ex);
       }
     } else if (this.stage === Stage.Freshened) this.finish(ex);
@@ -135,7 +151,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     }
     this.stage = Stage.Over;
     this.sender?.stop();
-    ex.cacheStored = false;
+    ex.cacheNote = CacheNote.None;
     // A client that leaves makes way for another fetch; where the origin fails, all go on by themselves.
     if (fault !== Fault.Cancelled) this.outcome = FillResult.NotStorable;
     this.inner.abort(ex, fault);
@@ -158,6 +174,10 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   }
 
   onBodySent(ex: Exchange): void {
+    if (this.stage === Stage.Spilling) {
+      this.onSpilled(ex);
+      return;
+    }
     this.dropStale();
     this.unpin();
     if (ex.state === ExchangeState.Finished) return;
@@ -199,10 +219,9 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     fetches.heads.encode(head, fetches.clock.dateBytes);
     if (!this.reserve(ex, bodyBytes)) return;
     this.terms = terms;
-    fetches.copyBody(stale, this.fill, this.bodyAt, bodyBytes);
-    this.commit(ex, head);
+    fetches.copyBody(stale, this.fill, this.stored.length, bodyBytes);
+    this.commit(ex, head.status, head.contentLength);
     this.unpin();
-    ex.cacheStored = true;
   }
 
   /** The client gets the stored body below the new head. */
@@ -224,11 +243,69 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     if (!this.reserve(ex, this.expectedBytes(ex))) return false;
     this.stage = Stage.Storing;
     this.terms = terms;
-    ex.cacheStored = true;
+    this.grows = ex.reply.framing === Framing.Chunked;
+    if (this.grows) this.fetches.store.noteGrowing(this.fill);
+    ex.cacheNote = CacheNote.Stored;
     this.intercept(ex);
     this.inner.head(ex);
-    this.beginSending(this.fill, this.expectedBytes(ex), 0);
+    this.beginSending(this.fill, this.grows ? Number.POSITIVE_INFINITY : this.expectedBytes(ex), 0);
     return true;
+  }
+
+  private makeRoomFor(bytes: number): boolean {
+    const length = this.written + bytes;
+    return length <= this.policy.maxPayloadBytes && this.fetches.store.extend(this.fill, length);
+  }
+
+  /** A body whose length was not announced is complete: its stored head gets the length. */
+  private endGrown(ex: Exchange): void {
+    const { fetches, written } = this;
+    if (written === 0) this.endFill(FillResult.NotStorable);
+    else {
+      fetches.heads.writeLength(this.fill, this.stored, written);
+      this.commit(ex, ex.reply.status, written);
+    }
+    this.finish(ex);
+  }
+
+  /**
+   * A body whose length was not announced is too large, or there is no room for it: those who wait go on by themselves, and the
+   * client gets what is in the memory, then the rest as it comes.
+   */
+  private spill(ex: Exchange, first: Piece): boolean {
+    const { fetches, fill } = this;
+    this.stage = Stage.Spilling;
+    this.pinned = fill;
+    fetches.store.pin(fill);
+    fetches.noteUnstorable(ex);
+    ex.cacheNote = CacheNote.TooLarge;
+    this.endFill(FillResult.NotStorable);
+    this.dropStale();
+    this.spilled.push(first);
+    // All of it may go out at once: then the origin is told by what this returns.
+    this.spillBegins = true;
+    this.sender!.complete(ex);
+    this.spillBegins = false;
+    return (this.stage as Stage) === Stage.Passing && this.takesMore;
+  }
+
+  /** The client has what was stored: what came since goes out, and everything passes from now on. */
+  private onSpilled(ex: Exchange): void {
+    this.unpin();
+    this.stage = Stage.Passing;
+    if (ex.state === ExchangeState.Finished) return;
+    ex.source = this.origin;
+    for (const { bytes, from, to } of this.spilled) this.takesMore = this.inner.body(ex, bytes, from, to);
+    this.spilled.length = 0;
+    if (this.spillEnded) this.inner.end(ex);
+    else if (this.takesMore && !this.spillBegins) this.origin.onWritable(ex);
+  }
+
+  private endSpill(ex: Exchange): void {
+    this.spillEnded = true;
+    this.origin = this.fetches.idle.source;
+    ex.deadline?.release();
+    ex.source = this;
   }
 
   /** Makes room for what `heads` holds and a body, and writes the former. */
@@ -237,19 +314,23 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     // The slot is taken now where the fetch was not announced.
     if (this.fill < 0) this.fill = store.claim(keys.of(ex));
     const { fill } = this;
-    if (fill < 0 || !store.reserve(fill, keys.of(ex), heads.length, bodyBytes)) return false;
+    if (fill < 0 || !store.reserve(fill, keys.of(ex), heads.length, bodyBytes)) {
+      ex.cacheNote = CacheNote.NoRoom;
+      return false;
+    }
     store.write(fill, 0, heads.bytes, 0, heads.length);
-    this.fieldCount = heads.fieldCount;
-    this.bodyAt = heads.length;
+    this.stored = { length: heads.length, fieldCount: heads.fieldCount };
     return true;
   }
 
-  private commit(ex: Exchange, { status, contentLength }: ReplyHead): void {
-    const { fill, terms, fieldCount } = this;
+  private commit(ex: Exchange, status: number, contentLength: number): void {
+    const { fill, terms, stored } = this;
+    const { fieldCount } = stored;
     const storedAtMs = this.fetches.ages.nowMs;
     this.fill = -1;
     this.pinned = fill;
-    this.fetches.store.commit(fill, { ...terms!, status, fieldCount, contentLength, storedAtMs });
+    const isStored = this.fetches.store.commit(fill, { ...terms!, status, fieldCount, contentLength, storedAtMs });
+    ex.cacheNote = isStored ? CacheNote.Stored : CacheNote.NoRoom;
     this.fetches.fetched(ex, fill);
   }
 
@@ -262,10 +343,9 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     heads.encode(ex.reply, clock.dateBytes);
     if (!this.reserve(ex, reply.body.length)) return;
     this.terms = terms;
-    store.write(this.fill, this.bodyAt, reply.body, 0, reply.body.length);
-    this.commit(ex, ex.reply);
+    store.write(this.fill, this.stored.length, reply.body, 0, reply.body.length);
+    this.commit(ex, ex.reply.status, ex.reply.contentLength);
     this.unpin();
-    ex.cacheStored = true;
   }
 
   private expectedBytes({ reply }: Exchange): number {
@@ -312,7 +392,8 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     this.origin = this.fetches.idle.source;
     ex.deadline?.release();
     ex.source = this;
-    this.sender!.finish(ex);
+    if (this.grows) this.sender!.complete(ex);
+    else this.sender!.finish(ex);
   }
 
   private endFill(result: FillResult): void {
@@ -339,3 +420,12 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     this.pinned = -1;
   }
 }
+
+/** Bytes of a body on their way. */
+interface Piece {
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+}
+
+const NOTHING_STORED = { length: 0, fieldCount: 0 } as const;

@@ -17,6 +17,11 @@ export function freshForMs(
   return lifetimeMs(headers, directives, defaultTtlMs, nowMs) - ageMs(headers);
 }
 
+/** Whether a response says by itself how long it is fresh. */
+export function saysFreshness(headers: HeaderBlock, directives: ResponseDirectives): boolean {
+  return directives.sharedMaxAgeS >= 0 || directives.maxAgeS >= 0 || headers.find(HeaderId.Expires) >= 0;
+}
+
 function lifetimeMs(headers: HeaderBlock, directives: ResponseDirectives, defaultTtlMs: number, nowMs: number): number {
   if (directives.sharedMaxAgeS >= 0) return directives.sharedMaxAgeS * 1000;
   if (directives.maxAgeS >= 0) return directives.maxAgeS * 1000;

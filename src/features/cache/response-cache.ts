@@ -52,7 +52,11 @@ export class ResponseCache {
     const keys = new RequestKeys(store.memory.seed, dividesByTls);
     const answers = new StoredAnswers(store, heads, times, idle);
     const unstorable = new UnstorableKeys();
-    const waiters = new Waiters(store, { onWaited: (ex, mayWait) => phase.onWaited(ex, mayWait) }, services.time);
+    const waiters = new Waiters(
+      store,
+      { onWaited: (ex, mayWait, endless) => phase.onWaited(ex, mayWait, endless) },
+      services.time,
+    );
     const parts = { store, heads, keys, answers, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
     const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));

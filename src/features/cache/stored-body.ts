@@ -37,7 +37,7 @@ export class StoredBody implements ReplySource {
   /**
    * Makes ready to send bytes of an entry's body.
    * @param from first byte, counted from the beginning of the body
-   * @param length bytes in all
+   * @param length bytes in all; Infinity where that is not known before `complete`
    * @param available of them, those that are there already
    */
   begin(sink: ReplySink, slot: number, from: number, length: number, available: number, end: BodyEnd): void {
@@ -58,6 +58,12 @@ export class StoredBody implements ReplySource {
   grow(ex: Exchange, bytes: number): void {
     this.available += bytes;
     this.send(ex);
+  }
+
+  /** What is there now is all of the body, and the response may end with it. */
+  complete(ex: Exchange): void {
+    this.left = this.available;
+    this.finish(ex);
   }
 
   /** The response may end with the body. */

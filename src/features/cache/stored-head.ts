@@ -1,6 +1,6 @@
 import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { ReplyHead } from "../../message/request-head.ts";
+import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { Slot } from "../../shared/cache-memory.ts";
@@ -57,9 +57,20 @@ export class StoredHeads {
       at = copyBytes(this.bytes, at, date, 0, date.length);
       at = this.writeText(at, "\r\n");
     }
-    const length = String(reply.contentLength);
+    const length = reply.framing === Framing.Chunked ? NO_LENGTH_YET : String(reply.contentLength);
     this.writeRow(row, 14, length.length, HeaderId.ContentLength);
     this.length = this.writeText(at, `Content-Length: ${length}\r\n`);
+  }
+
+  /**
+   * Writes the length of a body into its stored head, where it was not known when that was made.
+   * @param head what `length` and `fieldCount` were then
+   */
+  writeLength(fill: number, head: { length: number; fieldCount: number }, bodyBytes: number): void {
+    const digits = Buffer.from(`${bodyBytes}\r\n`, "latin1");
+    this.store.write(fill, head.length - NO_LENGTH_YET.length - 2, digits, 0, digits.length);
+    const valueBytes = Buffer.of(digits.length - 2, 0);
+    this.store.write(fill, head.fieldCount * ROW_BYTES - 3, valueBytes, 0, 2);
   }
 
   /**
@@ -179,4 +190,6 @@ const ROW_BYTES = 5;
 const OWN_FIELDS = 2;
 const OWN_BYTES = 128;
 const FIRST_BYTES = 2048;
+/** Holds the place of a length that is not known yet: as many digits as any has. */
+const NO_LENGTH_YET = "0000000000";
 const MAX_AGE_DIGITS = 16;

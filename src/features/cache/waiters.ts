@@ -7,8 +7,11 @@ import type { CacheStore } from "../../shared/cache-store.ts";
 
 /** Goes on with an exchange that waited for another's fetch. */
 export interface WaitOwner {
-  /** @param mayWait whether it may wait once more, or fetch for others */
-  onWaited(ex: Exchange, mayWait: boolean): void;
+  /**
+   * @param mayWait whether it may wait once more, or fetch for others
+   * @param mayBeEndless whether it has waited in vain for a response that came without an announced length
+   */
+  onWaited(ex: Exchange, mayWait: boolean, mayBeEndless: boolean): void;
 }
 
 /** What waiting needs of its worker. */
@@ -87,7 +90,7 @@ export class Waiters {
     waiter.ex = null;
     ex.cacheUse = null;
     try {
-      this.owner.onWaited(ex, mayWait);
+      this.owner.onWaited(ex, mayWait, !isOver && this.store.isGrowing(fill));
     } catch (error) {
       // The others must not wait on its account.
       this.time.onException(error);

@@ -279,7 +279,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   private sendHead(ex: Exchange): void {
     const { reply } = ex;
     this.headHeld = false;
-    reply.framing = Framing.Chunked;
+    // Whether the end of the connection is the end of the body, or a cut, is not known: the cache asks for that.
+    if (reply.framing !== Framing.UntilClose) reply.framing = Framing.Chunked;
     reply.contentLength = 0;
     this.inner.head(ex);
     if (this.mayGoOn(ex)) this.stream?.giveHeld(ex);
