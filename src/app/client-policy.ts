@@ -13,11 +13,14 @@ import { CorsTap } from "../features/cors/cors-tap.ts";
 import { PreflightPhase } from "../features/cors/preflight-phase.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
+import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
+import { exactRoutePath, prefixRoutePath } from "../features/route/routing-phases.ts";
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import type { Phase, ReplyTap } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
+import { takesHost } from "../message/request-host.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
@@ -61,6 +64,8 @@ export function buildClientPolicy(
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const headTaps: ReplyTap[] = [];
   if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
+  const matchVary = matchVaryTap(settings);
+  if (matchVary !== null) headTaps.push(matchVary);
   if (securityHeaders.enabled) headTaps.push(new SecurityHeadersTap(securityHeaders));
   if (config.server.http3.enabled) headTaps.push(new AltSvcTap(config.server.http3.port));
   return {
@@ -77,6 +82,43 @@ export function buildClientPolicy(
     auth: authPhase(config, routes, inputs),
     headTaps,
   };
+}
+
+/** Null where no route asks for a field or a cookie. docs/routing.md#match-and-caches */
+function matchVaryTap(settings: readonly (RouteConfig | null)[]): ReplyTap | null {
+  const choosy = settings.flatMap((route) => (route === null ? [] : choosyRoute(route)));
+  if (choosy.length === 0) return null;
+  const asked = settings.map((route) => {
+    if (route === null) return [];
+    const { path, exact, hosts } = placeOf(route);
+    return choosy.filter(
+      (one) => (exact ? one.exact && one.path === path : isWithin(one, path)) && mayShare(one.hosts, hosts),
+    );
+  });
+  return new MatchVaryTap(asked, choosy);
+}
+
+/** Empty where nothing in a head decides whether it takes a response that a cache could store. */
+function choosyRoute(route: RouteConfig): ChoosyRoute[] {
+  const { match, methods } = route;
+  if (match === null || (methods.length > 0 && !methods.includes("GET") && !methods.includes("HEAD"))) return [];
+  const asksCookie = match.cookie.length > 0 || (match.share < 1 && match.stickyBy !== "");
+  const names = [...match.header.map(([name]) => name), ...(asksCookie ? ["Cookie"] : [])];
+  return names.length === 0 ? [] : [{ ...placeOf(route), names }];
+}
+
+function placeOf({ path, prefix, hosts }: RouteConfig): Omit<ChoosyRoute, "names"> {
+  return { path: path === "" ? prefixRoutePath(prefix) : exactRoutePath(path), exact: path !== "", hosts };
+}
+
+/** Whether paths of a route may fall to a prefix when it does not fit. */
+function isWithin({ path }: ChoosyRoute, prefix: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === "/");
+}
+
+function mayShare(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length === 0 || others.length === 0) return true;
+  return some.some((one) => others.some((other) => takesHost([one], other) || takesHost([other], one)));
 }
 
 function routeAddressRules(settings: readonly (RouteConfig | null)[]): Phase | null {

@@ -197,6 +197,27 @@ describe("routes of one path are routes of their own", () => {
     await gateway.once(request("POST /c", ["Content-Length: 0"]));
     for (const lines of kinds.slice(0, 3)) expect((await get(...lines)).fields.get("x-cache")).toBe("MISS");
   });
+
+  test("Vary names what was asked, also where the response is another route's", async () => {
+    const varies = async (start: string, ...lines: string[]) => {
+      const reply = await gateway.once(request(start, lines));
+      return [reply.status, reply.fields.all("vary")];
+    };
+    const asked = ["X-Team, Cookie"];
+    expect(await varies("GET /t/x", "X-Team: blue")).toEqual([200, asked]);
+    expect(await varies("GET /t/x", "X-Team: red")).toEqual([200, asked]);
+    expect(await varies("GET /t/x")).toEqual([200, asked]);
+    expect(await varies("GET /x/../%74/x")).toEqual([200, asked]);
+    // By way of the deeper route, whose match did not fit.
+    expect(await varies("GET /t/deep/x")).toEqual([200, ["X-Team, Cookie, X-A"]]);
+    expect(await varies("GET /t/deep/x?b", "X-A: 1")).toEqual([200, ["X-A"]]);
+    expect(await varies("GET /t/deeper")).toEqual([200, asked]);
+    expect(await varies("GET /m", "X-Team: blue")).toEqual([200, []]);
+    expect(await varies("GET /only")).toEqual([200, ["X-Team"]]);
+    expect(await varies("GET /nowhere")).toEqual([200, []]);
+    expect(await varies("GET /h", "Host: a.test", "X-Team: blue")).toEqual([200, ["X-Team"]]);
+    for (const _ of [1, 2]) expect((await varies("GET /c", "X-Team: blue"))[1]).toEqual(["X-Team"]);
+  });
 });
 
 describe("HTTP/2 and HTTP/3", () => {
