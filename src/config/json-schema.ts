@@ -35,12 +35,78 @@ export function routesSchema({ types, options }: RouteFormat): JsonSchema {
 }
 
 function documentOf(title: string, root: JsonSchema): JsonSchema {
+  const shared = new SharedKeys(root);
+  const { anyOf: forms, ...others } = shared.of(root) as JsonSchema;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: `edge ${title}`,
-    ...root,
-    $defs: DEFINITIONS,
+    ...(forms === undefined ? {} : { anyOf: forms }),
+    ...others,
+    $defs: { ...DEFINITIONS, ...shared.definitions },
   };
+}
+
+/** What keys of one name say alike in several places, such as those that all types of routes have: each once, by its name. */
+class SharedKeys {
+  readonly definitions: Record<string, unknown> = {};
+  /** How often each key is there with each schema. */
+  private readonly counts: Map<string, number> = new Map();
+  /** Names of definitions by key and schema. */
+  private readonly names: Map<string, string> = new Map();
+
+  constructor(root: JsonSchema) {
+    this.count(root);
+  }
+
+  /** A part of the schema with references in place of what is there more than once. */
+  of(part: unknown): unknown {
+    if (Array.isArray(part)) return part.map((one) => this.of(one));
+    if (typeof part !== "object" || part === null) return part;
+    return Object.fromEntries(
+      Object.entries(part).map(([key, value]) => [key, key === "properties" ? this.ofKeys(value) : this.of(value)]),
+    );
+  }
+
+  private ofKeys(keys: JsonSchema): JsonSchema {
+    return Object.fromEntries(Object.entries(keys).map(([key, schema]) => [key, this.ofKey(key, schema)]));
+  }
+
+  private ofKey(key: string, schema: unknown): unknown {
+    const id = idOf(key, schema);
+    if (id.length < MIN_SHARED_CHARS || this.counts.get(id)! < 2) return this.of(schema);
+    let name = this.names.get(id);
+    if (name === undefined) {
+      name = this.freeName(key);
+      this.names.set(id, name);
+      // The place is taken before what is in it is looked at.
+      this.definitions[name] = null;
+      this.definitions[name] = this.of(schema);
+    }
+    return { $ref: `#/$defs/${name}` };
+  }
+
+  private freeName(key: string): string {
+    let name = key;
+    for (let i = 2; name in this.definitions || name in DEFINITIONS; i++) name = `${key}-${i}`;
+    return name;
+  }
+
+  private count(part: unknown): void {
+    if (typeof part !== "object" || part === null) return;
+    for (const [key, value] of Object.entries(part)) {
+      if (key === "properties" && !Array.isArray(part)) {
+        for (const [name, schema] of Object.entries(value as JsonSchema)) {
+          const id = idOf(name, schema);
+          this.counts.set(id, (this.counts.get(id) ?? 0) + 1);
+        }
+      }
+      this.count(value);
+    }
+  }
+}
+
+function idOf(key: string, schema: unknown): string {
+  return `${key} ${JSON.stringify(schema)}`;
 }
 
 function sectionSchema(rows: Rows): JsonSchema {
@@ -140,6 +206,8 @@ function bothCases(letter: string, at: number, whole: string): string {
   return whole[at - 1] === "\\" ? letter : `[${letter.toLowerCase()}${letter.toUpperCase()}]`;
 }
 
+/** Below that a reference is hardly shorter. */
+const MIN_SHARED_CHARS = 80;
 const ANY_TEXT: JsonSchema = { type: "string" };
 const VARIABLE: JsonSchema = { $ref: "#/$defs/variable" };
 const NUMBER = /^\d+(\.\d+)?$/;

@@ -52,6 +52,16 @@ tests:
   });
 });
 
+test("says what several types of routes have in common once", () => {
+  const schema = routesSchema(ROUTE_FORMAT);
+  expect(JSON.stringify(schema, null, 2).length).toBeLessThan(160_000);
+  const definitions = schema.$defs as Record<string, unknown>;
+  const text = JSON.stringify(schema);
+  for (const name of Object.keys(definitions)) expect([name, text.includes(`"#/$defs/${name}"`)]).toEqual([name, true]);
+  // By the name of the key, for those who read it.
+  expect(Object.keys(definitions)).toEqual(expect.arrayContaining(["headers", "match", "ip_rules"]));
+});
+
 /** Faults that a schema can see: keys that are not there, and values of another kind. */
 const VISIBLE =
   /: (unknown key|missing: |expected (a section|a list|a whole number|a number|true or false|a duration|a size|a port|[\w.-]+(, [\w.-]+)* or [\w.-]+, found)\b)/;
