@@ -19,7 +19,7 @@ import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import type { Phase, ReplyTap } from "../message/exchange.ts";
-import type { NowMs } from "../message/ports.ts";
+import type { ClientPlaces, NowMs } from "../message/ports.ts";
 import { takesHost } from "../message/request-host.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
@@ -33,6 +33,8 @@ export interface ClientPolicyInputs {
   readonly buckets: SharedArrayBuffer;
   /** Milliseconds on one clock for all workers. */
   readonly sharedClock: NowMs;
+  /** Where clients are; asked only where the configuration has databases. */
+  readonly places: ClientPlaces;
   readonly reports: RateLimitListener & AuthListener;
   readonly turns: Turns;
 }
@@ -60,7 +62,7 @@ export function buildClientPolicy(
   const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
   const setFields = identityFields(config);
-  const serverRules = addressRules(ipRules);
+  const serverRules = addressRules(ipRules, inputs.places);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const headTaps: ReplyTap[] = [];
   if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
@@ -77,7 +79,7 @@ export function buildClientPolicy(
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
     httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
-    routeAddressRules: routeAddressRules(settings),
+    routeAddressRules: routeAddressRules(settings, inputs.places),
     rateLimit: rateLimit(config, routes, settings, inputs),
     auth: authPhase(config, routes, inputs),
     headTaps,
@@ -121,11 +123,11 @@ function mayShare(some: readonly string[], others: readonly string[]): boolean {
   return some.some((one) => others.some((other) => takesHost([one], other) || takesHost([other], one)));
 }
 
-function routeAddressRules(settings: readonly (RouteConfig | null)[]): Phase | null {
+function routeAddressRules(settings: readonly (RouteConfig | null)[], places: ClientPlaces): Phase | null {
   const known = new Map<IpRules, AddressRules | null>();
   const rules = settings.map((route) => {
     if (route === null) return null;
-    if (!known.has(route.ipRules)) known.set(route.ipRules, addressRules(route.ipRules));
+    if (!known.has(route.ipRules)) known.set(route.ipRules, addressRules(route.ipRules, places));
     return known.get(route.ipRules)!;
   });
   return rules.some((one) => one !== null) ? new RouteAddressPhase(rules) : null;

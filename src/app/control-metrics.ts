@@ -9,6 +9,7 @@ import { VERSION } from "../shared/version.ts";
 import type { AcmeService } from "./acme-service.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
+import type { GeoDatabases } from "./geo-databases.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
@@ -20,6 +21,7 @@ export interface MetricSources {
   readonly acme: AcmeService;
   readonly certificates: TlsCertificates;
   readonly cache: CacheOwner;
+  readonly geo: GeoDatabases;
   readonly watch: WorkerWatch;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
@@ -39,6 +41,7 @@ export function controlExposition(sources: MetricSources): Exposition {
     ...acme.metrics(),
     certificateMetrics(() => certificates.terms()),
     ...certificates.metrics(),
+    ...sources.geo.metrics(),
     ...cacheMetrics(cache),
     ...sources.watch.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),

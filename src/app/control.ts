@@ -28,6 +28,7 @@ import { TlsCertificates } from "./certificates.ts";
 import { controlExposition } from "./control-metrics.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
+import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
@@ -92,6 +93,7 @@ export class Control implements PoolListener {
   private readonly cache: CacheOwner;
   private readonly rpc: ControlRpc;
   private readonly certificates: TlsCertificates;
+  private readonly geo: GeoDatabases;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly watch: WorkerWatch;
@@ -129,6 +131,10 @@ export class Control implements PoolListener {
     this.certificates = new TlsCertificates(
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
+    );
+    this.geo = new GeoDatabases(
+      (geo) => this.pool.broadcast({ kind: "geo", geo }),
+      (fields) => this.event("geo_reload", fields),
     );
     this.handover = this.makeHandover();
     this.fence = new WorkerFence(
@@ -216,6 +222,7 @@ export class Control implements PoolListener {
     this.pool.start();
     this.ports = claimPorts(listenersOf(this.config), this.inherited.sockets);
     this.certificates.use(this.config);
+    this.geo.use(this.config, this.geo.read(this.config));
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
@@ -230,6 +237,7 @@ export class Control implements PoolListener {
         this.nodes.stop();
         this.acme.stop();
         this.certificates.stop();
+        this.geo.stop();
         this.pool.stop();
         void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
       };
@@ -276,6 +284,7 @@ export class Control implements PoolListener {
       certificates: this.certificates.sets,
       cache: this.cache.buffers,
       keywords: this.keywords,
+      geo: this.geo.buffers,
       beats: this.watch.buffer,
     };
   }
@@ -364,11 +373,13 @@ export class Control implements PoolListener {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
+    const geo = this.geo.read(config);
     const message = {
       config: packConfig(withPorts(config, ports)),
       labels: this.labelsOf(config),
       nodes: nodes.buffer,
       cache,
+      geo: geo.buffers,
     };
     collectSource(config);
     const before = this.config;
@@ -380,6 +391,7 @@ export class Control implements PoolListener {
         this.nodes.use(nodes);
         this.cache.use(config.server.cache, cache);
         this.certificates.use(config);
+        this.geo.use(config, geo);
         warnOfSidecar(config, (event, fields) => this.event(event, fields));
         void this.acme.use(config);
       },
@@ -404,7 +416,7 @@ export class Control implements PoolListener {
   }
 
   private answers() {
-    const { totals, nodes, labels, acme, certificates, cache } = this;
+    const { totals, nodes, labels, acme, certificates, cache, geo } = this;
     const exposition = controlExposition({
       totals,
       nodes,
@@ -412,6 +424,7 @@ export class Control implements PoolListener {
       acme,
       certificates,
       cache,
+      geo,
       watch: this.watch,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,

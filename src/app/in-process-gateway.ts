@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { NO_GEO } from "../features/geo/place-finder.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { createBodyBudget } from "../shared/body-budget.ts";
@@ -73,6 +74,7 @@ export class InProcessGateway {
       cookieKey: "",
       cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
+      geo: NO_GEO,
       sockets: [],
       waitsForQuic: false,
       certificates: {},

@@ -1,5 +1,6 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
+import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
@@ -36,6 +37,8 @@ export type ToWorker =
       readonly cache: CacheBuffers | null;
       /** The WAF's tables of keywords; null where it is off. */
       readonly keywords: SharedArrayBuffer | null;
+      /** The databases of addresses. */
+      readonly geo: GeoBuffers;
       /** Sockets that listen already, for this worker; where there are none it opens its own. */
       readonly sockets: readonly ListeningSocket[];
       /** Whether a predecessor or a dead worker may still have the UDP port, which cannot be shared or handed over. */
@@ -53,6 +56,7 @@ export type ToWorker =
   /** Some worker could not build it: what has been prepared goes. */
   | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
+  | { readonly kind: "geo"; readonly geo: GeoBuffers }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
   /** The process will drain soon: what asks for its health is to know. */
@@ -73,6 +77,7 @@ export interface NewConfiguration {
   readonly labels: CounterLabels;
   readonly nodes: SharedArrayBuffer;
   readonly cache: CacheBuffers | null;
+  readonly geo: GeoBuffers;
 }
 
 /** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */

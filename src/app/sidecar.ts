@@ -205,7 +205,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },
     auth: NO_AUTH,
-    ipRules: { allow: [], deny: [] },
+    ipRules: { allow: [], deny: [], allowCountries: [], denyCountries: [], denyAsns: [] },
     waf: null,
     errors: null,
     maintenance: null,

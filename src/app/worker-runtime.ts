@@ -145,7 +145,8 @@ export interface PublicWay {
 export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInputs): PublicWay {
   const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
-  const { accessLog: lines } = config.server;
+  const { accessLog: lines, geo } = config.server;
+  const { places } = inputs.client;
   const accessLog = lines.enabled
     ? new AccessLog(inputs.log, lines.sample, {
         clock: inputs.services.clock,
@@ -153,13 +154,20 @@ export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInpu
         protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
         namesUsers: [config.server, ...config.routes].some(({ auth }) => auth.enabled),
         cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
+        countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
         names: inputs.requestIds,
       })
     : null;
   const client = buildClientPolicy(config, router.routes, inputs.client);
   const contentCoding = contentCodingPhase(config, router.routes);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache });
+  if (hasGeo(config)) pipeline.places = places;
   return { pipeline, client, accessLog, cache };
+}
+
+/** Whether there is a database of addresses. */
+function hasGeo({ server: { geo } }: RuntimeConfig): boolean {
+  return geo.countryDb !== "" || geo.asnDb !== "";
 }
 
 function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayInputs): ResponseCache | null {

@@ -12,6 +12,7 @@ import { listenTls } from "../edge/tls-listener.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
+import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/events.ts";
@@ -91,6 +92,7 @@ export class Worker {
   private readonly gates: WorkerGates;
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
+  private readonly places: PlaceFinder = new PlaceFinder();
   private runtime: WorkerRuntime;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
@@ -125,6 +127,7 @@ export class Worker {
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
     this.cache.use(cacheStore, start.cache);
+    this.places.use(start.geo);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.services.names.useServers(config.proxy.transport.nameservers);
@@ -200,7 +203,8 @@ export class Worker {
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
       this.useCertificates(this.runtime.config);
-    } else if (message.kind === "prepare") {
+    } else if (message.kind === "geo") this.places.use(message.geo);
+    else if (message.kind === "prepare") {
       this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
     } else if (message.kind === "commit") this.commit(message);
     else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
@@ -269,6 +273,7 @@ export class Worker {
     this.prepared = null;
     nodes.commit();
     this.cache.use(store, message.cache);
+    this.places.use(message.geo);
     const old = this.runtime;
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
@@ -375,6 +380,7 @@ export class Worker {
       client: {
         buckets: this.start.buckets,
         sharedClock: this.sharedClock,
+        places: this.places,
         reports: this.reports,
         turns: this.services,
       },

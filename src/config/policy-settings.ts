@@ -2,6 +2,7 @@ import { quote } from "./config-fault.ts";
 import { formatDuration } from "./duration.ts";
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { TEXT } from "./form.ts";
+import { autonomousSystem, country } from "./geo-settings.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
@@ -19,6 +20,13 @@ const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 export const ipRules = block({
   allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"] },
   deny: { type: list(cidr(), "networks"), example: ["192.0.2.7"] },
+  allow_countries: {
+    type: list(country(), "countries"),
+    example: ["DE", "AT"],
+    doc: "beside allow; by geo.country_db",
+  },
+  deny_countries: { type: list(country(), "countries"), example: ["AQ"], doc: "beside deny; by geo.country_db" },
+  deny_asns: { type: list(autonomousSystem(), "numbers"), example: [64500], doc: "beside deny; by geo.asn_db" },
 });
 
 export const accessLog = block({

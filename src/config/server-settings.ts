@@ -4,6 +4,7 @@ import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { orWord } from "./form.ts";
+import { checkPlaceRules, geo } from "./geo-settings.ts";
 import { listenHost } from "./host-kinds.ts";
 import { LENIENT_MEANING } from "./limit-check.ts";
 import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "./page-settings.ts";
@@ -153,6 +154,10 @@ const serverRows = {
     example: ["10.0.0.0/8"],
     doc: "load balancers whose X-Forwarded-For is trusted",
   },
+  geo: {
+    type: geo,
+    doc: "databases for ip_rules, {geo.country}, {geo.asn} and the access log. Off without this section",
+  },
   ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
   auth: { type: auth, guard: true, doc: "who may come in: 401. Off without this section" },
   access_log: { type: accessLog },
@@ -205,7 +210,10 @@ export const server = block(serverRows, {
   }),
 });
 
-function checkServer(values: ServerValues, { path, log }: Spot): void {
+function checkServer(values: ServerValues, spot: Spot): void {
+  const { path, log } = spot;
+  const { country_db: countryDb, asn_db: asnDb } = values.geo;
+  checkPlaceRules(values.ip_rules, { countryDb, asnDb }, below(spot, "ip_rules"));
   if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))
     log.warn(
       [...path, "trusted_proxies"],

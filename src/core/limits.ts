@@ -377,6 +377,9 @@ export const CONNECT_FAILURE_LOG_MS = 10_000;
 /** Origins and reasons of which a worker remembers that. */
 export const MAX_LOGGED_ORIGINS = 256;
 
+/** Bytes of a database of addresses; those of cities have 70 MB to 500 MB. */
+export const MAX_GEO_DATABASE_BYTES = 1_073_741_824;
+
 /** Bytes of a page of a site: every worker holds it, and a refusal must stay cheap. */
 export const MAX_PAGE_BYTES = 262_144;
 /** Bytes of an origin's body that are read in vain to keep its connection, where a page takes the body's place. */

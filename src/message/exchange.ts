@@ -7,6 +7,7 @@ import type { HeaderBlock } from "./header-block.ts";
 import type {
   BodyFlow,
   BodySink,
+  ClientPlaces,
   Held,
   RefusalPages,
   RepeatableBody,
@@ -286,6 +287,8 @@ export class Pipeline {
   private readonly endTaps: readonly ReplyTap[];
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
+  /** What placeholders ask where clients are; null without `server.geo`. Set where the way is wired. */
+  places: ClientPlaces | null = null;
   private readonly names: RequestNamer | null;
   private readonly pages: RefusalPages | null;
 
@@ -325,7 +328,9 @@ export class Pipeline {
    * that looking at phases costs those that are nothing.
    */
   traced(instead: (phase: Phase) => Phase): Pipeline {
-    return new Pipeline(this.phases.map(instead), this.headTaps, this.endTaps, this.trailerGate);
+    const pipeline = new Pipeline(this.phases.map(instead), this.headTaps, this.endTaps, this.trailerGate);
+    pipeline.places = this.places;
+    return pipeline;
   }
 
   /** Sends a request down from the first phase. */

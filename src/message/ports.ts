@@ -100,6 +100,14 @@ export interface RefusalPages {
   shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
 }
 
+/** Where clients are, as databases of addresses tell. docs/guards.md#countries-and-networks */
+export interface ClientPlaces {
+  /** Two capital letters; "" where it is not known, and for what is no address. */
+  countryOf(address: string): string;
+  /** The autonomous system that an address belongs to; 0 where it is not known. */
+  asnOf(address: string): number;
+}
+
 /** Gives requests the ids by which the log names them. */
 export interface RequestNamer {
   /** The id of a request, which gets one where it has none yet: a valid one of the client's, or a new one. */

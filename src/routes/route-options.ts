@@ -1,6 +1,7 @@
 import { type AuthConfig, auth } from "../config/auth/auth-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
+import { checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import {
   ERROR_PAGES_EXAMPLE,
@@ -13,7 +14,7 @@ import { list, type Spot } from "../config/piece.ts";
 import { ipRules, rateLimit, routeWaf } from "../config/policy-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
-import { block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
+import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
 import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
@@ -94,6 +95,7 @@ export const ROUTE_OPTIONS = block(rows, {
   finish(plain, values, spot) {
     const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
+    checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
     return {
       inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
       // Resolved, 0 is no limit.

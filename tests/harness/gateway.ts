@@ -23,7 +23,7 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
   /** Files of the working folder, by relative path, beside `config.yaml` and `routes.yaml`. */
-  readonly files?: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
   /** A free one is taken without it. */
   readonly port?: number;
   /** Without it `EDGE_BINARY`. */

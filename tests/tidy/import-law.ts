@@ -33,6 +33,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "a descriptor set is checked where it is named",
   },
   {
+    from: /^src\/config\//,
+    to: /^src\/proto\/mmdb\//,
+    typeOnly: false,
+    why: "a database of addresses is checked where it is named",
+  },
+  {
     from: /^src\/(config|routes)\//,
     to: /^src\/proto\/template\//,
     typeOnly: false,

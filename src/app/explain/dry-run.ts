@@ -1,3 +1,4 @@
+import { readDatabase } from "../../config/geo-settings.ts";
 import type { RouteConfig } from "../../config/route-config.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
@@ -8,6 +9,7 @@ import { StatusHandler } from "../../features/admin/status-handler.ts";
 import { machineKey } from "../../features/balance/sticky.ts";
 import { FileCache } from "../../features/files/file-cache.ts";
 import { RequestIds } from "../../features/forward/forward-head.ts";
+import { PlaceFinder } from "../../features/geo/place-finder.ts";
 import type { Router } from "../../features/route/router.ts";
 import { CountersTap } from "../../features/telemetry/counters-tap.ts";
 import { EventLog } from "../../features/telemetry/events.ts";
@@ -193,8 +195,22 @@ export class DryRun {
       challenges: { answerTo: () => null },
       cacheStore,
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
-      client: { buckets: createTokenBuckets(SECRET), sharedClock: clock, reports, turns: { inTurn: (work) => work() } },
+      client: {
+        buckets: createTokenBuckets(SECRET),
+        sharedClock: clock,
+        places: this.places(),
+        reports,
+        turns: { inTurn: (work) => work() },
+      },
     };
+  }
+
+  private places(): PlaceFinder {
+    const { countryDb, asnDb } = this.config.server.geo;
+    const buffer = (file: string) => (file === "" ? null : readDatabase(file).buffer);
+    const places = new PlaceFinder();
+    places.use({ country: buffer(countryDb), asn: buffer(asnDb) });
+    return places;
   }
 
   private endpoints() {

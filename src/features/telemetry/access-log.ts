@@ -19,6 +19,8 @@ export interface AccessLogPorts {
   readonly cacheOf: (ex: Exchange) => string;
   /** Whether lines have `user`: where `auth` is configured. */
   readonly namesUsers: boolean;
+  /** The client's country; "" where it is not known. Null where lines have no such field. */
+  readonly countryOf: ((ex: Exchange) => string) | null;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
 }
@@ -59,6 +61,7 @@ export class AccessLog implements ReplyTap {
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
       `,"request_id":${jsonTextOrNull(ex.reply.requestId(), MAX_REQUEST_ID)}` +
       `,"client_ip":${jsonText(ex.clientIp, MAX_ADDRESS)}` +
+      this.country(ex) +
       `,"method":${methodText(ex)}` +
       `,"host":${jsonTextOrNull(request.authority(), MAX_HOST)}` +
       `,"path":${jsonTextOrNull(path, MAX_PATH)}` +
@@ -75,6 +78,11 @@ export class AccessLog implements ReplyTap {
       (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", MAX_USER)}` : "") +
       `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
     );
+  }
+
+  private country(ex: Exchange): string {
+    const { countryOf } = this.ports;
+    return countryOf === null ? "" : `,"country":${jsonTextOrNull(countryOf(ex), MAX_LABEL)}`;
   }
 }
 
@@ -104,6 +112,8 @@ export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
   event: "`access`.",
   request_id: "The X-Request-Id that the upstream got; null where the request was sent to none.",
   client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
+  country:
+    "The client's country by `server.geo`, in two letters; null where it is not known. Only with `geo.country_db`.",
   method: "The method.",
   host: "The Host of the request.",
   path: "The path as it was received, without the query.",

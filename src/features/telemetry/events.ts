@@ -78,6 +78,10 @@ export const EVENTS = {
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
   certificate_reload: { meaning: "A certificate file changed." },
+  geo_reload: {
+    meaning:
+      "A database of addresses has changed: `database`, `file` and when it was `built`. With `ok: false`, `error` says why the one before stays.",
+  },
   sidecar_warning: {
     meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
     perSecond: 100,

@@ -75,6 +75,13 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     argument: /^[\w!#$%&'*+.^`|~-]+$/,
     reader: (name) => (ex) => claimOfUser(ex, name),
   },
+  plain(
+    "geo.country",
+    "the client's [country](guards.md#countries-and-networks), such as `DE`; empty where it is not known",
+    "word",
+    countryOf,
+  ),
+  plain("geo.asn", "the number of the network that the client is in, likewise", "word", asnOf),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
@@ -137,6 +144,14 @@ function userOf({ identity }: Exchange): string {
 function claimOfUser({ identity }: Exchange, name: string): string {
   if (identity === null || !Object.hasOwn(identity.claims, name)) return "";
   return Buffer.from(identity.claims[name]!, "utf8").latin1Slice();
+}
+
+function countryOf(ex: Exchange): string {
+  return ex.pipeline.places?.countryOf(ex.clientIp) ?? "";
+}
+
+function asnOf(ex: Exchange): string {
+  return String(ex.pipeline.places?.asnOf(ex.clientIp) || "");
 }
 
 function subjectOf({ client }: Exchange): string {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runCheck } from "../../../src/cli/check.ts";
 import { runInit } from "../../../src/cli/init.ts";
 import { STARTER_CONFIG } from "../../../src/cli/starter-files.ts";
+import { countries } from "../../harness/mmdb.ts";
 import { inFolder, lines } from "./config-case.ts";
 
 const TOP = join(import.meta.dir, "../../..");
@@ -166,6 +167,7 @@ function listed(config: string, routes: string): string {
     const files = config
       .replaceAll("./cert.pem", join(FILES, "cert.pem"))
       .replaceAll("./key.pem", join(FILES, "key.pem"));
+    writeFileSync(join(dir, "GeoLite2-Country.mmdb"), countries({ "192.0.2.0/24": "DE" }));
     for (const page of ["404.html", "sorry.html", "back-soon.html"]) writeFileSync(join(dir, page), "<p>{status}</p>");
     writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("server:"))));
     writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("routes:"))));

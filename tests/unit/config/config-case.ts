@@ -6,6 +6,7 @@ import { judgeRoutes } from "../../../src/app/judge-routes.ts";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../../../src/config/load-config.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
+import { countries, networksOf } from "../../harness/mmdb.ts";
 
 /** One case of the files in tests/vectors/config: what both files say, and what must come of it. */
 export interface ConfigCase {
@@ -41,11 +42,24 @@ export function readCases(file: string): ConfigCase[] {
 /** Puts a case and the files beside it (a folder, certificates) into a folder of its own and loads it from there. */
 export function loadCase(one: ConfigCase): ConfigResult {
   return inFolder((dir) => {
-    cpSync(join(VECTORS, "files"), dir, { recursive: true });
+    putFiles(dir);
     writeFileSync(join(dir, "config.yaml"), one.config ?? "{}\n");
     if (one.routes !== undefined) writeFileSync(join(dir, "routes.yaml"), one.routes);
     return load(dir, one.env ?? {});
   });
+}
+
+/** Puts the files that cases name into a folder. */
+export function putFiles(dir: string): void {
+  cpSync(join(VECTORS, "files"), dir, { recursive: true });
+  putDatabases(dir);
+}
+
+/** Puts databases of addresses into a folder: one of countries, one of networks, and one that is old. */
+export function putDatabases(dir: string): void {
+  writeFileSync(join(dir, "country.mmdb"), countries({ "192.0.2.0/24": "DE" }));
+  writeFileSync(join(dir, "asn.mmdb"), networksOf({ "192.0.2.0/24": 64500 }));
+  writeFileSync(join(dir, "old.mmdb"), countries({ "192.0.2.0/24": "DE" }, { builtSeconds: 1_600_000_000 }));
 }
 
 /** Loads what stands in a folder, as a start in that folder would. */

@@ -1,19 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { cpSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listConfig } from "../../../src/config/config-listing.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { isSecretName } from "../../../src/core/secret-name.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
-import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
-
-const FILES = join(import.meta.dir, "../../vectors/config/files");
+import { inFolder, lines, load, loadCase, putFiles, readCases } from "./config-case.ts";
 
 describe("the listed configuration", () => {
   for (const one of readCases("good.yaml")) {
     test(`reads back as the same: ${one.name}`, () => {
       inFolder((dir) => {
-        cpSync(FILES, dir, { recursive: true });
+        putFiles(dir);
         writeFileSync(join(dir, "config.yaml"), one.config ?? "{}");
         writeFileSync(join(dir, "routes.yaml"), one.routes ?? "[]");
         const first = loaded(dir, one.env ?? {});

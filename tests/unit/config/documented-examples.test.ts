@@ -6,6 +6,7 @@ import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { WAF_RULES } from "../../../src/features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
+import { putDatabases } from "./config-case.ts";
 
 // The examples of configuration in docs/ are configurations. Files that they name are not there, which is the only fault allowed.
 
@@ -13,12 +14,16 @@ const DOCS = join(import.meta.dir, "../../../docs");
 const EXAMPLE = /^```yaml\n# (config|routes)\.yaml\n([\s\S]*?)^```/gm;
 const MISSING_FILE = /no such (file|folder)/;
 
+/** Routes may speak of countries. */
+const GEO = "server: {geo: {country_db: country.mmdb, asn_db: asn.mmdb}}\n";
+
 const pages = readdirSync(DOCS).filter((name) => name.endsWith(".md"));
 
 function faultsOf(kind: string, text: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), "edge-example-"));
   try {
-    writeFileSync(join(folder, "config.yaml"), kind === "config" ? text : "{}");
+    writeFileSync(join(folder, "config.yaml"), kind === "config" ? text : GEO);
+    putDatabases(folder);
     writeFileSync(join(folder, "routes.yaml"), kind === "routes" ? text : "[]");
     const request = { configPath: null, routesPath: null, cwd: folder, env: {} };
     const result = loadConfig({ ...request, knownWafRules: WAF_RULES.map(({ id }) => id), routeFormat: ROUTE_FORMAT });

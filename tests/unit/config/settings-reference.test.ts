@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
@@ -7,7 +7,7 @@ import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "../../../src/cli/settings-re
 import { configFile as configSchema } from "../../../src/config/config-settings.ts";
 import { RouteSchemas } from "../../../src/config/route-schema.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
-import { inFolder, load } from "./config-case.ts";
+import { inFolder, load, putFiles } from "./config-case.ts";
 
 type Path = readonly (string | number)[];
 
@@ -153,7 +153,7 @@ describe("the reference of routes.yaml", () => {
 
   test("is a file that the gateway takes", () => {
     inFolder((dir) => {
-      mkdirSync(join(dir, "public"));
+      putFiles(dir);
       for (const page of ["404.html", "sorry.html", "maintenance.html"])
         writeFileSync(join(dir, page), "<p>{status}</p>");
       writeFileSync(join(dir, "users"), "");
@@ -161,7 +161,10 @@ describe("the reference of routes.yaml", () => {
         /^ {6}(header|cookie): .*\n/gm,
         "",
       );
-      writeFileSync(join(dir, "config.yaml"), "server: {cache: {enabled: true}}\n");
+      writeFileSync(
+        join(dir, "config.yaml"),
+        "server: {cache: {enabled: true}, geo: {country_db: country.mmdb, asn_db: asn.mmdb}}\n",
+      );
       writeFileSync(join(dir, "routes.yaml"), text);
       const result = load(dir, {});
       expect(result.ok ? [] : result.faults).toEqual([]);

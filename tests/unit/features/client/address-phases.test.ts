@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import type { IpRules } from "../../../../src/config/runtime-config.ts";
 import { Fault } from "../../../../src/core/fault.ts";
 import { addressRules } from "../../../../src/features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../../../../src/features/client/address-rules-phase.ts";
 import { ClientAddressPhase } from "../../../../src/features/client/client-address-phase.ts";
 import { RememberedNetworks } from "../../../../src/features/client/remembered-networks.ts";
 import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
+import type { ClientPlaces } from "../../../../src/message/ports.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 import { networkSet, networks } from "./networks.ts";
 
@@ -59,9 +61,18 @@ describe("a peer's address", () => {
   });
 });
 
+type PlaceRules = Pick<IpRules, "allowCountries" | "denyCountries" | "denyAsns">;
+const NO_PLACES: PlaceRules = { allowCountries: [], denyCountries: [], denyAsns: [] };
+const COUNTRIES: Readonly<Record<string, string>> = { "192.0.2.1": "DE", "192.0.2.2": "FR", "10.0.0.1": "DE" };
+const PLACES: ClientPlaces = {
+  countryOf: (address) => COUNTRIES[address] ?? "",
+  asnOf: (address) => (address === "192.0.2.2" ? 64500 : 0),
+};
+
 describe("address rules", () => {
-  const admits = (rules: { allow?: string[]; deny?: string[] }, address: string) => {
-    const built = addressRules({ allow: networks(...(rules.allow ?? [])), deny: networks(...(rules.deny ?? [])) });
+  const admits = (rules: { allow?: string[]; deny?: string[] } & Partial<PlaceRules>, address: string) => {
+    const { allow = [], deny = [], ...places } = rules;
+    const built = addressRules({ ...NO_PLACES, ...places, allow: networks(...allow), deny: networks(...deny) }, PLACES);
     return built === null ? null : built.admit(address);
   };
 
@@ -78,8 +89,30 @@ describe("address rules", () => {
     expect(admits({}, "192.0.2.1")).toBeNull();
   });
 
+  test("by country and network: what is denied is denied whatever allows it, and one list that allows is enough", () => {
+    const only = { allowCountries: ["DE"] };
+    expect(["192.0.2.1", "192.0.2.2", "198.51.100.1", "unknown", ""].map((one) => admits(only, one))).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(admits({ ...only, allow: ["198.51.100.0/24"] }, "198.51.100.1")).toBe(true);
+    expect(admits({ ...only, allow: ["198.51.100.0/24"] }, "192.0.2.1")).toBe(true);
+    expect(admits({ ...only, deny: ["192.0.2.0/24"] }, "192.0.2.1")).toBe(false);
+    expect(admits({ denyCountries: ["FR"], allow: ["192.0.2.0/24"] }, "192.0.2.2")).toBe(false);
+    expect(admits({ denyCountries: ["FR"] }, "198.51.100.1")).toBe(true);
+    expect(admits({ denyCountries: ["FR"] }, "unknown")).toBe(true);
+    expect(admits({ denyCountries: ["FR"] }, "")).toBe(false);
+    expect(admits({ denyAsns: [64500] }, "192.0.2.2")).toBe(false);
+    expect(admits({ denyAsns: [64500] }, "192.0.2.1")).toBe(true);
+  });
+
   test("of the server refuse by the client's real address", () => {
-    const phase = new ServerAddressPhase(addressRules({ allow: [], deny: networks("203.0.113.0/24") })!);
+    const phase = new ServerAddressPhase(
+      addressRules({ ...NO_PLACES, allow: [], deny: networks("203.0.113.0/24") }, PLACES)!,
+    );
     const { ex, sink } = fakeExchange({ client: "10.0.0.1" });
     expect(phase.run(ex)).toBe(Verdict.Next);
     ex.forwardedIp = "203.0.113.9";
@@ -88,7 +121,7 @@ describe("address rules", () => {
   });
 
   test("of a route hold for that route", () => {
-    const rules = addressRules({ allow: networks("10.0.0.0/8"), deny: [] });
+    const rules = addressRules({ ...NO_PLACES, allow: networks("10.0.0.0/8"), deny: [] }, PLACES);
     const { ex, sink } = fakeExchange({ client: "192.0.2.1", route: fakeRoute("/a") });
     expect(new RouteAddressPhase([null]).run(ex)).toBe(Verdict.Next);
     expect(new RouteAddressPhase([rules]).run(ex)).toBe(Verdict.Done);

@@ -19,6 +19,7 @@ function setUp(sample = 1, random: () => number = () => 0) {
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "",
     namesUsers: false,
+    countryOf: null,
     names: NAMES,
   };
   const log = new AccessLog(telemetry.batch, sample, ports);

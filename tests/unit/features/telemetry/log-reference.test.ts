@@ -12,6 +12,7 @@ test("every field of an access line is explained, in its order", () => {
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "",
     namesUsers: true,
+    countryOf: () => "DE",
     names: NAMES,
   };
   new AccessLog(telemetry.batch, 1, ports).onEnd(fakeExchange({ headers: [] }).ex);

@@ -1,0 +1,182 @@
+import { readFileSync, statSync } from "node:fs";
+import { messageOf } from "../core/error-text.ts";
+import { MAX_GEO_DATABASE_BYTES } from "../core/limits.ts";
+import { MmdbReader } from "../proto/mmdb/mmdb-reader.ts";
+import { asnIn, countryIn } from "../proto/mmdb/place-records.ts";
+import { quote } from "./config-fault.ts";
+import { nearestName } from "./nearest-name.ts";
+import { describe, type Kind, piece, type Spot, Wrong } from "./piece.ts";
+import { block, isFaultyAt } from "./row.ts";
+import { fileName } from "./scalars.ts";
+import { formatSize } from "./size.ts";
+
+/** `server.geo`: databases that say where addresses are; "" where there is none. docs/guards.md#countries-and-networks */
+export const geo = block(
+  {
+    country_db: {
+      type: fileName(),
+      default: "",
+      example: "./GeoLite2-Country.mmdb",
+      doc: "which country an address is in; taken up anew when the file changes",
+    },
+    asn_db: {
+      type: fileName(),
+      default: "",
+      example: "./GeoLite2-ASN.mmdb",
+      doc: "which network (autonomous system) it belongs to; likewise",
+    },
+  },
+  {
+    finish: ({ countryDb, asnDb }, _, spot) => ({
+      countryDb: database("country_db", countryDb, spot),
+      asnDb: database("asn_db", asnDb, spot),
+    }),
+  },
+);
+
+/** What a database is asked for. */
+export type GeoKind = "country_db" | "asn_db";
+
+/**
+ * Opens a database and looks whether it has what it is asked for.
+ * @throws Error that says what is wrong with it
+ */
+export function openDatabase(kind: GeoKind, bytes: Uint8Array): MmdbReader {
+  const reader = new MmdbReader(bytes);
+  const records = reader.someRecords(LOOKED_AT);
+  const isOfUse = (record: number): boolean =>
+    kind === "country_db" ? countryIn(reader, record) !== "" : asnIn(reader, record) > 0;
+  if (records.some(isOfUse)) return reader;
+  const what = kind === "country_db" ? "countries" : "numbers of autonomous systems";
+  throw new Error(`it has no ${what}${reader.databaseType === "" ? "" : ` (it is a ${reader.databaseType})`}`);
+}
+
+/**
+ * The bytes of a database, in memory that threads may share.
+ * @throws Error where the file cannot be read, is too large, or changes meanwhile
+ */
+export function readDatabase(file: string): Uint8Array<SharedArrayBuffer> {
+  const { size, mtimeMs } = statSync(file);
+  if (size > MAX_GEO_DATABASE_BYTES) throw new Error(`it is larger than ${formatSize(MAX_GEO_DATABASE_BYTES)}`);
+  const read = readFileSync(file);
+  const after = statSync(file);
+  if (read.length !== size || after.size !== size || after.mtimeMs !== mtimeMs)
+    throw new Error("it changes while it is read");
+  const bytes = new Uint8Array(new SharedArrayBuffer(size));
+  bytes.set(read);
+  return bytes;
+}
+
+/** @returns its absolute path */
+function database(kind: GeoKind, path: string, { path: at, log, files }: Spot): string {
+  const key = [...at, kind];
+  const file = files.file(key, path);
+  if (file === "" || log.isFaulty(key)) return file;
+  try {
+    const { builtSeconds, databaseType } = openDatabase(kind, readDatabase(file));
+    const days = Math.floor((Date.now() / 1000 - builtSeconds) / 86_400);
+    if (days > OLD_DAYS)
+      log.warn(key, `this ${databaseType} is ${days} days old: addresses move, and MaxMind has a new one twice a week`);
+  } catch (error) {
+    log.fault(key, `expected a database in the MaxMind DB format, found ${quote(path)}: ${messageOf(error)}`);
+  }
+  return file;
+}
+
+/** A country as ISO 3166-1 has it, in two letters; resolved, capital ones. */
+export function country(): Kind<string> {
+  return piece<string>(
+    (value) => {
+      const found = typeof value === "string" ? value.trim().toUpperCase() : "";
+      if (CODES.has(found)) return found;
+      return new Wrong(
+        `expected a country's two letters (ISO 3166-1), such as DE, found ${describe(value)}${meant(found)}`,
+      );
+    },
+    { is: "text", pattern: /^[A-Za-z]{2}$/ },
+  );
+}
+
+/** The number of an autonomous system, such as 64500 or AS64500. */
+export function autonomousSystem(): Kind<number> {
+  return piece<number>(
+    (value) => {
+      const digits = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
+      const number = Number(/^(?:AS)?(\d{1,10})$/i.exec(digits)?.[1] ?? 0);
+      return number >= 1 && number <= MAX_ASN
+        ? number
+        : new Wrong(
+            `expected the number of an autonomous system from 1 to ${MAX_ASN}, such as 64500, found ${describe(value)}`,
+          );
+    },
+    {
+      is: "either",
+      forms: [
+        { is: "integer", min: 1, max: MAX_ASN },
+        { is: "text", pattern: /^[Aa][Ss]\d{1,10}$/ },
+      ],
+    },
+  );
+}
+
+/** What of address rules a database is needed for. */
+interface PlaceRules {
+  readonly allow_countries: readonly string[];
+  readonly deny_countries: readonly string[];
+  readonly deny_asns: readonly number[];
+}
+
+/** Notes rules about countries and networks where no database says where an address is. @param spot of the rules */
+export function checkPlaceRules(
+  rules: PlaceRules,
+  { countryDb, asnDb }: { readonly countryDb: string; readonly asnDb: string },
+  spot: Spot,
+): void {
+  const { path, log } = spot;
+  const check = (key: keyof PlaceRules, kind: GeoKind, file: string): void => {
+    if (rules[key].length === 0 || file !== "" || log.isFaulty(["server", "geo"])) return;
+    if (!isFaultyAt(spot, key)) log.fault([...path, key], `needs server.geo.${kind}, the database to look it up in`);
+  };
+  check("allow_countries", "country_db", countryDb);
+  check("deny_countries", "country_db", countryDb);
+  check("deny_asns", "asn_db", asnDb);
+  const both = rules.allow_countries.filter((code) => rules.deny_countries.includes(code));
+  if (both.length > 0)
+    log.warn([...path, "deny_countries"], `${both.join(", ")} is allowed as well: deny is checked first`);
+}
+
+/** ` (did you mean …?)` for codes that are not ISO's, and for names. */
+function meant(found: string): string {
+  const code = OTHER_CODES.get(found) ?? codeOfName(found);
+  return code === "" ? "" : ` (did you mean ${code}?)`;
+}
+
+function codeOfName(name: string): string {
+  if (name.length < 4) return "";
+  const names = new Intl.DisplayNames(["en"], { type: "region" });
+  const byName = new Map([...CODES].map((code) => [(names.of(code) ?? code).toUpperCase(), code]));
+  return byName.get(nearestName(name, [...byName.keys()])) ?? "";
+}
+
+/** ISO 3166-1 alpha-2, with Kosovo as the databases have it. */
+const CODES: ReadonlySet<string> = new Set(
+  (
+    "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG " +
+    "CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL " +
+    "GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA " +
+    "LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP " +
+    "NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV " +
+    "SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW"
+  ).split(" "),
+);
+/** Codes that people write for a country, and short names of some. */
+const OTHER_CODES: ReadonlyMap<string, string> = new Map([
+  ["UK", "GB"],
+  ["EL", "GR"],
+  ["USA", "US"],
+  ["UAE", "AE"],
+]);
+const MAX_ASN = 4_294_967_295;
+/** A database of whose first records none has what is asked for is another one. */
+const LOOKED_AT = 1000;
+const OLD_DAYS = 60;
