@@ -18,7 +18,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 import { faultOf, NEED_MORE } from "../proto/h1/outcome.ts";
-import { RequestParser } from "../proto/h1/request-parser.ts";
+import { findAccept, RequestParser } from "../proto/h1/request-parser.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
 import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
@@ -200,8 +200,11 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
       this.startExchange(request);
       return true;
     }
-    if (outcome !== NEED_MORE) this.refuse(faultOf(outcome));
-    else if (!this.life.clientEnded)
+    if (outcome !== NEED_MORE) {
+      const fault = faultOf(outcome);
+      if (fault === Fault.RequestLineTooLong) findAccept(ex.request, this.input.to);
+      this.refuse(fault);
+    } else if (!this.life.clientEnded)
       this.life.arm(this.ctx.settings.headerTimeoutMs - (this.ctx.turn.nowMs - ex.startedMs));
     else if (request.parser.hasBegun(this.input.to)) this.refuse(Fault.HeadTruncated);
     else {

@@ -364,15 +364,26 @@ export class Pipeline {
     return shown;
   }
 
-  /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about. */
+  /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about, unless that is its size. */
   private refusalFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
-    return this.pages === null || ex.step === 0 ? reply : this.pages.shown(ex, reply);
+    if (this.pages === null || (ex.step === 0 && !isTooMuch(ex.fault))) return reply;
+    return this.pages.shown(ex, reply);
   }
 
   /** Tells the taps that the exchange is over. */
   onEnd(ex: Exchange): void {
     for (let i = 0; i < this.endTaps.length; i++) this.endTaps[i]!.onEnd(ex);
   }
+}
+
+/** Whether a head was refused for its size alone: what was read of it is in order. */
+function isTooMuch(fault: Fault): boolean {
+  return (
+    fault === Fault.RequestLineTooLong ||
+    fault === Fault.HeaderLineTooLong ||
+    fault === Fault.HeadTooLarge ||
+    fault === Fault.TooManyFields
+  );
 }
 
 /** An empty pipeline, where there are no requests. */

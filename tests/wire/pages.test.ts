@@ -130,10 +130,76 @@ test("the built-in endpoints are for programs", async () => {
 test.each([
   ["a malformed field", `GET / HTTP/1.1\r\nHost: a\r\nAccept: ${BROWSER}\r\nX Y: z\r\n\r\n`, 400],
   ["no Host", `GET / HTTP/1.1\r\nAccept: ${BROWSER}\r\n\r\n`, 400],
-  ["a line that is too long", `GET /${"a".repeat(9000)} HTTP/1.1\r\nHost: a\r\nAccept: ${BROWSER}\r\n\r\n`, 414],
 ])("a head that cannot be trusted is answered with JSON: %s", async (_name, bytes, status) => {
   const reply = await gateway.once(bytes);
   expect([reply.status, reply.fields.get("content-type")]).toEqual([status, "application/json"]);
+});
+
+const COOKIES = Array.from({ length: 110 }, (_, i) => [`x-${i}`, "a"] as const);
+const TOO_MUCH: readonly (readonly [
+  what: string,
+  path: string,
+  fields: readonly (readonly [string, string])[],
+  status: number,
+])[] = [
+  ["a line", `/${"a".repeat(9000)}`, [], 414],
+  ["a query", `/node?${"a=b&".repeat(2500)}`, [], 414],
+  ["a field", "/node", [["cookie", "a".repeat(9000)]], 431],
+  ["a head", "/node", Array.from({ length: 9 }, (_, i) => [`x-${i}`, "a".repeat(8000)] as const), 431],
+  ["a number of fields", "/node", COOKIES, 431],
+];
+
+describe("a head that is too much, where Accept can be read", () => {
+  const kindOf = (accept: string) => (accept === BROWSER ? "text/html; charset=utf-8" : "application/json");
+
+  test.each(TOO_MUCH)("over HTTP/1.1: %s", async (_what, path, fields, status) => {
+    for (const accept of [BROWSER, "*/*"]) {
+      const lines = [`Accept:  ${accept} `, "X-Request-Id: big", ...fields.map(([name, value]) => `${name}: ${value}`)];
+      const reply = await gateway.once(request(`GET ${path}`, lines));
+      expect([reply.status, reply.fields.get("content-type")]).toEqual([status, kindOf(accept)]);
+      expect(reply.fields.get("connection")).toBe("close");
+      if (accept === "*/*") expect(Object.keys(JSON.parse(reply.text))).toEqual(["error", "message"]);
+      else expect(reply.text).toContain("<!DOCTYPE html>");
+    }
+  });
+
+  // A header list that is far too large costs the whole connection of HTTP/2.
+  const streamed = TOO_MUCH.filter(([what]) => what !== "a head");
+  test.each(streamed)("over HTTP/2 and HTTP/3: %s", async (_what, path, fields, status) => {
+    for (const accept of [BROWSER, "*/*"]) {
+      const sent: [string, string][] = [
+        ["accept", accept],
+        ...fields.map(([name, value]): [string, string] => [name, value]),
+      ];
+      const h2 = await H2Client.connectTls(tlsPort);
+      const reply = await h2.request(head("GET", path, sent));
+      expect([reply.status, reply.fields.get("content-type")]).toEqual([status, kindOf(accept)]);
+      h2.close();
+      const h3 = await H3Client.connect(tlsPort);
+      const third = await h3.ask("GET", path, Object.fromEntries(sent));
+      expect([third.status, third.fields["content-type"]]).toEqual([status, kindOf(accept)]);
+      h3.close();
+    }
+  });
+
+  test("without the end of the line the refusal does not wait, and is JSON", async () => {
+    const reply = await gateway.once(`GET /${"a".repeat(9000)}`);
+    expect([reply.status, reply.fields.get("content-type")]).toEqual([414, "application/json"]);
+  });
+
+  test("Accept of another request, in a body or half of it does not count", async () => {
+    const line = `GET /${"a".repeat(9000)} HTTP/1.1\r\nHost: a\r\n`;
+    const others = [`\r\nAccept: ${BROWSER}\r\n\r\n`, `X-Accept: ${BROWSER}\r\n\r\n`, `Accept: ${BROWSER}`];
+    for (const rest of others) {
+      const reply = await gateway.once(line + rest);
+      expect([reply.status, reply.fields.get("content-type")]).toEqual([414, "application/json"]);
+    }
+    const client = await gateway.connect();
+    client.send(`${request("GET /files/a.txt", [`Accept: ${BROWSER}`]).toString()}${line}\r\n`);
+    expect((await client.reply()).status).toBe(200);
+    expect((await client.reply()).fields.get("content-type")).toBe("application/json");
+    client.close();
+  });
 });
 
 test("what the cache keeps of a missing file is not the page", async () => {

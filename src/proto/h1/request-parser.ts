@@ -234,6 +234,27 @@ function nameFault(byte: number, first: boolean): Fault {
 }
 
 /**
+ * Finds Accept after a request line that is too long, where it is among the bytes that have come: so browsers get their page.
+ * docs/pages.md#who-gets-a-page
+ * @param to end of what was received
+ */
+export function findAccept(head: RequestHead, to: number): void {
+  const { methodTo: from } = head;
+  if (from === 0) return;
+  const text = head.text(from, to);
+  const end = text.indexOf("\r\n\r\n");
+  const found = ACCEPT_LINE.exec(end < 0 ? text : text.slice(0, end + 2));
+  if (found === null) return;
+  const [line, name = "", before = "", value = ""] = found;
+  const nameFrom = from + found.index + line.indexOf(name);
+  const valueFrom = nameFrom + name.length + before.length;
+  head.headers.push(HeaderId.Accept, nameFrom, nameFrom + name.length, valueFrom, valueFrom + value.length);
+}
+
+/** With its line break, so that no half of one is taken. */
+const ACCEPT_LINE = /\r\n(accept)(:[ \t]*)([\x20-\x7e]*)\r\n/i;
+
+/**
  * Finds method, path and Host of a head that is refused, as far as they have been read: a HEAD gets no body even then
  * (RFC 9110 §9.3.2), and metrics and log say what was asked.
  */
