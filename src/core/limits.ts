@@ -149,6 +149,8 @@ export const MAX_CACHE_FILLS = 1024;
 export const MAX_CACHE_VARIANTS = 32;
 /** Tenths of a millisecond that a thread waits for the lock of the cache before it does without. */
 export const CACHE_LOCK_WAITS = 20;
+/** Milliseconds from the beginning of a request for which its look-up tries again where the lock could not be had. */
+export const CACHE_LOOKUP_MS = 200;
 /** Milliseconds that a request waits for another's fetch of the same response before it is forwarded itself. */
 export const CACHE_WAIT_MS = 10_000;
 /** Milliseconds between two polls of other workers' fetches that exchanges wait for. */

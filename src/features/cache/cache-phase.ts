@@ -78,6 +78,7 @@ export class CachePhase implements Phase {
       if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
       return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
     }
+    if (found === CacheLookup.Busy && isPlain && mayWait && this.parts.waiters.lookAgain(ex)) return Verdict.Wait;
     // Another's response is of no use to a request whose own may be for its client alone.
     return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
   }

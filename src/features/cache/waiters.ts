@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { CACHE_POLL_MS, CACHE_WAIT_MS } from "../../core/limits.ts";
+import { CACHE_LOOKUP_MS, CACHE_POLL_MS, CACHE_WAIT_MS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held } from "../../message/ports.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
@@ -51,6 +51,17 @@ export class Waiters {
     this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
   }
 
+  /**
+   * Lets an exchange look once more, a few milliseconds later: the lock of the cache could not be had. A thread that holds it may
+   * have lost its processor, and a request that did without would be a second one for what another fetches.
+   * @returns false where it has tried for long enough
+   */
+  lookAgain(ex: Exchange): boolean {
+    if (this.time.now() - ex.startedMs > CACHE_LOOKUP_MS) return false;
+    this.add(ex, NO_FETCH, 0);
+    return true;
+  }
+
   /** A fetch of this worker has ended. Waiting exchanges continue when the current call stack has finished. */
   wake(fill: number): void {
     if (this.waiting.has(fill)) setImmediate(() => this.time.inTurn(() => this.release(fill)));
@@ -73,7 +84,8 @@ export class Waiters {
     const gone: Waiter[] = [];
     for (const waiter of all) {
       if (waiter.ex === null) continue;
-      const waits = this.store.isFilling(fill, waiter.generation) && waiter.untilMs > this.time.now();
+      const waits =
+        fill !== NO_FETCH && this.store.isFilling(fill, waiter.generation) && waiter.untilMs > this.time.now();
       (waits ? left : gone).push(waiter);
     }
     if (left.length === 0) this.waiting.delete(fill);
@@ -85,8 +97,8 @@ export class Waiters {
     const { ex, generation } = waiter;
     // One that went on before may have ended it.
     if (ex === null) return;
-    const isOver = !this.store.isFilling(fill, generation);
-    const mayWait = isOver && this.store.resultOf(fill, generation) !== FillResult.NotStorable;
+    const isOver = fill === NO_FETCH || !this.store.isFilling(fill, generation);
+    const mayWait = fill === NO_FETCH || (isOver && this.store.resultOf(fill, generation) !== FillResult.NotStorable);
     waiter.ex = null;
     ex.cacheUse = null;
     try {
@@ -98,6 +110,9 @@ export class Waiters {
     }
   }
 }
+
+/** In the place of a slot: for those that wait for no fetch. */
+const NO_FETCH = -1;
 
 /** One exchange that waits. */
 class Waiter implements Held {

@@ -1,0 +1,106 @@
+// A look-up that does not get the lock of the cache: docs/cache.md#concurrent-misses
+import { expect, test } from "bun:test";
+import { Clock } from "../../../../src/core/clock.ts";
+import { CACHE_LOOKUP_MS } from "../../../../src/core/limits.ts";
+import type { CachePolicy } from "../../../../src/features/cache/policy.ts";
+import { ResponseCache } from "../../../../src/features/cache/response-cache.ts";
+import { CacheResult } from "../../../../src/message/cache-result.ts";
+import { Exchange, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
+import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
+import type { Route } from "../../../../src/message/route.ts";
+import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
+import { createCacheBuffers, Head } from "../../../../src/shared/cache-memory.ts";
+import { CacheStore } from "../../../../src/shared/cache-store.ts";
+
+const POLICY: CachePolicy = {
+  defaultTtlMs: 60_000,
+  maxPayloadBytes: 1 << 20,
+  namesRequests: false,
+  bypassesCookies: true,
+  demandsCertificates: false,
+  isConfirmed: false,
+};
+const OTHER_THREAD = 9;
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+/** A cache, and how many of its requests went on to the origin. */
+class Lab {
+  readonly store: CacheStore = new CacheStore(createCacheBuffers({ maxEntries: 100, maxBytes: 1 << 22 }, 2, 1), 0);
+  readonly turn = { nowMs: 1000 };
+  sent = 0;
+  private readonly cache: ResponseCache;
+
+  constructor() {
+    this.cache = new ResponseCache(this.store, [POLICY], false, {
+      times: { clock: new Clock(() => this.turn.nowMs), ages: this.turn },
+      time: { now: () => this.turn.nowMs, inTurn: (work) => work(), onException: fail },
+      idle: IDLE_PORTS,
+      counter: { cacheStored() {}, cacheInvalidated() {} } as never,
+      nameRequest: () => {},
+      endTaps: [],
+    });
+  }
+
+  /** @param held by another thread, or by none */
+  lock(held: boolean): void {
+    Atomics.store(this.store.memory.words, Head.Lock, held ? OTHER_THREAD : 0);
+  }
+
+  private send(): Verdict {
+    this.sent++;
+    return Verdict.Done;
+  }
+
+  ask(): { readonly ex: Exchange; readonly verdict: Verdict } {
+    const bytes = Buffer.from("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    const ex = new Exchange(IDLE_PORTS);
+    const dispatch = { name: "dispatch", run: () => this.send() };
+    ex.request.reset(bytes);
+    const parser = new RequestParser(65_536);
+    parser.begin(0);
+    parser.parse(bytes, bytes.length, ex.request);
+    ex.open(IDLE_PORTS.sink, IDLE_PORTS.flow, ex.client, new Pipeline([this.cache.phase, dispatch], [], []));
+    ex.route = { index: 0, init: {} } as Route;
+    ex.startedMs = this.turn.nowMs;
+    ex.phases = [this.cache.phase, dispatch];
+    ex.step = 1;
+    const verdict = this.cache.phase.run(ex);
+    if (verdict === Verdict.Next) ex.pipeline.resume(ex);
+    return { ex, verdict };
+  }
+}
+
+test("looks again when the lock is free, and one alone goes to the origin", async () => {
+  const lab = new Lab();
+  lab.lock(true);
+  const asked = [lab.ask(), lab.ask(), lab.ask()];
+  expect(asked.map(({ verdict }) => verdict)).toEqual([Verdict.Wait, Verdict.Wait, Verdict.Wait]);
+  await Bun.sleep(20);
+  expect(lab.sent).toBe(0);
+  lab.lock(false);
+  await Bun.sleep(30);
+  expect(lab.sent).toBe(1);
+  expect(asked.map(({ ex }) => ex.cacheResult).sort()).toEqual([CacheResult.None, CacheResult.None, CacheResult.Miss]);
+  for (const { ex } of asked) ex.cacheUse?.release();
+});
+
+test("goes to the origin by itself once it has tried for long enough", async () => {
+  const lab = new Lab();
+  lab.lock(true);
+  lab.ask();
+  lab.turn.nowMs += CACHE_LOOKUP_MS + 1;
+  await Bun.sleep(20);
+  expect(lab.sent).toBe(1);
+});
+
+test("is given up with its client", async () => {
+  const lab = new Lab();
+  lab.lock(true);
+  lab.ask().ex.cacheUse!.release();
+  lab.lock(false);
+  await Bun.sleep(20);
+  expect(lab.sent).toBe(0);
+});
