@@ -48,6 +48,7 @@ export interface ClientPolicy {
   readonly preflight: PreflightPhase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
+  readonly userRateLimit: Phase | null;
   readonly auth: Phase | null;
   /** In the order of the way up, after a cache. */
   readonly headTaps: readonly ReplyTap[];
@@ -64,6 +65,7 @@ export function buildClientPolicy(
   const setFields = identityFields(config);
   const serverRules = addressRules(ipRules, inputs.places);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
+  const limits = rateLimits(config, routes, settings, inputs);
   const headTaps: ReplyTap[] = [];
   if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
   const matchVary = matchVaryTap(settings);
@@ -80,7 +82,8 @@ export function buildClientPolicy(
     httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
     routeAddressRules: routeAddressRules(settings, inputs.places),
-    rateLimit: rateLimit(config, routes, settings, inputs),
+    rateLimit: limitPhase("rateLimit", limits, inputs),
+    userRateLimit: limitPhase("userRateLimit", limits, inputs),
     auth: authPhase(config, routes, inputs),
     headTaps,
   };
@@ -133,24 +136,40 @@ function routeAddressRules(settings: readonly (RouteConfig | null)[], places: Cl
   return rules.some((one) => one !== null) ? new RouteAddressPhase(rules) : null;
 }
 
-function rateLimit(
+/** A limit, and the phase that it belongs to. */
+interface PlacedLimit {
+  readonly limit: RateLimit;
+  readonly phase: RateLimitPhase["name"];
+}
+
+/** @returns one entry a route, by its index */
+function rateLimits(
   config: RuntimeConfig,
   routes: readonly Route[],
   settings: readonly (RouteConfig | null)[],
   inputs: ClientPolicyInputs,
-): Phase | null {
+): readonly (PlacedLimit | null)[] {
   const buckets = new TokenBuckets(inputs.buckets);
   const server = new Map<string, RateLimit>();
-  const limits = routes.map((route, index) => {
+  return routes.map((route, index) => {
     const own = settings[index] ?? null;
     const limit = own === null ? config.server.rateLimit : own.rateLimit;
     if (!limit.enabled || isUnlimited(route)) return null;
     const purpose = purposeOf(limit, route);
     const known = server.get(purpose) ?? new RateLimit(limit, buckets, purpose);
     if (limit.scope === "server") server.set(purpose, known);
-    return known;
+    return { limit: known, phase: limit.key === "user" ? "userRateLimit" : "rateLimit" };
   });
-  return limits.some((one) => one !== null) ? new RateLimitPhase(limits, inputs.sharedClock, inputs.reports) : null;
+}
+
+/** Null where no limit belongs to the phase. */
+function limitPhase(
+  name: RateLimitPhase["name"],
+  limits: readonly (PlacedLimit | null)[],
+  { sharedClock, reports }: ClientPolicyInputs,
+): Phase | null {
+  const own = limits.map((one) => (one?.phase === name ? one.limit : null));
+  return own.some((one) => one !== null) ? new RateLimitPhase(name, own, sharedClock, reports) : null;
 }
 
 /** Endpoints of the gateway's own have access rules of their own. */

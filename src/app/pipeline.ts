@@ -47,8 +47,8 @@ export interface PipelineParts {
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
- *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth → bodyLimit
- *     → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
+ *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -79,6 +79,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     pages.maintenance,
     client.rateLimit,
     client.auth,
+    client.userRateLimit,
     new BodyLimitPhase(),
     waf.body,
     lateFieldsPhase(config, router),

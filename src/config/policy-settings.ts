@@ -34,19 +34,31 @@ export const accessLog = block({
   sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
 });
 
+/** As nginx and others write a rate: `10r/s`, `300/m`. */
+const RATE = /^([1-9]\d{0,8}) ?r?\/([smh])$/;
+
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
-export const rateLimit = block(
+const rateLimitBlock = block(
   {
     enabled: { type: flag(), default: true },
     requests: { type: integer(1), absent: 0, example: 100, doc: "this many in each window" },
     window: { type: duration(1), default: "1s" },
     burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
     key: {
-      type: textLike(/^(client_ip|route|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/, "client_ip, route or header:NAME"),
+      type: textLike(
+        /^(client_ip|address|user|route|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
+        "client_ip, user, route or header:NAME",
+      ),
       default: "client_ip",
-      doc: "or route, or header:NAME",
+      doc: "or user (whom auth let in), route, or header:NAME",
+    },
+    ipv6_prefix: {
+      type: integer(16, 128),
+      default: 64,
+      doc: "clients of one IPv6 network of so many bits share a bucket",
     },
     status: { type: integer(400, 599), default: 429 },
+    headers: { type: flag(), default: false, doc: "true: responses carry RateLimit and RateLimit-Policy" },
   },
   {
     absent: OFF,
@@ -60,7 +72,7 @@ export const rateLimit = block(
       return {
         // The size of the bucket, at least 1.
         burst: burst > 0 ? burst : Math.max(1, requests),
-        key: key as "client_ip" | "header" | "route",
+        key: (key === "address" ? "client_ip" : key) as "client_ip" | "header" | "route" | "user",
         // In lower case where `key` is `header`, else "".
         keyHeader: header.toLowerCase(),
       };
@@ -71,6 +83,21 @@ export const rateLimit = block(
       return { ...others, key: config.key === "header" ? `header:${config.keyHeader}` : config.key };
     },
   },
+);
+
+/** The same, also as `10r/s`. */
+export const rateLimit: typeof rateLimitBlock = orWritten(
+  rateLimitBlock,
+  { is: "text", pattern: RATE },
+  (value) => {
+    if (typeof value !== "string") return value;
+    const [, requests, unit] = RATE.exec(value.trim()) ?? [];
+    if (unit !== undefined) return { requests: Number(requests), window: `1${unit}` };
+    return new Wrong(
+      `expected a rate such as 10r/s or 300r/m, or a section with requests and window, found ${describe(value)}`,
+    );
+  },
+  OFF,
 );
 
 /** docs/waf.md */

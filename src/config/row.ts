@@ -1,6 +1,18 @@
 import * as v from "valibot";
 import type { Form } from "./form.ts";
-import { type Entries, type Kind, must, or, orElse, type Piece, type Spot, section, switchOr } from "./piece.ts";
+import {
+  type Entries,
+  type Kind,
+  must,
+  or,
+  orElse,
+  type Piece,
+  piece,
+  type Spot,
+  section,
+  switchOr,
+  type Wrong,
+} from "./piece.ts";
 
 /**
  * One key of a configuration file. Everything else follows from its row: what is accepted and what a fault says, the
@@ -111,13 +123,19 @@ export function block<const R extends Rows, X extends object = object>(
   };
 }
 
-/** The same block, which may also be written in another way: `spelledOut` turns that into a section. @param form the other way */
+/**
+ * The same block, which may also be written in another way: `spelledOut` turns that into a section, or says what is wrong with it.
+ * @param form the other way
+ * @param whenAbsent as what an absent one is read, where its row does not say that
+ */
 export function orWritten<B extends { readonly form: Form }>(
   section: B,
   form: Form,
-  spelledOut: (value: unknown) => unknown,
+  spelledOut: (value: unknown) => unknown | Wrong,
+  whenAbsent?: object,
 ): B {
-  const schema = v.pipe(v.unknown(), v.transform(spelledOut), section as unknown as Piece<unknown>);
+  const either = v.pipe(v.unknown(), piece(spelledOut), section as unknown as Piece<unknown>);
+  const schema = whenAbsent === undefined ? either : or(either, whenAbsent);
   return { ...section, ...(schema as object), form: { is: "either", forms: [section.form, form] } };
 }
 

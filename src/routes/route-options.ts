@@ -96,6 +96,14 @@ export const ROUTE_OPTIONS = block(rows, {
     const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
     checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
+    const limit = rateLimitOf(values, spot);
+    const who = authOf(values, spot);
+    if (limit.scope === "route" && limit.enabled && limit.key === "user" && !who.enabled) {
+      spot.log.warn(
+        [...spot.path, "rate_limit", "key"],
+        "no user is known without auth: clients are told apart by address",
+      );
+    }
     return {
       inboundChunkedMode: plain.inboundChunkedMode || proxy.transport.inboundChunkedMode,
       // Resolved, 0 is no limit.
@@ -105,8 +113,8 @@ export const ROUTE_OPTIONS = block(rows, {
         defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,
       },
       compression: compressionAt(values.compression, server.compression, "compression" in entry),
-      rateLimit: rateLimitOf(values, spot),
-      auth: authOf(values, spot),
+      rateLimit: limit,
+      auth: who,
     };
   },
   list({ compression, rateLimit: limit, auth: who }, { ip_rules, headers: edits, ...lines }) {

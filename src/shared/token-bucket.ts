@@ -24,6 +24,8 @@ import { BucketKey } from "./token-bucket-key.ts";
 export class TokenBuckets {
   private readonly words: Int32Array;
   private readonly setMask: number;
+  /** The debt of the bucket that was asked last, in units of its rate: after the token that it gave, or as it refuses. */
+  debt = 0;
   /** What `leastMissed` has found beside the place. */
   private victimTag = 0;
   private victimIsFull = false;
@@ -58,10 +60,16 @@ export class TokenBuckets {
       const was = Atomics.load(this.words, place + FULL_AT);
       const debt = this.isFull(place, tick) ? 0 : rate.debt((was - now) | 0);
       const next = debt + rate.unitsPerToken;
-      if (next > rate.capacity) return (next - rate.capacity) / rate.unitsPerMs;
+      if (next > rate.capacity) {
+        this.debt = debt;
+        return (next - rate.capacity) / rate.unitsPerMs;
+      }
       // Before the exchange: no reader may take the new time for an old one.
       this.raiseTick(place, tick, tick + rate.ticksOf(next));
-      if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) return 0;
+      if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) {
+        this.debt = next;
+        return 0;
+      }
     }
   }
 
@@ -143,6 +151,16 @@ export class BucketRate {
   /** The debt of a bucket that will be full `ahead` units from now; what no clock explains is none. */
   debt(ahead: number): number {
     return ahead < 0 || ahead > this.capacity + this.tolerance ? 0 : ahead;
+  }
+
+  /** Tokens that a bucket with this debt has. */
+  tokensLeft(debt: number): number {
+    return Math.max(0, Math.floor((this.capacity - debt) / this.unitsPerToken));
+  }
+
+  /** Milliseconds until a bucket with this debt has one token more. */
+  msToNext(debt: number): number {
+    return Math.max(0, debt - this.capacity + (this.tokensLeft(debt) + 1) * this.unitsPerToken) / this.unitsPerMs;
   }
 
   /** Whole ticks that are no shorter than these units. */

@@ -27,21 +27,50 @@ export class OneKey implements LimitKey {
 }
 
 /**
- * `key: client_ip`: a bucket for each IPv4 address, and for each IPv6 /64: a single subscriber has all of its 2^64
- * addresses to come with.
+ * `key: client_ip`: a bucket for each IPv4 address, and for each IPv6 network of so many bits: a single subscriber has all 2^64
+ * addresses of a /64 to come with, and some have a /56 or a /48.
  */
 export class ClientLimitKey implements LimitKey {
   private readonly key: BucketKey;
+  /** Octets of an IPv6 address that count, and the bits that count of the last of them. */
+  private readonly networkOctets: number;
+  private readonly lastMask: number;
 
-  constructor(buckets: TokenBuckets, purpose: string) {
+  /** @param ipv6Prefix bits of the network, 1 to 128 */
+  constructor(buckets: TokenBuckets, purpose: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} client`);
+    this.networkOctets = Math.ceil(ipv6Prefix / 8);
+    this.lastMask = (0xff << (this.networkOctets * 8 - ipv6Prefix)) & 0xff;
   }
 
   of(ex: Exchange): BucketKey {
     // Clients that a proxy does not name count as one, whichever proxy forwards them.
     const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
-    if (address.includes(":") && parseAddress(address, octets)) this.key.hash(markedOctets, 0, 1 + NETWORK_OCTETS);
-    else this.key.hash(text, 0, text.latin1Write(address, 0));
+    if (address.includes(":") && parseAddress(address, octets)) {
+      octets[this.networkOctets - 1]! &= this.lastMask;
+      this.key.hash(markedOctets, 0, 1 + this.networkOctets);
+    } else this.key.hash(text, 0, text.latin1Write(address, 0));
+    return this.key;
+  }
+}
+
+/**
+ * `key: user`: a bucket for each user that `auth` has let in, whatever address it comes from; requests of no user are told apart by
+ * their clients. What a client says of itself has no say in it.
+ */
+export class UserLimitKey implements LimitKey {
+  private readonly key: BucketKey;
+  private readonly client: ClientLimitKey;
+
+  constructor(buckets: TokenBuckets, purpose: string, ipv6Prefix: number) {
+    this.key = buckets.keyFor(`${purpose} user`);
+    this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
+  }
+
+  of(ex: Exchange): BucketKey {
+    if (ex.identity === null) return this.client.of(ex);
+    const name = Buffer.from(ex.identity.user, "utf8");
+    this.key.hash(name, 0, name.length);
     return this.key;
   }
 }
@@ -61,10 +90,10 @@ export class HeaderLimitKey implements LimitKey {
   private readonly isClaim: boolean;
 
   /** @param name lower-case */
-  constructor(buckets: TokenBuckets, purpose: string, name: string) {
+  constructor(buckets: TokenBuckets, purpose: string, name: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} header`);
-    this.client = new ClientLimitKey(buckets, purpose);
-    this.all = new ClientLimitKey(buckets, `${purpose} all`);
+    this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
+    this.all = new ClientLimitKey(buckets, `${purpose} all`, ipv6Prefix);
     this.id = headerIdFromName(name);
     this.name = latin1(name);
     this.isClaim = claimOf(this.name, 0, name.length) !== Claim.None;
@@ -90,7 +119,6 @@ export class HeaderLimitKey implements LimitKey {
 }
 
 const ONE: Uint8Array = Uint8Array.of(1);
-const NETWORK_OCTETS = 8;
 /** An IPv6 address after a byte that no text of an address has; one for all, since nothing waits in between. */
 const markedOctets = new Uint8Array(17);
 const octets = markedOctets.subarray(1);

@@ -8,18 +8,28 @@ export interface RateLimitListener {
   onLimited(ex: Exchange, status: number, retryAfterSeconds: number): void;
 }
 
-/** `rate_limit`: refuses requests that come too often for the limit of their route. docs/guards.md#rate-limits */
+/**
+ * `rate_limit`: refuses requests that come too often for the limit of their route. Limits of users are a phase of their own, when it
+ * is known who they are. docs/guards.md#rate-limits
+ */
 export class RateLimitPhase implements Phase {
-  readonly name = "rateLimit";
+  readonly name: "rateLimit" | "userRateLimit";
   private readonly limits: readonly (RateLimit | null)[];
   private readonly clock: NowMs;
   private readonly listener: RateLimitListener;
 
   /**
+   * @param name of the phase
    * @param limits one entry a route, by its index
    * @param clock the same for all workers
    */
-  constructor(limits: readonly (RateLimit | null)[], clock: NowMs, listener: RateLimitListener) {
+  constructor(
+    name: RateLimitPhase["name"],
+    limits: readonly (RateLimit | null)[],
+    clock: NowMs,
+    listener: RateLimitListener,
+  ) {
+    this.name = name;
     this.limits = limits;
     this.clock = clock;
     this.listener = listener;

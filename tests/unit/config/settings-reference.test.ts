@@ -135,7 +135,9 @@ describe("the reference of routes.yaml", () => {
       ].map((key) => `.${key}`),
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
-    const limits = ["enabled", "window", "burst", "key", "status"].map((key) => `.rate_limit.${key}`);
+    const limits = ["enabled", "window", "burst", "key", "ipv6_prefix", "status", "headers"].map(
+      (key) => `.rate_limit.${key}`,
+    );
     const who = ["enabled", "basic.users", "basic.realm", "any", "keep_authorization"].map((key) => `.auth.${key}`);
     expect(ofUpstream).toEqual([".path", ...limits, ...who, ".target", ".rewrite.path"]);
   });

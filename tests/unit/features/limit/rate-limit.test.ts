@@ -14,6 +14,8 @@ function limitOf(more: Partial<RateLimitConfig> = {}, buckets = new TokenBuckets
     burst: 1,
     key: "client_ip",
     keyHeader: "",
+    ipv6Prefix: 64,
+    headers: false,
     status: 429,
     scope: "server",
     ...more,
@@ -84,11 +86,102 @@ test("limits of the same purpose and numbers share their buckets, others do not"
   expect(limitOf({ burst: 2 }, buckets).take(ex, 5000)).toBe(0);
 });
 
+describe("the key user", () => {
+  const identity = (user: string) => ({ user, hidesCredentials: false, claims: {}, fields: [], responseFields: [] });
+  const of = (user: string | null, client = "192.0.2.1", headers: [string, string][] = []) => {
+    const { ex } = fakeExchange({ client, headers });
+    if (user !== null) ex.identity = identity(user);
+    return ex;
+  };
+  const shared = (first: Exchange, second: Exchange): boolean => {
+    const limit = limitOf({ key: "user" });
+    expect(limit.take(first, 5000)).toBe(0);
+    return limit.take(second, 5000) > 0;
+  };
+
+  test("is whom auth has let in, wherever from", () => {
+    expect(shared(of("alice"), of("alice", "198.51.100.9"))).toBe(true);
+    expect(shared(of("alice"), of("bob"))).toBe(false);
+    expect(shared(of("björn"), of("björn", "2001:db8::1"))).toBe(true);
+    expect(shared(of("a".repeat(10_000)), of(`${"a".repeat(9999)}b`))).toBe(false);
+  });
+
+  test("is the address where there is no user, and a user's name is no address", () => {
+    expect(shared(of(null), of(null))).toBe(true);
+    expect(shared(of(null), of(null, "192.0.2.2"))).toBe(false);
+    expect(shared(of(null), of("192.0.2.1"))).toBe(false);
+    expect(shared(of(""), of(null))).toBe(false);
+  });
+
+  test("is nothing that a client says of itself", () => {
+    const says = (name: string) =>
+      of(null, "192.0.2.1", [
+        ["Remote-User", name],
+        ["X-User", name],
+        ["Authorization", `Basic ${name}`],
+      ]);
+    expect(shared(says("alice"), says("bob"))).toBe(true);
+  });
+});
+
+test.each([
+  [128, "2001:db8:1:2::1", "2001:db8:1:2::2", false],
+  [128, "2001:db8:1:2::1", "2001:db8:1:2::1", true],
+  [56, "2001:db8:1:200::1", "2001:db8:1:2ff::1", true],
+  [56, "2001:db8:1:200::1", "2001:db8:1:300::1", false],
+  [49, "2001:db8:1:7fff::1", "2001:db8:1::1", true],
+  [49, "2001:db8:1:8000::1", "2001:db8:1::1", false],
+  [48, "192.0.2.1", "192.0.2.2", false],
+])("with ipv6_prefix %d %s and %s share a bucket: %p", (ipv6Prefix, first, second, expected) => {
+  expect(share(limitOf({ ipv6Prefix }), { client: first }, { client: second })).toBe(expected);
+});
+
+describe("what responses say", () => {
+  const fieldsOf = (limit: RateLimit, nowMs: number, more: FakeRequest = {}) => {
+    const { ex } = fakeExchange(more);
+    const seconds = limit.take(ex, nowMs);
+    return [seconds, ...(ex.reply.extra?.fields ?? []).map(([name, value]) => `${name}: ${value}`)];
+  };
+
+  test("policy, what is left, and when there is more", () => {
+    const limit = limitOf({ requests: 6, windowMs: 60_000, burst: 3, headers: true });
+    const policy = 'RateLimit-Policy: "default";q=6;w=60;edge-burst=3';
+    expect(fieldsOf(limit, 1_000_000)).toEqual([0, policy, 'RateLimit: "default";r=2;t=10']);
+    expect(fieldsOf(limit, 1_000_000)).toEqual([0, policy, 'RateLimit: "default";r=1;t=10']);
+    expect(fieldsOf(limit, 1_000_000)).toEqual([0, policy, 'RateLimit: "default";r=0;t=10']);
+    expect(fieldsOf(limit, 1_001_000)).toEqual([9, policy, 'RateLimit: "default";r=0;t=9']);
+    expect(fieldsOf(limit, 1_020_500)).toEqual([0, policy, 'RateLimit: "default";r=1;t=10']);
+  });
+
+  test("nothing where they are not asked for, and no window that is not whole seconds", () => {
+    expect(fieldsOf(limitOf(), 5000)).toEqual([0]);
+    expect(fieldsOf(limitOf({ windowMs: 1500, headers: true }), 5000)[1]).toBe('RateLimit-Policy: "default";q=1');
+  });
+
+  test("the tighter of two buckets where a header tells them apart", () => {
+    const limit = limitOf({
+      key: "header",
+      keyHeader: "x-key",
+      requests: 5,
+      burst: 5,
+      windowMs: 3_600_000,
+      headers: true,
+    });
+    for (let i = 0; i < 9; i++) {
+      for (let n = 0; n < 5; n++) fieldsOf(limit, 5000, { headers: [["X-Key", `k${i}`]] });
+    }
+    expect(fieldsOf(limit, 5000, { headers: [["X-Key", "fresh"]] })[2]).toMatch(/;r=4;t=/);
+    for (let n = 0; n < 3; n++) fieldsOf(limit, 5000, { headers: [["X-Key", `last${n}`]] });
+    expect(fieldsOf(limit, 5000, { headers: [["X-Key", "fresher"]] })[2]).toMatch(/;r=0;t=/);
+    expect(fieldsOf(limit, 5000, { headers: [["X-Key", "freshest"]] })[2]).toMatch(/;r=0;t=/);
+  });
+});
+
 describe("the phase", () => {
   function run(limit: RateLimit | null, nowMs: number) {
     const limited: [Exchange, number, number][] = [];
     const listener = { onLimited: (...all: [Exchange, number, number]) => void limited.push(all) };
-    const phase = new RateLimitPhase([limit], { nowMs }, listener);
+    const phase = new RateLimitPhase("rateLimit", [limit], { nowMs }, listener);
     const { ex, sink } = fakeExchange({ route: fakeRoute("/a") });
     return { verdict: phase.run(ex), sink, limited, ex };
   }

@@ -1,0 +1,40 @@
+import type { RateLimitConfig } from "../../config/runtime-config.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
+
+/**
+ * The fields `RateLimit-Policy` and `RateLimit` of responses, as draft-ietf-httpapi-ratelimit-headers-10 has them: what a limit allows,
+ * what is left of it for this client, and when there will be more. docs/guards.md#fields-of-a-rate-limit
+ */
+export class QuotaFields {
+  private readonly policy: string;
+  /** By what they say: most responses say what another has said. */
+  private readonly made: Map<string, ExtraFields> = new Map();
+
+  constructor({ requests, windowMs, burst }: Pick<RateLimitConfig, "requests" | "windowMs" | "burst">) {
+    // A window is whole seconds there; another is not told.
+    const window = windowMs % 1000 === 0 ? `;w=${windowMs / 1000}` : "";
+    const most = burst === requests ? "" : `;edge-burst=${integer(burst)}`;
+    this.policy = `"default";q=${integer(requests)}${window}${most}`;
+  }
+
+  /** @param left requests that may still come at once @param seconds until there is one more */
+  at(left: number, seconds: number): ExtraFields {
+    const state = `"default";r=${integer(left)};t=${integer(seconds)}`;
+    let fields = this.made.get(state);
+    if (fields !== undefined) return fields;
+    fields = new ExtraFields([
+      ["RateLimit-Policy", this.policy],
+      ["RateLimit", state],
+    ]);
+    if (this.made.size >= MAX_KEPT) this.made.clear();
+    this.made.set(state, fields);
+    return fields;
+  }
+}
+
+/** RFC 9651 §3.3.1: fifteen digits at most. */
+function integer(number: number): number {
+  return Math.min(number, 999_999_999_999_999);
+}
+
+const MAX_KEPT = 512;
