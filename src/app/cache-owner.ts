@@ -10,6 +10,9 @@ import { settingsByIndex } from "./routing.ts";
 /** How long until the lock is tried again, where a worker holds it. */
 const RETRY_MS = 5;
 
+/** What the memory of the cache depends on. */
+type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies">;
+
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
 export class CacheOwner {
   /** For the workers; null where the cache is off. */
@@ -19,7 +22,7 @@ export class CacheOwner {
   private kind = "";
   private version = 0;
 
-  constructor(config: CacheConfig, workers: number) {
+  constructor(config: MemoryConfig, workers: number) {
     this.workers = workers;
     this.use(config, this.buffersFor(config));
   }
@@ -28,14 +31,14 @@ export class CacheOwner {
    * The memory for a configuration, to be taken up by `use`: the one in use, unless the cache becomes smaller or larger, or
    * cookies count from now on, so that responses may be stored that were made for one client.
    */
-  buffersFor(config: CacheConfig): CacheBuffers | null {
+  buffersFor(config: MemoryConfig): CacheBuffers | null {
     if (kindOf(config) === this.kind) return this.buffers;
     if (!config.enabled) return null;
     return createCacheBuffers(config, this.workers + 1, crypto.getRandomValues(new Int32Array(1))[0]!, ++this.version);
   }
 
   /** Takes up the memory from `buffersFor` the same configuration. */
-  use(config: CacheConfig, buffers: CacheBuffers | null): void {
+  use(config: MemoryConfig, buffers: CacheBuffers | null): void {
     this.kind = kindOf(config);
     if (buffers === this.buffers) return;
     this.buffers = buffers;
@@ -79,7 +82,7 @@ export class CacheOwner {
   }
 }
 
-function kindOf(config: CacheConfig): string {
+function kindOf(config: MemoryConfig): string {
   return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
 }
 

@@ -184,6 +184,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     },
     idle: IDLE_PORTS,
     counter: counters,
+    showsKeys: config.server.cache.statusKey,
     nameRequest: (ex) => requestIds.assign(ex),
     endTaps: [new ForwardEnd()],
   });

@@ -209,6 +209,7 @@ export const cache = block(
       default: "share",
       doc: "bypass: responses that involve cookies are stored only with public or s-maxage",
     },
+    status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },
   {
     misplaced: new Map(FOREIGN_CACHE_KEYS),

@@ -314,6 +314,9 @@ export const enum HeaderId {
   XCache,
   CacheStatus,
   ContentLocation,
+  CdnCacheControl,
+  CacheTag,
+  SurrogateKey,
   /** A field that this message's own Connection field names: hop-by-hop, never forwarded (RFC 9110 §7.6.1). */
   NamedByConnection,
 }
@@ -387,6 +390,9 @@ const SPELLINGS: Readonly<Record<Exclude<HeaderId, HeaderId.NamedByConnection>, 
   [HeaderId.XCache]: "X-Cache",
   [HeaderId.CacheStatus]: "Cache-Status",
   [HeaderId.ContentLocation]: "Content-Location",
+  [HeaderId.CdnCacheControl]: "CDN-Cache-Control",
+  [HeaderId.CacheTag]: "Cache-Tag",
+  [HeaderId.SurrogateKey]: "Surrogate-Key",
 };
 const NAMES: readonly string[] = Object.values(SPELLINGS);
 

@@ -13,6 +13,7 @@ export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange 
   own.forwardPath = ex.forwardPath;
   own.canonicalPath = ex.canonicalPath;
   own.captures = ex.captures;
+  own.identity = ex.identity;
   own.bodyDone = true;
   own.startedMs = ex.startedMs;
   return own;

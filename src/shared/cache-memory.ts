@@ -123,6 +123,8 @@ export const enum SlotFlag {
   HasValidator = 8,
   /** Cache-Control: s-maxage. */
   SharedMaxAge = 16,
+  /** Is not sent when it is stale, whatever a client says. */
+  NeverStale = 32,
 }
 
 /**

@@ -22,7 +22,7 @@ describe("a hit over HTTP/2", () => {
     expect([hit.status, hit.text, hit.fields.get("x-cache")]).toEqual([200, "answer 1", "HIT"]);
     expect([hit.fields.get("age"), hit.fields.get("cache-status"), hit.fields.has("set-cookie")]).toEqual([
       "0",
-      "edge; hit",
+      "edge; hit; ttl=60",
       false,
     ]);
     const miss = await client.request(get("/two"));

@@ -95,9 +95,13 @@ describe("a hit", () => {
     await cached.get("/range", accepting("gzip"));
     expect((await cached.get("/range", accepting("gzip"))).fields.get("x-cache")).toBe("HIT");
     const first = await cached.get("/range", [...accepting("gzip"), "Range: bytes=100-199"]);
-    // The origin knows no ranges: the whole plain response, which is stored for the next one.
-    expect(outcome(first)).toEqual([200, "MISS", null, true]);
-    await cached.get("/range", ["Accept-Encoding: identity"]);
+    // The whole plain response is fetched, which is stored for the next one.
+    expect([first.status, first.fields.get("content-encoding"), first.body.equals(BODY.subarray(100, 200))]).toEqual([
+      206,
+      null,
+      true,
+    ]);
+    expect(outcome(await cached.get("/range", ["Accept-Encoding: identity"]))).toEqual([200, "HIT", null, true]);
     const part = await cached.get("/range", [...accepting("gzip"), "Range: bytes=100-199"]);
     expect([part.status, part.fields.get("content-encoding"), part.body.equals(BODY.subarray(100, 200))]).toEqual([
       206,
@@ -159,7 +163,7 @@ describe("what is too old", () => {
     await cached.get("/old", accepting("br"));
     const renewed = await eventually(async () => {
       const reply = await cached.get("/old", accepting("br"));
-      expect(reply.fields.get("cache-status")).not.toBe("edge; hit");
+      expect(reply.fields.get("cache-status")).not.toStartWith("edge; hit; ttl=");
       return reply;
     });
     expect(renewed.fields.get("cache-status")).toBe("edge; fwd=stale; fwd-status=304; stored");

@@ -90,7 +90,11 @@ function termsOf(
     staleWhileUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleWhileRevalidateS) : 0,
     staleErrorUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleIfErrorS) : 0,
     flags:
-      sharedFlags(directives) | (fromUpstream ? SlotFlag.FromUpstream : 0) | (hasValidator ? SlotFlag.HasValidator : 0),
+      sharedFlags(directives) |
+      (fromUpstream ? SlotFlag.FromUpstream : 0) |
+      (hasValidator ? SlotFlag.HasValidator : 0) |
+      // RFC 9111 §5.2.2.10: s-maxage forbids it like proxy-revalidate, but what the response itself allows.
+      (mayBeStale && directives.sharedMaxAgeS < 0 ? 0 : SlotFlag.NeverStale),
   };
 }
 

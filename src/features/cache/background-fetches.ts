@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_BACKGROUND_FETCHES } from "../../core/limits.ts";
+import { MAX_BACKGROUND_FETCHES, MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
@@ -24,7 +24,7 @@ export class BackgroundFetches {
   /**
    * Fetches what a request asked for.
    * @param fill the slot of the fetch, which has been claimed
-   * @param entry what is too old, pinned by the caller
+   * @param entry what is too old, pinned by the caller; -1 where nothing is stored
    */
   start(ex: Exchange, policy: CachePolicy, fill: number, entry: number): void {
     const { store, idle } = this.fetches;
@@ -33,11 +33,11 @@ export class BackgroundFetches {
       return;
     }
     this.active++;
-    store.pin(entry);
+    if (entry >= 0) store.pin(entry);
     const own = unattendedCopy(ex, idle);
     for (const id of NOT_FOR_ALL) removeAll(own.request, id);
-    const isConditional = this.fetches.addConditions(own.request, entry);
-    const inner = new UnattendedSink(() => {
+    const isConditional = entry >= 0 && this.fetches.addConditions(own.request, entry);
+    const inner = new ShortDrainSink(() => {
       this.active--;
     });
     own.open(inner, idle.flow, ex.client, this.pipeline);
@@ -50,6 +50,19 @@ export class BackgroundFetches {
       own.sink.abort(own, Fault.InternalError);
       throw error;
     }
+  }
+}
+
+/** Takes the body of a response that is not stored, and gives a long one up: it is of no use. */
+class ShortDrainSink extends UnattendedSink {
+  private drained = 0;
+
+  override body(ex: Exchange, _bytes: Uint8Array, from: number, to: number): boolean {
+    this.drained += to - from;
+    if (this.drained <= MAX_STALE_DRAIN_BYTES) return true;
+    ex.source.onCancelled(ex);
+    this.abort(ex, Fault.Cancelled);
+    return false;
   }
 }
 

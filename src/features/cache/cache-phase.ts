@@ -2,7 +2,7 @@ import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
-import { Slot, SlotTime } from "../../shared/cache-memory.ts";
+import { FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import { CacheLookup, type CacheStore } from "../../shared/cache-store.ts";
 import { isEnough } from "./admission.ts";
 import type { BackgroundFetches } from "./background-fetches.ts";
@@ -13,7 +13,7 @@ import { FetchSink } from "./fetch-sink.ts";
 import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 import { NOT_STORED } from "./replies.ts";
-import { isSelective } from "./selection.ts";
+import { isPartOnly, isSelective } from "./selection.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -48,17 +48,17 @@ export class CachePhase implements Phase {
       ex.cacheResult = CacheResult.OtherMethod;
       return Verdict.Next;
     }
-    return this.lookUp(ex, policy, true);
+    return this.lookUp(ex, policy, true, false);
   }
 
   /** Goes on with an exchange that waited. */
-  onWaited(ex: Exchange, mayWait: boolean, mayBeEndless: boolean): void {
+  onWaited(ex: Exchange, mayWait: boolean, collapsed: boolean, mayBeEndless: boolean): void {
     const policy = this.parts.policies[ex.route!.index]!;
     if (mayBeEndless) this.parts.fetches.noteUnstorable(ex);
-    if (this.lookUp(ex, policy, mayWait) === Verdict.Next) ex.pipeline.resume(ex);
+    if (this.lookUp(ex, policy, mayWait, collapsed) === Verdict.Next) ex.pipeline.resume(ex);
   }
 
-  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean): Verdict {
+  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean, collapsed: boolean): Verdict {
     const { request } = ex;
     const { headers } = request;
     // A body is no part of the key. The other two conditions are the origin's business (RFC 9111 §4.3.2).
@@ -69,16 +69,25 @@ export class CachePhase implements Phase {
     if (directives.refresh) return this.refresh(ex, policy, directives);
     const key = this.parts.fetches.keys.of(ex);
     const needed = sharingNeeded(ex, policy);
-    const isPlain = needed === 0 && !isSelective(request) && !directives.onlyIfCached;
+    const isRange = !policy.isConfirmed && isSelective(request) && isPartOnly(request);
+    const isPlain = needed === 0 && (isRange || !isSelective(request)) && !directives.onlyIfCached;
     const { nowMs } = this.parts.fetches.ages;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
     const found = this.store.find(key, nowMs, mayClaim);
     if (this.store.entry >= 0 && !this.mayHave(this.store.entry, needed, policy, found)) this.dropEntry();
     else if (found === CacheLookup.Fresh) {
       if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
-      return this.hit(ex, policy, this.store.entry, CacheResult.Hit);
+      if (directives.minFreshS > 0 && !this.staysFresh(this.store.entry, directives.minFreshS)) {
+        this.dropEntry();
+        return directives.onlyIfCached ? this.notStored(ex) : this.refresh(ex, policy, directives);
+      }
+      return this.hit(ex, policy, this.store.entry, CacheResult.Hit, collapsed);
+    } else if (found === CacheLookup.Stale && this.mayBeStale(this.store.entry, directives.maxStaleS)) {
+      if (this.store.claimed) this.parts.fetches.gaveUp(this.store.fill, FillResult.GivenUp);
+      return this.hit(ex, policy, this.store.entry, CacheResult.Stale);
     }
     if (found === CacheLookup.Busy && isPlain && mayWait && this.parts.waiters.lookAgain(ex)) return Verdict.Wait;
+    if (isRange && found === CacheLookup.Nothing && this.store.claimed) return this.fetchWhole(ex, policy);
     // Another's response is of no use to a request whose own may be for its client alone.
     return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
   }
@@ -92,9 +101,7 @@ export class CachePhase implements Phase {
     }
     if (onlyIfCached) {
       if (entry >= 0) this.dropEntry();
-      ex.cacheResult = CacheResult.Miss;
-      ex.sink.fixed(ex, NOT_STORED);
-      return Verdict.Done;
+      return this.notStored(ex);
     }
     if (!claimed && fill >= 0 && mayWait && !this.isKnownUnstorable(ex)) {
       if (entry >= 0) this.dropEntry();
@@ -104,6 +111,12 @@ export class CachePhase implements Phase {
     ex.cacheResult = entry >= 0 ? CacheResult.Expired : CacheResult.Miss;
     this.watch(ex, policy, claimed ? fill : -1, entry);
     return Verdict.Next;
+  }
+
+  private notStored(ex: Exchange): Verdict {
+    ex.cacheResult = CacheResult.Miss;
+    ex.sink.fixed(ex, NOT_STORED);
+    return Verdict.Done;
   }
 
   /** docs/cache.md#forced-refresh. RFC 9111 §5.2.1.5: what belongs to a no-store request is not stored. */
@@ -125,9 +138,17 @@ export class CachePhase implements Phase {
     if (claimed) background.start(ex, policy, fill, entry);
   }
 
-  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult): Verdict {
+  /** docs/cache.md#ranges: the whole response is fetched for all who ask for parts of it; this exchange waits for it like others. */
+  private fetchWhole(ex: Exchange, policy: CachePolicy): Verdict {
+    const { fill, fillGeneration } = this.store;
+    this.parts.background.start(ex, policy, fill, -1);
+    this.parts.waiters.add(ex, fill, fillGeneration);
+    return Verdict.Wait;
+  }
+
+  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult, collapsed = false): Verdict {
     if (policy.namesRequests) this.parts.nameRequest(ex);
-    this.parts.fetches.answers.answer(ex, ex.sink, entry, result);
+    this.parts.fetches.answers.answer(ex, ex.sink, entry, result, collapsed);
     return Verdict.Done;
   }
 
@@ -155,6 +176,22 @@ export class CachePhase implements Phase {
     const { memory } = this.store;
     if (policy.isConfirmed && found !== CacheLookup.Fresh) return false;
     return isEnough(memory.words[memory.at(slot) + Slot.Flags]!, needed);
+  }
+
+  /** RFC 9111 §5.2.1.3. */
+  private staysFresh(slot: number, seconds: number): boolean {
+    return this.freshForMs(slot) >= seconds * 1000;
+  }
+
+  /** RFC 9111 §5.2.1.2, §4.2.4: not where the response forbids it. */
+  private mayBeStale(slot: number, seconds: number): boolean {
+    const { memory } = this.store;
+    if (seconds < 0 || (memory.words[memory.at(slot) + Slot.Flags]! & SlotFlag.NeverStale) !== 0) return false;
+    return -this.freshForMs(slot) <= seconds * 1000;
+  }
+
+  private freshForMs(slot: number): number {
+    return this.store.memory.times[slot * SlotTime.Count + SlotTime.FreshUntil]! - this.parts.fetches.ages.nowMs;
   }
 
   private isKnownUnstorable(ex: Exchange): boolean {

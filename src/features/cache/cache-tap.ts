@@ -21,8 +21,11 @@ export class CacheTap implements ReplyTap {
   private readonly store: CacheStore;
   private readonly keys: RequestKeys;
   private readonly counter: CacheCounter;
+  private readonly showsKeys: boolean;
 
-  constructor(store: CacheStore, keys: RequestKeys, counter: CacheCounter) {
+  /** @param showsKeys whether Cache-Status says the key */
+  constructor(store: CacheStore, keys: RequestKeys, counter: CacheCounter, showsKeys: boolean) {
+    this.showsKeys = showsKeys;
     this.store = store;
     this.keys = keys;
     this.counter = counter;
@@ -36,7 +39,7 @@ export class CacheTap implements ReplyTap {
     for (const id of OWN_FIELDS) {
       for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) headers.removeAt(i);
     }
-    ex.reply.addExtra(fieldsOf(result, ex.cacheNote));
+    ex.reply.addExtra(this.fieldsFor(ex));
     if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
   }
 
@@ -46,13 +49,20 @@ export class CacheTap implements ReplyTap {
 
   onFixed(ex: Exchange, _reply: PrebuiltResponse): void {
     if (ex.cacheResult === CacheResult.None) return;
-    ex.reply.addExtra(fieldsOf(ex.cacheResult, ex.cacheNote));
+    ex.reply.addExtra(this.fieldsFor(ex));
   }
 
   onEnd(ex: Exchange): void {
     if (ex.cacheUse !== null) ex.cacheUse.release();
     ex.cacheUse = null;
     if (ex.cacheResult !== CacheResult.None) this.counter.cachePassed(ex.cacheResult);
+  }
+
+  private fieldsFor(ex: Exchange): ExtraFields {
+    const fields = fieldsOf(ex.cacheResult, ex.cacheNote);
+    if (!this.showsKeys || ex.cacheResult <= CacheResult.OtherMethod) return fields;
+    const key = this.keys.parameterOf(ex);
+    return new ExtraFields(fields.fields.map(([name, value]) => [name, name === "Cache-Status" ? value + key : value]));
   }
 
   /** RFC 9111 §4.4: the resource itself, and what the response names on the same host. */

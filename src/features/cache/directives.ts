@@ -1,7 +1,10 @@
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
+import { type Member, parseDictionary } from "../../proto/semantics/structured-dictionary.ts";
 
-/** What a response's Cache-Control says. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
+/** What a response says to caches. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
 export interface ResponseDirectives {
+  /** Whether it says so to this cache in particular, so that Cache-Control and Expires are for others. RFC 9213 §2.1. */
+  readonly isTargeted: boolean;
   readonly noCache: boolean;
   readonly noStore: boolean;
   readonly isPrivate: boolean;
@@ -22,16 +25,67 @@ export interface RequestDirectives {
   readonly refresh: boolean;
   readonly noStore: boolean;
   readonly onlyIfCached: boolean;
+  /** For how long the response must still be fresh; 0 where nothing is asked. */
+  readonly minFreshS: number;
+  /** For how long it may have been stale; -1 for not at all, Infinity for any time. */
+  readonly maxStaleS: number;
+}
+
+/** Reads a response's CDN-Cache-Control fields; where there are none that are well formed, those of Cache-Control. */
+export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
+  if (!headers.mayHave(SAYING)) return NO_DIRECTIVES;
+  const index = headers.find(HeaderId.CacheControl);
+  const plain = index < 0 ? NO_DIRECTIVES : plainDirectives(headers, index);
+  const targeted = headers.find(HeaderId.CdnCacheControl);
+  return targeted < 0 ? plain : (targetedDirectives(headers, targeted, plain) ?? plain);
+}
+
+/**
+ * RFC 9213: a dictionary for caches such as this one; malformed, empty or with a value of another kind it counts as absent. Who
+ * may share what was made for a client that shows who it is, Cache-Control alone says: docs/security.md#cache-and-identity.
+ */
+function targetedDirectives(headers: HeaderBlock, first: number, plain: ResponseDirectives): ResponseDirectives | null {
+  const lines: string[] = [];
+  for (let i = first; i >= 0; i = headers.find(HeaderId.CdnCacheControl, i + 1)) lines.push(headers.valueText(i));
+  const all = parseDictionary(lines.join(", "));
+  if (all === null || all.size === 0) return null;
+  const seconds = SECONDS_OF.map((name) => secondsIn(all.get(name)));
+  if (seconds.some(Number.isNaN)) return null;
+  const [sharedMaxAgeS, maxAgeS, staleWhileRevalidateS, staleIfErrorS] = seconds as [number, number, number, number];
+  return {
+    isTargeted: true,
+    noCache: isSaid(all.get("no-cache")),
+    noStore: isSaid(all.get("no-store")),
+    isPrivate: isSaid(all.get("private")),
+    isPublic: plain.isPublic && !plain.noStore && !plain.noCache && !plain.isPrivate,
+    isForShared: sharedMaxAgeS >= 0 || maxAgeS >= 0 || isSaid(all.get("public")),
+    neverStale: isSaid(all.get("must-revalidate")) || isSaid(all.get("proxy-revalidate")),
+    sharedMaxAgeS,
+    maxAgeS,
+    staleWhileRevalidateS,
+    staleIfErrorS,
+  };
+}
+
+/** NaN for what is no number of seconds. */
+function secondsIn(member: Member | undefined): number {
+  if (member === undefined) return -1;
+  const isSeconds = member.kind === "integer" && !member.text.startsWith("-");
+  return isSeconds ? Math.min(Number(member.text), MAX_SECONDS) : Number.NaN;
+}
+
+/** What forbids counts with names of fields too, as in `no-cache="set-cookie"`. */
+function isSaid(member: Member | undefined): boolean {
+  return member !== undefined && !(member.kind === "boolean" && member.text === "?0");
 }
 
 /** Reads a response's Cache-Control fields. */
-export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
-  const index = headers.find(HeaderId.CacheControl);
-  if (index < 0) return NO_DIRECTIVES;
+function plainDirectives(headers: HeaderBlock, index: number): ResponseDirectives {
   const all = directivesOf(headers, index);
   // What forbids counts however it is written, what permits only where it cannot mean anything else.
   const permits = permissionsOf(headers, index);
   return {
+    isTargeted: false,
     noCache: all.has("no-cache"),
     noStore: all.has("no-store"),
     isPrivate: all.has("private"),
@@ -57,6 +111,8 @@ export function requestDirectives(headers: HeaderBlock): RequestDirectives {
     refresh: saysRefresh || (pragma >= 0 && PRAGMA_NO_CACHE.test(headers.valueText(pragma))),
     noStore,
     onlyIfCached: all.has("only-if-cached"),
+    minFreshS: Math.max(0, secondsOf(all, "min-fresh")),
+    maxStaleS: all.get("max-stale") === "" ? Number.POSITIVE_INFINITY : secondsOf(all, "max-stale"),
   };
 }
 
@@ -100,8 +156,17 @@ function unquoted(value: string): string {
 
 const ASKING = new HeaderIdSet([HeaderId.CacheControl, HeaderId.Pragma]);
 const NONE: ReadonlyMap<string, string> = new Map();
-const ASKS_NOTHING: RequestDirectives = { refresh: false, noStore: false, onlyIfCached: false };
+const SAYING = new HeaderIdSet([HeaderId.CacheControl, HeaderId.CdnCacheControl]);
+const SECONDS_OF = ["s-maxage", "max-age", "stale-while-revalidate", "stale-if-error"] as const;
+const ASKS_NOTHING: RequestDirectives = {
+  refresh: false,
+  noStore: false,
+  onlyIfCached: false,
+  minFreshS: 0,
+  maxStaleS: -1,
+};
 const NO_DIRECTIVES: ResponseDirectives = {
+  isTargeted: false,
   noCache: false,
   noStore: false,
   isPrivate: false,

@@ -19,14 +19,15 @@ export function freshForMs(
 
 /** Whether a response says by itself how long it is fresh. */
 export function saysFreshness(headers: HeaderBlock, directives: ResponseDirectives): boolean {
-  return directives.sharedMaxAgeS >= 0 || directives.maxAgeS >= 0 || headers.find(HeaderId.Expires) >= 0;
+  const { sharedMaxAgeS, maxAgeS, isTargeted } = directives;
+  return sharedMaxAgeS >= 0 || maxAgeS >= 0 || (!isTargeted && headers.find(HeaderId.Expires) >= 0);
 }
 
 function lifetimeMs(headers: HeaderBlock, directives: ResponseDirectives, defaultTtlMs: number, nowMs: number): number {
   if (directives.sharedMaxAgeS >= 0) return directives.sharedMaxAgeS * 1000;
   if (directives.maxAgeS >= 0) return directives.maxAgeS * 1000;
   const expires = headers.find(HeaderId.Expires);
-  if (expires < 0) return defaultTtlMs;
+  if (expires < 0 || directives.isTargeted) return defaultTtlMs;
   // RFC 9111 §5.3: what is no date, such as 0, is in the past. Two of them are none.
   if (headers.find(HeaderId.Expires, expires + 1) >= 0) return 0;
   const until = parseHttpDate(headers.valueText(expires), nowMs);

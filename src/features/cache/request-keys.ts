@@ -45,6 +45,18 @@ export class RequestKeys {
     return key;
   }
 
+  /** The parameter of Cache-Status that says the key of a request; "" where that is too long. RFC 9211 §2.7. */
+  parameterOf(ex: Exchange): string {
+    const { bytes, uriBytes, uriWords, variantBytes } = this.of(ex);
+    if (uriBytes + variantBytes > MAX_SHOWN_KEY_BYTES) return "";
+    const variant = bytes.latin1Slice(uriWords * 4, uriWords * 4 + variantBytes);
+    const method = (variant.charCodeAt(0) & HEAD) !== 0 ? "HEAD" : "GET";
+    const parts = bytes.latin1Slice(0, uriBytes).split("\0");
+    const encodings = variant.slice(1).replace(/\0+$/, "").split("\0");
+    const text = [method, ...parts, ...encodings.slice(1).map((value) => `ae=${value}`)].join(":");
+    return `; key="${text.replace(UNQUOTABLE, percentEncoded)}"`;
+  }
+
   /** The key of a resource that is named by text: that of all its responses. */
   ofUri(authority: string, target: string): CacheKey {
     const { key } = this;
@@ -94,6 +106,13 @@ function boundOf(request: RequestHead): number {
   return bound;
 }
 
+function percentEncoded(char: string): string {
+  return `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+/** What a string of a structured field cannot hold as it is. */
+const UNQUOTABLE = /[^ !\x23-\x5b\x5d-\x7e]/g;
+const MAX_SHOWN_KEY_BYTES = 1024;
 const GET = 1;
 const HEAD = 2;
 const OVER_TLS = 4;

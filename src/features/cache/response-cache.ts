@@ -18,6 +18,8 @@ export interface CacheServices {
   readonly time: WaitTime;
   readonly idle: IdleExchangePorts;
   readonly counter: CacheCounter;
+  /** Whether Cache-Status says the key that a response is stored by. */
+  readonly showsKeys: boolean;
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
   /** Notified of the end of what is fetched in the background. */
@@ -50,13 +52,10 @@ export class ResponseCache {
     const { idle, times } = services;
     const heads = new StoredHeads(store);
     const keys = new RequestKeys(store.memory.seed, dividesByTls);
-    const answers = new StoredAnswers(store, heads, times, idle);
+    const showKey = services.showsKeys ? (ex: Exchange) => keys.parameterOf(ex) : null;
+    const answers = new StoredAnswers(store, heads, times, idle, showKey);
     const unstorable = new UnstorableKeys();
-    const waiters = new Waiters(
-      store,
-      { onWaited: (ex, mayWait, endless) => phase.onWaited(ex, mayWait, endless) },
-      services.time,
-    );
+    const waiters = new Waiters(store, { onWaited: (...waited) => phase.onWaited(...waited) }, services.time);
     const parts = { store, heads, keys, answers, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
     const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
@@ -65,7 +64,7 @@ export class ResponseCache {
     this.store = store;
     this.keys = keys;
     this.phase = phase;
-    this.tap = new CacheTap(store, keys, services.counter);
+    this.tap = new CacheTap(store, keys, services.counter, services.showsKeys);
   }
 
   /** Takes responses out. @returns how many */

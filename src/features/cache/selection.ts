@@ -1,5 +1,5 @@
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { parseHttpDate } from "../../proto/semantics/http-date.ts";
 
@@ -17,6 +17,13 @@ export const enum Selected {
 /** Whether a request may have a condition or a range that a cache judges: it asks for something other than the whole response. */
 export function isSelective({ headers }: RequestHead): boolean {
   return headers.mayHave(SELECTING);
+}
+
+/** Whether it asks for one range and nothing else: the whole response then serves it, and others. */
+export function isPartOnly({ headers, method }: RequestHead): boolean {
+  if (headers.find(HeaderId.IfNoneMatch) >= 0 || headers.find(HeaderId.IfModifiedSince) >= 0) return false;
+  const index = headers.find(HeaderId.Range);
+  return index >= 0 && method === Method.Get && ONE_RANGE.test(headers.valueText(index));
 }
 
 /** Conditions and ranges, as a cache judges them. RFC 9111 §4.3.2; RFC 9110 §13.2.2, §14.2. */
@@ -89,4 +96,5 @@ function opaque(etag: string): string {
 }
 
 const SELECTING = new HeaderIdSet([HeaderId.IfNoneMatch, HeaderId.IfModifiedSince, HeaderId.Range]);
+const ONE_RANGE = /^bytes=[ \t]*(?:\d+-\d*|-\d+)[ \t]*$/i;
 const TAG = /(?:W\/)?("[^"]*")/g;

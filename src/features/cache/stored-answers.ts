@@ -20,10 +20,19 @@ export class StoredAnswers {
   private readonly clock: Clock;
   private readonly ages: NowMs;
   private readonly idle: IdleExchangePorts;
+  private readonly showKey: ((ex: Exchange) => string) | null;
   private readonly selection: Selection = new Selection();
   private readonly free: Sending[] = [];
 
-  constructor(store: CacheStore, heads: StoredHeads, times: CacheTimes, idle: IdleExchangePorts) {
+  /** @param showKey gives the parameter of Cache-Status that says the key of a request; null where it is not said */
+  constructor(
+    store: CacheStore,
+    heads: StoredHeads,
+    times: CacheTimes,
+    idle: IdleExchangePorts,
+    showKey: ((ex: Exchange) => string) | null,
+  ) {
+    this.showKey = showKey;
     this.store = store;
     this.heads = heads;
     this.clock = times.clock;
@@ -34,8 +43,9 @@ export class StoredAnswers {
   /**
    * Answers with an entry that the caller has pinned; the pin is given back when all is sent.
    * @param result Hit or Stale
+   * @param collapsed whether the exchange has waited for the fetch of another
    */
-  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult): void {
+  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, collapsed: boolean = false): void {
     const { words, times } = this.store.memory;
     const { reply, request } = ex;
     ex.cacheResult = result;
@@ -48,7 +58,7 @@ export class StoredAnswers {
     reply.withoutBody = request.method === Method.Head;
     reply.lengthWithoutBody = reply.withoutBody;
     reply.trailers = null;
-    this.readHead(ex, slot, result);
+    this.readHead(ex, slot, result === CacheResult.Stale ? STALE : collapsed ? COLLAPSED : HIT);
     let selected = Selected.Whole;
     if (reply.status === 200 && isSelective(request)) {
       const size = request.method === Method.Get ? bodyBytes : -1;
@@ -72,12 +82,15 @@ export class StoredAnswers {
     if (this.free.length < MAX_FREE_SENDINGS) this.free.push(sending);
   }
 
-  private readHead(ex: Exchange, slot: number, result: CacheResult): void {
-    const fields = result === CacheResult.Hit ? HIT : STALE;
+  private readHead(ex: Exchange, slot: number, fields: HitFields): void {
     const { headers } = ex.reply;
-    const at = this.heads.read(slot, headers, fields.bound + PART_BOUND);
-    const ageMs = this.ages.nowMs - this.store.memory.times[slot * SlotTime.Count + SlotTime.StoredAt]!;
-    fields.append(headers, at, Math.max(0, Math.round(ageMs / 1000)));
+    const { times } = this.store.memory;
+    const { nowMs } = this.ages;
+    const key = this.showKey === null ? "" : this.showKey(ex);
+    const at = this.heads.read(slot, headers, fields.bound + PART_BOUND + key.length);
+    secondsOf.ageS = Math.max(0, Math.round((nowMs - times[slot * SlotTime.Count + SlotTime.StoredAt]!) / 1000));
+    secondsOf.leftS = Math.round((times[slot * SlotTime.Count + SlotTime.FreshUntil]! - nowMs) / 1000);
+    fields.append(headers, at, secondsOf, key);
   }
 
   private send(ex: Exchange, sink: ReplySink, slot: number, from: number, to: number): void {
@@ -153,5 +166,8 @@ function makeNotModified({ reply }: Exchange): void {
 
 const HIT: HitFields = new HitFields("edge; hit");
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");
+const COLLAPSED: HitFields = new HitFields("edge; fwd=uri-miss; collapsed");
+/** Of one response after the other. */
+const secondsOf = { ageS: 0, leftS: 0 };
 const PART_BOUND = 128;
 const MAX_FREE_SENDINGS = 256;

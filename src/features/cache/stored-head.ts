@@ -111,37 +111,42 @@ export class StoredHeads {
   }
 }
 
-/** The fields that a hit has beside the stored ones: what the cache did, and the age. */
+/** The fields that a hit has beside the stored ones: what the cache did, for how long it is fresh, and the age. */
 export class HitFields {
   private readonly image: Buffer;
-  private readonly nameAt: readonly number[];
+  private readonly statusAt: number;
 
-  /** @param status the value of Cache-Status */
+  /** @param status the value of Cache-Status, but for the time that is left */
   constructor(status: string) {
-    const lines = ["X-Cache: HIT\r\n", `Cache-Status: ${status}\r\n`, "Age: "];
-    this.image = Buffer.from(lines.join(""), "latin1");
-    this.nameAt = [0, lines[0]!.length];
+    const first = "X-Cache: HIT\r\n";
+    this.image = Buffer.from(`${first}Cache-Status: ${status}; ttl=`, "latin1");
+    this.statusAt = first.length;
   }
 
-  /** Bytes that `append` writes at most. */
+  /** Bytes that `append` writes at most, but for a key. */
   get bound(): number {
-    return this.image.length + MAX_AGE_DIGITS + 2;
+    return this.image.length + AGE.length + MAX_DIGITS * 2 + 4;
   }
 
   /**
    * Writes the fields after those that the block has.
    * @param at where `StoredHeads.read` ended
-   * @param ageS whole seconds
+   * @param times whole seconds; what is stale has less than none left
+   * @param key what the entry is found by, as the parameter says it; "" where it is not to be said
    */
-  append(headers: HeaderBlock, at: number, ageS: number): void {
+  append(headers: HeaderBlock, at: number, times: { ageS: number; leftS: number }, key: string): void {
     const own = headers.bytes as Buffer;
-    const ageAt = copyBytes(own, at, this.image, 0, this.image.length);
-    const end = writeDecimal(own, ageAt, ageS);
+    let statusEnd = copyBytes(own, at, this.image, 0, this.image.length);
+    if (times.leftS < 0) own[statusEnd++] = 0x2d;
+    statusEnd = writeDecimal(own, statusEnd, Math.abs(times.leftS));
+    if (key !== "") statusEnd += own.latin1Write(key, statusEnd, key.length);
+    const ageAt = copyBytes(own, statusEnd, AGE, 0, AGE.length);
+    const end = writeDecimal(own, ageAt, times.ageS);
     own[end] = 0x0d;
     own[end + 1] = 0x0a;
-    const statusAt = at + this.nameAt[1]!;
+    const statusAt = at + this.statusAt;
     headers.push(HeaderId.XCache, at, at + 7, at + 9, statusAt - 2);
-    headers.push(HeaderId.CacheStatus, statusAt, statusAt + 12, statusAt + 14, ageAt - 7);
+    headers.push(HeaderId.CacheStatus, statusAt, statusAt + 12, statusAt + 14, statusEnd);
     headers.push(HeaderId.Age, ageAt - 5, ageAt - 2, ageAt, end);
   }
 }
@@ -192,4 +197,5 @@ const OWN_BYTES = 128;
 const FIRST_BYTES = 2048;
 /** Holds the place of a length that is not known yet: as many digits as any has. */
 const NO_LENGTH_YET = "0000000000";
-const MAX_AGE_DIGITS = 16;
+const AGE: Buffer = Buffer.from("\r\nAge: ", "latin1");
+const MAX_DIGITS = 16;

@@ -9,9 +9,10 @@ import type { CacheStore } from "../../shared/cache-store.ts";
 export interface WaitOwner {
   /**
    * @param mayWait whether it may wait once more, or fetch for others
+   * @param collapsed whether it has waited for the fetch of another
    * @param mayBeEndless whether it has waited in vain for a response that came without an announced length
    */
-  onWaited(ex: Exchange, mayWait: boolean, mayBeEndless: boolean): void;
+  onWaited(ex: Exchange, mayWait: boolean, collapsed: boolean, mayBeEndless: boolean): void;
 }
 
 /** What waiting needs of its worker. */
@@ -102,7 +103,7 @@ export class Waiters {
     waiter.ex = null;
     ex.cacheUse = null;
     try {
-      this.owner.onWaited(ex, mayWait, !isOver && this.store.isGrowing(fill));
+      this.owner.onWaited(ex, mayWait, fill !== NO_FETCH, !isOver && this.store.isGrowing(fill));
     } catch (error) {
       // The others must not wait on its account.
       this.time.onException(error);

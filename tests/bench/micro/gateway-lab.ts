@@ -187,6 +187,7 @@ export class GatewayLab {
       time: { now: () => turn.nowMs, inTurn: (work) => work(), onException: fail },
       idle: IDLE,
       counter,
+      showsKeys: false,
       nameRequest: (ex) => ids.assign(ex),
       endTaps: [],
     });
