@@ -39,6 +39,7 @@ class Lab {
       time: { now: () => this.turn.nowMs, inTurn: (work) => work(), onException: fail },
       idle: IDLE_PORTS,
       counter: { cacheStored() {}, cacheInvalidated() {} } as never,
+      showsKeys: false,
       nameRequest: () => {},
       endTaps: [],
     });
