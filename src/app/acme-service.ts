@@ -1,5 +1,5 @@
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
-import { ipVersion } from "../core/ip-address.ts";
+import { ipVersion, reverseName } from "../core/ip-address.ts";
 import type {
   AcmeFailure,
   Challenge,
@@ -7,7 +7,6 @@ import type {
   IssuedCertificate,
 } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
-import { reverseName } from "../features/acme/reverse-name.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";

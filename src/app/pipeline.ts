@@ -1,3 +1,4 @@
+import { asksClients } from "../config/bot-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { SegmentKind } from "../core/path-pattern.ts";
 import { Http01Phase } from "../features/acme/http01-phase.ts";
@@ -47,7 +48,7 @@ export interface PipelineParts {
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
  *   counters → http01 → clientAddress → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
- *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → auth
+ *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
  *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
@@ -78,6 +79,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     client.routeAddressRules,
     pages.maintenance,
     client.rateLimit,
+    botsPhase(config, router, inputs),
     client.auth,
     client.userRateLimit,
     new BodyLimitPhase(),
@@ -109,6 +111,13 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
     route === null ? null : lateFields(route.headers.response),
   );
   return fields.every((each) => each === null) ? null : new LateFieldsPhase(fields);
+}
+
+/** Null where no client is asked for a task; what asks is loaded only then. */
+function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayInputs): Phase | null {
+  if (!asksClients(config.server.bots) && !config.routes.some(({ bots }) => asksClients(bots))) return null;
+  const { botPhase } = require("./bot-policy.ts") as typeof import("./bot-policy.ts");
+  return botPhase(config, routes, inputs);
 }
 
 function bodyRules({ server }: RuntimeConfig): BodyRules {

@@ -6,6 +6,7 @@ import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { isFixedPattern } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
+import { RobotsHandler } from "../features/bots/robots.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import { RequestMatcher } from "../features/route/request-matcher.ts";
 import type { Router } from "../features/route/router.ts";
@@ -34,6 +35,7 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
   return buildRouter([
     ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
     ...handlers.extra,
+    ...(servesRobots(config) ? [builtInRoute(robotsEndpoint(config), config)] : []),
     ...authPaths(config).map((place) => authPathRoute(place, config)),
     ...transcodedRoutes(config).map((route) => ({
       ...transcodedRoute(route, config, handlers.transcoded(route)),
@@ -134,6 +136,20 @@ export function transcodedRoutes({ transcoder }: RuntimeConfig): readonly Transc
 
 /** The paths of the built-in endpoints, and the prefix of challenges: the labels of the gateway's own routes. */
 export const BUILT_IN_LABELS: readonly string[] = [...BUILT_IN_PLACES.map(({ path }) => path), CHALLENGE_PREFIX];
+
+/** Where crawlers ask what they may do. RFC 9309 §2.3 */
+export const ROBOTS_PATH = "/robots.txt";
+
+/** Whether the gateway serves robots.txt itself: where it is told to, and no route has just that path. docs/bots.md#robotstxt */
+export function servesRobots({ server: { bots }, routes }: RuntimeConfig): boolean {
+  if (!bots.enabled || !bots.robots.enabled) return false;
+  return !routes.some(({ path, hosts, match }) => path === ROBOTS_PATH && hosts.length === 0 && match === null);
+}
+
+function robotsEndpoint({ server }: RuntimeConfig): BuiltInEndpoint {
+  const handler = new RobotsHandler(server.bots.robots);
+  return { path: ROBOTS_PATH, methods: ["GET"], internal: false, handler };
+}
 
 function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: RuntimeConfig): RouteInit {
   return {

@@ -206,6 +206,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     rateLimit: { ...server.rateLimit, enabled: false },
     auth: NO_AUTH,
     ipRules: { allow: [], deny: [], allowCountries: [], denyCountries: [], denyAsns: [] },
+    bots: { ...server.bots, enabled: false, isOwn: false },
     waf: null,
     errors: null,
     maintenance: null,

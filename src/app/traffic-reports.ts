@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
+import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
@@ -12,6 +13,7 @@ import type { GuardListener } from "../features/route/routing-phases.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";
+import { HeaderId } from "../message/header-block.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
 import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
 import { COUNTERS, type CounterRow, type MirrorCount } from "../shared/counter-rows.ts";
@@ -37,6 +39,7 @@ export class TrafficReports
     RateLimitListener,
     MaintenanceListener,
     AuthListener,
+    BotListener,
     SpoolListener,
     GateObserver,
     MirrorListener
@@ -184,6 +187,38 @@ export class TrafficReports
     });
   }
 
+  onBotChallenged(ex: Exchange, { reason, solution, isPage }: ChallengeCause): void {
+    const { counters, log, names } = this.to;
+    counters.add(isPage ? COUNTERS.botPages : COUNTERS.botJson);
+    if (solution !== "none") counters.add(SOLUTION_ROWS[solution]);
+    const requestId = names.idOf(ex);
+    if (!log.takes("bot_challenge")) return;
+    const { request } = ex;
+    log.write("bot_challenge", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.path(),
+      route: ex.route!.label,
+      reason,
+      solution,
+      form: isPage ? "page" : "json",
+      user_agent: request.headers.valueOf(HeaderId.UserAgent),
+      status: 403,
+    });
+  }
+
+  onBotSolved(ex: Exchange): void {
+    const { counters, log, names } = this.to;
+    counters.add(COUNTERS.botSolved);
+    const requestId = names.idOf(ex);
+    log.event("bot_solved", { request_id: requestId, client_ip: ex.clientIp, route: ex.route!.label });
+  }
+
+  onCrawler(isVerified: boolean): void {
+    this.to.counters.add(isVerified ? COUNTERS.crawlersVerified : COUNTERS.crawlersRefused);
+  }
+
   /** Why a large body could not be kept in a file: the client's 503 does not tell. */
   onSpoolFailed(reason: string): void {
     this.to.log.event("spool_failed", { folder: spoolFolder(), reason });
@@ -226,6 +261,14 @@ function refusalRow(status: number): CounterRow {
   if (status === 429) return COUNTERS.authGuessed;
   return status >= 500 ? COUNTERS.authUnavailable : COUNTERS.authForbidden;
 }
+
+const SOLUTION_ROWS: Readonly<Record<Exclude<ChallengeCause["solution"], "none">, CounterRow>> = {
+  malformed: COUNTERS.botMalformed,
+  expired: COUNTERS.botExpired,
+  weak: COUNTERS.botWeak,
+  forged: COUNTERS.botForged,
+  unsolved: COUNTERS.botUnsolved,
+};
 
 /** By LimitKind. */
 const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];

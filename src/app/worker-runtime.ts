@@ -9,6 +9,7 @@ import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
 import type { Purge, PurgeCall } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
+import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
@@ -41,7 +42,9 @@ import {
   hasInternalListener,
   internalRouter,
   publicRouter,
+  ROBOTS_PATH,
   type RouteHandlers,
+  servesRobots,
   transcodedRoutes,
 } from "./routing.ts";
 import {
@@ -74,8 +77,10 @@ export interface RuntimeInputs {
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
-  /** What sticky cookies are made with where their route has no secret. */
+  /** What sticky cookies and passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
+  /** Whom to ask for the names of addresses. */
+  readonly reverse: ReverseNames;
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyInputs;
@@ -128,7 +133,17 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
 /** What the way of the public listeners is made of, beside configuration and routes. */
 export type WayInputs = Pick<
   RuntimeInputs,
-  "services" | "counters" | "log" | "reports" | "requestIds" | "challenges" | "cacheStore" | "budget" | "client"
+  | "services"
+  | "counters"
+  | "log"
+  | "reports"
+  | "requestIds"
+  | "challenges"
+  | "cacheStore"
+  | "budget"
+  | "client"
+  | "cookieKey"
+  | "reverse"
 >;
 
 /** The way of a request on the public listeners, and the parts of it that others share. */
@@ -195,6 +210,7 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
   const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
   return [
     ...BUILT_IN_LABELS,
+    ...(servesRobots(config) ? [ROBOTS_PATH] : []),
     ...config.routes.map(pathOf),
     ...authPaths(config).map(({ path }) => path),
     ...transcodedRoutes(config).map((route) => route.httpPath),

@@ -376,6 +376,7 @@ export class Worker {
       sidecar: this.sidecar,
       nodes,
       cookieKey: this.start.cookieKey,
+      reverse: this.services.names,
       budget: this.bodies,
       client: {
         buckets: this.start.buckets,

@@ -81,6 +81,12 @@ const GUARDS: readonly Guard[] = [
     holds: (route, neighbour) => Bun.deepEquals(route.rateLimit, neighbour.rateLimit),
   },
   {
+    key: "bots",
+    guards: ({ bots }) => bots.isOwn && bots.enabled && bots.challenge === "all",
+    holds: ({ bots }, { bots: other }) =>
+      other.enabled && other.challenge === "all" && other.difficulty >= bots.difficulty,
+  },
+  {
     key: "auth",
     guards: ({ auth }) => auth.enabled && auth.scope === "route",
     holds: (route, neighbour) => neighbour.auth.enabled && Bun.deepEquals(route.auth.methods, neighbour.auth.methods),

@@ -1,4 +1,5 @@
 import { auth } from "./auth/auth-settings.ts";
+import { asksClients, bots } from "./bot-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -160,6 +161,11 @@ const serverRows = {
   },
   ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
   auth: { type: auth, guard: true, doc: "who may come in: 401. Off without this section" },
+  bots: {
+    type: bots,
+    guard: true,
+    doc: "a task for browsers that keeps scrapers out, search engines let through. Off without this section",
+  },
   access_log: { type: accessLog },
   rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
   tls: { type: tls, guard: true, doc: "off without this section" },
@@ -223,8 +229,19 @@ function checkServer(values: ServerValues, spot: Spot): void {
     log.warn([...path, "strict_origins"], `is false for every route that does not say otherwise: ${LENIENT_MEANING}`);
   }
   checkCertificateSource(values, path, log);
+  if (
+    asksClients(values.bots) &&
+    !values.tls.enabled &&
+    values.trusted_proxies.length === 0 &&
+    !LOOPBACK.test(values.host)
+  ) {
+    log.warn([...path, "bots"], "passes go in clear text, where they can be read on the way: switch server.tls on");
+  }
   if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
 }
+
+/** No other machine can listen in. */
+const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
 /** TLS has its certificates from files or by ACME. */
 function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {

@@ -85,6 +85,7 @@ export const enum Fault {
   Unauthenticated,
   AuthUnavailable,
   TooManyGuesses,
+  BotChallenge,
   NotFound,
   MethodNotAllowed,
   LoopDetected,
@@ -324,6 +325,13 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     FaultKind.Other,
   ),
   [Fault.TooManyGuesses]: row("too_many_guesses", 429, "", false, FaultKind.Other),
+  [Fault.BotChallenge]: row(
+    "bot_challenge",
+    403,
+    "this site asks browsers for a short calculation first; programs need the consent of its operator",
+    false,
+    FaultKind.Other,
+  ),
   [Fault.NotFound]: row("not_found", 404, "", false, FaultKind.Other),
   [Fault.MethodNotAllowed]: row("method_not_allowed", 405, "", false, FaultKind.Other),
   [Fault.LoopDetected]: row(

@@ -130,6 +130,17 @@ export function hostLiteral(text: string): string {
   return `[::ffff:${groupAt(octets, 0, 6).toString(16)}:${groupAt(octets, 0, 7).toString(16)}]`;
 }
 
+/**
+ * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
+ * @returns "" for what is no address
+ */
+export function reverseName(address: string): string {
+  const octets = new Uint8Array(16);
+  if (!parseAddress(address, octets)) return "";
+  if (isMappedV4(octets)) return `${octets[15]}.${octets[14]}.${octets[13]}.${octets[12]}.in-addr.arpa`;
+  return `${[...Buffer.from(octets).toString("hex")].reverse().join(".")}.ip6.arpa`;
+}
+
 /** Whether the 16 octets from `from` on are an IPv4 address: they begin like `::ffff:0:0/96`. */
 export function isMappedV4(bytes: ArrayLike<number>, from = 0): boolean {
   for (let i = 0; i < 10; i++) {

@@ -386,3 +386,28 @@ export const MAX_GEO_DATABASE_BYTES = 1_073_741_824;
 export const MAX_PAGE_BYTES = 262_144;
 /** Bytes of an origin's body that are read in vain to keep its connection, where a page takes the body's place. */
 export const MAX_DROPPED_BODY_BYTES = 65_536;
+
+/** Names in a file of user agents, characters of each, and bytes of the file. docs/bots.md#what-is-suspicious */
+export const MAX_AGENT_NAMES = 2000;
+export const MAX_AGENT_NAME_CHARS = 200;
+export const MAX_AGENTS_FILE_BYTES = 262_144;
+/** How long the task of a challenge may be solved, in milliseconds. */
+export const CHALLENGE_LIFE_MS = 300_000;
+/** Cookies of one name that are looked at for a pass: another site of the domain may have set further ones. */
+export const MAX_PASSES_TRIED = 4;
+/** Bytes of a user agent that a pass is bound to, so that to verify one costs the same whatever a client sends. */
+export const MAX_BOUND_AGENT_BYTES = 512;
+/** User agents whose names a worker remembers to have looked for. */
+export const MAX_REMEMBERED_AGENTS = 1024;
+/** Addresses that a worker verifies as a crawler's at a time, and of those so many of one network. */
+export const MAX_CRAWLER_LOOKUPS = 64;
+export const MAX_CRAWLER_LOOKUPS_OF_NETWORK = 8;
+/** Requests that wait for that, each worker; further ones are challenged. */
+export const MAX_CRAWLER_WAITERS = 1024;
+/** Verified and refused addresses that a worker remembers, and for how long. */
+export const MAX_REMEMBERED_CRAWLERS = 4096;
+export const CRAWLER_MEMORY_MS = 3_600_000;
+export const CRAWLER_REFUSAL_MEMORY_MS = 300_000;
+export const CRAWLER_FAILURE_MEMORY_MS = 5000;
+/** Names of one address that are looked at. */
+export const MAX_REVERSE_NAMES = 4;

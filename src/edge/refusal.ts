@@ -96,6 +96,8 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
       return refusal(status, [TEXT_TYPE], "Symlink Path Traversal Disallowed");
     case Fault.ChunkedDisabled:
       return refusal(status, [TEXT_TYPE], "Inbound chunked transfer encoding is disabled");
+    case Fault.BotChallenge:
+      return refusal(status, [JSON_TYPE, ["Cache-Control", "no-store"]], jsonError(status, message));
     case Fault.BuffersFull:
     case Fault.SpoolFailed:
     case Fault.OutOfDescriptors:

@@ -1,4 +1,11 @@
-import { type NameQuery, type NameRecords, systemQuery } from "./name-servers.ts";
+import {
+  type NameQuery,
+  type NameRecords,
+  type ReverseQuery,
+  type ReverseRecord,
+  systemQuery,
+  systemReverse,
+} from "./name-servers.ts";
 
 /** Takes the addresses of a name; `failure` says why there are none. */
 export type NameListener = (addresses: readonly string[], failure: string) => void;
@@ -6,6 +13,7 @@ export type NameListener = (addresses: readonly string[], failure: string) => vo
 /** What a resolver is made of. */
 export interface ResolverPorts {
   readonly query: NameQuery;
+  readonly reverse: ReverseQuery;
   /** Milliseconds on a clock that never goes back. */
   readonly now: () => number;
   /** Runs something later; gives a way to call it off. */
@@ -36,14 +44,16 @@ interface Entry {
  * connection failed, and kept beyond their time while the name servers do not answer. docs/operations.md#names
  */
 export class NameResolver {
-  private readonly ports: Omit<ResolverPorts, "query">;
+  private readonly ports: Omit<ResolverPorts, "query" | "reverse">;
   private query: NameQuery;
+  private reverse: ReverseQuery;
   private servers = "";
   private readonly entries: Map<string, Entry> = new Map();
 
   constructor(ports: ResolverPorts) {
     this.ports = ports;
     this.query = ports.query;
+    this.reverse = ports.reverse;
   }
 
   /**
@@ -55,6 +65,7 @@ export class NameResolver {
     if (key === this.servers) return;
     this.servers = key;
     this.query = systemQuery(servers);
+    this.reverse = systemReverse(servers);
   }
 
   /**
@@ -100,6 +111,27 @@ export class NameResolver {
   /** An address of this name refused a connection, or was slow to take it: for a while it is the last to be tried. */
   failed(name: string, address: string): void {
     this.entryOf(name).failedUntilMs.set(address, this.ports.now() + AVOID_MS);
+  }
+
+  /**
+   * Finds out whether an address has a name below one of the domains which leads back to it. Nothing of it is kept here.
+   * @param listener called once, later: after PATIENCE_MS with `ETIMEOUT` where nothing has come
+   */
+  confirm(
+    address: string,
+    domains: readonly string[],
+    listener: (isConfirmed: boolean, failure: string) => void,
+  ): void {
+    let isTold = false;
+    const tell = ({ isConfirmed, failure }: ReverseRecord): void => {
+      if (isTold) return;
+      isTold = true;
+      giveUp();
+      listener(isConfirmed, failure);
+    };
+    const giveUp = this.ports.after(PATIENCE_MS, () => tell({ isConfirmed: false, failure: "ETIMEOUT" }));
+    const failed = (error: unknown): ReverseRecord => ({ isConfirmed: false, failure: String(error) });
+    void this.reverse(address, domains).catch(failed).then(tell);
   }
 
   private wait(entry: Entry, listener: NameListener): void {
@@ -194,6 +226,7 @@ export class NameResolver {
 export function threadResolver(onFailure: ResolverPorts["onFailure"]): NameResolver {
   return new NameResolver({
     query: systemQuery([]),
+    reverse: systemReverse([]),
     now: () => performance.now(),
     after: (ms, act) => {
       const timer = setTimeout(act, ms);

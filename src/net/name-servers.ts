@@ -1,6 +1,7 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
-import { ipVersion } from "../core/ip-address.ts";
+import { ipVersion, parseAddress, reverseName } from "../core/ip-address.ts";
+import { MAX_REVERSE_NAMES } from "../core/limits.ts";
 
 /** What asking for a name has given. */
 export interface NameRecords {
@@ -32,6 +33,45 @@ export function systemQuery(servers: readonly string[]): NameQuery {
   };
 }
 
+/** What asking for the names of an address has given. */
+export interface ReverseRecord {
+  /** Whether the address has a name below one of the domains, and that name the address. */
+  readonly isConfirmed: boolean;
+  /** As of NameRecords. */
+  readonly failure: string;
+}
+
+/** Asks whether an address has a name below one of some domains that leads back to it: forward-confirmed reverse DNS. */
+export type ReverseQuery = (address: string, domains: readonly string[]) => Promise<ReverseRecord>;
+
+/** The same of addresses: PTR records, then those of the names. What a client has in its own reverse tree is never asked for. */
+export function systemReverse(servers: readonly string[]): ReverseQuery {
+  const conf = new WatchedFile("/etc/resolv.conf", parseResolvConf);
+  return (address, domains) =>
+    confirm(resolverFor(servers.length > 0 ? servers : conf.read().servers), address, domains);
+}
+
+async function confirm(resolver: Resolver, address: string, domains: readonly string[]): Promise<ReverseRecord> {
+  const own = octetsOf(address);
+  if (own === "") return { isConfirmed: false, failure: "" };
+  const found = await ask(() => resolver.resolvePtr(reverseName(address)));
+  let { failure } = found;
+  const names = found.records.map((name) => name.toLowerCase().replace(/\.$/, ""));
+  const wanted = names.filter((name) => domains.some((domain) => name.endsWith(`.${domain}`)));
+  for (const name of wanted.slice(0, MAX_REVERSE_NAMES)) {
+    const [v4, v6] = await Promise.all([ask(() => resolver.resolve4(name)), ask(() => resolver.resolve6(name))]);
+    if ([...v4.records, ...v6.records].some((one) => octetsOf(one) === own)) return { isConfirmed: true, failure: "" };
+    failure ||= v4.failure || v6.failure;
+  }
+  return { isConfirmed: false, failure };
+}
+
+/** The one text of an address; "" for what is none. */
+function octetsOf(address: string): string {
+  const octets = Buffer.alloc(16);
+  return parseAddress(address, octets) ? octets.toString("hex") : "";
+}
+
 async function query(resolver: Resolver, candidates: readonly string[], name: string): Promise<NameRecords> {
   let failure = "";
   for (const candidate of candidates) {
@@ -49,12 +89,17 @@ async function query(resolver: Resolver, candidates: readonly string[], name: st
   return { addresses: found.map(({ address }) => address), ttlMs: FILE_TTL_MS, failure: "" };
 }
 
-interface Asked {
-  readonly records: readonly { readonly address: string; readonly ttl: number }[];
+interface Asked<T> {
+  readonly records: readonly T[];
   readonly failure: string;
 }
 
-async function ask(question: () => Promise<Asked["records"]>): Promise<Asked> {
+interface AddressRecord {
+  readonly address: string;
+  readonly ttl: number;
+}
+
+async function ask<T>(question: () => Promise<readonly T[]>): Promise<Asked<T>> {
   try {
     return { records: await question(), failure: "" };
   } catch (error) {
@@ -64,7 +109,7 @@ async function ask(question: () => Promise<Asked["records"]>): Promise<Asked> {
 }
 
 /** RFC 8305 §4: the families in turn, so that one that does not work costs one attempt. */
-function alternate(v4: Asked, v6: Asked): string[] {
+function alternate(v4: Asked<AddressRecord>, v6: Asked<AddressRecord>): string[] {
   const addresses: string[] = [];
   for (let i = 0; i < Math.max(v4.records.length, v6.records.length); i++) {
     const pair = [v4.records[i], v6.records[i]];
@@ -73,7 +118,7 @@ function alternate(v4: Asked, v6: Asked): string[] {
   return addresses.slice(0, MAX_ADDRESSES);
 }
 
-function ttlOf(records: Asked["records"]): number {
+function ttlOf(records: readonly AddressRecord[]): number {
   const seconds = Math.min(...records.map(({ ttl }) => ttl));
   return Math.min(Math.max(seconds * 1000, MIN_TTL_MS), MAX_TTL_MS);
 }

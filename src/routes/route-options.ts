@@ -1,4 +1,5 @@
 import { type AuthConfig, auth } from "../config/auth/auth-settings.ts";
+import { botsAt, routeBots } from "../config/bot-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { checkPlaceRules } from "../config/geo-settings.ts";
@@ -65,6 +66,8 @@ const rows = {
     doc: "the keys of the server's section; false takes the server's away",
   },
   // Absent takes the server's.
+  bots: { type: routeBots, field: "", doc: 'or "bots: false"; keys left out are the server\'s' },
+  // Absent takes the server's.
   waf: { type: routeWaf, absent: null, doc: "or off, detection or enforce; what is not said is the server's" },
   // Absent takes the server's.
   errors: {
@@ -95,6 +98,7 @@ export const ROUTE_OPTIONS = block(rows, {
   finish(plain, values, spot) {
     const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
+    noteNoBrowsers(spot);
     checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
     const limit = rateLimitOf(values, spot);
     const who = authOf(values, spot);
@@ -115,16 +119,18 @@ export const ROUTE_OPTIONS = block(rows, {
       compression: compressionAt(values.compression, server.compression, "compression" in entry),
       rateLimit: limit,
       auth: who,
+      bots: botsAt(values.bots, server.bots, "bots" in entry, below(spot, "bots")),
     };
   },
-  list({ compression, rateLimit: limit, auth: who }, { ip_rules, headers: edits, ...lines }) {
+  list({ compression, rateLimit: limit, auth: who, bots }, { ip_rules, headers: edits, ...lines }) {
     // The server's own limit is stated once, there: here it would become a second one. So are its users.
     const own = limit.scope === "route" ? { rate_limit: rateLimit.write(limit) } : {};
     const packing = compression.isOwn
       ? { compression: routeCompression.write({ ...compression, level: compression.level || null }) }
       : {};
     const ownAuth = who.scope === "route" ? { auth: who.enabled ? auth.write(who) : false } : {};
-    return { ...lines, ...packing, ...own, ip_rules, ...ownAuth, headers: edits };
+    const ownBots = bots.isOwn ? { bots: bots.enabled ? routeBots.write(bots) : false } : {};
+    return { ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
   },
 });
 
@@ -138,6 +144,15 @@ function noteRefused({ match, ipRules: own }: Pick<Fields<typeof rows>, "match" 
     if (match.clientIp.every(isRefused))
       log.warn([...path, "match", "client_ip"], `no request is served: ${key} refuses all of these clients with 403`);
   }
+}
+
+/** Warns where a task is asked for at a route to which no browser goes by itself: there is no page then that could ask for it. */
+function noteNoBrowsers(spot: Spot): void {
+  const { entry, log, path } = routeSpot(spot);
+  const { bots, methods } = entry as { bots?: { challenge?: unknown }; methods?: unknown };
+  if (bots?.challenge !== "all" || !Array.isArray(methods)) return;
+  if (methods.some((name) => ["GET", "POST"].includes(String(name).toUpperCase()))) return;
+  log.warn([...path, "bots"], "browsers show no page for these methods: every request without a pass gets 403 in JSON");
 }
 
 function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
@@ -172,6 +187,7 @@ export function explainOptions(route: RouteOptions): object {
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
     auth: route.auth.methods.map(({ key }) => key),
+    ...(route.bots.enabled ? { bots: { challenge: route.bots.challenge, difficulty: route.bots.difficulty } } : {}),
   };
 }
 

@@ -5,6 +5,9 @@ const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session 
 const COMPRESSION_BYTES = "Bytes of response bodies before (in) and after compression (out).";
 const AUTH_REFUSALS =
   "Requests refused because their credentials are missing or wrong, or could not be checked, by status.";
+const BOT_CHALLENGES = "Requests that were asked for a task, by what was sent: the page, or JSON to programs.";
+const BOT_SOLUTIONS = "Solved tasks that came back, by whether they counted, or why not.";
+const CRAWLERS = "Addresses that named themselves a crawler and were looked up, by what was found.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -58,6 +61,16 @@ export const COUNTERS = placed({
   authGuessed: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "429" }),
   authRedirected: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "3xx" }),
   authUnavailable: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "503" }),
+  botPages: counter("gateway_bot_challenges_total", BOT_CHALLENGES, { form: "page" }),
+  botJson: counter("gateway_bot_challenges_total", BOT_CHALLENGES, { form: "json" }),
+  botSolved: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "accepted" }),
+  botMalformed: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "malformed" }),
+  botExpired: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "expired" }),
+  botWeak: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "weak" }),
+  botForged: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "forged" }),
+  botUnsolved: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "unsolved" }),
+  crawlersVerified: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "verified" }),
+  crawlersRefused: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "refused" }),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),

@@ -9,7 +9,9 @@ import { stopAll } from "../harness/teardown.ts";
 const hash = (await Bun.password.hash("open sesame", { algorithm: "bcrypt", cost: 4 })).replace("$2b$", "$2y$");
 const origin = EchoOrigin.start();
 origin.on("/stored", (call) =>
-  call.send("HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nX-RateLimit-Limit: 7\r\nContent-Length: 2\r\n\r\nok"),
+  call.send(
+    "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nX-RateLimit-Limit: 7\r\nContent-Length: 2\r\n\r\nok",
+  ),
 );
 const auth = { basic: { users: { alice: hash, bob: hash } } };
 const byUser = { requests: 3, window: "2h", key: "user" };

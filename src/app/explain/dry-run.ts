@@ -194,6 +194,9 @@ export class DryRun {
       requestIds,
       challenges: { answerTo: () => null },
       cacheStore,
+      cookieKey: machineKey(),
+      // No name server is asked.
+      reverse: { confirm: nothing },
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {
         buckets: createTokenBuckets(SECRET),

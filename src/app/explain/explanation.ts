@@ -182,7 +182,8 @@ function phaseNote(
   const found = incidents > before ? score : "";
   if (verdict === "ended" && reply !== null && name !== "dispatch") {
     const reason = ex.fault === Fault.None ? reasonOf(reply.status) : faultRow(ex.fault).label;
-    return `${reply.status} ${reason}${found && `, ${found}`}`;
+    const cause = ex.fault === Fault.BotChallenge ? `: ${ex.detail}` : "";
+    return `${reply.status} ${reason}${cause}${found && `, ${found}`}`;
   }
   if (verdict === "ended" && name !== "dispatch") return "it waits for what takes its time, which is not done here";
   if (found !== "") return `${found}; logged, not blocked`;

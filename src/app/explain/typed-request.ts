@@ -15,7 +15,8 @@ export interface TypedRequest {
 }
 
 /**
- * Makes the bytes of a request: the target as it is written, Host from the URL or, without one, localhost, unless a header names it.
+ * Makes the bytes of a request: the target as it is written, Host from the URL or, without one, localhost, unless a header names it; a
+ * user agent of its own, since to have none is a sign of a bad program.
  * @returns why not, for wrong usage
  */
 export function requestOf(
@@ -36,6 +37,7 @@ export function requestOf(
   const lines = headers.map((line) => line.trim());
   const names = (name: string) => lines.some((line) => line.toLowerCase().startsWith(`${name}:`));
   if (!names("host")) lines.unshift(`Host: ${authority || "localhost"}`);
+  if (!names("user-agent")) lines.push("User-Agent: edge");
   if (bytes.length > 0 && !names("content-length") && !names("transfer-encoding"))
     lines.push(`Content-Length: ${bytes.length}`);
   const path = target === "" || target.startsWith("?") ? `/${target}` : target;

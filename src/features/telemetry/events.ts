@@ -73,6 +73,12 @@ export const EVENTS = {
       "A request without good credentials: `auth` is the method, `status` 401, or 503 where too many passwords wait to be checked. The name that was tried is not written.",
     perSecond: 20,
   },
+  bot_challenge: {
+    meaning:
+      "403: a request was asked for a task (`server.bots`): `reason` is what was suspicious, or all; `form` page, or json for a program; `solution` why the one that it brought does not count, else none; `user_agent`.",
+    perSecond: 20,
+  },
+  bot_solved: { meaning: "A browser has solved its task and got a pass.", perSecond: 20 },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },

@@ -14,6 +14,7 @@ function resolver() {
       asked.push(name);
       return new Promise((resolve) => answers.push(resolve));
     },
+    reverse: () => new Promise(() => {}),
     now: () => now,
     after: (ms, act) => {
       const timer = { atMs: now + ms, act };

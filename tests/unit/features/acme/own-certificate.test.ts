@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { crypto as acmeCrypto } from "acme-client";
+import { reverseName } from "../../../../src/core/ip-address.ts";
 import { requireFitting } from "../../../../src/features/acme/issued-check.ts";
 import { challengeCertificate, selfSigned } from "../../../../src/features/acme/own-certificate.ts";
 import { certificateId, readWindow } from "../../../../src/features/acme/renewal-information.ts";
-import { reverseName } from "../../../../src/features/acme/reverse-name.ts";
 import { issueCertificate } from "./certificates.ts";
 
 describe("the certificate until there is one", () => {

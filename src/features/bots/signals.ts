@@ -1,0 +1,74 @@
+import { equalsLower, latin1 } from "../../core/bytes.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Method } from "../../message/request-head.ts";
+import { prefersHtml } from "../../proto/semantics/accept.ts";
+import { requestScheme } from "../../proto/template/placeholders.ts";
+import type { AgentFacts } from "./agents.ts";
+
+/** Something that no browser does. */
+export interface Signal {
+  /** For the log and the metric. */
+  readonly name: string;
+  shows(ex: Exchange, facts: AgentFacts): boolean;
+}
+
+/**
+ * What makes a request suspicious; one is enough. Each is something that the browsers of today never do, so that people are not
+ * asked; a program that says honestly what it is, and is on no list, shows none. Why each one: docs/bots.md#what-is-suspicious
+ */
+export const SIGNALS: readonly Signal[] = [
+  { name: "no_user_agent", shows: ({ request }) => request.headers.valueOf(HeaderId.UserAgent) === "" },
+  { name: "repeated_user_agent", shows: ({ request }) => isRepeated(request.headers, HeaderId.UserAgent) },
+  { name: "scraper", shows: (_, { isScraper }) => isScraper },
+  { name: "no_engine", shows: (_, { claimsBrowser, hasEngine }) => claimsBrowser && !hasEngine },
+  { name: "http10", shows: (ex, facts) => facts.claimsBrowser && isHttp10(ex) },
+  { name: "no_accept", shows: (ex, facts) => isFetch(ex, facts) && ex.request.headers.find(HeaderId.Accept) < 0 },
+  {
+    name: "no_accept_language",
+    shows: (ex, facts) =>
+      isFetch(ex, facts) && prefersHtml(ex.request.headers) && !hasField(ex.request.headers, ACCEPT_LANGUAGE),
+  },
+  {
+    name: "no_fetch_metadata",
+    shows: (ex, facts) =>
+      facts.sendsFetchMetadata &&
+      isFetch(ex, facts) &&
+      requestScheme(ex) === "https" &&
+      !hasField(ex.request.headers, SEC_FETCH_MODE),
+  },
+];
+
+/** The signal of a client that names a crawler and is not at its operator's. */
+export const FALSE_CRAWLER = "crawler";
+
+/** The name of the first signal that a request shows; "" for none. */
+export function signalOf(ex: Exchange, facts: AgentFacts): string {
+  for (let i = 0; i < SIGNALS.length; i++) if (SIGNALS[i]!.shows(ex, facts)) return SIGNALS[i]!.name;
+  return "";
+}
+
+/** Whether a browser gets a page, or a part of one: its reports, beacons and WebSockets lack some of the fields. */
+function isFetch({ request }: Exchange, { claimsBrowser }: AgentFacts): boolean {
+  return claimsBrowser && !request.upgrade && (request.method === Method.Get || request.method === Method.Head);
+}
+
+/** Proxies speak HTTP/1.0 for clients that do not: nginx by default. */
+function isHttp10({ request: { major, minor }, fromTrustedProxy }: Exchange): boolean {
+  return major === 1 && minor === 0 && !fromTrustedProxy;
+}
+
+function isRepeated(headers: HeaderBlock, id: HeaderId): boolean {
+  const first = headers.find(id);
+  return first >= 0 && headers.find(id, first + 1) >= 0;
+}
+
+function hasField({ bytes, spans, ids, count }: HeaderBlock, lowerName: Uint8Array): boolean {
+  for (let i = 0; i < count; i++) {
+    if (ids[i] === HeaderId.Other && equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lowerName)) return true;
+  }
+  return false;
+}
+
+const ACCEPT_LANGUAGE: Uint8Array = latin1("accept-language");
+const SEC_FETCH_MODE: Uint8Array = latin1("sec-fetch-mode");
