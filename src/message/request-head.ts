@@ -210,6 +210,8 @@ export class ReplyHead {
   /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
   readonly requestIdLine: Buffer = newRequestIdLine();
   requestIdEnd = 0;
+  /** Up to here it goes to the client: the same, or 0 where the route keeps it from its responses. */
+  shownIdEnd = 0;
   /** Trailer fields that follow a body of unknown length; null where there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
@@ -252,6 +254,7 @@ export class ReplyHead {
     this.status = 0;
     this.headers.reset(EMPTY_BYTES);
     this.requestIdEnd = 0;
+    this.shownIdEnd = 0;
     this.framing = Framing.None;
     this.contentLength = 0;
     this.lengthWithoutBody = false;

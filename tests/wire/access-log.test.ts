@@ -7,7 +7,12 @@ import { stopAll } from "../harness/teardown.ts";
 
 const origin = EchoOrigin.start();
 const LARGE_BYTES = 64 << 20;
-const routes = [upstream("/node", origin)];
+const HIDDEN = { response: { remove: ["X-Request-Id"] } };
+const routes = [
+  upstream("/node", origin),
+  upstream("/hidden", origin, { headers: HIDDEN }),
+  upstream("/late", origin, { headers: { response: { ...HIDDEN.response, set: { "X-Path": "{path}" } } } }),
+];
 const talking = await startGateway({
   routes: [...routes, { type: "static", prefix: "/files", dir: "site" }],
   files: { "site/large.txt": "x".repeat(LARGE_BYTES) },
@@ -28,6 +33,14 @@ async function accessLine(gateway: Gateway, id: string, bytes: Buffer): Promise<
 }
 
 describe("the access log", () => {
+  test.each(["/hidden", "/late"])("names a request by the id that its response at %s does not tell", async (prefix) => {
+    const id = `kept${prefix.replace("/", "-")}`;
+    const reply = await talking.once(request(`GET ${prefix}/echo`, [`X-Request-Id: ${id}`]));
+    expect([reply.status, reply.fields.has("x-request-id")]).toEqual([200, false]);
+    expect(origin.requests.at(-1)!.fields.get("x-request-id")).toBe(id);
+    expect(await talking.log(id, (line) => isAccess(line) && line.request_id === id)).toMatchObject({ status: 200 });
+  });
+
   test("has a line for a proxied request", async () => {
     const lines = ["X-Request-Id: log-1", "User-Agent: probe/1", "Host: shop.test:81"];
     const line = await accessLine(talking, "log-1", request("POST /node/echo?q=secret", lines, "hello"));

@@ -69,7 +69,7 @@ export class RecordingSink implements ReplySink {
     if (this.reply !== null) return;
     const { reply } = ex;
     const extra = reply.extra?.fields ?? [];
-    const id: readonly Field[] = reply.requestIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
+    const id: readonly Field[] = reply.shownIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
     this.reply = { status: reply.status, fields: [...this.fields, ...extra, ...id], body: this.text };
     finishExchange(ex, performance.now());
   }

@@ -236,6 +236,7 @@ export class RequestIds implements RequestNamer {
     line[at++] = 0x0d;
     line[at++] = 0x0a;
     ex.reply.requestIdEnd = at;
+    ex.reply.shownIdEnd = at;
   }
 
   /** See RequestNamer: for the log lines of requests that are refused, which are named for nothing else. */

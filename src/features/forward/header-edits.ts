@@ -143,7 +143,7 @@ export class ResponseEdits implements ReplyEdits {
       const { id, name } = this.gone[i]!;
       removeAll(headers, id, name);
     }
-    if (this.hidesRequestId) reply.requestIdEnd = 0;
+    if (this.hidesRequestId) reply.shownIdEnd = 0;
     for (let i = 0; i < this.added.length; i++) headers.add(this.added[i]!.name, this.added[i]!.value);
     for (let i = 0; i < this.steps.length; i++) this.steps[i]!.response(headers);
   }
@@ -188,7 +188,7 @@ export class LateFields implements ReplyEdits {
 
   applyFor(ex: Exchange): void {
     for (const { name, value } of this.fields.of(ex)) ex.reply.headers.add(name, value);
-    if (this.hidesRequestId) ex.reply.requestIdEnd = 0;
+    if (this.hidesRequestId) ex.reply.shownIdEnd = 0;
   }
 
   ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {

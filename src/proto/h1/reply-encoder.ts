@@ -117,7 +117,7 @@ export function encodeReplyHead(
   const keepsLength = reply.fromUpstream && !chunked && hasPlainLength(reply);
   if (keepsLength) at = copyFields(out, at, reply.headers, DROP_BUT_LENGTH);
   else at = copyFields(out, at, reply.headers, persistence === Persistence.Upgrade ? DROP_ON_UPGRADE : DROP);
-  if (reply.requestIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.requestIdEnd);
+  if (reply.shownIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.shownIdEnd);
   if (reply.headers.find(HeaderId.Date) < 0) {
     at = copyBytes(out, at, DATE, 0, DATE.length);
     at = copyBytes(out, at, date, 0, 29);

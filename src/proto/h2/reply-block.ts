@@ -11,7 +11,7 @@ const OWN_BOUND = 160 + BLOCK_EXTRA;
 /** Bytes that `encodeReplyBlock` may write at most. */
 export function replyBlockBound(reply: ReplyHead): number {
   const extra = reply.extra === null ? 0 : blockBound(reply.extra.block);
-  return OWN_BOUND + blockBound(reply.headers) + reply.requestIdEnd + extra;
+  return OWN_BOUND + blockBound(reply.headers) + reply.shownIdEnd + extra;
 }
 
 /** Bytes that `encodeFixedBlock` may write at most. */
@@ -39,9 +39,9 @@ export function encodeReplyBlock(
   encoder.begin(out, start);
   encoder.status(reply.status);
   encodeFields(encoder, reply.headers, NOT_IN_REPLIES);
-  if (reply.requestIdEnd > 0) {
-    const { requestIdLine, requestIdEnd } = reply;
-    encoder.field(HeaderId.XRequestId, requestIdLine, 0, ID_NAME, ID_NAME + 2, requestIdEnd - 2);
+  if (reply.shownIdEnd > 0) {
+    const { requestIdLine, shownIdEnd } = reply;
+    encoder.field(HeaderId.XRequestId, requestIdLine, 0, ID_NAME, ID_NAME + 2, shownIdEnd - 2);
   }
   if (reply.headers.find(HeaderId.Date) < 0) encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
   if (!reply.fromUpstream) encodeServer(encoder);

@@ -14,8 +14,8 @@ type Growing = Record<string, string | string[]>;
 export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
   const record = begin(reply.status);
   addBlock(record, reply.headers);
-  if (reply.requestIdEnd > 0) {
-    record["x-request-id"] = sliceText(reply.requestIdLine, ID_NAME + 2, reply.requestIdEnd - 2);
+  if (reply.shownIdEnd > 0) {
+    record["x-request-id"] = sliceText(reply.requestIdLine, ID_NAME + 2, reply.shownIdEnd - 2);
   }
   if (reply.headers.find(HeaderId.Date) < 0) record.date = sliceText(date, 0, 29);
   if (!reply.fromUpstream) record.server = SERVER;
