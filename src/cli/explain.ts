@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { type DryRequest, DryRun } from "../app/explain/dry-run.ts";
+import { type DryRequest, DryRun, type HttpVersion } from "../app/explain/dry-run.ts";
 import { explainRequest } from "../app/explain/explanation.ts";
 import { requestOf } from "../app/explain/typed-request.ts";
 import { mayColor } from "../app/start-summary.ts";
@@ -29,6 +29,13 @@ export const explainCommand = {
       default: "127.0.0.1",
       placeholder: "ADDRESS",
       help: "where the request comes from",
+    },
+    {
+      name: "http",
+      type: "string",
+      default: "1",
+      choices: ["1", "2", "3"],
+      help: "the version of HTTP by which it comes",
     },
     { name: "json", type: "bool", default: false, help: "print one JSON object" },
   ],
@@ -65,7 +72,13 @@ export function runExplain(
     for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
     return ExitCode.Failure;
   }
-  const typed = { request: operands.join(" "), headers, body: values.body, clientIp: values["client-ip"] };
+  const typed = {
+    request: operands.join(" "),
+    headers,
+    body: values.body,
+    clientIp: values["client-ip"],
+    http: HTTP_VERSIONS[values.http],
+  };
   const request = requestOf(typed, loaded.config);
   if (typeof request === "string") {
     io.err(`edge explain: ${request}\n`);
@@ -82,10 +95,14 @@ export function runExplain(
 }
 
 /** A request to a listener that is off is explained all the same. */
-function notesOn({ tls }: DryRequest, { server }: RuntimeConfig): string[] {
+function notesOn({ tls, http = 1 }: DryRequest, { server }: RuntimeConfig): string[] {
+  if (http > 1 && !(http === 2 ? server.http2 : server.http3).enabled) {
+    return [`server.http${http} is off: nothing speaks HTTP/${http}, explained as if it did`];
+  }
   if (tls && !server.tls.enabled) return ["server.tls is off: nothing listens for https, explained as if it did"];
   if (!tls && server.port < 0) return ["server.port is off: nothing listens for http, explained as if it did"];
   return [];
 }
 
 const STDOUT = 1;
+const HTTP_VERSIONS: Readonly<Record<string, HttpVersion>> = { 1: 1, 2: 2, 3: 3 };

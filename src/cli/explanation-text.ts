@@ -1,4 +1,10 @@
-import type { CacheSummary, Explanation, LimitSummary, RouteSummary } from "../app/explain/explanation.ts";
+import type {
+  CacheSummary,
+  Explanation,
+  LimitSummary,
+  MirrorSummary,
+  RouteSummary,
+} from "../app/explain/explanation.ts";
 import { formatDuration } from "../config/duration.ts";
 import { formatSize } from "../config/size.ts";
 
@@ -31,9 +37,10 @@ export const TERMINAL: Paint = {
 export function explanationText(explanation: Explanation, paint: Paint): string {
   const { request } = explanation;
   const scheme = request.tls ? "https" : "http";
+  const over = request.http === 1 ? "" : `over HTTP/${request.http} `;
   const first = `${request.method} ${scheme}://${request.host}${request.target}`;
   const page = new Page(paint);
-  page.line(`${paint.label(printable(first))}  ${paint.faint(`from ${request.client_ip}`)}`);
+  page.line(`${paint.label(printable(first))}  ${paint.faint(`${over}from ${request.client_ip}`)}`);
   page.line("");
   if (request.canonical_path !== request.target.split("?")[0]) page.add("path", printable(request.canonical_path));
   addRoutes(page, explanation, paint);
@@ -104,9 +111,16 @@ function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint):
     ];
     page.add("target", `${url.padEnd(width)}  ${paint.faint(facts.join(", "))}`.trimEnd());
   }
+  if (upstream.mirror !== null) page.add("mirror", mirrorText(upstream.mirror, paint));
   page.add("sends", `${upstream.method} ${printable(upstream.path)}`);
   for (const [name, value] of upstream.headers_removed) page.add("sends", paint.bad(`- ${name}: ${printable(value)}`));
   for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${printable(value)}`));
+}
+
+function mirrorText({ target, share, compare, why_not }: MirrorSummary, paint: Paint): string {
+  const part = share < 1 ? `gets a copy of ${Math.round(share * 10_000) / 100} % of the requests` : "gets a copy";
+  const facts = why_not === "" ? `${part}${compare ? ", responses are compared" : ""}` : `gets no copy: ${why_not}`;
+  return `${target}  ${paint.faint(facts)}`;
 }
 
 function addResponse(page: Page, { response }: Explanation, paint: Paint): void {

@@ -1,10 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
+import type { HttpVersion } from "../../src/app/explain/dry-run.ts";
 import { DryRun } from "../../src/app/explain/dry-run.ts";
 import { type Explanation, explainRequest } from "../../src/app/explain/explanation.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client } from "../harness/h2-client.ts";
 import { request } from "../harness/raw-client.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -113,10 +115,10 @@ function randomRequest(): Buffer {
   );
 }
 
-function explain(bytes: Buffer): Explanation {
+function explain(bytes: Buffer, http: HttpVersion = 1): Explanation {
   const end = bytes.indexOf("\r\n\r\n") + 4;
   const head = bytes.subarray(0, end);
-  return explainRequest(config, dry, { head, body: bytes.subarray(end), clientIp: "127.0.0.1", tls: false });
+  return explainRequest(config, dry, { head, body: bytes.subarray(end), clientIp: "127.0.0.1", tls: false, http });
 }
 
 test(`of ${REQUESTS} random requests to a random table it says what the gateway does (seed ${SEED})`, async () => {
@@ -143,6 +145,35 @@ test(`of ${REQUESTS} random requests to a random table it says what the gateway 
   // The table is worth its time: it is answered in many ways.
   for (const kind of ["origin", "file", "308", "403", "404", "405"])
     expect([kind, (seen.get(kind) ?? 0) > 0]).toEqual([kind, true]);
+});
+
+test("of requests by HTTP/2 too", async () => {
+  for (let i = 0; i < REQUESTS / 4; i++) {
+    const bytes = randomRequest();
+    const end = bytes.indexOf("\r\n\r\n");
+    const [line = "", ...lines] = bytes.subarray(0, end).toString("latin1").split("\r\n");
+    const [method = "", path = ""] = line.split(" ");
+    const fields = lines.map((one): [string, string] => {
+      const [name = "", value = ""] = one.split(": ");
+      return [name === "Host" ? ":authority" : name.toLowerCase(), value];
+    });
+    if (fields.some(([, value]) => value === "9000")) continue;
+    const body = bytes.subarray(end + 4);
+    const said = explain(bytes, 2);
+    const client = await H2Client.connect(gateway.port);
+    const start: [string, string][] = [
+      [":method", method],
+      [":scheme", "http"],
+      [":path", path],
+    ];
+    const reply = await client.request([...start, ...fields], body.length > 0 ? body : undefined);
+    client.close();
+    const { by, status } = said.response;
+    const what = bytes.toString("latin1");
+    if (by === "gateway") expect([what, reply.status]).toEqual([what, status!]);
+    else if (by === "origin")
+      expect([what, reply.status, reply.fields.get("x-route")]).toEqual([what, 200, indexOf(said)]);
+  }
 });
 
 function indexOf({ route }: Explanation): string {
@@ -197,6 +228,60 @@ response   the origin's, changed so:
            + X-Request-Id: (a new one)
 limits     body 4MiB (server.max_body_bytes)
 `);
+});
+
+test("by another version of HTTP it says what differs", async () => {
+  const second = await edgeExplain("--http", "2", "GET http://shop.example.com/a/b");
+  expect([second.code, second.stderr]).toEqual([0, ""]);
+  expect(second.stdout).toStartWith("GET http://shop.example.com/a/b  over HTTP/2 from 127.0.0.1\n");
+  expect(second.stdout).toContain("+ Via: 2 edge\n");
+  expect(second.stdout).not.toContain("+ Host");
+  const refused = await edgeExplain("--http", "2", "GET /a", "-H", "Connection: close");
+  expect(refused.stdout).toContain("400 Bad Request  (connection_field)");
+  const third = await edgeExplain("--http", "3", "GET https://shop.example.com/a/b", "--json");
+  expect(JSON.parse(third.stdout)).toMatchObject({ request: { http: 3, tls: true }, upstream: { path: "/v2/b" } });
+  expect(third.stderr).toContain("server.http3 is off");
+  expect((await edgeExplain("--http", "3", "GET http://a/b")).stderr).toContain("write https://");
+  expect((await edgeExplain("--http", "4", "GET /a")).code).toBe(2);
+});
+
+test("it names the mirror, and says which requests it gets no copy of", async () => {
+  const mirror = { target: "http://10.0.0.6:8000", share: "25%", compare: true };
+  const routes = [{ type: "upstream", prefix: "/m", target: "http://10.0.0.5:8000", mirror }];
+  const said = await runEdge(["explain", "GET /m/a"], { routes });
+  expect(said.stdout).toContain(
+    "mirror     http://10.0.0.6:8000  gets a copy of 25 % of the requests, responses are compared\n",
+  );
+  const long = await runEdge(["explain", "POST /m/a", "-H", "Content-Length: 70000", "--json"], { routes });
+  expect((JSON.parse(long.stdout) as Explanation).upstream!.mirror).toEqual({
+    target: "http://10.0.0.6:8000",
+    share: 0.25,
+    compare: true,
+    why_not: "its body is longer than 65536 bytes",
+  });
+});
+
+test("a route's own firewall names its own rules", async () => {
+  const waf = (more: object) => ({ waf: { mode: "detection", ...more } });
+  const routes = [
+    { type: "upstream", prefix: "/a", target: "http://10.0.0.5:8000", ...waf({ disabled_rules: ["XSS-001"] }) },
+    { type: "upstream", prefix: "/b", target: "http://10.0.0.5:8000", ...waf({ anomaly_threshold: 50 }) },
+    { type: "upstream", prefix: "/c", target: "http://10.0.0.5:8000", waf: "off" },
+  ];
+  const config = { server: { waf: { enabled: true } } };
+  const rulesOf = async (path: string) => {
+    const { stdout } = await runEdge(["explain", "--json", `GET ${path}?q=<script>alert(1)</script>`], {
+      config,
+      routes,
+    });
+    const { waf_rules, phases } = JSON.parse(stdout) as Explanation;
+    return { rules: waf_rules, note: phases.find(({ name }) => name === "waf")!.note };
+  };
+  const [a, b, c] = [await rulesOf("/a"), await rulesOf("/b"), await rulesOf("/c")];
+  expect(a.rules).not.toContain("XSS-001");
+  expect(b.rules).toContain("XSS-001");
+  expect(b.note).toContain(" of 50: ");
+  expect(c).toEqual({ rules: [], note: "" });
 });
 
 test("it says which phase ends a request and what the client gets", async () => {

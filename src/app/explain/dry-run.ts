@@ -1,6 +1,6 @@
 import { readDatabase } from "../../config/geo-settings.ts";
 import type { RouteConfig } from "../../config/route-config.ts";
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import type { RuntimeConfig, ServerConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
 import { AccessGuard } from "../../features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../features/admin/built-in-endpoints.ts";
@@ -19,10 +19,13 @@ import { TelemetryLabels } from "../../features/telemetry/route-labels.ts";
 import type { WafIncident } from "../../features/waf/incident.ts";
 import { ClientPeer, Exchange, type Handler, type Phase, type Pipeline, Verdict } from "../../message/exchange.ts";
 import { IDLE_PORTS, NO_TAKER } from "../../message/idle-ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
 import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
+import { RequestHeadReader } from "../../proto/h2/request-head-reader.ts";
+import { FieldDictionary } from "../../proto/h3/field-dictionary.ts";
+import { LineBuffer } from "../../proto/hpack/line-buffer.ts";
 import type { RouteSite } from "../../routes/route-type.ts";
 import { routeTypeOf } from "../../routes/route-types.ts";
 import { LateHandler } from "../../routes/upstream/late-handler.ts";
@@ -50,7 +53,11 @@ export interface DryRequest {
   readonly body: Buffer;
   readonly clientIp: string;
   readonly tls: boolean;
+  /** The version of HTTP by which it comes, 1 by default. */
+  readonly http?: HttpVersion;
 }
+
+export type HttpVersion = 1 | 2 | 3;
 
 /** A phase that the request has passed, or that ended it. */
 export interface PassedPhase {
@@ -135,11 +142,8 @@ export class DryRun {
     ex.open(sink, IDLE_PORTS.flow, new ClientPeer(request.clientIp, request.tls, port), this.pipeline);
     this.current = ex;
     this.notes.ex = ex;
-    const parser = new RequestParser(server.maxHeaderBytes, server.maxHeaderFields);
-    parser.begin(0);
-    const outcome = parser.parse(request.head, request.head.length, ex.request);
     const framing =
-      outcome === request.head.length ? Fault.None : outcome < -1 ? faultOf(outcome) : Fault.BadRequestLine;
+      (request.http ?? 1) === 1 ? readHead(request, ex.request, server) : readFields(request, ex.request, server);
     if (framing !== Fault.None) sink.abort(ex, framing);
     else {
       ex.bodyDone = !ex.request.hasBody();
@@ -380,6 +384,46 @@ class NotedReports extends TrafficReports {
   override onIncident(incident: WafIncident): void {
     this.note(incident);
   }
+}
+
+/** Reads a head as HTTP/1.1. */
+function readHead({ head: bytes }: DryRequest, head: RequestHead, server: ServerConfig): Fault {
+  const parser = new RequestParser(server.maxHeaderBytes, server.maxHeaderFields);
+  parser.begin(0);
+  const outcome = parser.parse(bytes, bytes.length, head);
+  if (outcome === bytes.length) return Fault.None;
+  return outcome < -1 ? faultOf(outcome) : Fault.BadRequestLine;
+}
+
+/** Reads the same head as the fields that a client of HTTP/2 or HTTP/3 makes of it. */
+function readFields({ head: bytes, body, tls, http }: DryRequest, head: RequestHead, server: ServerConfig): Fault {
+  const [line = "", ...lines] = bytes.toString("latin1").trimEnd().split("\r\n");
+  const [method = "", target = ""] = line.split(" ");
+  const fields = lines.map((one): [string, string] => {
+    const colon = one.indexOf(":");
+    return [one.slice(0, colon).toLowerCase(), one.slice(colon + 1).trim()];
+  });
+  const authority = fields.find(([name]) => name === "host")?.[1] ?? "";
+  const record: Record<string, string | string[]> = {
+    ":method": method,
+    ":scheme": tls ? "https" : "http",
+    ":authority": authority,
+    ":path": target,
+  };
+  for (const [name, value] of fields) if (name !== "host") record[name] = [record[name] ?? [], value].flat();
+  const { maxHeaderListBytes, unknownPseudoHeaders, extendedConnect } = server.http2;
+  const reader = new RequestHeadReader({
+    maxListBytes: http === 2 ? maxHeaderListBytes : server.maxHeaderBytes,
+    maxFields: server.maxHeaderFields,
+    refusesUnknownPseudo: unknownPseudoHeaders === "reject",
+    allowsConnectProtocol: http === 2 && extendedConnect,
+  });
+  const dictionary = new FieldDictionary();
+  dictionary.begin(record);
+  const isEnd = body.length === 0 && !("content-length" in record);
+  const fault = reader.read(dictionary, new LineBuffer(), head, isEnd);
+  if (http !== undefined) head.major = http;
+  return fault;
 }
 
 function nothing(): void {}

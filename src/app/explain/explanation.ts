@@ -1,9 +1,17 @@
-import { type HeaderEdits, hasTargets, pathOf, type RouteConfig, wafOf } from "../../config/route-config.ts";
+import {
+  type HeaderEdits,
+  hasTargets,
+  type MirrorConfig,
+  pathOf,
+  type RouteConfig,
+  wafOf,
+} from "../../config/route-config.ts";
 import type { RuntimeConfig, WafConfig } from "../../config/runtime-config.ts";
 import { Fault, faultRow } from "../../core/fault.ts";
 import { isSecretName, MASK } from "../../core/secret-name.ts";
 import { reasonOf } from "../../core/status.ts";
 import { sharingNeeded } from "../../features/cache/identity.ts";
+import { whyNotMirrored } from "../../features/mirror/mirror.ts";
 import { explainWaf } from "../../features/waf/waf-explanation.ts";
 import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../../message/cache-result.ts";
 import type { RequestHead } from "../../message/request-head.ts";
@@ -12,7 +20,7 @@ import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { namesChanged } from "../../routes/header-operations.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import { cachePolicies } from "../cache-owner.ts";
-import type { DryRequest, DryResult, DryRun, PassedPhase } from "./dry-run.ts";
+import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";
 import type { Field } from "./recording-sink.ts";
 import { lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
 
@@ -26,6 +34,8 @@ export interface Explanation {
     readonly canonical_path: string;
     readonly client_ip: string;
     readonly tls: boolean;
+    /** The version of HTTP: 1, 2 or 3. */
+    readonly http: HttpVersion;
   };
   /** Null where none takes it. */
   readonly route: (RouteSummary & { readonly reached: boolean }) | null;
@@ -60,6 +70,17 @@ export interface UpstreamSummary {
   readonly path: string;
   readonly headers_added: readonly Field[];
   readonly headers_removed: readonly Field[];
+  /** Null where the route has none. */
+  readonly mirror: MirrorSummary | null;
+}
+
+export interface MirrorSummary {
+  readonly target: string;
+  /** The part of the requests that is copied, up to 1. */
+  readonly share: number;
+  readonly compare: boolean;
+  /** Why this request is not copied, whatever the share; "" where it may be. */
+  readonly why_not: string;
 }
 
 export interface CacheSummary {
@@ -138,6 +159,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
       canonical_path: canonicalise(head.path()).canonical,
       client_ip: ex.clientIp,
       tls: request.tls,
+      http: request.http ?? 1,
     },
     route: route === null ? null : { ...routeSummary(config, dry, route), reached: route === taken },
     phases: result.phases.map((phase, i) => ({
@@ -212,7 +234,12 @@ function upstreamSummary({ sent, ex }: DryResult, settings: RouteConfig | null):
     path,
     headers_added: going.filter((field) => !isIn(given)(field)).map((field) => shown(field, own, configured)),
     headers_removed: given.filter((field) => !isIn(going)(field)),
+    mirror: settings.mirror === null ? null : mirrorSummary(settings.mirror, ex.request),
   };
+}
+
+function mirrorSummary({ target, share, compare }: MirrorConfig, request: RequestHead): MirrorSummary {
+  return { target: target.url, share, compare, why_not: whyNotMirrored(request) };
 }
 
 function fieldOf(line: string): Field {

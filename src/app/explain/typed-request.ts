@@ -1,7 +1,7 @@
 import { REQUEST_PATTERN, REQUEST_WORDS } from "../../config/route-tests.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import { parseAddress } from "../../core/ip-address.ts";
-import type { DryRequest } from "./dry-run.ts";
+import type { DryRequest, HttpVersion } from "./dry-run.ts";
 
 /** A request as a person writes it. */
 export interface TypedRequest {
@@ -12,6 +12,8 @@ export interface TypedRequest {
   /** "" for none. */
   readonly body: string;
   readonly clientIp: string;
+  /** By default HTTP/1.1. */
+  readonly http?: HttpVersion;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface TypedRequest {
  * @returns why not, for wrong usage
  */
 export function requestOf(
-  { request, headers, body, clientIp }: TypedRequest,
+  { request, headers, body, clientIp, http = 1 }: TypedRequest,
   { server }: RuntimeConfig,
 ): DryRequest | string {
   if (!REQUEST_PATTERN.test(request)) return `expected ${REQUEST_WORDS}, found ${JSON.stringify(request)}`;
@@ -42,6 +44,7 @@ export function requestOf(
     lines.push(`Content-Length: ${bytes.length}`);
   const path = target === "" || target.startsWith("?") ? `/${target}` : target;
   const text = [`${method} ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n");
-  const tls = scheme === "" ? server.port < 0 : scheme.toLowerCase() === "https";
-  return { head: Buffer.from(text, "utf8"), body: bytes, clientIp, tls };
+  const tls = scheme === "" ? server.port < 0 || http === 3 : scheme.toLowerCase() === "https";
+  if (http === 3 && !tls) return "HTTP/3 is always over TLS: write https://";
+  return { head: Buffer.from(text, "utf8"), body: bytes, clientIp, tls, http };
 }

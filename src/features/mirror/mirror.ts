@@ -3,7 +3,7 @@ import { MAX_COMPARED_BYTES, MAX_MIRRORED_BODY_BYTES, MAX_MIRRORED_REQUESTS } fr
 import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
 import type { BodyFlow, NowMs } from "../../message/ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import type { MirrorCount } from "../../shared/counter-rows.ts";
 import { type Comparison, type Difference, ResponseDigest } from "./comparison.ts";
@@ -41,6 +41,13 @@ export interface MirrorServices {
   onException(error: unknown): void;
 }
 
+/** Why a request is not one to be copied, as its head says; "" where it is. */
+export function whyNotMirrored({ framing, contentLength, upgrade }: RequestHead): string {
+  if (upgrade) return "it asks for an upgrade";
+  const isLong = framing === Framing.Length && contentLength > MAX_MIRRORED_BODY_BYTES;
+  return isLong ? `its body is longer than ${MAX_MIRRORED_BODY_BYTES} bytes` : "";
+}
+
 /** Sends copies of one route's requests to its mirror. docs/upstreams.md#mirroring */
 export class Mirror {
   readonly settings: MirrorSettings;
@@ -71,8 +78,7 @@ export class Mirror {
   wants({ request }: Exchange): boolean {
     const { share } = this.settings;
     if (share < 1 && this.services.random() >= share) return false;
-    const isLong = request.framing === Framing.Length && request.contentLength > MAX_MIRRORED_BODY_BYTES;
-    if (!isLong && !request.upgrade && this.hasPlace() && !this.choice.isOut()) return true;
+    if (whyNotMirrored(request) === "" && this.hasPlace() && !this.choice.isOut()) return true;
     this.skipped();
     return false;
   }
