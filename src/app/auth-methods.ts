@@ -3,16 +3,21 @@ import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
 import { BasicMethod } from "../features/auth/basic-method.ts";
 import type { Passwords } from "../features/auth/passwords.ts";
+import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */
 export interface AuthSite {
   readonly passwords: Passwords;
+  /** Where users sign in: it is loaded when it is first asked for. */
+  readonly signIn: () => SignIn;
 }
 
 /** Beside what a method is told itself. */
 interface MethodContext extends AuthSite {
   /** Whether `Authorization` goes on to the upstream. */
   readonly keepsAuthorization: boolean;
+  /** Names the routes that the method is for. */
+  readonly routes: string;
 }
 
 type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: MethodContext) => AuthMethod };
@@ -21,11 +26,13 @@ type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: 
 const BUILDERS: Builders = {
   basic: ({ realm, users }, { passwords, keepsAuthorization }) =>
     new BasicMethod(realm, new Map(users.map(({ name, hash }) => [name, hash])), passwords, keepsAuthorization),
+  oidc: (config, { signIn, routes }) => signIn().method(config, routes),
 };
 
-/** Makes what judges the requests of a route; null where all may come in. */
-export function authMethod({ methods, keepAuthorization }: AuthConfig, site: AuthSite): AuthMethod | null {
-  const context = { ...site, keepsAuthorization: keepAuthorization };
+/** Makes what judges the requests of a route; null where all may come in. @param routes names the routes with this configuration */
+export function authMethod(auth: AuthConfig, routes: string, site: AuthSite): AuthMethod | null {
+  const { methods, keepAuthorization } = auth;
+  const context = { ...site, keepsAuthorization: keepAuthorization, routes };
   const made = methods.map(({ key, config }) => built(key, config, context));
   return made.length > 1 ? new AnyMethod(made) : (made[0] ?? null);
 }

@@ -26,6 +26,8 @@ import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
 import { authMethod } from "./auth-methods.ts";
 import { authByIndex, identityFields, settingsByIndex } from "./routing.ts";
+import type { SignIn } from "./sign-in.ts";
+import type { SignInListener } from "./traffic-reports.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyInputs {
@@ -35,7 +37,7 @@ export interface ClientPolicyInputs {
   readonly sharedClock: NowMs;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
-  readonly reports: RateLimitListener & AuthListener;
+  readonly reports: RateLimitListener & AuthListener & SignInListener;
   readonly turns: Turns;
 }
 
@@ -173,19 +175,36 @@ function limitPhase(
 }
 
 /** Endpoints of the gateway's own have access rules of their own. */
-function authPhase(
-  config: RuntimeConfig,
-  routes: readonly Route[],
-  { sharedClock, turns, reports }: ClientPolicyInputs,
-): Phase | null {
+function authPhase(config: RuntimeConfig, routes: readonly Route[], inputs: ClientPolicyInputs): Phase | null {
+  const { sharedClock, turns, reports } = inputs;
   const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
+  let signIn: SignIn | null = null;
+  const site = {
+    passwords,
+    signIn: () => {
+      signIn ??= new (signInModule().SignIn)(inputs);
+      return signIn;
+    },
+  };
   const made = new Map<AuthConfig, AuthMethod | null>();
   const methods = authByIndex(config, routes).map((auth) => {
     if (auth === null) return null;
-    if (!made.has(auth)) made.set(auth, authMethod(auth, { passwords }));
+    if (!made.has(auth)) made.set(auth, authMethod(auth, routesWith(auth, config), site));
     return made.get(auth)!;
   });
-  return methods.some((one) => one !== null) ? new AuthPhase(methods, turns, reports) : null;
+  if (methods.every((one) => one === null)) return null;
+  return new AuthPhase(methods, turns, reports, signIn === null ? null : signInModule().takeCookiesOff);
+}
+
+/** What users sign in by is loaded where a configuration asks for it. */
+function signInModule(): typeof import("./sign-in.ts") {
+  return require("./sign-in.ts") as typeof import("./sign-in.ts");
+}
+
+/** Names the routes that have this `auth`: all of the server's, or one. */
+function routesWith(auth: AuthConfig, { routes }: RuntimeConfig): string {
+  const own = auth.scope === "server" ? undefined : routes.find((route) => route.auth === auth);
+  return own === undefined ? auth.scope : JSON.stringify([own.prefix, own.path, own.hosts]);
 }
 
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */

@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
+import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
 import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
@@ -19,6 +20,11 @@ import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts
 import { COUNTERS, type CounterRow, type MirrorCount } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
+
+/** Is told of sign-ins, renewals and sign-outs that have failed. */
+export interface SignInListener {
+  onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void;
+}
 
 /** Where a worker reports to. */
 export interface ReportPorts {
@@ -40,6 +46,7 @@ export class TrafficReports
     MaintenanceListener,
     AuthListener,
     BotListener,
+    SignInListener,
     SpoolListener,
     GateObserver,
     MirrorListener
@@ -219,6 +226,11 @@ export class TrafficReports
     this.to.counters.add(isVerified ? COUNTERS.crawlersVerified : COUNTERS.crawlersRefused);
   }
 
+  onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void {
+    this.to.counters.add(SIGN_IN_ROWS[step]);
+    this.to.log.event("sign_in_failed", { step, ...fields });
+  }
+
   /** Why a large body could not be kept in a file: the client's 503 does not tell. */
   onSpoolFailed(reason: string): void {
     this.to.log.event("spool_failed", { folder: spoolFolder(), reason });
@@ -254,6 +266,13 @@ export class TrafficReports
     log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
   }
 }
+
+const SIGN_IN_ROWS: Readonly<Record<OidcStep, CounterRow>> = {
+  login: COUNTERS.signInLogin,
+  callback: COUNTERS.signInCallback,
+  renewal: COUNTERS.signInRenewal,
+  logout: COUNTERS.signInLogout,
+};
 
 function refusalRow(status: number): CounterRow {
   if (status >= 300 && status < 400) return COUNTERS.authRedirected;

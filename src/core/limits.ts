@@ -62,6 +62,34 @@ export const CREDENTIAL_MEMORY_MS = 300_000;
 export const MAX_REMEMBERED_CREDENTIALS = 4096;
 /** Largest file of users that is read. */
 export const MAX_USERS_FILE_BYTES = 4_194_304;
+/** Characters of a secret that sessions of auth.oidc are sealed with, at least. */
+export const MIN_COOKIE_SECRET_CHARS = 32;
+/** Bytes of a session of auth.oidc before it is sealed: browsers keep a cookie of at most 4096 bytes, its name included. */
+export const MAX_SESSION_BYTES = 2880;
+/** Characters of a claim that is kept; a longer one is left out. */
+export const MAX_CLAIM_CHARS = 1024;
+/** Sign-ins that a browser may have under way at a time, in as many tabs; the oldest gives way. */
+export const MAX_LOGIN_ATTEMPTS = 3;
+/** How long a sign-in may take, from the redirect to the provider to the way back. */
+export const LOGIN_ATTEMPT_MS = 600_000;
+/** Characters of the path to which a sign-in comes back; a longer one gives way to `/`. */
+export const MAX_RETURN_CHARS = 512;
+/** Requests that wait for an identity provider in a worker; beyond, they get 503. */
+export const MAX_PROVIDER_WAITS = 64;
+/** How long an identity provider may take for one answer, and how many bytes that may have. */
+export const PROVIDER_TIMEOUT_MS = 5000;
+export const MAX_PROVIDER_BYTES = 524_288;
+/** For how long a provider that has failed is not asked for its settings, and not for a renewal. */
+export const PROVIDER_PAUSE_MS = 2000;
+export const RENEWAL_PAUSE_MS = 30_000;
+/** How long other workers leave the renewal of a session to the one that has begun it. */
+export const RENEWAL_TURN_MS = 10_000;
+/** How old a provider's settings may be before they are asked for again, beside the sign-ins that go on with the old ones. */
+export const PROVIDER_SETTINGS_MS = 3_600_000;
+/** Opened sessions that a worker remembers, and sign-ins that it knows to be over; beyond, the oldest is forgotten. */
+export const MAX_REMEMBERED_SESSIONS = 2048;
+/** For how long a session that was renewed or refused is known under its old cookie. */
+export const RENEWED_MEMORY_MS = 60_000;
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;

@@ -8,6 +8,7 @@ const AUTH_REFUSALS =
 const BOT_CHALLENGES = "Requests that were asked for a task, by what was sent: the page, or JSON to programs.";
 const BOT_SOLUTIONS = "Solved tasks that came back, by whether they counted, or why not.";
 const CRAWLERS = "Addresses that named themselves a crawler and were looked up, by what was found.";
+const SIGN_IN_FAILURES = "Sign-ins with OpenID Connect, renewals of sessions and sign-outs that failed, by step.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -71,6 +72,10 @@ export const COUNTERS = placed({
   botUnsolved: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "unsolved" }),
   crawlersVerified: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "verified" }),
   crawlersRefused: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "refused" }),
+  signInLogin: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "login" }),
+  signInCallback: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "callback" }),
+  signInRenewal: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "renewal" }),
+  signInLogout: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "logout" }),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),

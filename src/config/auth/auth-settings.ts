@@ -1,8 +1,10 @@
+import { CALLBACK_PATH } from "../../core/callback-path.ts";
 import { type Kind, list, type Spot } from "../piece.ts";
 import { OFF } from "../policy-settings.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { flag } from "../scalars.ts";
 import { basic } from "./basic-settings.ts";
+import { type OidcConfig, oidc } from "./oidc-settings.ts";
 
 /** What must be known of a method before any request comes. */
 export interface MethodTraits<C> {
@@ -23,6 +25,10 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
 /** THE methods, by their key in `auth`; src/app/auth-methods.ts makes what judges of each. docs/authentication.md */
 export const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
+  oidc: method(oidc, "users sign in at an OpenID provider", {
+    fieldsSet: ({ fields }: OidcConfig) => fields.map(({ name }) => name),
+    ownPaths: ({ logoutPath }: OidcConfig) => [CALLBACK_PATH, logoutPath],
+  }),
 } as const satisfies Rows;
 
 /** The key of a method. */

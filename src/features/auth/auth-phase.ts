@@ -5,6 +5,7 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { BodyFlow, ReplySource } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 
 /** What a method says of a request. */
 export interface Judgement {
@@ -21,6 +22,8 @@ export interface Judgement {
   readonly retryAfterS?: number;
   /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
   readonly reply?: PrebuiltResponse;
+  /** Whether `reply` is what the client has asked for, at a path of the method's own: nothing is refused with it. */
+  readonly isWanted?: boolean;
 }
 
 export const DENIED: Judgement = { identity: null, status: 401 };
@@ -54,23 +57,36 @@ export interface Turns {
   inTurn(work: () => void): void;
 }
 
+/** Takes off a request, once it may go on, what clients show to the gateway alone, on whatever route. */
+export type RequestCleaner = (head: RequestHead) => void;
+
 /** `auth`: lets in those who say who they are, and leaves who it is in `ex.identity`. docs/authentication.md */
 export class AuthPhase implements Phase {
   readonly name = "auth";
   private readonly methods: readonly (AuthMethod | null)[];
   private readonly turns: Turns;
   private readonly listener: AuthListener;
+  private readonly cleaner: RequestCleaner | null;
 
-  /** @param methods one entry a route, by its index */
-  constructor(methods: readonly (AuthMethod | null)[], turns: Turns, listener: AuthListener) {
+  /** @param methods one entry a route, by its index @param cleaner null where nothing is to be taken off */
+  constructor(
+    methods: readonly (AuthMethod | null)[],
+    turns: Turns,
+    listener: AuthListener,
+    cleaner: RequestCleaner | null = null,
+  ) {
     this.methods = methods;
     this.turns = turns;
     this.listener = listener;
+    this.cleaner = cleaner;
   }
 
   run(ex: Exchange): Verdict {
     const method = this.methods[ex.route!.index]!;
-    if (method === null) return Verdict.Next;
+    if (method === null) {
+      this.cleaner?.(ex.request);
+      return Verdict.Next;
+    }
     let wait: AuthWait | null = null;
     const judgement = method.judge(ex, (found) => {
       this.turns.inTurn(() => {
@@ -87,10 +103,11 @@ export class AuthPhase implements Phase {
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
     const { identity, status, reply } = judgement;
     if (identity !== null) {
+      this.cleaner?.(ex.request);
       letIn(ex, identity);
       return Verdict.Next;
     }
-    this.listener.onUnauthenticated(ex, method.name, status);
+    if (judgement.isWanted !== true) this.listener.onUnauthenticated(ex, method.name, status);
     if (reply !== undefined) {
       ex.sink.fixed(ex, reply);
       return Verdict.Done;

@@ -8,22 +8,48 @@ import { escapeHtml, type PageFacts } from "./page-text.ts";
  * @param retryAfter the value of Retry-After; "" where the response has none
  */
 export function builtInPage({ status, requestId }: PageFacts, retryAfter: string): string {
-  const reason = escapeHtml(reasonOf(status));
+  const title = reasonOf(status);
+  const link = null;
+  return pageOf({ status, title, sentence: sentenceOf(status, retryAfter), link }, requestId);
+}
+
+/** What a page tells that is not about its status alone. */
+export interface Notice {
+  readonly status: number;
+  readonly title: string;
+  readonly sentence: string;
+  /** Where to go from there, a path of the same origin; null for nowhere. */
+  readonly link: { readonly href: string; readonly text: string } | null;
+}
+
+/** A page of the same look with a text of its own, and the fields that it needs. */
+export function noticePage(
+  notice: Notice,
+  requestId: string,
+): { readonly fields: readonly (readonly [string, string])[]; readonly body: string } {
+  return { fields: NOTICE_FIELDS, body: pageOf(notice, requestId) };
+}
+
+function pageOf({ status, title, sentence, link }: Notice, requestId: string): string {
+  const isError = status >= 400;
+  const name = escapeHtml(title);
+  const number = isError ? `<p class="status">${status}</p>\n` : "";
+  const way =
+    link === null ? "" : `\n<p class="way"><a href="${escapeHtml(link.href)}">${escapeHtml(link.text)}</a></p>`;
+  const help = `\n<p class="id">If you need help, tell the support of this site the request ID:<br><code>${escapeHtml(requestId)}</code></p>`;
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${status} ${reason}</title>
+<title>${isError ? `${status} ` : ""}${name}</title>
 <style>${STYLE}</style>
 </head>
 <body>
 <main>
-<p class="status">${status}</p>
-<h1>${reason}</h1>
-<p>${sentenceOf(status, retryAfter)}</p>
-<p class="id">If you need help, tell the support of this site the request ID:<br><code>${escapeHtml(requestId)}</code></p>
+${number}<h1>${name}</h1>
+<p>${escapeHtml(sentence)}</p>${way}${isError ? help : ""}
 </main>
 </body>
 </html>
@@ -81,6 +107,8 @@ border:1px solid var(--line);border-radius:.75rem}
 .status{margin:0;color:var(--soft);font-size:1rem;font-weight:600;letter-spacing:.06em}
 h1{margin:.15rem 0 1rem;font-size:clamp(1.5rem,6vw,2.1rem);line-height:1.2;overflow-wrap:anywhere}
 p{margin:0}
+.way{margin-top:1.25rem}
+a{color:inherit;font-weight:600}
 .id{margin-top:1.75rem;padding-top:1.25rem;border-top:1px solid var(--line);color:var(--soft);font-size:.875rem}
 code{display:inline-block;margin-top:.35rem;color:var(--text);font:.875rem/1.5 ui-monospace,Menlo,Consolas,monospace;
 overflow-wrap:anywhere;user-select:all}
@@ -93,3 +121,11 @@ export const BUILT_IN_POLICY: string = [
   "base-uri 'none'",
   "form-action 'none'",
 ].join("; ");
+
+const NOTICE_FIELDS = [
+  ["Content-Type", "text/html; charset=utf-8"],
+  ["Cache-Control", "no-store"],
+  ["Vary", "Accept"],
+  ["Content-Security-Policy", BUILT_IN_POLICY],
+  ["Referrer-Policy", "no-referrer"],
+] as const;

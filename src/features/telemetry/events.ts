@@ -79,6 +79,11 @@ export const EVENTS = {
     perSecond: 20,
   },
   bot_solved: { meaning: "A browser has solved its task and got a pass.", perSecond: 20 },
+  sign_in_failed: {
+    meaning:
+      "OpenID Connect: `step` is login (the provider could not be asked), callback (the way back failed), renewal or logout; `reason` says why.",
+    perSecond: 20,
+  },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },

@@ -1,0 +1,398 @@
+import { timingSafeEqual } from "node:crypto";
+import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
+import { CALLBACK_PATH } from "../../../core/callback-path.ts";
+import {
+  MAX_LOGIN_ATTEMPTS,
+  MAX_PROVIDER_WAITS,
+  MAX_REMEMBERED_SESSIONS,
+  RENEWAL_PAUSE_MS,
+} from "../../../core/limits.ts";
+import type { Exchange } from "../../../message/exchange.ts";
+import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
+import { requestHost } from "../../../message/request-host.ts";
+import { requestScheme } from "../../../proto/template/placeholders.ts";
+import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "../auth-phase.ts";
+import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
+import { type OpenSession, OpenSessions } from "./open-sessions.ts";
+import { Provider, ProviderError } from "./provider.ts";
+import { Sealer } from "./sealer.ts";
+import { type Cookie, SessionCookies, setCookie } from "./session-cookies.ts";
+import { type Notice, type NoticePage, redirectTo, Visit } from "./visit.ts";
+
+/** What a sign-in was about when it failed. */
+export type OidcStep = "login" | "callback" | "renewal" | "logout";
+
+/** What methods need of their worker. */
+export interface OidcPorts {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  readonly pages: NoticePage;
+  /** All methods of this kind: each adds itself. */
+  readonly scopes: OidcMethod[];
+  /** Whether this worker is the one that renews a session now: of all workers one, in a while. */
+  mayRenew(sessionId: string): boolean;
+  /** A sign-in or a renewal has failed. @param reason without secrets, for the log */
+  onFailed(visit: Visit, step: OidcStep, issuer: string, reason: string): void;
+}
+
+/**
+ * `oidc`: users sign in at an OpenID provider, and are known by a sealed cookie from then on. OpenID Connect Core 1.0, section 3.1 with PKCE,
+ * docs/authentication.md#openid-connect
+ *
+ *   no session ──navigation──▶ 302 to the provider ──▶ CALLBACK_PATH ──code──▶ session, 302 back
+ *        └──else──▶ 401            attempt cookie        attempt cookie
+ */
+export class OidcMethod implements AuthMethod {
+  readonly name = "oidc";
+  /** A browser has nothing to answer a challenge with. */
+  readonly challenge = "";
+  readonly logoutPath: string;
+  /** What states and cookies of this scope are known by. */
+  readonly tag: string;
+  private readonly issuer: string;
+  private readonly sessionTtlMs: number;
+  private readonly ports: OidcPorts;
+  /** Null without a secret to seal with: then no user comes in. */
+  private readonly sealer: Sealer | null;
+  private readonly sessions: OpenSessions | null;
+  private readonly cookies: SessionCookies;
+  private readonly provider: Provider;
+  private readonly renewals: Map<string, Promise<OpenSession | null>> = new Map();
+  /** Attempts that were used: a state counts once. */
+  private readonly used: Set<string> = new Set();
+  private waiting = 0;
+  private renewPausedUntilMs = 0;
+
+  /** @param routes names the routes that share the sessions */
+  constructor(config: OidcConfig, routes: string, ports: OidcPorts) {
+    const { issuer, clientId, clientSecret, scopes, cookieSecret, authorities } = config;
+    const sealer = new Sealer(cookieSecret, { issuer, clientId, routes });
+    const isUsable = cookieSecret.length > 0;
+    this.sealer = isUsable ? sealer : null;
+    this.sessions = isUsable ? new OpenSessions(config, sealer, ports.now) : null;
+    this.tag = sealer.tag;
+    this.cookies = new SessionCookies(sealer.tag);
+    const wantedClaims = this.sessions?.wanted ?? [];
+    this.provider = new Provider({ issuer, clientId, clientSecret, scopes, authorities, wantedClaims }, ports.now);
+    this.issuer = issuer;
+    this.sessionTtlMs = config.sessionTtlMs;
+    this.logoutPath = config.logoutPath;
+    this.ports = ports;
+    ports.scopes.push(this);
+  }
+
+  judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+    const { path } = ex.route!;
+    if (path === CALLBACK_PATH || path === this.logoutPath) return this.serve(ex, path === CALLBACK_PATH, later);
+    const given = this.sessionOf(ex);
+    const now = this.ports.now();
+    let found: OpenSession | "over" | null = given;
+    while (found !== null && found !== "over" && found.next !== null && found.next.untilMs > now)
+      found = found.next.became;
+    if (found === null || found === "over") return this.askToSignIn(ex, later);
+    const { renewAtS } = found.session;
+    if (renewAtS !== 0 && renewAtS * 1000 <= now) return this.renew(ex, found, later);
+    return this.letIn(ex, found, found === given ? null : found);
+  }
+
+  /** The response at a path of its own, which may be that of another scope under the same host. */
+  private serve(ex: Exchange, isCallback: boolean, later: (judgement: Judgement) => void): null {
+    const visit = new Visit(ex, this.ports.pages);
+    let reply: Promise<PrebuiltResponse>;
+    if (isCallback) {
+      const state = readState(stateOf(visit));
+      const scope = this.ports.scopes.find(({ tag }) => tag === state?.tag) ?? this;
+      reply = scope.signIn(visit, scope.cookies.find(ex.request.headers, visit.isSecure));
+    } else {
+      const sharing = this.ports.scopes.filter(({ logoutPath }) => logoutPath === this.logoutPath);
+      const found = sharing.map((scope) => [scope, scope.cookies.find(ex.request.headers, visit.isSecure)] as const);
+      reply = visit.isForeign ? Promise.resolve(visit.notice(FOREIGN)) : signOutOf(visit, found);
+    }
+    void reply.then((response) => later({ ...refusedWith(response), isWanted: response.status < 400 }));
+    return null;
+  }
+
+  /** The response to what the provider has sent a browser back with. Never fails. */
+  private async signIn(visit: Visit, cookies: readonly Cookie[]): Promise<PrebuiltResponse> {
+    const state = stateOf(visit);
+    const name = this.cookies.nameOf(visit.isSecure, readState(state)?.id ?? "-");
+    const attempt = this.attemptIn(cookies.find((cookie) => cookie.name === name)?.value ?? "", state, visit);
+    const fields = [["Set-Cookie", setCookie(name, "", 0)] as const];
+    if (attempt === null || this.sessions === null) {
+      this.ports.onFailed(
+        visit,
+        "callback",
+        this.issuer,
+        "no sign-in of this browser has this state, or it took too long",
+      );
+      return visit.notice(STALE, fields);
+    }
+    if (this.waiting >= MAX_PROVIDER_WAITS) return visit.notice(BUSY, [RETRY_AFTER]);
+    this.use(attempt.id);
+    try {
+      const callback = new URL(visit.origin + CALLBACK_PATH + queryOf(visit));
+      const { value } = this.sessions.begin(await this.counted(this.provider.signIn(attempt, callback)), visit.host);
+      return redirectTo(attempt.returnTo, [...fields, ["Set-Cookie", this.sessionCookie(visit.isSecure, value)]]);
+    } catch (error) {
+      return this.failed(visit, "callback", error, fields, attempt.returnTo);
+    }
+  }
+
+  /** Ends a session as far as this worker is asked, and at the provider. @returns where the browser signs out there; "" for nowhere */
+  async end(visit: Visit, cookies: readonly Cookie[]): Promise<string> {
+    const name = this.cookies.nameOf(visit.isSecure);
+    const own = cookies.filter((cookie) => cookie.name === name);
+    const found = own.map(({ value }) => this.sessions?.open(value, visit.host) ?? null).find((one) => one !== null);
+    if (found === undefined) return "";
+    this.sessions!.end(found);
+    if (this.waiting >= MAX_PROVIDER_WAITS) return "";
+    const { refreshToken, idToken } = found.session;
+    if (refreshToken !== "") {
+      this.counted(this.provider.revoke(refreshToken)).catch((error: unknown) => {
+        this.ports.onFailed(visit, "logout", this.issuer, reasonOf(error));
+      });
+    }
+    return this.counted(this.provider.logoutUrl(idToken, visit.origin + this.logoutPath));
+  }
+
+  private sessionOf(ex: Exchange): OpenSession | null {
+    const { sessions } = this;
+    if (sessions === null) return null;
+    const isSecure = requestScheme(ex) === "https";
+    const name = this.cookies.nameOf(isSecure);
+    for (const cookie of this.cookies.find(ex.request.headers, isSecure)) {
+      const found = cookie.name === name ? sessions.open(cookie.value, requestHost(ex.request)) : null;
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /** @param anew the session whose cookie the client is to have from now on; null where it has it */
+  private letIn(ex: Exchange, { identity }: OpenSession, anew: OpenSession | null): Judgement {
+    if (identity === null)
+      return { identity: null, status: 403, reply: this.noEntry(new Visit(ex, this.ports.pages), anew) };
+    if (anew === null) return { identity, status: 200 };
+    const cookie = this.sessionCookie(requestScheme(ex) === "https", anew.value);
+    return { identity: { ...identity, responseFields: [["Set-Cookie", cookie]] }, status: 200 };
+  }
+
+  private noEntry(visit: Visit, anew: OpenSession | null): PrebuiltResponse {
+    const link = { href: this.logoutPath, text: "Sign out, to sign in with another account" };
+    const fields = anew === null ? [] : [["Set-Cookie", this.sessionCookie(visit.isSecure, anew.value)] as const];
+    return visit.notice({ ...NO_ENTRY, link }, fields);
+  }
+
+  private askToSignIn(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+    const visit = new Visit(ex, this.ports.pages);
+    if (!visit.isNavigation || this.sealer === null) return DENIED;
+    if (this.waiting >= MAX_PROVIDER_WAITS) return refusedWith(visit.notice(BUSY, [RETRY_AFTER]));
+    void this.loginRedirect(visit, this.cookies.find(ex.request.headers, visit.isSecure)).then((reply) =>
+      later(refusedWith(reply)),
+    );
+    return null;
+  }
+
+  private async loginRedirect(visit: Visit, cookies: readonly Cookie[]): Promise<PrebuiltResponse> {
+    const { isSecure, host, origin } = visit;
+    const path = returnPath(visit.target);
+    const isOwn = [CALLBACK_PATH, this.logoutPath].some((own) => path === own || path.startsWith(`${own}?`));
+    const attempt = beginAttempt(this.tag, isOwn ? "/" : path, this.ports.now());
+    const sealed = this.sealer!.seal("attempt", host, JSON.stringify(attempt));
+    try {
+      const url = await this.counted(this.provider.loginUrl(attempt, origin + CALLBACK_PATH));
+      const cookie = setCookie(this.cookies.nameOf(isSecure, attempt.id), sealed, ATTEMPT_S);
+      const gone = this.outdated(cookies, isSecure).map((name) => ["Set-Cookie", setCookie(name, "", 0)] as const);
+      return redirectTo(url, [["Set-Cookie", cookie], ...gone]);
+    } catch (error) {
+      return this.failed(visit, "login", error, [], "");
+    }
+  }
+
+  /** Names of the cookies that a new sign-in takes away: of a session that is none any more, and of the oldest attempts. */
+  private outdated(cookies: readonly Cookie[], isSecure: boolean): readonly string[] {
+    const session = this.cookies.nameOf(isSecure);
+    const names = [...new Set(cookies.map(({ name }) => name))];
+    const attempts = names.filter((name) => name !== session).sort();
+    return [
+      ...names.filter((name) => name === session),
+      ...attempts.slice(0, Math.max(0, attempts.length - MAX_LOGIN_ATTEMPTS + 1)),
+    ];
+  }
+
+  /** The attempt in a cookie, where it is the state's, of this host, not over and not used. */
+  private attemptIn(sealed: string, state: string, { host }: Visit): LoginAttempt | null {
+    const text = this.sealer === null || sealed === "" ? null : this.sealer.open("attempt", host, sealed);
+    if (text === null) return null;
+    const attempt = JSON.parse(text) as LoginAttempt;
+    const [wanted, found] = [Buffer.from(attempt.state), Buffer.from(state)];
+    const isSame = wanted.length === found.length && timingSafeEqual(wanted, found);
+    return isSame && attempt.endsMs > this.ports.now() && !this.used.has(attempt.id) ? attempt : null;
+  }
+
+  private use(attempt: string): void {
+    if (this.used.size >= MAX_REMEMBERED_SESSIONS) this.used.delete(this.used.values().next().value!);
+    this.used.add(attempt);
+  }
+
+  /** Asks the provider whether the user is still one, where it is this worker's turn; else the session holds until its word ends. */
+  private renew(ex: Exchange, old: OpenSession, later: (judgement: Judgement) => void): Judgement | null {
+    const now = this.ports.now();
+    const { id, goodUntilS } = old.session;
+    let renewal = this.renewals.get(id);
+    const isGood = goodUntilS * 1000 > now;
+    const isPaused = this.renewPausedUntilMs > now;
+    if (isGood && renewal !== undefined) return this.letIn(ex, old, null);
+    if (renewal === undefined && (isPaused || (!this.ports.mayRenew(id) && isGood))) return this.letIn(ex, old, null);
+    if (renewal === undefined && this.waiting >= MAX_PROVIDER_WAITS)
+      return isGood ? this.letIn(ex, old, null) : NO_ROOM;
+    const visit = new Visit(ex, this.ports.pages);
+    const cookies = this.cookies.find(ex.request.headers, visit.isSecure);
+    if (renewal === undefined) {
+      renewal = this.renewed(visit, old).finally(() => this.renewals.delete(id));
+      this.renewals.set(id, renewal);
+    }
+    void renewal.then(async (became) => {
+      if (became !== null) later(this.afterRenewal(visit, old, became));
+      else later(visit.isNavigation ? refusedWith(await this.loginRedirect(visit, cookies)) : DENIED);
+    });
+    return null;
+  }
+
+  private afterRenewal(visit: Visit, old: OpenSession, became: OpenSession): Judgement {
+    const anew = became === old ? null : became;
+    const { identity } = became;
+    if (identity === null) return refusedWith(this.noEntry(visit, anew));
+    if (anew === null) return { identity, status: 200 };
+    const cookie = this.sessionCookie(visit.isSecure, anew.value);
+    return { identity: { ...identity, responseFields: [["Set-Cookie", cookie]] }, status: 200 };
+  }
+
+  /** The session anew; as it is where the provider is away; null where it is over. Never fails. */
+  private async renewed(visit: Visit, old: OpenSession): Promise<OpenSession | null> {
+    const { refreshToken, claims } = old.session;
+    try {
+      return this.sessions!.renew(old, await this.counted(this.provider.renew(refreshToken, claims)));
+    } catch (error) {
+      this.ports.onFailed(visit, "renewal", this.issuer, reasonOf(error));
+      if (!(error instanceof ProviderError) || error.problem === "away") {
+        this.renewPausedUntilMs = this.ports.now() + RENEWAL_PAUSE_MS;
+        return old;
+      }
+      this.sessions!.end(old);
+      return null;
+    }
+  }
+
+  private async counted<T>(call: Promise<T>): Promise<T> {
+    this.waiting++;
+    try {
+      return await call;
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  private failed(
+    visit: Visit,
+    step: OidcStep,
+    error: unknown,
+    fields: readonly (readonly [string, string])[],
+    again: string,
+  ): PrebuiltResponse {
+    this.ports.onFailed(visit, step, this.issuer, reasonOf(error));
+    const problem = error instanceof ProviderError ? error.problem : "away";
+    const link = again === "" ? null : { href: again, text: "Try to sign in again" };
+    const notice = { ...NOTICES[problem], link };
+    return visit.notice(notice, problem === "away" ? [...fields, RETRY_AFTER] : fields);
+  }
+
+  private sessionCookie(isSecure: boolean, value: string): string {
+    return setCookie(this.cookies.nameOf(isSecure), value, Math.ceil(this.sessionTtlMs / 1000));
+  }
+}
+
+/** Takes the cookies of scopes away, and leads to the provider of the first that has such a place. Never fails. */
+async function signOutOf(
+  visit: Visit,
+  scopes: readonly (readonly [OidcMethod, readonly Cookie[]])[],
+): Promise<PrebuiltResponse> {
+  const fields = scopes.flatMap(([, cookies]) =>
+    cookies.map(({ name }) => ["Set-Cookie", setCookie(name, "", 0)] as const),
+  );
+  const urls = await Promise.all(scopes.map(([scope, cookies]) => scope.end(visit, cookies)));
+  const url = urls.find((one) => one !== "");
+  return url === undefined ? visit.notice(SIGNED_OUT, fields) : redirectTo(url, fields);
+}
+
+/** The query with its question mark; "" without one. */
+function queryOf({ target }: Visit): string {
+  const at = target.indexOf("?");
+  return at < 0 ? "" : target.slice(at);
+}
+
+function stateOf(visit: Visit): string {
+  return new URLSearchParams(queryOf(visit)).get("state") ?? "";
+}
+
+function refusedWith(reply: PrebuiltResponse): Judgement {
+  return { identity: null, status: reply.status, reply };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof ProviderError ? error.message : "an exception";
+}
+
+const ATTEMPT_S = 600;
+const RETRY_AFTER = ["Retry-After", "5"] as const;
+const HOME = { href: "/", text: "Go to the start page" };
+
+const STALE: Notice = {
+  status: 400,
+  title: "This sign-in is over",
+  sentence: "It was begun in another browser, was completed already, or took too long. Please start again.",
+  link: HOME,
+};
+const BUSY: Notice = {
+  status: 503,
+  title: "Too many sign-ins",
+  sentence: "Many people are signing in at the moment. Please try again in a few seconds.",
+  link: null,
+};
+const FOREIGN: Notice = {
+  status: 403,
+  title: "You are still signed in",
+  sentence: "Another site has asked to sign you out. Open this address yourself to do so.",
+  link: null,
+};
+const NO_ENTRY: Notice = {
+  status: 403,
+  title: "No access",
+  sentence: "You are signed in, but your account may not see this page.",
+  link: null,
+};
+const SIGNED_OUT: Notice = {
+  status: 200,
+  title: "You are signed out",
+  sentence: "You can close this page now.",
+  link: { href: "/", text: "Sign in again" },
+};
+const NOTICES: Readonly<Record<ProviderError["problem"], Notice>> = {
+  away: {
+    status: 503,
+    title: "Signing in is not possible now",
+    sentence: "The sign-in service does not answer. Please try again in a moment.",
+    link: null,
+  },
+  refused: {
+    status: 403,
+    title: "You are not signed in",
+    sentence: "The sign-in was cancelled or refused by the sign-in service.",
+    link: null,
+  },
+  untrusted: {
+    status: 502,
+    title: "Signing in has failed",
+    sentence: "The response of the sign-in service could not be verified. Please try again.",
+    link: null,
+  },
+};
