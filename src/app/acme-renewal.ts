@@ -1,30 +1,81 @@
 import { readFileSync } from "node:fs";
+import type { AcmeOrder } from "../config/acme-settings.ts";
 import type { AcmeConfig } from "../config/runtime-config.ts";
 import { AcmeClientAuthority } from "../features/acme/acme-client-authority.ts";
 import type { ChallengeResponder } from "../features/acme/certificate-authority.ts";
 import { CertificateRenewal, type RenewalListener } from "../features/acme/certificate-renewal.ts";
 import { AcmeStore } from "../features/acme/certificate-store.ts";
+import { makeDnsRecords } from "../features/acme/dns-records.ts";
+import { DnsResponder } from "../features/acme/dns-responder.ts";
 import { StoreLock } from "../features/acme/store-lock.ts";
 
+export { newPrivateKey } from "../features/acme/own-certificate.ts";
+
+/** What the renewals of one configuration work with. */
+export interface RenewalSurroundings {
+  /** Responds to challenges that the gateway's own listeners answer. */
+  readonly responder: (order: AcmeOrder) => ChallengeResponder;
+  readonly listener: (order: AcmeOrder, index: number) => RenewalListener;
+  /** A record of dns-01 could not be taken out. */
+  readonly onLeftOver: (name: string, error: string) => void;
+}
+
 /**
- * Wires `server.acme`. This file brings the ACME client with it, so it is loaded only where it is wanted.
+ * Wires `server.acme`: one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
  * @throws when `ca_file` cannot be read
  */
-export function makeRenewal(
+export function makeRenewals(
   config: AcmeConfig,
-  responder: ChallengeResponder,
-  listener: RenewalListener,
-): CertificateRenewal {
-  const { directoryUrl, email, challengeType, eabKid, eabHmacKey, caFile, cacheDir } = config;
-  const ca = caFile === "" ? "" : readFileSync(caFile, "utf8");
-  return new CertificateRenewal({
-    names: config.domains,
-    authority: new AcmeClientAuthority({ directoryUrl, email, challengeType, eabKid, eabHmacKey, ca }),
-    responder,
-    store: new AcmeStore(cacheDir, directoryUrl),
-    lock: new StoreLock(cacheDir),
-    listener,
-    now: Date.now,
-    random: Math.random,
+  orders: readonly AcmeOrder[],
+  { responder, listener, onLeftOver }: RenewalSurroundings,
+): CertificateRenewal[] {
+  const { cacheDir, dns } = config;
+  const authorities = new Map<string, AcmeClientAuthority>();
+  const sharedAt = (directoryUrl: string): AcmeClientAuthority => {
+    const authority = authorities.get(directoryUrl) ?? authorityAt(directoryUrl, config);
+    authorities.set(directoryUrl, authority);
+    return authority;
+  };
+  const records = dns === null ? null : new DnsResponder(makeDnsRecords(dns), dns, onLeftOver);
+  const inTurn = oneAtATime();
+  return orders.map((order, index) => {
+    const { names, challengeType, profile, keyType, directoryUrls } = order;
+    return new CertificateRenewal({
+      wish: { names, challengeType, profile, keyType },
+      sources: directoryUrls.map((directoryUrl) => ({
+        directoryUrl,
+        authority: sharedAt(directoryUrl),
+        accounts: new AcmeStore(cacheDir, directoryUrl),
+      })),
+      responder: challengeType === "dns-01" && records !== null ? records : responder(order),
+      store: new AcmeStore(cacheDir, directoryUrls[0]!),
+      lock: new StoreLock(cacheDir),
+      listener: listener(order, index),
+      inTurn,
+      now: Date.now,
+      random: Math.random,
+    });
   });
+}
+
+/**
+ * The authority at a directory.
+ * @throws when `ca_file` cannot be read
+ */
+export function authorityAt(
+  directoryUrl: string,
+  { email, eabKid, eabHmacKey, caFile }: Pick<AcmeConfig, "email" | "eabKid" | "eabHmacKey" | "caFile">,
+): AcmeClientAuthority {
+  const ca = caFile === "" ? "" : readFileSync(caFile, "utf8");
+  return new AcmeClientAuthority({ directoryUrl, email, eabKid, eabHmacKey, ca });
+}
+
+/** Runs what it is given one after the other. */
+function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work, work);
+    last = next.catch(() => {});
+    return next;
+  };
 }

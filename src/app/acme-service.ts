@@ -1,4 +1,6 @@
-import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { acmeOrders } from "../config/acme-orders.ts";
+import type { AcmeOrder } from "../config/acme-settings.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
 import type {
   AcmeFailure,
@@ -27,8 +29,9 @@ export interface AcmeSurroundings {
 export class AcmeService {
   private readonly around: AcmeSurroundings;
   private readonly answers: ChallengeWriter;
-  private config: AcmeConfig | null = null;
-  private renewal: CertificateRenewal | null = null;
+  /** What is in use, as text; "" while it is off. */
+  private used = "";
+  private renewals: readonly CertificateRenewal[] = [];
   /** Whether it has been used before: what comes then is a reload. */
   private isReload = false;
   private obtained = 0;
@@ -43,36 +46,44 @@ export class AcmeService {
    * Begins, goes on with changed settings, or ends. With the same settings a reload makes it try again at once, since
    * the cause may have been fixed, and so it does with changed ones. Resolves when there is something to serve.
    */
-  async use({ server }: RuntimeConfig): Promise<void> {
-    const config = server.acme;
+  async use(config: RuntimeConfig): Promise<void> {
+    const { acme } = config.server;
+    const orders = acmeOrders(config);
+    const wanted = orders.length === 0 ? "" : JSON.stringify([acme, orders]);
     const { isReload } = this;
     this.isReload = true;
-    if (this.config !== null && JSON.stringify(config) === JSON.stringify(this.config)) {
-      this.renewal?.hurry();
+    if (wanted !== "" && wanted === this.used) {
+      for (const renewal of this.renewals) renewal.hurry();
       return;
     }
     this.stop();
-    if (!config.enabled) {
-      this.around.certificates.show([]);
-      return;
-    }
-    this.config = config;
+    this.around.certificates.keep(orders.length);
+    if (wanted === "") return;
+    this.used = wanted;
     try {
-      const { makeRenewal } = await import("./acme-renewal.ts");
-      const renewal = makeRenewal(config, this.responder(config), this.listener(config));
+      const { makeRenewals } = await import("./acme-renewal.ts");
+      const renewals = makeRenewals(acme, orders, {
+        responder: (order) => this.responder(order),
+        listener: (order, index) => this.listener(order, index),
+        onLeftOver: (name, error) => this.around.event("cert_record_left", { name, error }),
+      });
       // Another reload may have come while the client was being loaded.
-      if (this.config !== config) return;
-      this.renewal = renewal;
-      await renewal.start(isReload);
+      if (this.used !== wanted) return;
+      this.renewals = renewals;
+      await Promise.all(renewals.map((renewal) => renewal.start(isReload)));
     } catch (error) {
-      this.around.event("cert_failed", { names: config.domains, kind: "failed", error: String(error) });
+      this.around.event("cert_failed", {
+        names: orders.flatMap(({ names }) => names),
+        kind: "failed",
+        error: String(error),
+      });
     }
   }
 
   stop(): void {
-    this.renewal?.stop();
-    this.renewal = null;
-    this.config = null;
+    for (const renewal of this.renewals) renewal.stop();
+    this.renewals = [];
+    this.used = "";
     this.answers.publish([]);
   }
 
@@ -91,9 +102,9 @@ export class AcmeService {
     ];
   }
 
-  private responder(config: AcmeConfig): ChallengeResponder {
+  private responder({ challengeType }: AcmeOrder): ChallengeResponder {
     const { certificates, serving } = this.around;
-    const isAlpn = config.challengeType === "tls-alpn-01";
+    const isAlpn = challengeType === "tls-alpn-01";
     return {
       answer: async (list: readonly Challenge[]) => {
         await serving;
@@ -103,14 +114,13 @@ export class AcmeService {
     };
   }
 
-  private listener(config: AcmeConfig): RenewalListener {
-    const names = config.domains;
+  private listener({ names }: AcmeOrder, index: number): RenewalListener {
     return {
-      onCertificates: (certificates) => this.around.certificates.show(certificates),
-      onIssued: (isRenewal, notAfterMs) => {
+      onCertificates: (certificates) => this.around.certificates.show(index, certificates),
+      onIssued: (issued, isRenewal, notAfterMs) => {
         this.obtained++;
         const event = isRenewal ? "cert_renewed" : "cert_obtained";
-        this.around.event(event, { names, not_after: new Date(notAfterMs).toISOString() });
+        this.around.event(event, { names: issued, not_after: new Date(notAfterMs).toISOString() });
       },
       onWaiting: (failures, retryInMs) =>
         this.around.event("cert_waiting", { names, failures, retry_in_s: Math.round(retryInMs / 1000) }),
@@ -124,17 +134,26 @@ export class AcmeService {
 
 function failureFields(
   names: readonly string[],
-  { kind, message }: AcmeFailure,
+  { kind, message, names: refused }: AcmeFailure,
   failures: number,
   retryInMs: number,
 ): EventFields {
-  return { names, kind, error: message, failures, retry_in_s: Math.round(retryInMs / 1000) };
+  return {
+    names,
+    ...(refused.length === 0 ? {} : { refused }),
+    kind,
+    error: message,
+    failures,
+    retry_in_s: Math.round(retryInMs / 1000),
+  };
 }
 
 /** Where certificates that are obtained go. */
 export interface IssuedCertificateSink {
-  /** Shows these for handshakes from now on, and none of those before; of two for one name the first counts. */
-  show(certificates: readonly IssuedCertificate[]): void;
+  /** Shows nothing of the orders from this index on. */
+  keep(orders: number): void;
+  /** Shows these of one order for handshakes from now on, and none of those before; of two for one name the first counts. */
+  show(order: number, certificates: readonly IssuedCertificate[]): void;
   /** Shows the responses to these challenges and no others, to those who ask for them. Resolves when every worker does. */
   showChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
@@ -144,7 +163,8 @@ export class ListenerSink implements IssuedCertificateSink {
   private readonly sink: CertificateSink;
   private readonly settled: () => Promise<void>;
   private challenges: readonly string[] = [];
-  private count = 0;
+  /** What is shown of each order. */
+  private readonly shown: (readonly IssuedCertificate[])[] = [];
 
   /** @param settled resolves when every worker has taken what was put in before */
   constructor(sink: CertificateSink, settled: () => Promise<void>) {
@@ -152,13 +172,21 @@ export class ListenerSink implements IssuedCertificateSink {
     this.settled = settled;
   }
 
-  show(certificates: readonly IssuedCertificate[]): void {
+  keep(orders: number): void {
+    while (this.shown.length > orders) {
+      this.show(this.shown.length - 1, []);
+      this.shown.pop();
+    }
+  }
+
+  show(order: number, certificates: readonly IssuedCertificate[]): void {
+    const before = this.shown[order] ?? [];
     // In the places of those before, so that there is no moment without one.
     for (const [i, { chain, key }] of certificates.entries()) {
-      this.sink.put(serverCertificate(`${CERTIFICATE_ID}-${i}`, chain, key));
+      if (before[i]?.chain !== chain) this.sink.put(serverCertificate(idOf(order, i), chain, key));
     }
-    for (let i = certificates.length; i < this.count; i++) this.sink.remove(`${CERTIFICATE_ID}-${i}`);
-    this.count = certificates.length;
+    for (let i = certificates.length; i < before.length; i++) this.sink.remove(idOf(order, i));
+    this.shown[order] = certificates;
   }
 
   async showChallenges(challenges: readonly Challenge[]): Promise<void> {
@@ -175,6 +203,10 @@ export class ListenerSink implements IssuedCertificateSink {
     this.challenges = certificates.map(({ id }) => id);
     if (certificates.length > 0) await this.settled();
   }
+}
+
+function idOf(order: number, index: number): string {
+  return `${CERTIFICATE_ID}-${order}-${index}`;
 }
 
 const CERTIFICATE_ID = "acme";

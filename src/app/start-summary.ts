@@ -1,3 +1,4 @@
+import { acmeOrders } from "../config/acme-orders.ts";
 import { pathOf, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { isLoopback } from "../message/exchange.ts";
@@ -67,10 +68,12 @@ function linkLines(links: readonly Address[], paint: Paint): string[] {
 }
 
 /** Where a browser finds the gateway; those that lead furthest come first. */
-function addresses({ server, sidecar, internalApi }: RuntimeConfig): Address[] {
-  const { tls, acme } = server;
+function addresses(config: RuntimeConfig): Address[] {
+  const { server, sidecar, internalApi } = config;
+  const { tls } = server;
   const found: Address[] = [];
-  const domains = tls.enabled && acme.enabled ? acme.domains.filter((name) => !name.startsWith("*")) : [];
+  const names = tls.enabled ? acmeOrders(config).flatMap((order) => order.names) : [];
+  const domains = names.filter((name) => !name.startsWith("*"));
   for (const domain of domains.slice(0, MAX_DOMAINS)) {
     found.push({ url: link("https", domain, tls.port), note: "certificate by ACME" });
   }

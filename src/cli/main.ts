@@ -33,7 +33,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
     "multihop",
     { run: attackGateway, summary: "attack a gateway with framing vectors and check what reaches its origins" },
   ],
-  ["certs", { run: listCerts, summary: "list the certificates that ACME has obtained, their expiry and next renewal" }],
+  ["certs", { run: listCerts, summary: "list, renew or revoke the certificates that ACME has obtained" }],
   ["passwd", { run: makePassword, summary: "print a line of a users file, with the hash of a password" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],

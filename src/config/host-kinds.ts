@@ -10,7 +10,7 @@ import { text } from "./scalars.ts";
  * final dot. What is none is noted as a fault at `path`.
  */
 export function resolveHostPattern(host: string, path: KeyPath, log: FaultLog): string {
-  const lower = host.toLowerCase().replace(/\.$/, "");
+  const lower = asciiName(host).replace(/\.$/, "");
   const name = lower.replace(/^\*\./, "");
   // IPv6 literals come in brackets, as they stand in a Host field.
   const literal = hostLiteral(lower);
@@ -41,4 +41,12 @@ export function resolveHost(host: string, path: KeyPath, log: FaultLog): string 
     log.fault(path, `expected an IP address or host name to listen on, found ${quote(host)}${cure}`);
   }
   return bare;
+}
+
+/** A name in lower case, and in the form that DNS and certificates have: `bücher.example` is `xn--bcher-kva.example`. RFC 5890 §2.3.2.1 */
+export function asciiName(name: string): string {
+  const lower = name.toLowerCase();
+  if (!/[^\0-\x7f]/.test(lower)) return lower;
+  const [, wildcard = "", rest = ""] = /^(\*\.)?(.*)$/.exec(lower)!;
+  return URL.canParse(`http://${rest}/`) ? wildcard + new URL(`http://${rest}/`).hostname : lower;
 }

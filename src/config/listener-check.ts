@@ -2,7 +2,7 @@ import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { SidecarConfig } from "./mesh-config.ts";
 import type { OriginConfig } from "./route-config.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+import type { AcmeConfig, RuntimeConfig } from "./runtime-config.ts";
 
 /** One TCP address that the gateway would listen on. */
 interface Listener {
@@ -45,11 +45,15 @@ function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes">, log:
     log.fault(["server", "port"], "is off, and nothing else listens: switch server.tls on, or name a port");
   if (tls.enabled && tls.redirectHttp)
     log.warn(["server", "tls", "redirect_http"], "has no effect while server.port is off");
-  if (acme.enabled && acme.challengeType === "http-01")
+  if (acme.enabled && usesHttp01(acme))
     log.fault(
       ["server", "acme", "challenge_type"],
       "http-01 challenges are served in clear text, and server.port is off: use tls-alpn-01",
     );
+}
+
+function usesHttp01({ isAuto, challengeType, orders }: AcmeConfig): boolean {
+  return (isAuto && challengeType === "http-01") || orders.some((order) => order.challengeType === "http-01");
 }
 
 /**

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { checkAutoDomains } from "./acme-orders.ts";
 import { type ConfigFault, type KeyPath, sortFaults } from "./config-fault.ts";
 import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
 import { configFile as configBlock } from "./config-settings.ts";
@@ -207,6 +208,7 @@ function noteUnserved(
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");
   }
   checkClientAuth(main, routes.length, log);
+  checkAutoDomains({ ...main, routes }, log);
   if (!main.proxy.enabled && routes.some(hasTargets)) {
     log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
   }

@@ -1,3 +1,4 @@
+import { acme } from "./acme-settings.ts";
 import { auth } from "./auth/auth-settings.ts";
 import { asksClients, bots } from "./bot-settings.ts";
 import { compression } from "./compression-settings.ts";
@@ -25,7 +26,7 @@ import {
   sizeOrUnlimited,
   word,
 } from "./scalars.ts";
-import { acme, tls } from "./tls-settings.ts";
+import { tls } from "./tls-settings.ts";
 
 /** docs/wire.md#http2 */
 const http2 = block({
@@ -255,7 +256,8 @@ function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, p
 /** ACME without TLS. */
 function checkAcmeUse(values: ServerValues, path: KeyPath, log: FaultLog): void {
   const at = [...path, "acme"];
-  if (values.acme.challenge_type === "tls-alpn-01") {
+  const ways = [values.acme.challenge_type, ...values.acme.certificates.map((one) => one.challenge_type)];
+  if (ways.includes("tls-alpn-01")) {
     const message = "tls-alpn-01 is answered on the TLS port: switch server.tls on, or use http-01";
     log.fault([...at, "challenge_type"], message);
   } else log.warn(at, "certificates are obtained, but server.tls is off, so nothing uses them");

@@ -1,13 +1,7 @@
-import { ipVersion } from "../core/ip-address.ts";
-import { withoutCredentials } from "../core/secret-name.ts";
-import { quote } from "./config-fault.ts";
-import { isHostName } from "./origin.ts";
-import { list, resolved, type Spot, written } from "./piece.ts";
+import { list, type Spot } from "./piece.ts";
 import { OFF } from "./policy-settings.ts";
 import { block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
-import { fileName, flag, folderName, port, secret, text, textLike, word } from "./scalars.ts";
-
-// Sections of `server:` about certificates: those from files, and those that the gateway obtains by itself.
+import { fileName, flag, port, word } from "./scalars.ts";
 
 const certificate = block({
   cert_file: { type: fileName(), required: "the PEM file of the certificate and its chain", example: "./other.pem" },
@@ -86,88 +80,4 @@ export function checkBothOrNeither(cert: string, key: string, spot: Spot): void 
     log.fault([...path, "cert_file"], "needs its key_file beside it", true);
   if (key !== "" && cert === "" && !isFaultyAt(spot, "cert_file"))
     log.fault([...path, "key_file"], "needs its cert_file beside it", true);
-}
-
-const DIRECTORY = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
-
-/** For CAs that ask for an external account. */
-const eab = block({
-  kid: { type: text("the key id that the CA gave"), default: "", example: "abc" },
-  hmac_key: {
-    type: secret("the key that the CA gave, in base64url"),
-    default: "",
-    example: "${EAB_KEY:-c2VjcmV0}",
-  },
-});
-
-const acmeRows = {
-  enabled: { type: flag(), default: false },
-  directory_url: {
-    type: written(
-      textLike(DIRECTORY, "the URL of an ACME directory, such as https://ca.example/directory"),
-      withoutCredentials,
-    ),
-    default: "https://acme-v02.api.letsencrypt.org/directory",
-  },
-  email: {
-    type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),
-    default: "",
-    example: "admin@example.com",
-  },
-  domains: {
-    type: resolved(list(text("a domain name"), "domain names"), (names) => names.map((name) => name.toLowerCase())),
-    example: ["example.com"],
-    doc: "all on one certificate",
-  },
-  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
-  challenge_type: {
-    type: word("http-01", "tls-alpn-01"),
-    default: "http-01",
-    doc: "the CA connects to port 80; tls-alpn-01: to port 443",
-  },
-  ca_file: {
-    type: fileName(),
-    default: "",
-    example: "./private-ca.pem",
-    doc: "roots to trust for a private directory",
-  },
-  eab: { type: eab, field: "", doc: "for CAs that require an external account" },
-} as const satisfies Rows;
-
-type AcmeValues = Values<typeof acmeRows>;
-
-/** Off unless `enabled` is true: it talks to a certificate authority. docs/acme.md */
-export const acme = block(acmeRows, {
-  check: checkAcme,
-  finish: (_, values, { path, files }) => ({
-    // Both "" when the CA asks for none.
-    eabKid: values.eab.kid,
-    eabHmacKey: values.eab.hmac_key,
-    // "" trusts the system's roots.
-    caFile: values.enabled ? files.bundle([...path, "ca_file"], values.ca_file) : files.absolute(values.ca_file),
-  }),
-  list: ({ eabKid, eabHmacKey }, lines) => ({ ...lines, eab: eab.write({ kid: eabKid, hmacKey: eabHmacKey }) }),
-});
-
-function checkAcme(values: AcmeValues, spot: Spot): void {
-  const { log, path } = spot;
-  if (!values.enabled) {
-    if (values.domains.length > 0)
-      log.warn(path, "the section is present, but enabled is not true: no certificate is obtained");
-    return;
-  }
-  if (values.domains.length === 0 && !isFaultyAt(spot, "domains"))
-    log.fault(path, "needs domains, the names to obtain a certificate for, such as [example.com]", true);
-  for (const [i, domain] of values.domains.entries()) {
-    const at = [...path, "domains", i];
-    if (domain.startsWith("*.")) {
-      log.fault(at, `found ${quote(domain)}: ${values.challenge_type} cannot prove a wildcard; name every host`);
-    } else if (ipVersion(domain) === 0 && (!isHostName(domain) || !domain.includes("."))) {
-      log.fault(at, `expected a public domain name such as www.example.com, found ${quote(domain)}`);
-    }
-  }
-  if ((values.eab.kid === "") !== (values.eab.hmac_key === ""))
-    log.fault([...path, "eab"], "needs both kid and hmac_key", true);
-  if (values.eab.hmac_key !== "" && !/^[\w-]+=*$/.test(values.eab.hmac_key))
-    log.fault([...path, "eab", "hmac_key"], "expected the key in base64url (letters, digits, - and _)");
 }

@@ -349,6 +349,10 @@ export const MAX_SIGNATURE_SCHEMES = 64;
 export const MAX_HANDSHAKES = 1024;
 /** Bytes of one response of a certificate authority. */
 export const MAX_ACME_REPLY_BYTES = 1_048_576;
+/** Certificates that are obtained, beside those of hosts. */
+export const MAX_ACME_CERTIFICATES = 1000;
+/** Names on one certificate: what public authorities take. */
+export const MAX_ACME_NAMES = 100;
 
 /** Origins that requests to the outbound listener of a sidecar have named and that are remembered, a worker. */
 export const MAX_EGRESS_ORIGINS = 1024;

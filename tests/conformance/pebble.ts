@@ -15,6 +15,8 @@ export interface PebbleOptions {
   readonly validity?: number;
   /** Keys of external accounts by their id; with them, every account needs one. */
   readonly externalAccounts?: Readonly<Record<string, string>>;
+  /** Who is asked for names in place of the test's own name server. */
+  readonly nameServer?: string;
 }
 
 /** Nonces that are refused although they are good, in percent: clients must try again. */
@@ -51,6 +53,16 @@ export class Pebble {
 
   get directoryUrl(): string {
     return `https://localhost:${this.port}/dir`;
+  }
+
+  /** The name server that the authority asks. */
+  get nameServer(): string {
+    return `127.0.0.1:${this.#namesPort}`;
+  }
+
+  /** Where records are put into that name server: POST to /set-txt and /clear-txt. */
+  get records(): string {
+    return `http://127.0.0.1:${this.#namesManagementPort}`;
   }
 
   /** What its own HTTPS certificate is signed with. */
@@ -90,7 +102,15 @@ export class Pebble {
     const { folder } = this;
     this.names ??= new ServerProcess(this.namesCommand(), folder, join(folder, "names.log"));
     const env = ["PEBBLE_VA_NOSLEEP=1", `PEBBLE_WFE_NONCEREJECT=${REFUSED_NONCES}`, "PEBBLE_AUTHZREUSE=0"];
-    const command = ["env", ...env, "pebble", "-config", "pebble.json", "-dnsserver", `127.0.0.1:${this.#namesPort}`];
+    const command = [
+      "env",
+      ...env,
+      "pebble",
+      "-config",
+      "pebble.json",
+      "-dnsserver",
+      this.options.nameServer ?? this.nameServer,
+    ];
     this.authority = new ServerProcess(command, folder, join(folder, "pebble.log"));
     await eventually(async () => {
       await fetch(this.directoryUrl, { tls: { rejectUnauthorized: false } });

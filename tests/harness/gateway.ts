@@ -13,7 +13,7 @@ import { type FinishedRun, runProcess } from "./run-process.ts";
 export { freePort } from "./ports.ts";
 export type { FinishedRun } from "./run-process.ts";
 
-type Settings = Record<string, unknown>;
+export type Settings = Record<string, unknown>;
 
 /** What a gateway under test is started with. Everything is optional. */
 export interface GatewayOptions {

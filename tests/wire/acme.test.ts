@@ -154,6 +154,28 @@ test("a name that is added costs the others nothing", async () => {
   expect([await issuer(), await issuer("new.example.test")]).toEqual(["directory", "edge"]);
 });
 
+test("further certificates have a profile and a key of their own, and orders are made one after the other", async () => {
+  const certificates = [{ domains: ["c.example.test"], profile: "shortlived", key_type: "rsa2048" }];
+  const acme = { enabled: true, directory_url: directory.url, domains: NAMES, cache_dir: cacheDir, certificates };
+  const edge = await start({ acme });
+  await eventually(async () => expect(await issuer("c.example.test")).toBe("directory"));
+  await eventually(async () => expect(await issuer()).toBe("directory"));
+  expect(directory.orders.map(({ profile }) => profile)).toEqual([undefined, "shortlived"]);
+  const shown = await shownCertificate(tlsPort, "c.example.test");
+  expect(shown.publicKey.asymmetricKeyDetails?.modulusLength).toBe(2048);
+  // A reload that takes the second away takes its certificate away, and orders nothing.
+  const server = { host: "127.0.0.1", port: edge.port, workers: 2, tls: { port: tlsPort } };
+  writeFileSync(
+    join(edge.folder, "config.yaml"),
+    stringify({ server: { ...server, acme: { ...acme, certificates: [] } } }),
+  );
+  edge.signal("SIGHUP");
+  await eventually(async () =>
+    expect((await shownCertificate(tlsPort, "c.example.test")).subjectAltName).not.toContain("c."),
+  );
+  expect(directory.orders.length).toBe(2);
+});
+
 describe("challenges", () => {
   test("pass everything else by: firewall, rate limit, routes", async () => {
     directory.problem = { status: 503, kind: "serverInternal", detail: "not yet" };

@@ -11,6 +11,7 @@ import {
   type ChallengeResponder,
   type RenewalWindow,
 } from "./certificate-authority.ts";
+import type { StoredAccount } from "./certificate-store.ts";
 import { LastProblem } from "./last-problem.ts";
 import { newPrivateKey } from "./own-certificate.ts";
 import { certificateId, readWindow } from "./renewal-information.ts";
@@ -20,7 +21,6 @@ export interface AuthorityAccess {
   readonly directoryUrl: string;
   /** Contact address; "" registers without one. */
   readonly email: string;
-  readonly challengeType: "http-01" | "tls-alpn-01";
   /** External account binding; both "" when the authority needs none. */
   readonly eabKid: string;
   readonly eabHmacKey: string;
@@ -71,20 +71,45 @@ export class AcmeClientAuthority implements CertificateAuthority {
     }
   }
 
+  /**
+   * Revokes a certificate. RFC 8555 §7.6
+   * @param chain PEM @param reason a code of RFC 5280 §5.3.1, 0 for none
+   * @throws AcmeFailure
+   */
+  revoke({ key, url }: StoredAccount, chain: string, reason: number): Promise<void> {
+    return this.asAccount({ key, url }, (client) => client.revokeCertificate(chain, { reason }));
+  }
+
+  /** Puts another key in the place of the account's. RFC 8555 §7.3.5 @throws AcmeFailure */
+  async rollOver(account: StoredAccount, newKey: string): Promise<void> {
+    await this.asAccount(account, (client) => client.updateAccountKey(newKey));
+  }
+
+  private async asAccount<T>({ key, url }: StoredAccount, work: (client: acme.Client) => Promise<T>): Promise<T> {
+    const problem = new LastProblem(acme.axios);
+    try {
+      return await work(await this.client({ accountKey: key }, url));
+    } catch (error) {
+      throw problem.explain(error);
+    } finally {
+      problem.forget();
+    }
+  }
+
   private async issue(
     request: CertificateRequest,
     responder: ChallengeResponder,
     problem: LastProblem,
   ): Promise<CertificateIssue> {
     const { client, order } = await this.order(request, problem);
-    const challenges = await this.openChallenges(client, order);
+    const challenges = await this.openChallenges(client, order, request);
     if (challenges.length > 0) {
       await responder.answer(challenges.map(({ challenge }) => challenge));
       for (const { offer } of challenges) await client.completeChallenge(offer);
-      await Promise.all(challenges.map(({ offer }) => client.waitForValidStatus(offer)));
+      await this.proven(client, challenges, problem);
     }
     const ready = await client.waitForValidStatus(order);
-    const key = newPrivateKey();
+    const key = await newPrivateKey(request.keyType);
     const [, csr] = await acme.crypto.createCsr({ altNames: [...request.names] }, key);
     const url = order.url;
     const final = ready.status === "valid" ? ready : await client.finalizeOrder({ ...ready, url }, csr);
@@ -93,15 +118,38 @@ export class AcmeClientAuthority implements CertificateAuthority {
   }
 
   /**
+   * Waits until the authority has looked at all challenges, so that each name that fails is known.
+   * @throws AcmeFailure that names them
+   */
+  private async proven(client: acme.Client, challenges: readonly OpenChallenge[], problem: LastProblem): Promise<void> {
+    const refused: string[] = [];
+    let first: AcmeFailure | null = null;
+    const looks = challenges.map(async ({ offer, wish }) => {
+      try {
+        await client.waitForValidStatus(offer);
+      } catch (error) {
+        first ??= problem.explain(error);
+        refused.push(wish);
+      }
+    });
+    await Promise.all(looks);
+    if (first !== null) {
+      const { kind, message, retryAfterMs } = first as AcmeFailure;
+      throw new AcmeFailure(kind, message, retryAfterMs, refused);
+    }
+  }
+
+  /**
    * Makes the order. Once more without what the authority does not know any more: the account, or the certificate that is
    * replaced (RFC 9773 §5).
    */
   private async order(request: CertificateRequest, problem: LastProblem): Promise<PlacedOrder> {
     const identifiers = request.names.map((value) => ({ type: ipVersion(value) === 0 ? "dns" : "ip", value }));
-    const { accountUrl, replaces } = request;
+    const { accountUrl, replaces, profile } = request;
     const client = await this.client(request, accountUrl);
+    const plain = profile === "" ? { identifiers } : { identifiers, profile };
     try {
-      const data = replaces === "" ? { identifiers } : { identifiers, replaces };
+      const data = replaces === "" ? plain : { ...plain, replaces };
       return { client, order: await client.createOrder(data) };
     } catch (error) {
       const isForgotten = accountUrl !== "" && problem.isAbout("accountDoesNotExist");
@@ -109,11 +157,14 @@ export class AcmeClientAuthority implements CertificateAuthority {
       if (!isForgotten && !isReplaced) throw error;
       problem.clear();
       const again = isForgotten ? await this.client(request, "") : client;
-      return { client: again, order: await again.createOrder({ identifiers }) };
+      return { client: again, order: await again.createOrder(plain) };
     }
   }
 
-  private async client({ accountKey }: CertificateRequest, accountUrl: string): Promise<acme.Client> {
+  private async client(
+    { accountKey }: Pick<CertificateRequest, "accountKey">,
+    accountUrl: string,
+  ): Promise<acme.Client> {
     const { directoryUrl, email, eabKid, eabHmacKey } = this.access;
     const client = new acme.Client({
       directoryUrl,
@@ -130,17 +181,22 @@ export class AcmeClientAuthority implements CertificateAuthority {
   }
 
   /** The challenges that must be answered: none for names that the authority takes for proven already. */
-  private async openChallenges(client: acme.Client, order: acme.Order): Promise<OpenChallenge[]> {
+  private async openChallenges(
+    client: acme.Client,
+    order: acme.Order,
+    { challengeType }: CertificateRequest,
+  ): Promise<OpenChallenge[]> {
     const open: OpenChallenge[] = [];
     for (const authorization of await client.getAuthorizations(order)) {
       if (authorization.status === "valid") continue;
       const name = authorization.identifier.value;
-      const offer = authorization.challenges.find(({ type }) => type === this.access.challengeType);
+      const wish = authorization.wildcard === true ? `*.${name}` : name;
+      const offer = authorization.challenges.find(({ type }) => type === challengeType);
       if (offer === undefined) {
-        throw new AcmeFailure("no_challenge", `the directory offers no ${this.access.challengeType} for ${name}`);
+        throw new AcmeFailure("no_challenge", `the directory offers no ${challengeType} for ${wish}`, 0, [wish]);
       }
       const keyAuthorization = await client.getChallengeKeyAuthorization(offer);
-      open.push({ offer, challenge: { name, token: offer.token, keyAuthorization } });
+      open.push({ offer, wish, challenge: { name, token: offer.token, keyAuthorization } });
     }
     return open;
   }
@@ -154,6 +210,8 @@ interface PlacedOrder {
 interface OpenChallenge {
   readonly offer: acme.Authorization["challenges"][number];
   readonly challenge: Challenge;
+  /** The name as it was ordered. */
+  readonly wish: string;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;

@@ -4,10 +4,24 @@ export interface IssuedCertificate {
   readonly key: string;
 }
 
-/** What a certificate is asked for. */
-export interface CertificateRequest {
+/** How a name is proven. */
+export type ChallengeType = "http-01" | "tls-alpn-01" | "dns-01";
+
+/** The key of a certificate. */
+export type KeyType = "p256" | "p384" | "rsa2048" | "rsa4096";
+
+/** What is ordered. */
+export interface CertificateWish {
   /** DNS names and addresses, all on one certificate. */
   readonly names: readonly string[];
+  readonly challengeType: ChallengeType;
+  /** As the directory calls it; "" leaves it to the directory. */
+  readonly profile: string;
+  readonly keyType: KeyType;
+}
+
+/** What a certificate is asked for. */
+export interface CertificateRequest extends CertificateWish {
   /** The account's private key, PEM. */
   readonly accountKey: string;
   /** Where the authority keeps the account; "" before there is one. */
@@ -23,9 +37,10 @@ export interface CertificateIssue extends IssuedCertificate {
 
 /** A challenge whose response must be in place before the authority is told to look. RFC 8555 §8. */
 export interface Challenge {
-  /** The DNS name or address that is to be proven. */
+  /** The DNS name or address that is to be proven; a wildcard's is the one below which it is. */
   readonly name: string;
   readonly token: string;
+  /** Of dns-01 its digest, which is what the record holds. RFC 8555 §8.4 */
   readonly keyAuthorization: string;
 }
 
@@ -60,10 +75,20 @@ export class AcmeFailure extends Error {
   readonly kind: string;
   /** Milliseconds, from Retry-After; 0 where nothing was said. */
   readonly retryAfterMs: number;
+  /** The names that were refused; none where it is not about names. */
+  readonly names: readonly string[];
 
-  constructor(kind: string, message: string, retryAfterMs = 0) {
+  constructor(kind: string, message: string, retryAfterMs = 0, names: readonly string[] = []) {
     super(message);
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
+    this.names = names;
+  }
+
+  /** Whether another authority may do better: this one is away, or has enough. */
+  get isOfAuthority(): boolean {
+    return /^E[A-Z_]+$|^http 5\d\d$|^(unreachable|serverInternal|rateLimited|failed|userActionRequired)$/.test(
+      this.kind,
+    );
   }
 }

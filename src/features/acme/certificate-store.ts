@@ -17,6 +17,8 @@ export interface StoredAccount {
 export interface CertificateRecord {
   readonly names: readonly string[];
   readonly directoryUrl: string;
+  /** The directory that its files are named after, where that is another one: the first of those that are asked. */
+  readonly storedFor?: string;
   /** SHA-256 of the certificate that the record is about. */
   readonly fingerprint: string;
   /** The moment within the directory's suggested window at which to renew, in milliseconds since the epoch; or null. */
@@ -31,6 +33,8 @@ export interface StoredCertificate extends IssuedCertificate {
   /** Whether the record says that we obtained it. */
   readonly isOurs: boolean;
   readonly renewAtMs: number | null;
+  /** Where it was obtained, where the record says so; else "". */
+  readonly directoryUrl: string;
 }
 
 /** Why a file of the store is of no use. */
@@ -82,6 +86,13 @@ export class AcmeStore {
     writeWhole(this.path(`${this.accountName()}.json`), `${JSON.stringify(record)}\n`);
   }
 
+  /** Keeps a key that is to be the account's, before the directory is told of it. @returns the file */
+  saveNextKey(key: string): string {
+    const file = this.path(`${this.accountName()}.next.key`);
+    writeWhole(file, key);
+    return file;
+  }
+
   /** Puts what is broken aside, so that it can be inspected and does no harm. */
   discardAccount(): void {
     for (const end of [".key", ".json"]) setAside(this.path(this.accountName() + end));
@@ -96,7 +107,7 @@ export class AcmeStore {
     if (!existsSync(`${base}.crt`)) return null;
     const { keyFile, ...certificate } = readCertificate(base);
     if (keyFile !== `${base}.key`) renameSync(keyFile, `${base}.key`);
-    return { ...certificate, ...this.readRecord(base, certificate.fingerprint) };
+    return { ...certificate, ...toldBy(recordAt(`${base}.json`), certificate.fingerprint) };
   }
 
   /**
@@ -110,18 +121,27 @@ export class AcmeStore {
     });
   }
 
-  /** Puts a certificate in place of the one before. */
-  save(names: readonly string[], issued: IssuedCertificate): void {
+  /** Puts a certificate in place of the one before. @param issuer the directory where it was obtained */
+  save(names: readonly string[], issued: IssuedCertificate, issuer: string): void {
     const base = this.path(this.setName(names));
     writeWhole(`${base}.next.key`, issued.key);
     writeWhole(`${base}.crt`, issued.chain);
     renameSync(`${base}.next.key`, `${base}.key`);
-    this.saveRecord(names, new X509Certificate(issued.chain).fingerprint256, null);
+    this.saveRecord(names, {
+      fingerprint: new X509Certificate(issued.chain).fingerprint256,
+      renewAtMs: null,
+      directoryUrl: issuer,
+    });
   }
 
   /** Notes when the certificate is to be renewed. */
-  saveRecord(names: readonly string[], fingerprint: string, renewAtMs: number | null): void {
-    const record: CertificateRecord = { names, directoryUrl: this.directoryUrl, fingerprint, renewAtMs };
+  saveRecord(
+    names: readonly string[],
+    { fingerprint, renewAtMs, directoryUrl }: Pick<StoredCertificate, "fingerprint" | "renewAtMs" | "directoryUrl">,
+  ): void {
+    const isElsewhere = directoryUrl !== this.directoryUrl;
+    const filed = isElsewhere ? { storedFor: this.directoryUrl } : {};
+    const record: CertificateRecord = { names, directoryUrl, ...filed, fingerprint, renewAtMs };
     writeWhole(`${this.path(this.setName(names))}.json`, `${JSON.stringify(record)}\n`);
   }
 
@@ -155,17 +175,7 @@ export class AcmeStore {
   /** One name to recognise the files by, and a digest of all names and of the directory. */
   private setName(names: readonly string[]): string {
     const sorted = [...names].sort();
-    return `${sorted[0]!.replaceAll(":", "_")}-${digest([this.directoryUrl, ...sorted].join("\n"))}`;
-  }
-
-  private readRecord(
-    base: string,
-    fingerprint: string,
-  ): { readonly isOurs: boolean; readonly renewAtMs: number | null } {
-    const record = recordAt(`${base}.json`);
-    // One of another certificate, or none: another process put the certificate there.
-    if (record === null || record.fingerprint !== fingerprint) return { isOurs: false, renewAtMs: null };
-    return { isOurs: true, renewAtMs: typeof record.renewAtMs === "number" ? record.renewAtMs : null };
+    return `${sorted[0]!.replace(/[:*]/g, "_")}-${digest([this.directoryUrl, ...sorted].join("\n"))}`;
   }
 }
 
@@ -187,16 +197,15 @@ export function listStore(dir: string): StoreEntry[] {
     const record = recordAt(`${base}.json`);
     try {
       const { keyFile: _, ...certificate } = readCertificate(base);
-      const isOurs = record !== null && record.fingerprint === certificate.fingerprint;
-      return { file, record, found: { ...certificate, isOurs, renewAtMs: isOurs ? record.renewAtMs : null } };
+      return { file, record, found: { ...certificate, ...toldBy(record, certificate.fingerprint) } };
     } catch (error) {
       return { file, record, found: (error as Error).message };
     }
   });
 }
 
-/** A certificate with what is to be known of it. */
-export function storedForm(issued: IssuedCertificate): StoredCertificate {
+/** A certificate with what is to be known of it. @param issuer the directory where it was obtained */
+export function storedForm(issued: IssuedCertificate, issuer = ""): StoredCertificate {
   const certificate = new X509Certificate(issued.chain);
   return {
     chain: issued.chain,
@@ -206,6 +215,22 @@ export function storedForm(issued: IssuedCertificate): StoredCertificate {
     notAfterMs: Date.parse(certificate.validTo),
     isOurs: true,
     renewAtMs: null,
+    directoryUrl: issuer,
+  };
+}
+
+/** What a record says; one of another certificate, or none, means that another process put the certificate there. */
+function toldBy(
+  record: CertificateRecord | null,
+  fingerprint: string,
+): Pick<StoredCertificate, "isOurs" | "renewAtMs" | "directoryUrl"> {
+  if (record === null || record.fingerprint !== fingerprint)
+    return { isOurs: false, renewAtMs: null, directoryUrl: "" };
+  const { renewAtMs, directoryUrl } = record;
+  return {
+    isOurs: true,
+    renewAtMs: typeof renewAtMs === "number" ? renewAtMs : null,
+    directoryUrl: String(directoryUrl),
   };
 }
 

@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { alternativeNames } from "../../core/alternative-names.ts";
 import { ipVersion } from "../../core/ip-address.ts";
 import { AcmeFailure, type IssuedCertificate } from "./certificate-authority.ts";
 
@@ -21,6 +22,7 @@ export function requireFitting({ chain, key }: IssuedCertificate, names: readonl
 
 /** Whether a certificate is for a DNS name or an address. */
 export function isFor(certificate: X509Certificate, name: string): boolean {
+  if (name.startsWith("*.")) return alternativeNames(certificate.subjectAltName ?? "", "DNS").includes(name);
   return (ipVersion(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
 }
 

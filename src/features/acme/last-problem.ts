@@ -1,6 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type * as acme from "acme-client";
+import { MAX_ACME_NAMES } from "../../core/limits.ts";
 import { AcmeFailure } from "./certificate-authority.ts";
 
 /**
@@ -30,7 +31,7 @@ export class LastProblem {
   explain(error: unknown): AcmeFailure {
     if (error instanceof AcmeFailure) return error;
     if (this.last === null) return new AcmeFailure("failed", plain((error as Error).message ?? String(error)));
-    return new AcmeFailure(this.last.kind, plain(this.last.detail), this.last.retryAfterMs);
+    return new AcmeFailure(this.last.kind, plain(this.last.detail), this.last.retryAfterMs, this.last.names);
   }
 
   /** The last one has been put right. */
@@ -48,7 +49,13 @@ export class LastProblem {
   private request(options: RequestOptions, done: Answered): ClientRequest {
     const request = options.protocol === "http:" ? httpRequest(options, done) : httpsRequest(options, done);
     request.on("error", (error: Error & { code?: string }) => {
-      this.last = { kind: error.code ?? "unreachable", detail: error.message, retryAfterMs: 0, isFinal: false };
+      this.last = {
+        kind: error.code ?? "unreachable",
+        detail: error.message,
+        retryAfterMs: 0,
+        names: [],
+        isFinal: false,
+      };
     });
     return request;
   }
@@ -68,6 +75,8 @@ interface Response {
 interface ProblemDocument {
   readonly type?: unknown;
   readonly detail?: unknown;
+  /** What is wrong with each name. RFC 8555 §6.7.1 */
+  readonly subproblems?: unknown;
   readonly error?: ProblemDocument;
 }
 
@@ -75,6 +84,8 @@ interface Problem {
   readonly kind: string;
   readonly detail: string;
   readonly retryAfterMs: number;
+  /** The names that it is about, where it says so. */
+  readonly names: readonly string[];
   /** Whether a response that comes later, of another request, leaves it as it is. */
   readonly isFinal: boolean;
 }
@@ -87,7 +98,14 @@ function problemIn({ status, data, headers }: Response): Problem | null {
   const type = typeof error.type === "string" ? error.type : `http ${status}`;
   const detail = typeof error.detail === "string" ? error.detail : `the directory answered ${status}`;
   const kind = type.slice(type.lastIndexOf(":") + 1);
-  return { kind, detail, retryAfterMs: retryAfter(headers["retry-after"]), isFinal: kind !== "badNonce" };
+  const retryAfterMs = retryAfter(headers["retry-after"]);
+  return { kind, detail, retryAfterMs, names: namesOf(error.subproblems), isFinal: kind !== "badNonce" };
+}
+
+function namesOf(subproblems: unknown): readonly string[] {
+  if (!Array.isArray(subproblems)) return [];
+  const names = subproblems.map((one) => one?.identifier?.value);
+  return names.filter((name) => typeof name === "string").slice(0, MAX_ACME_NAMES);
 }
 
 /** Retry-After in milliseconds from now, as seconds or as a date; 0 where it says nothing (RFC 9110 §10.2.3). */

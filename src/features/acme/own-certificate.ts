@@ -1,15 +1,19 @@
 import "reflect-metadata";
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, webcrypto } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPair, webcrypto } from "node:crypto";
+import { promisify } from "node:util";
 import { cryptoProvider, Extension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { ipVersion } from "../../core/ip-address.ts";
-import type { IssuedCertificate } from "./certificate-authority.ts";
+import type { IssuedCertificate, KeyType } from "./certificate-authority.ts";
 
-/** A fresh P-256 key, PEM. */
-export function newPrivateKey(): string {
-  return generateKeyPairSync("ec", { namedCurve: "P-256" })
-    .privateKey.export({ type: "pkcs8", format: "pem" })
-    .toString();
+/** A fresh key, PEM. RSA takes up to a second, off the event loop. */
+export async function newPrivateKey(type: KeyType = "p256"): Promise<string> {
+  const { privateKey } = type.startsWith("rsa")
+    ? await makeKeys("rsa", { modulusLength: Number(type.slice("rsa".length)) })
+    : await makeKeys("ec", { namedCurve: type === "p384" ? "P-384" : "P-256" });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
+
+const makeKeys = promisify(generateKeyPair);
 
 /** What is served until the first certificate is there: clients warn, and the handshake works. docs/acme.md */
 export function selfSigned(names: readonly string[]): Promise<IssuedCertificate> {
@@ -28,7 +32,7 @@ export function challengeCertificate(name: string, keyAuthorization: string): Pr
 
 async function sign(names: readonly string[], lifeMs: number, more: readonly Extension[]): Promise<IssuedCertificate> {
   cryptoProvider.set(webcrypto as Crypto);
-  const key = newPrivateKey();
+  const key = await newPrivateKey();
   const now = Date.now();
   const alternatives = names.map((value) => ({
     type: ipVersion(value) === 0 ? ("dns" as const) : ("ip" as const),

@@ -55,6 +55,8 @@ export function waitAfter(
   return isSoon ? BAD_NONCE_MS * (1 + random() * JITTER) : backOff(failures, retryAfterMs, random);
 }
 
+/** In a certificate's record: it is to be renewed whatever the directory suggests. */
+export const RENEW_NOW = 0;
 const BAD_NONCE_MS = 2000;
 const MOST_BAD_NONCES = 5;
 const DAY_MS = 86_400_000;

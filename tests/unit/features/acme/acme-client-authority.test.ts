@@ -4,6 +4,7 @@ import { AcmeClientAuthority, type AuthorityAccess } from "../../../../src/featu
 import type {
   AcmeFailure,
   CertificateRequest,
+  CertificateWish,
   Challenge,
 } from "../../../../src/features/acme/certificate-authority.ts";
 import { newPrivateKey } from "../../../../src/features/acme/own-certificate.ts";
@@ -16,11 +17,12 @@ beforeEach(() => {
 });
 afterEach(() => directory.stop());
 
-const accountKey = newPrivateKey();
-const REQUEST: CertificateRequest = { names: ["a.test", "b.test"], accountKey, accountUrl: "", replaces: "" };
+const accountKey = await newPrivateKey();
+const WISH: CertificateWish = { names: ["a.test", "b.test"], challengeType: "http-01", profile: "", keyType: "p256" };
+const REQUEST: CertificateRequest = { ...WISH, accountKey, accountUrl: "", replaces: "" };
 
 function authority(more: Partial<AuthorityAccess> = {}): AcmeClientAuthority {
-  const none = { email: "", challengeType: "http-01", eabKid: "", eabHmacKey: "", ca: "" } as const;
+  const none = { email: "", eabKid: "", eabHmacKey: "", ca: "" } as const;
   return new AcmeClientAuthority({ directoryUrl: directory.url, ...none, ...more });
 }
 

@@ -17,6 +17,7 @@ import { issueCertificate } from "./certificates.ts";
 
 const DAY = 86_400_000;
 const NAMES = ["a.test"];
+const CA = "https://ca.test/";
 const root = mkdtempSync(join(tmpdir(), "edge-renewal-"));
 let round = 0;
 let setup: Setup;
@@ -28,6 +29,8 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 /** An authority that does as it is told, and everything that a renewal says. */
 class Setup implements CertificateAuthority {
+  names: readonly string[] = NAMES;
+  readonly sources: CertificateAuthority[] = [this];
   readonly asked: CertificateRequest[] = [];
   readonly shown: IssuedCertificate[] = [];
   readonly events: string[] = [];
@@ -43,7 +46,7 @@ class Setup implements CertificateAuthority {
   private readonly renewals: CertificateRenewal[] = [];
 
   constructor(readonly dir: string) {
-    this.store = new AcmeStore(dir, "https://ca.test/");
+    this.store = new AcmeStore(dir, CA);
   }
 
   async obtain(request: CertificateRequest): Promise<IssuedCertificate & { accountUrl: string }> {
@@ -52,7 +55,7 @@ class Setup implements CertificateAuthority {
     await this.answering;
     if (this.failure !== null) throw this.failure;
     const life = { notBeforeMs: this.nowMs, notAfterMs: this.nowMs + this.lifeMs };
-    return { ...(await issueCertificate({ names: NAMES, ...life })), accountUrl: "https://ca.test/1" };
+    return { ...(await issueCertificate({ names: request.names, ...life })), accountUrl: "https://ca.test/1" };
   }
 
   renewalWindow(): Promise<RenewalWindow | null> {
@@ -62,14 +65,18 @@ class Setup implements CertificateAuthority {
   /** Begins, and waits for the first look to be over. */
   async start(isHurried = false): Promise<CertificateRenewal> {
     const renewal = new CertificateRenewal({
-      names: NAMES,
-      authority: this,
+      wish: { names: setup.names, challengeType: "http-01", profile: "", keyType: "p256" },
+      sources: setup.sources.map((authority, i) => {
+        const directoryUrl = i === 0 ? CA : `https://ca${i}.test/`;
+        return { directoryUrl, authority, accounts: new AcmeStore(this.dir, directoryUrl) };
+      }),
+      inTurn: (work) => work(),
       responder: { answer: () => Promise.resolve() },
       store: this.store,
       lock: new StoreLock(this.dir),
       listener: {
         onCertificates: (certificates) => this.shown.push(...certificates),
-        onIssued: (isRenewal) => this.events.push(isRenewal ? "renewed" : "obtained"),
+        onIssued: (_, isRenewal) => this.events.push(isRenewal ? "renewed" : "obtained"),
         onWaiting: (failures, retryInMs) => this.events.push(`waits ${failures} ${Math.round(retryInMs / 1000)}`),
         onFailed: (failure, failures, retryInMs) =>
           this.events.push(`${failure.kind} ${failures} ${Math.round(retryInMs / 1000)}`),
@@ -162,9 +169,9 @@ test("until there is one for a changed set, those for other sets serve what they
   const expired = await issueCertificate({ names: ["a.test", "c.test"], notBeforeMs: 1000, notAfterMs: 2000 });
   const other = await issueCertificate({ names: ["other.test"] });
   setup.store.open();
-  setup.store.save(["a.test", "b.test"], both);
-  setup.store.save(["a.test", "c.test"], expired);
-  setup.store.save(["other.test"], other);
+  setup.store.save(["a.test", "b.test"], both, CA);
+  setup.store.save(["a.test", "c.test"], expired, CA);
+  setup.store.save(["other.test"], other, CA);
   setup.failure = new Error("not yet");
   await setup.start();
   expect(setup.shown.map(({ chain }) => chain === both.chain)).toEqual([true, false]);
@@ -175,7 +182,7 @@ describe("with a certificate stored", () => {
     const notBeforeMs = setup.nowMs - ageMs;
     const issued = await issueCertificate({ names: NAMES, notBeforeMs, notAfterMs: notBeforeMs + lifeMs });
     setup.store.open();
-    setup.store.save(NAMES, issued);
+    setup.store.save(NAMES, issued, CA);
     return issued;
   }
 
@@ -346,4 +353,74 @@ test("of two processes on one folder one orders, and the other takes what it got
   await eventually(() => expect(new Set(setup.shown.slice(2).map(({ chain }) => chain)).size).toBe(1));
   await eventually(() => expect(setup.shown.length).toBe(4));
   expect(setup.asked.length).toBe(1);
+});
+
+describe("names that are refused", () => {
+  const BOTH = ["a.test", "bad.test"];
+
+  /** Refuses one name, and issues for the others. */
+  function refuse(name: string): void {
+    const { obtain } = setup;
+    setup.obtain = (request) => {
+      setup.failure = request.names.includes(name) ? new AcmeFailure("dns", "no such name", 0, [name]) : null;
+      return obtain.call(setup, request);
+    };
+  }
+
+  test("the others have a certificate of their own meanwhile, also after a restart", async () => {
+    setup.names = BOTH;
+    refuse("bad.test");
+    await setup.start();
+    await untilAsked(2);
+    expect(setup.asked.map(({ names }) => names)).toEqual([BOTH, ["a.test"]]);
+    await eventually(() => expect(setup.events).toEqual(["obtained", "dns 1 60"]));
+    const good = setup.store.load(["a.test"])!;
+    expect(setup.shown.map(({ chain }) => chain).includes(good.chain)).toBe(true);
+    setup.shown.length = 0;
+    await setup.crash();
+    expect(setup.shown[0]!.chain).toBe(good.chain);
+    expect(setup.asked.length).toBe(2);
+  });
+
+  test("the next attempt is for all, and makes no second one for the others", async () => {
+    setup.names = BOTH;
+    refuse("bad.test");
+    const renewal = await setup.start();
+    await untilAsked(2);
+    renewal.hurry();
+    await untilAsked(3);
+    expect(setup.asked.map(({ names }) => names.length)).toEqual([2, 1, 2]);
+  });
+
+  test("where all are refused nothing more is asked", async () => {
+    setup.names = ["bad.test"];
+    refuse("bad.test");
+    await setup.start();
+    await untilAsked(1);
+    await eventually(() => expect(setup.events).toEqual(["dns 1 60"]));
+  });
+});
+
+describe("a second directory", () => {
+  test.each(["ECONNREFUSED", "rateLimited", "serverInternal", "http 503"])(
+    "is asked where the first says %s",
+    async (kind) => {
+      const second = new Setup(setup.dir);
+      setup.sources.push(second);
+      setup.failure = new AcmeFailure(kind, "not now", 5000);
+      await setup.start();
+      await eventually(() => expect(setup.events.at(-1)).toBe("obtained"));
+      expect([setup.asked.length, second.asked.length]).toEqual([1, 1]);
+      expect(setup.store.load(NAMES)?.directoryUrl).toBe("https://ca1.test/");
+    },
+  );
+
+  test("is not asked where the first refuses the name", async () => {
+    const second = new Setup(setup.dir);
+    setup.sources.push(second);
+    setup.failure = new AcmeFailure("unauthorized", "wrong answer", 0, NAMES);
+    await setup.start();
+    await eventually(() => expect(setup.events).toEqual(["unauthorized 1 60"]));
+    expect(second.asked).toEqual([]);
+  });
 });

@@ -1,0 +1,278 @@
+import { ipVersion } from "../core/ip-address.ts";
+import { MAX_ACME_CERTIFICATES, MAX_ACME_NAMES } from "../core/limits.ts";
+import { withoutCredentials } from "../core/secret-name.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import { asciiName } from "./host-kinds.ts";
+import { isHostName } from "./origin.ts";
+import { list, resolved, type Spot, written } from "./piece.ts";
+import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
+import { duration, fileName, flag, folderName, secret, text, textLike, word } from "./scalars.ts";
+
+/** How a name is proven. */
+export type ChallengeType = "http-01" | "tls-alpn-01" | "dns-01";
+
+/** The key of a certificate. */
+export type KeyType = "p256" | "p384" | "rsa2048" | "rsa4096";
+
+/** One certificate that is to be obtained. */
+export interface AcmeOrder {
+  /** DNS names in their ASCII form, and addresses; all on the certificate. */
+  readonly names: readonly string[];
+  readonly challengeType: ChallengeType;
+  /** In the order in which they are asked: a later one where those before are away. */
+  readonly directoryUrls: readonly string[];
+  /** As the directory calls it; "" leaves it to the directory. */
+  readonly profile: string;
+  readonly keyType: KeyType;
+}
+
+const DIRECTORY = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
+const AUTO = "auto";
+
+const directory = written(
+  textLike(DIRECTORY, "the URL of an ACME directory, such as https://ca.example/directory"),
+  withoutCredentials,
+);
+const domainNames = resolved(list(text("a domain name"), "domain names"), (names) => names.map(asciiName));
+const challengeType = word("http-01", "tls-alpn-01", "dns-01");
+const keyType = word("p256", "p384", "rsa2048", "rsa4096");
+const profile = textLike(/^[A-Za-z0-9._-]{0,64}$/, "the name of a profile, such as shortlived");
+
+/** For CAs that ask for an external account. */
+const eab = block({
+  kid: { type: text("the key id that the CA gave"), default: "", example: "abc" },
+  hmac_key: {
+    type: secret("the key that the CA gave, in base64url"),
+    default: "",
+    example: "${EAB_KEY:-c2VjcmV0}",
+  },
+});
+
+const certificate = block({
+  domains: { type: domainNames, required: "the names on the certificate", example: ["shop.example.com"] },
+  challenge_type: { type: challengeType, absent: "", example: "tls-alpn-01", doc: "that of the section by default" },
+  directory_url: {
+    type: directory,
+    absent: "",
+    example: "https://ca.example/directory",
+    doc: "those of the section by default",
+  },
+  profile: { type: profile, absent: "", example: "shortlived", doc: "that of the section by default" },
+  key_type: { type: keyType, absent: "", example: "rsa2048", doc: "that of the section by default" },
+});
+
+const rfc2136 = block({
+  server: {
+    type: textLike(/^[^\s/]+$/, "the address of a name server, such as 192.0.2.53 or ns1.example.com:53"),
+    required: "the address of the name server that takes updates",
+    example: "192.0.2.53",
+  },
+  key: {
+    type: secret("algorithm:name:secret"),
+    default: "",
+    example: "hmac-sha256:edge:${TSIG_KEY:-c2VjcmV0}",
+    doc: "TSIG, as nsupdate -y takes it; the algorithm is hmac-sha256 by default",
+  },
+});
+
+const dns = block(
+  {
+    exec: {
+      type: fileName(),
+      default: "",
+      example: "./dns.sh",
+      doc: "is run as: FILE present NAME VALUE, and FILE cleanup NAME VALUE",
+    },
+    module: {
+      type: fileName(),
+      default: "",
+      example: "./dns.ts",
+      doc: "exports present({name, value}) and cleanup({name, value})",
+    },
+    rfc2136: { type: rfc2136, absent: null, doc: "dynamic updates of a name server (BIND, Knot, PowerDNS)" },
+    resolvers: {
+      type: list(textLike(/^[^\s/]+$/, "the address of a resolver, such as 192.0.2.53"), "addresses"),
+      example: ["192.0.2.53"],
+      doc: "who is asked whether the record can be seen; the system's by default",
+    },
+    timeout: { type: duration(0), default: "2m", doc: "how long the record may take to be seen; 0s does not look" },
+  },
+  {
+    check({ exec, module, rfc2136: updates }, { path, log }) {
+      const ways = [exec !== "", module !== "", updates !== null].filter(Boolean).length;
+      if (ways !== 1)
+        log.fault(path, "needs one of exec, module and rfc2136, which puts the record into the zone", true);
+      if (updates !== null && updates.key !== "" && !TSIG.test(updates.key))
+        log.fault([...path, "rfc2136", "key"], "expected algorithm:name:secret, with the secret in base64", true);
+    },
+    finish: ({ exec, module }, _, { path, files }) => ({
+      exec: files.file([...path, "exec"], exec),
+      module: files.file([...path, "module"], module),
+    }),
+  },
+);
+
+/** `hmac-sha512:edge-key:base64`. */
+const TSIG = /^(hmac-sha(256|384|512):)?[A-Za-z0-9._-]{1,255}:[A-Za-z0-9+/]{8,}={0,2}$/;
+
+const acmeRows = {
+  enabled: { type: flag(), default: false },
+  directory_url: { type: directory, default: "https://acme-v02.api.letsencrypt.org/directory" },
+  fallback_directory_urls: {
+    type: list(directory, "URLs"),
+    example: ["https://ca.example/directory"],
+    doc: "asked in their order where those before are away, or refuse for their own reasons",
+  },
+  email: {
+    type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),
+    default: "",
+    example: "admin@example.com",
+  },
+  domains: {
+    type: orWritten(
+      domainNames,
+      { is: "either", forms: [domainNames.form, { is: "text", pattern: /^auto$/ }] },
+      (value) => (value === AUTO ? [AUTO] : value),
+    ),
+    default: [],
+    example: ["example.com"],
+    doc: "all on one certificate; auto: one for each host of routes.yaml",
+  },
+  certificates: { type: list(certificate, "certificates"), doc: "further ones, each with names of its own" },
+  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
+  challenge_type: {
+    type: challengeType,
+    default: "http-01",
+    doc: "the CA connects to port 80; tls-alpn-01: to port 443; dns-01: looks for a record, and gives wildcards",
+  },
+  dns: { type: dns, absent: null, doc: "how the record of dns-01 comes into the zone" },
+  profile: { type: profile, default: "", example: "shortlived", doc: "of the certificates, as the directory names it" },
+  key_type: { type: keyType, default: "p256", doc: "p256, p384, rsa2048 or rsa4096" },
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./private-ca.pem",
+    doc: "roots to trust for a private directory",
+  },
+  eab: { type: eab, field: "", doc: "for CAs that require an external account" },
+} as const satisfies Rows;
+
+type AcmeValues = Values<typeof acmeRows>;
+
+/** Off unless `enabled` is true: it talks to a certificate authority. docs/acme.md */
+export const acme = block(acmeRows, {
+  check: checkAcme,
+  finish: (fields, values, { path, files }) => ({
+    // Both "" when the CA asks for none.
+    eabKid: values.eab.kid,
+    eabHmacKey: values.eab.hmac_key,
+    // "" trusts the system's roots.
+    caFile: values.enabled ? files.bundle([...path, "ca_file"], values.ca_file) : files.absolute(values.ca_file),
+    // One order for each host of the routes.
+    isAuto: isAuto(values.domains),
+    orders: ordersOf(fields),
+  }),
+  list: ({ eabKid, eabHmacKey, isAuto: auto }, lines) => ({
+    ...lines,
+    ...(auto ? { domains: AUTO } : {}),
+    eab: eab.write({ kid: eabKid, hmacKey: eabHmacKey }),
+  }),
+});
+
+/** Resolved: how records of dns-01 come into the zone. */
+export type AcmeDnsConfig = ConfigOf<typeof dns>;
+
+/** The orders of the section: that of `domains` first. */
+function ordersOf({ domains, certificates, challengeType, profile, keyType, ...from }: AcmeFields): AcmeOrder[] {
+  const directoryUrls = [from.directoryUrl, ...from.fallbackDirectoryUrls];
+  const common = { challengeType, directoryUrls, profile, keyType };
+  const own = isAuto(domains) || domains.length === 0 ? [] : [{ names: domains, ...common }];
+  const further = certificates.map((one) => ({
+    names: one.domains,
+    challengeType: one.challengeType || challengeType,
+    directoryUrls: one.directoryUrl === "" ? directoryUrls : [one.directoryUrl],
+    profile: one.profile || profile,
+    keyType: one.keyType || keyType,
+  }));
+  return [...own, ...further];
+}
+
+type AcmeFields = Fields<typeof acmeRows>;
+
+function isAuto(domains: readonly string[]): boolean {
+  return domains.length === 1 && domains[0] === AUTO;
+}
+
+function checkAcme(values: AcmeValues, spot: Spot): void {
+  const { log, path } = spot;
+  const { enabled, domains, certificates } = values;
+  if (!enabled) {
+    if (domains.length > 0)
+      log.warn(path, "the section is present, but enabled is not true: no certificate is obtained");
+    return;
+  }
+  if (
+    domains.length === 0 &&
+    certificates.length === 0 &&
+    !isFaultyAt(spot, "domains") &&
+    !isFaultyAt(spot, "certificates")
+  )
+    log.fault(path, "needs domains, the names to obtain a certificate for, such as [example.com]", true);
+  if (certificates.length > MAX_ACME_CERTIFICATES)
+    log.fault(
+      [...path, "certificates"],
+      `has ${certificates.length} entries: at most ${MAX_ACME_CERTIFICATES} are taken`,
+    );
+  checkNames(domains, { ...spot, path: [...path, "domains"] }, values.challenge_type, values.dns !== null);
+  for (const [i, one] of certificates.entries()) {
+    const at = [...path, "certificates", i, "domains"];
+    if (one.domains.length === 0) log.fault(at, "needs at least one name");
+    checkNames(one.domains, { ...spot, path: at }, one.challenge_type || values.challenge_type, values.dns !== null);
+  }
+  checkTwice(
+    [[["domains"], domains], ...certificates.map((one, i) => [["certificates", i, "domains"], one.domains] as const)],
+    spot,
+  );
+  checkEab(values, spot);
+}
+
+/** The names of one certificate. */
+function checkNames(names: readonly string[], { path, log }: Spot, challenge: ChallengeType, hasDns: boolean): void {
+  if (challenge === "dns-01" && !hasDns && names.length > 0)
+    log.fault(
+      path,
+      "dns-01 needs server.acme.dns, which puts a record into the zone, such as dns: {exec: ./dns.sh}",
+      true,
+    );
+  if (names.length > MAX_ACME_NAMES)
+    log.fault(path, `has ${names.length} names: at most ${MAX_ACME_NAMES} are on one certificate; use certificates`);
+  if (isAuto(names)) return;
+  for (const [i, name] of names.entries()) {
+    const at = [...path, i];
+    const bare = asciiName(name).replace(/^\*\./, "");
+    if (name === AUTO) log.fault(at, "auto is written alone: domains: auto");
+    else if (name.startsWith("*.") && challenge !== "dns-01") {
+      log.fault(at, `found ${quote(name)}: ${challenge} cannot prove a wildcard; name every host, or use dns-01`);
+    } else if (ipVersion(bare) !== 0) {
+      if (challenge === "dns-01") log.fault(at, `found ${quote(name)}: dns-01 proves names alone; use http-01`);
+    } else if (!isHostName(bare) || !bare.includes(".")) {
+      log.fault(at, `expected a public domain name such as www.example.com, found ${quote(name)}`);
+    }
+  }
+}
+
+function checkTwice(lists: readonly (readonly [KeyPath, readonly string[]])[], { path, log }: Spot): void {
+  const seen = new Set<string>();
+  for (const [at, names] of lists) {
+    for (const [i, name] of names.map(asciiName).entries()) {
+      if (seen.has(name)) log.warn([...path, ...at, i], `${name} is named before: one certificate for it is enough`);
+      seen.add(name);
+    }
+  }
+}
+
+function checkEab({ eab: { kid, hmac_key } }: AcmeValues, { path, log }: Spot): void {
+  if ((kid === "") !== (hmac_key === "")) log.fault([...path, "eab"], "needs both kid and hmac_key", true);
+  if (hmac_key !== "" && !/^[\w-]+=*$/.test(hmac_key))
+    log.fault([...path, "eab", "hmac_key"], "expected the key in base64url (letters, digits, - and _)");
+}
