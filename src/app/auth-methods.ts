@@ -2,7 +2,9 @@ import type { AuthConfig, MethodConfig, MethodKey } from "../config/auth/auth-se
 import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
 import { BasicMethod } from "../features/auth/basic-method.ts";
+import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import type { Passwords } from "../features/auth/passwords.ts";
+import type { NowMs } from "../message/ports.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */
@@ -10,6 +12,10 @@ export interface AuthSite {
   readonly passwords: Passwords;
   /** Where users sign in: it is loaded when it is first asked for. */
   readonly signIn: () => SignIn;
+  /** The keys of token issuers that are fetched. */
+  readonly keySets: KeySets;
+  /** Milliseconds since the epoch. */
+  readonly clock: NowMs;
 }
 
 /** Beside what a method is told itself. */
@@ -27,7 +33,20 @@ const BUILDERS: Builders = {
   basic: ({ realm, users }, { passwords, keepsAuthorization }) =>
     new BasicMethod(realm, new Map(users.map(({ name, hash }) => [name, hash])), passwords, keepsAuthorization),
   oidc: (config, { signIn, routes }) => signIn().method(config, routes),
+  jwt: jwtMethod,
 };
+
+/** What reads tokens is loaded where a configuration asks for them. */
+function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthorization }: MethodContext): AuthMethod {
+  const { JwtMethod } =
+    require("../features/auth/jwt/jwt-method.ts") as typeof import("../features/auth/jwt/jwt-method.ts");
+  const { issuer: issuers, audience: audiences, jwksUrl, caFile, from: places, algorithms, ...others } = config;
+  const keys = jwksUrl === "" ? new FixedKeys(config.keys) : keySets.ringOf(keySourceId(jwksUrl, caFile));
+  return new JwtMethod(
+    { ...others, issuers, audiences, places, algorithms, keepsToken: keepsAuthorization },
+    { keys, clock },
+  );
+}
 
 /** Makes what judges the requests of a route; null where all may come in. @param routes names the routes with this configuration */
 export function authMethod(auth: AuthConfig, routes: string, site: AuthSite): AuthMethod | null {

@@ -3,6 +3,7 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
+import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { Passwords } from "../features/auth/passwords.ts";
 import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../features/client/address-rules-phase.ts";
@@ -39,6 +40,10 @@ export interface ClientPolicyInputs {
   readonly places: ClientPlaces;
   readonly reports: RateLimitListener & AuthListener & SignInListener;
   readonly turns: Turns;
+  /** The keys of token issuers. */
+  readonly keySets: KeySets;
+  /** Milliseconds since the epoch. */
+  readonly wallClock: NowMs;
 }
 
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
@@ -176,11 +181,13 @@ function limitPhase(
 
 /** Endpoints of the gateway's own have access rules of their own. */
 function authPhase(config: RuntimeConfig, routes: readonly Route[], inputs: ClientPolicyInputs): Phase | null {
-  const { sharedClock, turns, reports } = inputs;
+  const { sharedClock, turns, reports, keySets, wallClock: clock } = inputs;
   const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
   let signIn: SignIn | null = null;
   const site = {
     passwords,
+    keySets,
+    clock,
     signIn: () => {
       signIn ??= new (signInModule().SignIn)(inputs);
       return signIn;

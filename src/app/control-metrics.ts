@@ -10,6 +10,7 @@ import type { AcmeService } from "./acme-service.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
 import type { GeoDatabases } from "./geo-databases.ts";
+import type { KeyService } from "./key-service.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
@@ -19,6 +20,7 @@ export interface MetricSources {
   readonly nodes: NodeRegistry;
   readonly labels: TelemetryLabels;
   readonly acme: AcmeService;
+  readonly keys: KeyService;
   readonly certificates: TlsCertificates;
   readonly cache: CacheOwner;
   readonly geo: GeoDatabases;
@@ -39,6 +41,7 @@ export function controlExposition(sources: MetricSources): Exposition {
       (originKey) => labels.upstreams.labelOf(labels.upstreams.idOf(originKey)),
     ),
     ...acme.metrics(),
+    ...sources.keys.metrics(),
     certificateMetrics(() => certificates.terms()),
     ...certificates.metrics(),
     ...sources.geo.metrics(),

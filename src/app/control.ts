@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { usesWaf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { ControlRpc } from "../features/admin/control-rpc.ts";
+import { ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
@@ -31,6 +31,7 @@ import { Ending } from "./ending.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
+import { KeyService } from "./key-service.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
@@ -99,6 +100,7 @@ export class Control implements PoolListener {
   private readonly watch: WorkerWatch;
   private readonly standIns: StandIns;
   private readonly acme: AcmeService;
+  private readonly keys: KeyService;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
@@ -153,6 +155,10 @@ export class Control implements PoolListener {
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
       serving: this.serving.promise,
+      event: (event, fields) => this.event(event, fields),
+    });
+    this.keys = new KeyService({
+      publish: (sets) => this.pool.broadcast({ kind: "keys", sets }),
       event: (event, fields) => this.event(event, fields),
     });
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
@@ -236,6 +242,7 @@ export class Control implements PoolListener {
         this.watch.stop();
         this.nodes.stop();
         this.acme.stop();
+        this.keys.stop();
         this.certificates.stop();
         this.geo.stop();
         this.pool.stop();
@@ -252,6 +259,7 @@ export class Control implements PoolListener {
         },
       });
       this.nodes.start();
+      this.keys.use(this.config);
       void this.acme.use(this.config).then(() => this.startWorkers());
     });
   }
@@ -285,6 +293,7 @@ export class Control implements PoolListener {
       cache: this.cache.buffers,
       keywords: this.keywords,
       geo: this.geo.buffers,
+      keySets: this.keys.sets,
       beats: this.watch.buffer,
     };
   }
@@ -394,6 +403,7 @@ export class Control implements PoolListener {
         this.geo.use(config, geo);
         warnOfSidecar(config, (event, fields) => this.event(event, fields));
         void this.acme.use(config);
+        this.keys.use(config);
       },
       settled: () => {
         this.packet.forget(config);
@@ -416,12 +426,13 @@ export class Control implements PoolListener {
   }
 
   private answers() {
-    const { totals, nodes, labels, acme, certificates, cache, geo } = this;
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo } = this;
     const exposition = controlExposition({
       totals,
       nodes,
       labels,
       acme,
+      keys,
       certificates,
       cache,
       geo,
@@ -431,7 +442,7 @@ export class Control implements PoolListener {
       droppedLogLines: () => this.log.droppedLines,
     });
     const survey = new UpstreamSurvey(this.nodes);
-    return internalAnswers({
+    const answers = internalAnswers({
       config: () => this.config,
       state: () =>
         processState(this.config, {
@@ -448,6 +459,8 @@ export class Control implements PoolListener {
       incidents: new IncidentReader(this.incidents),
       exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
     });
+    const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
+    return new Map([...answers, ["keys", keysAnswer] as const]);
   }
 
   private readonly targetStatus: TargetStatus = (originKey, route) =>

@@ -78,6 +78,7 @@ export class InProcessGateway {
       sockets: [],
       waitsForQuic: false,
       certificates: {},
+      keySets: [],
       beats: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
     };
   }

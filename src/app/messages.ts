@@ -1,4 +1,5 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
+import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
@@ -45,6 +46,8 @@ export type ToWorker =
       readonly waitsForQuic: boolean;
       /** What the TLS listeners show. */
       readonly certificates: ListenerCertificates;
+      /** The fetched keys of token issuers that are there. */
+      readonly keySets: readonly FetchedKeySet[];
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
     }
@@ -57,6 +60,8 @@ export type ToWorker =
   | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
+  /** Keys of token issuers, newer than what was there. */
+  | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
   /** The process will drain soon: what asks for its health is to know. */

@@ -177,7 +177,7 @@ export class TrafficReports
     });
   }
 
-  onUnauthenticated(ex: Exchange, method: string, status: number): void {
+  onUnauthenticated(ex: Exchange, method: string, status: number, reason: string): void {
     const { counters, log, names } = this.to;
     counters.add(refusalRow(status));
     const requestId = names.idOf(ex);
@@ -191,6 +191,7 @@ export class TrafficReports
       route: ex.route!.label,
       auth: method,
       status,
+      ...(reason === "" ? {} : { reason }),
     });
   }
 

@@ -11,6 +11,7 @@ import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
+import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
@@ -50,6 +51,8 @@ type Start = Extract<ToWorker, { kind: "start" }>;
 /** How often log lines go to the control thread and late responses are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
+/** How long no keys are asked for after the control thread did not answer. */
+const KEYS_PAUSE_MS = 1000;
 /** How often the free space of the disk is looked at, where the room for bodies depends on it. */
 const DISK_LOOK_MS = 1000;
 
@@ -93,6 +96,7 @@ export class Worker {
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
   private readonly places: PlaceFinder = new PlaceFinder();
+  private readonly keySets: KeySets;
   private runtime: WorkerRuntime;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
@@ -124,6 +128,7 @@ export class Worker {
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.challenges = new ChallengeReader(start.challenges);
+    this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
     this.cache.use(cacheStore, start.cache);
@@ -200,6 +205,7 @@ export class Worker {
     else if (message.kind === "help") this.help(message.worker, message.sockets);
     else if (message.kind === "leave") this.listeners.leave(message.worker);
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
+    else if (message.kind === "keys") this.keySets.use(message.sets);
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
       this.useCertificates(this.runtime.config);
@@ -384,9 +390,25 @@ export class Worker {
         places: this.places,
         reports: this.reports,
         turns: this.services,
+        keySets: this.keySets,
+        wallClock: this.services.clock,
       },
       extraRoutes: testRoutes(),
     });
+  }
+
+  private makeKeySets(): KeySets {
+    const { control, services } = this;
+    const sets = new KeySets(
+      // Later in any case: where too many ask at once, the channel answers before it returns.
+      (id, answer) =>
+        control.ask("keys", id, (status, _, body) =>
+          queueMicrotask(() => services.inTurn(() => answer(status === 200 ? Number(body) : KEYS_PAUSE_MS))),
+        ),
+      () => services.turn.nowMs,
+    );
+    sets.use(this.start.keySets);
+    return sets;
   }
 
   private makeNodes(): NodeSet {

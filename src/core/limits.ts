@@ -91,6 +91,39 @@ export const MAX_REMEMBERED_SESSIONS = 2048;
 /** For how long a session that was renewed or refused is known under its old cookie. */
 export const RENEWED_MEMORY_MS = 60_000;
 
+/** Longest token that is looked at; a longer one is refused unread. docs/authentication.md#tokens */
+export const MAX_TOKEN_BYTES = 16_384;
+/** Verified tokens that a worker remembers for each method, and the bytes that they take; beyond, the oldest are forgotten. */
+export const MAX_REMEMBERED_TOKENS = 8192;
+export const MAX_REMEMBERED_TOKEN_BYTES = 8 * 1024 * 1024;
+/** Requests that wait in a worker for the keys of one source; those beyond get 503. */
+export const MAX_WAITING_TOKENS = 256;
+/** Keys of a set that a token without the name of its key is tried with. */
+export const MAX_KEYS_TRIED = 4;
+/** Signatures of slow algorithms that a worker verifies at a time off its event loop, and those that wait; beyond: 503. */
+export const MAX_SLOW_SIGNATURES = 2;
+export const MAX_WAITING_SIGNATURES = 64;
+/** Bytes of a claim that goes on in a field; a longer one does not, since a part of it would say something else. */
+export const MAX_CLAIM_BYTES = 4096;
+/** Claims of a token that placeholders can name. */
+export const MAX_CLAIMS = 128;
+/** Largest JWK set that is read, and the keys of it that count. */
+export const MAX_JWKS_BYTES = 262_144;
+export const MAX_JWKS_KEYS = 64;
+/** Longest name of a key. */
+export const MAX_JWK_ID_CHARS = 256;
+/** RSA keys that verify tokens. RFC 7518 §3.3; longer ones cost too much. */
+export const MIN_RSA_BITS = 2048;
+export const MAX_RSA_BITS = 8192;
+/** Milliseconds for the response to a request for keys. */
+export const JWKS_TIMEOUT_MS = 5000;
+/** How long fetched keys count as fresh: what their Cache-Control says within these bounds, or the usual time. */
+export const JWKS_MIN_AGE_MS = 60_000;
+export const JWKS_MAX_AGE_MS = 3_600_000;
+export const JWKS_USUAL_AGE_MS = 600_000;
+/** Milliseconds between two requests for keys that tokens with unknown keys cause, all workers together. */
+export const UNKNOWN_KEY_PAUSE_MS = 10_000;
+
 /** Content codings of one body that the firewall undoes; more are an attack. */
 export const MAX_CONTENT_CODINGS = 3;
 /** Bytes that one byte of a compressed body may stand for; the rest counts as beyond `max_inspect_body_size`. */

@@ -47,6 +47,8 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
         [JSON_TYPE, ...challengesOf(ex.detail)],
         jsonError(row.status, "credentials are needed"),
       );
+    case Fault.IdentityDenied:
+      return refusal(row.status, [JSON_TYPE, ...challengesOf(ex.detail)], jsonError(row.status, row.message));
     case Fault.TooManyGuesses:
       return refusal(
         row.status,
@@ -90,6 +92,9 @@ function jsonError(status: number, message: string): string {
 
 function fixedFor(fault: Fault, status: number, message: string): PrebuiltResponse | null {
   switch (fault) {
+    // A method may say which scheme asks for more. RFC 6750 §3.1
+    case Fault.IdentityDenied:
+      return null;
     case Fault.PrefixEscape:
       return refusal(status, [JSON_TYPE], '{"error":"403 Forbidden: Path Traversal Disallowed"}');
     case Fault.SymlinkEscape:

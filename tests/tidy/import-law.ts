@@ -39,6 +39,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "a database of addresses is checked where it is named",
   },
   {
+    from: /^src\/config\//,
+    to: /^src\/proto\/jwt\//,
+    typeOnly: false,
+    why: "keys are read where they are named",
+  },
+  {
     from: /^src\/(config|routes)\//,
     to: /^src\/proto\/template\//,
     typeOnly: false,

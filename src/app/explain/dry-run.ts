@@ -2,10 +2,12 @@ import { readDatabase } from "../../config/geo-settings.ts";
 import type { RouteConfig } from "../../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
+import { withoutCredentials } from "../../core/secret-name.ts";
 import { AccessGuard } from "../../features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../../features/admin/health-handler.ts";
 import { StatusHandler } from "../../features/admin/status-handler.ts";
+import { KeySets } from "../../features/auth/jwt/key-ring.ts";
 import { machineKey } from "../../features/balance/sticky.ts";
 import { FileCache } from "../../features/files/file-cache.ts";
 import { RequestIds } from "../../features/forward/forward-head.ts";
@@ -208,6 +210,11 @@ export class DryRun {
         places: this.places(),
         reports,
         turns: { inTurn: (work) => work() },
+        keySets: new KeySets(
+          (id) => this.notes.ask(`the keys of ${withoutCredentials(id)}`),
+          performance.now.bind(performance),
+        ),
+        wallClock: services.clock,
       },
     };
   }

@@ -4,6 +4,7 @@ import { OFF } from "../policy-settings.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { flag } from "../scalars.ts";
 import { basic } from "./basic-settings.ts";
+import { type JwtConfig, jwt } from "./jwt-settings.ts";
 import { type OidcConfig, oidc } from "./oidc-settings.ts";
 
 /** What must be known of a method before any request comes. */
@@ -25,6 +26,9 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
 /** THE methods, by their key in `auth`; src/app/auth-methods.ts makes what judges of each. docs/authentication.md */
 export const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
+  jwt: method(jwt, "signed tokens (JWT), as an identity provider makes them", {
+    fieldsSet: ({ fields }: JwtConfig) => fields.map(({ name }) => name),
+  }),
   oidc: method(oidc, "users sign in at an OpenID provider", {
     fieldsSet: ({ fields }: OidcConfig) => fields.map(({ name }) => name),
     ownPaths: ({ logoutPath }: OidcConfig) => [CALLBACK_PATH, logoutPath],

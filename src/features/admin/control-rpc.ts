@@ -12,7 +12,7 @@ export interface ControlAnswer {
 export type Answerer = (body: string) => ControlAnswer | Promise<ControlAnswer>;
 
 /** A JSON response. */
-export function jsonAnswer(status: number, body: object): ControlAnswer {
+export function jsonAnswer(status: number, body: unknown): ControlAnswer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }
 

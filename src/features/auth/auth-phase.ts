@@ -18,6 +18,8 @@ export interface Judgement {
   readonly status: number;
   /** The value of WWW-Authenticate where it says more than the method's own challenge. */
   readonly challenge?: string;
+  /** Why, in one word of the method's own, for the log alone. */
+  readonly reason?: string;
   /** With 429: seconds after which the client may come again. */
   readonly retryAfterS?: number;
   /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
@@ -48,8 +50,8 @@ export interface AuthMethod {
 
 /** Who wants to know of refusals: the counters and the log. */
 export interface AuthListener {
-  /** @param method its name */
-  onUnauthenticated(ex: Exchange, method: string, status: number): void;
+  /** @param method its name @param reason why, in a word; "" where the method does not say */
+  onUnauthenticated(ex: Exchange, method: string, status: number, reason: string): void;
 }
 
 /** Runs something that is not a socket event as a turn of its own. */
@@ -107,7 +109,7 @@ export class AuthPhase implements Phase {
       letIn(ex, identity);
       return Verdict.Next;
     }
-    if (judgement.isWanted !== true) this.listener.onUnauthenticated(ex, method.name, status);
+    if (judgement.isWanted !== true) this.listener.onUnauthenticated(ex, method.name, status, judgement.reason ?? "");
     if (reply !== undefined) {
       ex.sink.fixed(ex, reply);
       return Verdict.Done;

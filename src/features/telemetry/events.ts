@@ -70,7 +70,7 @@ export const EVENTS = {
   maintenance_reject: { meaning: "503: a request came to what is under maintenance.", perSecond: 20 },
   auth_refused: {
     meaning:
-      "A request without good credentials: `auth` is the method, `status` 401, or 503 where too many passwords wait to be checked. The name that was tried is not written.",
+      "A request without good credentials: `auth` is the method, `status` 401, or 503 where too many passwords wait to be checked; `reason` says in a word why a token was not taken (docs/authentication.md). The name that was tried is not written.",
     perSecond: 20,
   },
   bot_challenge: {
@@ -83,6 +83,14 @@ export const EVENTS = {
     meaning:
       "OpenID Connect: `step` is login (the provider could not be asked), callback (the way back failed), renewal or logout; `reason` says why.",
     perSecond: 20,
+  },
+  jwks_fetched: {
+    meaning:
+      "The keys of a token issuer are there, or are others than before; `passed_over` says which are of no use, and why.",
+  },
+  jwks_failed: {
+    meaning:
+      "The keys of a token issuer could not be fetched; `keys_kept` from before stay, and `retry_in_s` says when it is tried again.",
   },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
