@@ -199,6 +199,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     },
     idle: IDLE_PORTS,
     counter: counters,
+    purgers: new NetworkSet(config.server.cache.purgeFrom),
     showsKeys: config.server.cache.statusKey,
     nameRequest: (ex) => requestIds.assign(ex),
     endTaps: [new ForwardEnd()],

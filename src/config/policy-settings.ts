@@ -209,6 +209,11 @@ export const cache = block(
       default: "share",
       doc: "bypass: responses that involve cookies are stored only with public or s-maxage",
     },
+    purge_from: {
+      type: list(cidr(), "networks"),
+      example: ["192.0.2.10"],
+      doc: "clients whose PURGE takes responses out; none by default",
+    },
     status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },
   {

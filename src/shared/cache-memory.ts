@@ -75,7 +75,11 @@ export const enum Slot {
   Flags,
   /** A late block of the chain of a body that grows, from which its end is not far. */
   LateBlock,
-  Words = 20,
+  /** A signature of the response's tags; 0 for none. */
+  Tags,
+  /** How often it was asked for, as far as eviction by frequency counts. */
+  Uses,
+  Words = 22,
 }
 
 /** Times and lengths of a slot that need more than 32 bits. Times are milliseconds of the one clock of `CacheTimes.ages`. */

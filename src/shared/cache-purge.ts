@@ -1,33 +1,44 @@
 import { BlockCursor } from "./cache-blocks.ts";
-import { type CacheMemory, Head, Slot, SlotFlag, SlotState } from "./cache-memory.ts";
+import { type CacheMemory, Head, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
 import type { CacheSlots } from "./cache-slots.ts";
+import type { PurgeRule } from "./cache-store.ts";
 
 /** Slots that are looked at under the lock at a time. */
 export const PURGE_STEP = 256;
 
 /**
- * Takes those entries out of a run of slots whose resource matches, and keeps what is being fetched from being stored.
- * Under the lock.
- * @param matches is given the first half of the key: authority, NUL, target
- * @returns how many were taken out
+ * Takes those entries out of a run of slots that a rule means, or makes them stale, and keeps what is being fetched from being
+ * stored. Under the lock.
+ * @returns how many they were
  */
-export function purgeStep(
-  memory: CacheMemory,
-  slots: CacheSlots,
-  from: number,
-  matches: (uri: Buffer) => boolean,
-): number {
+export function purgeStep(memory: CacheMemory, slots: CacheSlots, from: number, rule: PurgeRule): number {
   const { words } = memory;
   const to = Math.min(from + PURGE_STEP, words[Head.SlotsUsed]!);
-  let removed = 0;
+  let count = 0;
   for (let slot = from; slot < to; slot++) {
     const at = memory.at(slot);
     if (words[at + Slot.State] === SlotState.Filling) words[at + Slot.Flags]! |= SlotFlag.Outdated;
-    if (words[at + Slot.State] !== SlotState.Ready || !matches(uriOf(memory, slot))) continue;
-    slots.remove(slot);
-    removed++;
+    if (words[at + Slot.State] !== SlotState.Ready || !mayHaveTag(words[at + Slot.Tags]!, rule.tags)) continue;
+    if (!rule.matches(uriOf(memory, slot), slot)) continue;
+    if (rule.staleSinceMs < 0) slots.remove(slot);
+    else makeStale(memory, slot, rule.staleSinceMs);
+    count++;
   }
-  return removed;
+  return count;
+}
+
+/** Ends the freshness of an entry now; for how long it may be sent after that stays as it was. Under the lock. */
+export function makeStale({ times }: CacheMemory, slot: number, nowMs: number): void {
+  const at = slot * SlotTime.Count;
+  const early = times[at + SlotTime.FreshUntil]! - nowMs;
+  if (early <= 0) return;
+  for (const time of [SlotTime.FreshUntil, SlotTime.StaleWhileUntil, SlotTime.StaleErrorUntil] as const) {
+    if (times[at + time]! > 0) times[at + time]! -= early;
+  }
+}
+
+function mayHaveTag(own: number, wanted: readonly number[] | null): boolean {
+  return wanted === null || (own !== 0 && wanted.some((signature) => (own & signature) === signature));
 }
 
 function uriOf(memory: CacheMemory, slot: number): Buffer {

@@ -13,7 +13,7 @@ import {
   SlotTime,
 } from "./cache-memory.ts";
 import { CachePins } from "./cache-pins.ts";
-import { PURGE_STEP, purgeStep } from "./cache-purge.ts";
+import { makeStale, PURGE_STEP, purgeStep } from "./cache-purge.ts";
 import { rebuildCache } from "./cache-repair.ts";
 import { CacheSlots } from "./cache-slots.ts";
 
@@ -38,6 +38,21 @@ export interface EntryFacts {
   readonly freshUntilMs: number;
   readonly staleWhileUntilMs: number;
   readonly staleErrorUntilMs: number;
+  /** A signature of its tags: one that has no bit of a tag does not have it. 0 where it has none. */
+  readonly tags: number;
+}
+
+/** What a purge takes out, or makes stale. */
+export interface PurgeRule {
+  /**
+   * Whether an entry goes.
+   * @param uri the first half of its key: authority, NUL, target
+   */
+  matches(uri: Buffer, slot: number): boolean;
+  /** Signatures of tags, one of which an entry must have; null where tags do not matter. */
+  readonly tags: readonly number[] | null;
+  /** The time from which on entries are stale; -1 where they are taken out. */
+  readonly staleSinceMs: number;
 }
 
 /**
@@ -191,6 +206,7 @@ export class CacheStore {
     const time = fill * SlotTime.Count;
     words[at + Slot.Status] = facts.status;
     words[at + Slot.FieldCount] = facts.fieldCount;
+    words[at + Slot.Tags] = facts.tags;
     times[time + SlotTime.StoredAt] = facts.storedAtMs;
     times[time + SlotTime.FreshUntil] = facts.freshUntilMs;
     times[time + SlotTime.StaleWhileUntil] = facts.staleWhileUntilMs;
@@ -257,11 +273,14 @@ export class CacheStore {
     if (Atomics.load(words, this.memory.at(slot) + Slot.State) === SlotState.Doomed) this.free(slot);
   }
 
-  /** Takes out all responses of the key's resource, and keeps those from being stored that are on their way. */
-  invalidate(key: CacheKey): number {
+  /**
+   * Takes out all responses of the key's resource, and keeps those from being stored that are on their way.
+   * @param staleSinceMs the time from which on they are stale, where they are to stay; -1 otherwise
+   */
+  invalidate(key: CacheKey, staleSinceMs: number = -1): number {
     const { words } = this.memory;
     return this.locked(() => {
-      let removed = 0;
+      let count = 0;
       for (let next = this.slots.index.firstOf(key.uriHash); next !== 0; ) {
         const slot = next - 1;
         const at = this.memory.at(slot);
@@ -269,11 +288,12 @@ export class CacheStore {
         if (words[at + Slot.State] === SlotState.Filling && words[at + Slot.UriHash] === key.uriHash) {
           words[at + Slot.Flags]! |= SlotFlag.Outdated;
         } else if (words[at + Slot.State] === SlotState.Ready && this.slots.index.holdsUri(slot, key)) {
-          this.slots.remove(slot);
-          removed++;
+          if (staleSinceMs < 0) this.slots.remove(slot);
+          else makeStale(this.memory, slot, staleSinceMs);
+          count++;
         }
       }
-      return removed;
+      return count;
     }, 0);
   }
 
@@ -286,16 +306,15 @@ export class CacheStore {
   }
 
   /**
-   * Takes out all entries whose resource matches, a few at a time so that others get the lock; what is on its way is not
-   * stored.
-   * @param matches is given the first half of the key: authority, NUL, target
+   * Takes out all entries that a rule means, or makes them stale, a few at a time so that others get the lock; what is on its way
+   * is not stored.
    */
-  purge(matches: (uri: Buffer) => boolean): number {
-    let removed = 0;
+  purge(rule: PurgeRule): number {
+    let count = 0;
     for (let from = 0; from < this.memory.words[Head.SlotsUsed]!; from += PURGE_STEP) {
-      removed += this.locked(() => purgeStep(this.memory, this.slots, from, matches), 0);
+      count += this.locked(() => purgeStep(this.memory, this.slots, from, rule), 0);
     }
-    return removed;
+    return count;
   }
 
   /** Tries again what could not be done for want of the lock; to be called now and then. */

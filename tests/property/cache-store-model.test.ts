@@ -134,7 +134,7 @@ describe("the cache's store", () => {
           expect(readBody(store, store.entry)).toBe(body);
           store.unpin(store.entry);
         }
-        store.purge(() => true);
+        store.purge({ matches: () => true, tags: null, staleSinceMs: -1 });
         expect(usedBlocks(store)).toBe(0);
         for (let slot = 0; slot < store.memory.words[Head.SlotsUsed]!; slot++)
           expect(store.memory.words[store.memory.at(slot) + Slot.State]).toBe(SlotState.Free);

@@ -133,7 +133,7 @@ export class DryRun {
   /** Sends a request down. */
   run(request: DryRequest): DryResult {
     this.clock.nowMs += MS_BETWEEN;
-    this.cacheStore?.purge(() => true);
+    this.cacheStore?.purge({ matches: () => true, tags: null, staleSinceMs: -1 });
     this.services.turn.begin();
     this.notes = new Notes();
     const ex = new Exchange(IDLE_PORTS);

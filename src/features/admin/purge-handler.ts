@@ -7,15 +7,19 @@ import { jsonReply } from "./built-in-reply.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 
 /** What a purge call asks for. */
-export type PurgeCall =
+export type PurgeCall = { readonly isSoft: boolean } & Purged;
+
+type Purged =
   | { readonly kind: "all" }
-  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string };
+  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
+  | { readonly kind: "tags"; readonly tags: readonly string[] };
 
 /** Takes responses out of the cache. @returns how many */
 export type Purge = (call: PurgeCall) => number;
 
 /**
- * `POST /internal/api/cache/purge` with `{"url"}`, `{"prefix"}` or `{"all": true}`: an absolute URL, or a path for every host.
+ * `POST /internal/api/cache/purge` with `{"url"}` or `{"prefix"}` (an absolute URL, or a path for every host), `{"tag"}`,
+ * `{"tags"}` or `{"all": true}`, and `"soft": true` beside it.
  * docs/cache.md#purge
  */
 export class PurgeHandler implements Handler {
@@ -70,13 +74,26 @@ class PurgeBody implements BodySink {
 
 function readCall(text: string): PurgeCall | null {
   const asked = parsed(text);
-  if (asked === null || Object.keys(asked).length !== 1) return null;
-  if (asked.all === true) return { kind: "all" };
-  if (typeof asked.url === "string") return named("uri", asked.url);
-  return typeof asked.prefix === "string" ? named("prefix", asked.prefix) : null;
+  if (asked === null) return null;
+  const { soft = false, ...what } = asked;
+  if (typeof soft !== "boolean" || Object.keys(what).length !== 1) return null;
+  const purged = readPurged(what);
+  return purged === null ? null : { ...purged, isSoft: soft };
 }
 
-function named(kind: "uri" | "prefix", reference: string): PurgeCall | null {
+function readPurged({ all, url, prefix, tag, tags = [tag] }: Record<string, unknown>): Purged | null {
+  if (all === true) return { kind: "all" };
+  if (typeof url === "string") return named("uri", url);
+  if (typeof prefix === "string") return named("prefix", prefix);
+  if (!Array.isArray(tags) || tags.length === 0 || !tags.every(isTag)) return null;
+  return { kind: "tags", tags };
+}
+
+function isTag(value: unknown): value is string {
+  return typeof value === "string" && TAG.test(value);
+}
+
+function named(kind: "uri" | "prefix", reference: string): Purged | null {
   if (!ASCII.test(reference)) return null;
   if (reference.startsWith("/") && !reference.startsWith("//")) return { kind, authority: "", target: reference };
   const match = ABSOLUTE.exec(reference);
@@ -94,6 +111,11 @@ function parsed(text: string): Record<string, unknown> | null {
 
 const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)(\/\S*)?$/i;
 const ASCII = /^[\x21-\x7e]+$/;
+/** What can be a name in Cache-Tag or Surrogate-Key. */
+const TAG = /^[\x20-\x7e]+$/;
 const CACHE_OFF = jsonReply(404, errorBody(404, "the cache is off"));
 const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_PURGE_CALL_BYTES} bytes`));
-const MALFORMED = jsonReply(400, errorBody(400, 'one of {"url": "…"}, {"prefix": "…"} and {"all": true} is needed'));
+const MALFORMED = jsonReply(
+  400,
+  errorBody(400, 'one of {"url": "…"}, {"prefix": "…"}, {"tag": "…"}, {"tags": ["…"]} and {"all": true} is needed'),
+);

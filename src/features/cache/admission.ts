@@ -10,6 +10,7 @@ import { type ResponseDirectives, responseDirectives } from "./directives.ts";
 import { freshForMs, saysFreshness } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
+import { signatureOf, tagsOf } from "./tags.ts";
 
 /** Under which terms a response is stored. Times are those of `CacheTimes.ages`. */
 export interface Terms {
@@ -18,6 +19,8 @@ export interface Terms {
   readonly staleErrorUntilMs: number;
   /** SlotFlag bits. */
   readonly flags: number;
+  /** The signature of its tags. */
+  readonly tags: number;
 }
 
 /**
@@ -87,6 +90,7 @@ function termsOf(
   const mayBeStale = !directives.neverStale && !policy.isConfirmed;
   return {
     freshUntilMs,
+    tags: signatureOf(tagsOf(headers)),
     staleWhileUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleWhileRevalidateS) : 0,
     staleErrorUntilMs: mayBeStale ? staleUntil(freshUntilMs, directives.staleIfErrorS) : 0,
     flags:

@@ -12,6 +12,7 @@ import { type RequestDirectives, requestDirectives } from "./directives.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
+import type { PurgeRequests } from "./purge-requests.ts";
 import { NOT_STORED } from "./replies.ts";
 import { isPartOnly, isSelective } from "./selection.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
@@ -27,6 +28,8 @@ export interface CachePhaseParts {
   readonly policies: readonly (CachePolicy | null)[];
   /** Names a request that no origin will see. */
   readonly nameRequest: (ex: Exchange) => void;
+  /** Null where no client may use PURGE: it is a method of the origin's then. */
+  readonly purges: PurgeRequests | null;
 }
 
 /** Looks every GET and HEAD up in the cache, and watches over the fetching of what is not there. */
@@ -45,6 +48,8 @@ export class CachePhase implements Phase {
     if (policy === null) return Verdict.Next;
     const { method } = ex.request;
     if (method !== Method.Get && method !== Method.Head) {
+      const purged = this.parts.purges === null ? null : this.parts.purges.run(ex);
+      if (purged !== null) return purged;
       ex.cacheResult = CacheResult.OtherMethod;
       return Verdict.Next;
     }

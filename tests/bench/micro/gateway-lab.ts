@@ -42,6 +42,7 @@ import { requestEdits } from "../../../src/routes/header-operations.ts";
 import type { BodyBudget } from "../../../src/shared/body-budget.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";
+import { NetworkSet } from "../../../src/shared/cidr.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import { type H1UpstreamConnection, OriginPool } from "../../../src/upstream/h1-upstream.ts";
@@ -188,6 +189,7 @@ export class GatewayLab {
       idle: IDLE,
       counter,
       showsKeys: false,
+      purgers: new NetworkSet([]),
       nameRequest: (ex) => ids.assign(ex),
       endTaps: [],
     });

@@ -65,7 +65,7 @@ function expectSound(keeper: CacheOwner): void {
   expect(words[Head.Fills]).toBe(0);
   expect(words[Head.Doomed]).toBe(0);
   expect(words[Head.Entries]).toBeLessThanOrEqual(SIZES.maxEntries);
-  expect(store.purge(() => true)).toBeGreaterThan(0);
+  expect(store.purge({ matches: () => true, tags: null, staleSinceMs: -1 })).toBeGreaterThan(0);
   expect(keeper.bytes).toBe(0);
   expect(keeper.entries).toBe(0);
 }

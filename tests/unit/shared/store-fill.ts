@@ -9,6 +9,7 @@ export function factsOf(storedAtMs: number, freshUntilMs: number, more: Partial<
   return {
     status: 200,
     flags: 0,
+    tags: 0,
     fieldCount: 0,
     contentLength: 0,
     storedAtMs,

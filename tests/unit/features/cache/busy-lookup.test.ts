@@ -11,6 +11,7 @@ import type { Route } from "../../../../src/message/route.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 import { createCacheBuffers, Head } from "../../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../../src/shared/cache-store.ts";
+import { NetworkSet } from "../../../../src/shared/cidr.ts";
 
 const POLICY: CachePolicy = {
   defaultTtlMs: 60_000,
@@ -40,6 +41,7 @@ class Lab {
       idle: IDLE_PORTS,
       counter: { cacheStored() {}, cacheInvalidated() {} } as never,
       showsKeys: false,
+      purgers: new NetworkSet([]),
       nameRequest: () => {},
       endTaps: [],
     });
