@@ -5,6 +5,7 @@ import { Codecs } from "../features/compress/codecs.ts";
 import { CompressingHandler, type CompressionServices } from "../features/compress/compressing-handler.ts";
 import { type CompressionPolicy, compressionPolicy } from "../features/compress/compression-policy.ts";
 import { ContentCodingPhase } from "../features/compress/content-coding-phase.ts";
+import { PackedFiles } from "../features/compress/packed-files.ts";
 import type { Handler } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Route } from "../message/route.ts";
@@ -20,6 +21,7 @@ export class Compression {
     this.policies = new Policies(config);
     this.services = {
       codecs: new Codecs(services.turn, counters),
+      packed: new PackedFiles(),
       wheel: services.wheel,
       turn: services.turn,
       idle: IDLE_PORTS,

@@ -188,6 +188,9 @@ export const SYNC_COSTLY_BYTES = 32_768;
 export const CHEAP_LEVEL = 5;
 /** Longest body that is held until all of it is compressed, so that the cache can store it. */
 export const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
+/** Longest file whose compressed form is kept, and the bytes of all of them that a worker keeps. docs/compression.md#files */
+export const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;
+export const MAX_KEPT_PACKED_BYTES = 32 * 1024 * 1024;
 /** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
 export const COMPRESSION_SLICE_BYTES = 65_536;
 export const MAX_COMPRESSION_BACKLOG_BYTES = 131_072;

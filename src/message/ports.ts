@@ -83,6 +83,8 @@ export interface BodySink {
 
 /** Who makes the response, where that takes time. */
 export interface ReplySource {
+  /** Names a body that is the same whenever it is given again, as that of a file in one state; absent for all others. */
+  readonly contentKey?: string;
   /** The client takes bytes again. */
   onWritable(ex: Exchange): void;
   /** The client is gone; nothing may be written any more. */

@@ -14,7 +14,7 @@ const ROUTE = { type: "static", prefix: "/files", dir: "files" };
 describe.each([true, false])("files, with the cache: %j", async (isCached) => {
   const gateway = await startGateway({
     config: { server: { compression: {}, cache: { enabled: isCached } } },
-    routes: [ROUTE],
+    routes: [ROUTE, { ...ROUTE, prefix: "/tagged", headers: { response: { set: { ETag: '"v1"' } } } }],
     files: { "files/none.txt": "" },
   });
   afterAll(() => gateway.stop());
@@ -96,5 +96,63 @@ describe.each([true, false])("files, with the cache: %j", async (isCached) => {
       const headOnly = await gateway.once(request(`HEAD /files/${size}.json`, accepting("zstd")));
       expect([headOnly.fields.get("content-encoding"), headOnly.fields.get("content-length")]).toEqual(["zstd", null]);
     }
+  });
+
+  test.each([70_000, 200_000, 1_000_000])(
+    "of %d bytes are compressed once for each encoding, and follow the disk",
+    async (size) => {
+      const path = `/files/kept-${size}.json`;
+      const versions = [sampleJson(size, 3), sampleJson(size, 4)];
+      for (const content of versions) {
+        writeFileSync(join(folder, `kept-${size}.json`), content);
+        for (const coding of ["zstd", "br", "gzip"]) {
+          const first = await eventually(async () => {
+            const reply = await get(path, accepting(coding));
+            expect(decoded(coding, reply.body).equals(content)).toBe(true);
+            return reply;
+          });
+          // What was kept has a length, and is the same to the last byte.
+          for (let i = 0; i < 3; i++) {
+            const again = await get(path, accepting(coding));
+            expect([again.fields.get("content-length"), again.fields.get("content-encoding")]).toEqual([
+              String(first.body.length),
+              coding,
+            ]);
+            expect(again.body.equals(first.body)).toBe(true);
+          }
+        }
+      }
+      expect((await get(path, [])).body.equals(versions[1]!)).toBe(true);
+      const part = await get(path, [...accepting("gzip"), "Range: bytes=0-9"]);
+      expect([part.status, part.body.equals(versions[1]!.subarray(0, 10))]).toEqual([206, true]);
+    },
+  );
+
+  test("kept forms are by the file and not by a tag that the configuration sets", async () => {
+    const [one, two] = [sampleJson(100_000, 5), sampleJson(100_000, 6)];
+    writeFileSync(join(folder, "one.json"), one);
+    writeFileSync(join(folder, "two.json"), two);
+    for (let i = 0; i < 2; i++) {
+      expect(decoded("gzip", (await get("/tagged/one.json", accepting("gzip"))).body).equals(one)).toBe(true);
+      expect(decoded("gzip", (await get("/tagged/two.json", accepting("gzip"))).body).equals(two)).toBe(true);
+    }
+  });
+
+  test("a client that leaves in the middle of a kept form, and one that reads it slowly", async () => {
+    const content = sampleJson(3_500_000, 8);
+    writeFileSync(join(folder, "slow.json"), content);
+    await get("/files/slow.json", accepting("gzip"));
+    for (let i = 0; i < 5; i++) {
+      const client = await gateway.connect();
+      client.send(request("GET /files/slow.json", accepting("gzip")));
+      await Bun.sleep(5);
+      client.reset();
+    }
+    const slow = await gateway.connect();
+    slow.send(request("GET /files/slow.json", accepting("gzip")));
+    await Bun.sleep(100);
+    slow.send(request("GET /files/slow.json", accepting("gzip")));
+    for (let i = 0; i < 2; i++) expect(decoded("gzip", (await slow.reply()).body).equals(content)).toBe(true);
+    slow.close();
   });
 });

@@ -9,10 +9,12 @@ import { Compressible, compressedFields, judgeFixed, varying } from "./compressi
 import { CompressingSink } from "./compressing-sink.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
 import { negotiatedCoding } from "./content-coding-phase.ts";
+import type { PackedFiles } from "./packed-files.ts";
 
 /** What compression asks of its worker. */
 export interface CompressionServices {
   readonly codecs: Codecs;
+  readonly packed: PackedFiles;
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
   readonly idle: IdleExchangePorts;

@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { COMPRESSION_HOLD_MS, COMPRESSION_HOLD_STORED_MS } from "../../core/limits.ts";
+import { COMPRESSION_HOLD_MS, COMPRESSION_HOLD_STORED_MS, MAX_KEPT_FILE_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
@@ -56,6 +56,11 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   /** Whether the exchange is over for the handler: its client has left, or something on the way gave another response. */
   private isCancelled = false;
   private timer: TimerNode | null = null;
+  /** By which the compressed form is kept; "" where it is not. */
+  private keptKey = "";
+  private keptPieces: Uint8Array[] = [];
+  /** Whether a faster level was used than the settings say. */
+  private isHurried = false;
   /** Room that was taken of the worker's. */
   private reserved = 0;
 
@@ -82,7 +87,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   override head(ex: Exchange): void {
     const { policy, services } = this.parts;
     const judged = judge(ex, this.coding, policy);
-    if (judged === Compressible.Yes && ex.request.method !== Method.Head && this.begin(ex)) return;
+    if (judged === Compressible.Yes && ex.request.method !== Method.Head && (this.sendKept(ex) || this.begin(ex)))
+      return;
     this.stage = Stage.Passing;
     if (judged === Compressible.NotModified) describeNotModified(ex);
     else if (judged === Compressible.Yes && ex.request.method === Method.Head) {
@@ -154,6 +160,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   /** A compressed piece. @returns whether the client takes more */
   give(ex: Exchange, packed: Uint8Array): boolean {
+    if (this.keptKey !== "") this.keptPieces.push(packed);
     return this.inner.body(ex, packed, 0, packed.length);
   }
 
@@ -167,6 +174,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     const { inner, coding } = this;
     this.parts.services.codecs.counter.compressed(coding, bytesIn, bytesOut);
     const { headHeld } = this;
+    if (this.keptKey !== "") this.keep(Buffer.concat([...this.keptPieces, ...pieces], bytesOut));
     this.release();
     if (headHeld) {
       ex.reply.framing = Framing.Length;
@@ -187,6 +195,39 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     this.inner.abort(ex, Fault.InternalError);
   }
 
+  // ── what is kept of files ─────────────────────────────────────────────────────────────────────────────────────
+
+  /** Sends the form that was made for an earlier request; nothing of the file is read. @returns false where there is none */
+  private sendKept(ex: Exchange): boolean {
+    const { contentKey } = ex.source;
+    const { packed, idle } = this.parts.services;
+    if (contentKey === undefined || ex.reply.contentLength > MAX_KEPT_FILE_BYTES) return false;
+    this.keptKey = `${contentKey} ${this.coding} ${this.parts.policy.levels[this.coding]}`;
+    const form = packed.find(this.keptKey);
+    if (form === null) return false;
+    ex.source.onCancelled(ex);
+    this.origin = idle.source;
+    ex.source = this;
+    this.wholeLength = ex.reply.contentLength;
+    describeCompressed(ex.reply, this.coding);
+    this.sendWhole(ex, form);
+    return true;
+  }
+
+  /** Unless it was made in a hurry. */
+  private keep(form: Uint8Array): void {
+    if (this.isHurried || this.keptKey === "") return;
+    this.parts.services.packed.put(this.keptKey, form);
+    this.keptKey = "";
+  }
+
+  private level(): number {
+    const { policy, services } = this.parts;
+    const level = services.codecs.levelOf(this.coding, policy);
+    this.isHurried = level !== policy.levels[this.coding];
+    return level;
+  }
+
   // ── the beginning ─────────────────────────────────────────────────────────────────────────────────────────────
 
   /** @returns false where there is no room */
@@ -197,7 +238,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     const isEvents = isEventStream(reply.headers);
     const isWhole = !isEvents && length <= wholeBytes(this.coding, policy);
     const isStored = !isEvents && length <= policy.storedBytes && ex.request.method === Method.Get;
-    const room = isWhole ? length : streamBytes(this.coding) + (isStored ? length : 0);
+    const isHeld = isStored || this.keptKey !== "";
+    const room = isWhole ? length : streamBytes(this.coding) + (isHeld ? length : 0);
     if (!services.codecs.reserve(room)) return false;
     this.reserved = room;
     this.ex = ex;
@@ -218,9 +260,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   }
 
   private newStream(flushes: boolean): CompressedStream {
-    const { policy, services } = this.parts;
-    const level = services.codecs.levelOf(this.coding, policy);
-    return new CompressedStream(this, services, this.coding, level, flushes);
+    return new CompressedStream(this, this.parts.services, this.coding, this.level(), flushes);
   }
 
   private hold(bytes: Uint8Array, from: number, to: number): void {
@@ -239,8 +279,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   }
 
   private pack(body: Uint8Array): void {
-    const { codecs } = this.parts.services;
-    this.packed = codecs.whole(this.coding, codecs.levelOf(this.coding, this.parts.policy), body);
+    this.packed = this.parts.services.codecs.whole(this.coding, this.level(), body);
+    this.keep(this.packed);
   }
 
   private sendWhole(ex: Exchange, packed: Uint8Array): void {
@@ -299,6 +339,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     this.origin = services.idle.source;
     this.held = null;
     this.packed = null;
+    this.keptPieces = [];
     this.stream?.close();
     this.stream = null;
     if (this.timer !== null) services.wheel.remove(this.timer);

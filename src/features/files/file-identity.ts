@@ -28,6 +28,11 @@ export class FileIdentity {
     );
   }
 
+  /** Tells this state of this file from all others. */
+  get key(): string {
+    return `${this.dev}.${this.ino}.${this.sizeBytes}.${this.mtimeNs}.${this.ctimeNs}`;
+  }
+
   /**
    * Whether the content of one open file is unchanged. Not its attributes: a deployment that puts a new file in its
    * place changes the link count, and so the ctime, of the one being served.

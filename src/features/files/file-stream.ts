@@ -38,6 +38,7 @@ export class FileStream implements ReplySource {
   private readonly defer: Defer;
   private at: number;
   private readonly to: number;
+  private readonly isWhole: boolean;
   /** Whether the response is complete or cut: nothing may be written any more. */
   private over = false;
   private deferred = false;
@@ -53,7 +54,12 @@ export class FileStream implements ReplySource {
     this.identity = identity;
     this.at = from;
     this.to = to;
+    this.isWhole = from === 0 && to === identity.sizeBytes;
     this.defer = defer;
+  }
+
+  get contentKey(): string | undefined {
+    return this.isWhole ? this.identity.key : undefined;
   }
 
   /** Sends what the client takes now; the rest follows as it takes more. The response's head is out. */
