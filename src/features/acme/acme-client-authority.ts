@@ -88,7 +88,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
   private async asAccount<T>({ key, url }: StoredAccount, work: (client: acme.Client) => Promise<T>): Promise<T> {
     const problem = new LastProblem(acme.axios);
     try {
-      return await work(await this.client({ accountKey: key }, url));
+      return await work(await this.client({ accountKey: key }, url, problem));
     } catch (error) {
       throw problem.explain(error);
     } finally {
@@ -146,7 +146,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
   private async order(request: CertificateRequest, problem: LastProblem): Promise<PlacedOrder> {
     const identifiers = request.names.map((value) => ({ type: ipVersion(value) === 0 ? "dns" : "ip", value }));
     const { accountUrl, replaces, profile } = request;
-    const client = await this.client(request, accountUrl);
+    const client = await this.client(request, accountUrl, problem);
     const plain = profile === "" ? { identifiers } : { identifiers, profile };
     try {
       const data = replaces === "" ? plain : { ...plain, replaces };
@@ -156,7 +156,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
       const isReplaced = replaces !== "" && problem.isAbout("alreadyReplaced", "malformed");
       if (!isForgotten && !isReplaced) throw error;
       problem.clear();
-      const again = isForgotten ? await this.client(request, "") : client;
+      const again = isForgotten ? await this.client(request, "", problem) : client;
       return { client: again, order: await again.createOrder(plain) };
     }
   }
@@ -164,6 +164,7 @@ export class AcmeClientAuthority implements CertificateAuthority {
   private async client(
     { accountKey }: Pick<CertificateRequest, "accountKey">,
     accountUrl: string,
+    problem: LastProblem,
   ): Promise<acme.Client> {
     const { directoryUrl, email, eabKid, eabHmacKey } = this.access;
     const client = new acme.Client({
@@ -176,7 +177,14 @@ export class AcmeClientAuthority implements CertificateAuthority {
       backoffMax: POLL_MAX_MS,
     });
     const contact = email === "" ? {} : { contact: [`mailto:${email}`] };
-    if (accountUrl === "") await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+    if (accountUrl !== "") return client;
+    try {
+      await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+    } catch (error) {
+      // The key has an account, which the client then tries to change: strict authorities refuse a change of nothing.
+      if (!knowsAccount(client)) throw error;
+      problem.clear();
+    }
     return client;
   }
 
@@ -199,6 +207,14 @@ export class AcmeClientAuthority implements CertificateAuthority {
       open.push({ offer, wish, challenge: { name, token: offer.token, keyAuthorization } });
     }
     return open;
+  }
+}
+
+function knowsAccount(client: acme.Client): boolean {
+  try {
+    return client.getAccountUrl() !== "";
+  } catch {
+    return false;
   }
 }
 
