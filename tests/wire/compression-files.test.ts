@@ -94,7 +94,10 @@ describe.each([true, false])("files, with the cache: %j", async (isCached) => {
       expect(reply.fields.get("content-encoding")).toBe("zstd");
       expect(decoded("zstd", reply.body).equals(large)).toBe(true);
       const headOnly = await gateway.once(request(`HEAD /files/${size}.json`, accepting("zstd")));
-      expect([headOnly.fields.get("content-encoding"), headOnly.fields.get("content-length")]).toEqual(["zstd", null]);
+      const again = await get(`/files/${size}.json`, accepting("zstd"));
+      for (const name of ["content-encoding", "content-length", "etag", "vary"])
+        expect([name, headOnly.fields.get(name)]).toEqual([name, again.fields.get(name)]);
+      expect(headOnly.fields.get("content-length")).toBe(String(reply.body.length));
     }
   });
 

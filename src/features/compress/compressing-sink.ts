@@ -93,7 +93,10 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     if (judged === Compressible.NotModified) describeNotModified(ex);
     else if (judged === Compressible.Yes && ex.request.method === Method.Head) {
       describeCompressed(ex.reply, this.coding);
-      ex.reply.lengthWithoutBody = false;
+      // RFC 9110 §9.3.2: the length where it is known without compressing.
+      const kept = this.findKept(ex);
+      ex.reply.lengthWithoutBody = kept !== null;
+      if (kept !== null) ex.reply.contentLength = kept.length;
     } else if (judged !== Compressible.No) addVary(ex.reply.headers);
     if (judged === Compressible.Yes && ex.request.method !== Method.Head) services.codecs.counter.compressionSkipped();
     this.inner.head(ex);
@@ -199,19 +202,22 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   /** Sends the form that was made for an earlier request; nothing of the file is read. @returns false where there is none */
   private sendKept(ex: Exchange): boolean {
-    const { contentKey } = ex.source;
-    const { packed, idle } = this.parts.services;
-    if (contentKey === undefined || ex.reply.contentLength > MAX_KEPT_FILE_BYTES) return false;
-    this.keptKey = `${contentKey} ${this.coding} ${this.parts.policy.levels[this.coding]}`;
-    const form = packed.find(this.keptKey);
+    const form = this.findKept(ex);
     if (form === null) return false;
     ex.source.onCancelled(ex);
-    this.origin = idle.source;
+    this.origin = this.parts.services.idle.source;
     ex.source = this;
     this.wholeLength = ex.reply.contentLength;
     describeCompressed(ex.reply, this.coding);
     this.sendWhole(ex, form);
     return true;
+  }
+
+  private findKept({ source, reply }: Exchange): Uint8Array | null {
+    const { contentKey } = source;
+    if (contentKey === undefined || reply.contentLength > MAX_KEPT_FILE_BYTES) return null;
+    this.keptKey = `${contentKey} ${this.coding} ${this.parts.policy.levels[this.coding]}`;
+    return this.parts.services.packed.find(this.keptKey);
   }
 
   /** Unless it was made in a hurry. */

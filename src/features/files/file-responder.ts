@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { ReplySource } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { judgePreconditions, Precondition, rangeApplies } from "../../proto/semantics/precondition.ts";
@@ -72,7 +73,10 @@ export class FileResponder {
     const size = variant.identity.sizeBytes;
     if (ex.request.method === Method.Head || size === 0) {
       makeHead(ex, entry.resource.status, variant.fields, size);
-      if (ex.request.method === Method.Head) withoutBody(ex, true);
+      if (ex.request.method === Method.Head) {
+        withoutBody(ex, true);
+        ex.source = new UnsentContent(variant.identity.key);
+      }
       ex.sink.head(ex);
       ex.sink.end(ex);
       return true;
@@ -115,6 +119,19 @@ export class FileResponder {
     stream.onWritable(ex);
     return true;
   }
+}
+
+/** In the place of the body of a response to HEAD: what it would be. */
+class UnsentContent implements ReplySource {
+  readonly contentKey: string;
+
+  constructor(contentKey: string) {
+    this.contentKey = contentKey;
+  }
+
+  onWritable(): void {}
+
+  onCancelled(): void {}
 }
 
 /** Whether the request has a condition or a range: their ids stand in a row. One pass, since every request is asked. */
