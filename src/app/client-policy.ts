@@ -2,6 +2,7 @@ import type { AuthConfig } from "../config/auth/auth-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
+import type { ServiceListener } from "../features/auth/forward-method.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { Passwords } from "../features/auth/passwords.ts";
@@ -25,7 +26,7 @@ import { takesHost } from "../message/request-host.ts";
 import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
-import { authMethod } from "./auth-methods.ts";
+import { type AuthSite, authMethod } from "./auth-methods.ts";
 import { authByIndex, identityFields, settingsByIndex } from "./routing.ts";
 import type { SignIn } from "./sign-in.ts";
 import type { SignInListener } from "./traffic-reports.ts";
@@ -38,13 +39,16 @@ export interface ClientPolicyInputs {
   readonly sharedClock: NowMs;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
-  readonly reports: RateLimitListener & AuthListener & SignInListener;
+  readonly reports: RateLimitListener & AuthListener & SignInListener & ServiceListener;
   readonly turns: Turns;
   /** The keys of token issuers. */
   readonly keySets: KeySets;
   /** Milliseconds since the epoch. */
   readonly wallClock: NowMs;
 }
+
+/** What it needs of the configuration's own parts. */
+export type ClientPolicySite = Pick<AuthSite, "calls" | "poolOf">;
 
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
 export interface ClientPolicy {
@@ -66,6 +70,7 @@ export function buildClientPolicy(
   config: RuntimeConfig,
   routes: readonly Route[],
   inputs: ClientPolicyInputs,
+  site: ClientPolicySite,
 ): ClientPolicy {
   const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
@@ -91,7 +96,7 @@ export function buildClientPolicy(
     routeAddressRules: routeAddressRules(settings, inputs.places),
     rateLimit: limitPhase("rateLimit", limits, inputs),
     userRateLimit: limitPhase("userRateLimit", limits, inputs),
-    auth: authPhase(config, routes, inputs),
+    auth: authPhase(config, routes, inputs, site),
     headTaps,
   };
 }
@@ -180,11 +185,17 @@ function limitPhase(
 }
 
 /** Endpoints of the gateway's own have access rules of their own. */
-function authPhase(config: RuntimeConfig, routes: readonly Route[], inputs: ClientPolicyInputs): Phase | null {
+function authPhase(
+  config: RuntimeConfig,
+  routes: readonly Route[],
+  inputs: ClientPolicyInputs,
+  asking: ClientPolicySite,
+): Phase | null {
   const { sharedClock, turns, reports, keySets, wallClock: clock } = inputs;
   const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
   let signIn: SignIn | null = null;
   const site = {
+    ...asking,
     passwords,
     keySets,
     clock,

@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
+import type { ServiceListener } from "../features/auth/forward-method.ts";
 import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
 import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
@@ -46,6 +47,7 @@ export class TrafficReports
     MaintenanceListener,
     AuthListener,
     BotListener,
+    ServiceListener,
     SignInListener,
     SpoolListener,
     GateObserver,
@@ -230,6 +232,10 @@ export class TrafficReports
   onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void {
     this.to.counters.add(SIGN_IN_ROWS[step]);
     this.to.log.event("sign_in_failed", { step, ...fields });
+  }
+
+  onServiceFailed(service: string, reason: string): void {
+    this.to.log.eventOf(service, "auth_service_failed", { service, reason });
   }
 
   /** Why a large body could not be kept in a file: the client's 503 does not tell. */

@@ -13,7 +13,7 @@ import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
-import type { RequestIds } from "../features/forward/forward-head.ts";
+import { copyClientHost, isLoop, type RequestIds, writeForwarded } from "../features/forward/forward-head.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -30,6 +30,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import type { AuthSite } from "./auth-methods.ts";
 import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import { Compression, contentCodingPhase } from "./compression.ts";
@@ -121,7 +122,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     configured: (route) => compression.wrap(routeTypeOf(route).build(route, site), route),
     extra: inputs.extraRoutes,
   });
-  const way = publicWay(config, router, inputs);
+  const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
   const { pipeline, client, accessLog } = way;
   const internalPipeline = hasInternalListener(config)
     ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
@@ -156,8 +157,16 @@ export interface PublicWay {
   readonly cache: ResponseCache | null;
 }
 
-/** Wires the way of a request on the public listeners, whatever answers on the routes. */
-export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInputs): PublicWay {
+/**
+ * Wires the way of a request on the public listeners, whatever answers on the routes.
+ * @param poolOf gives the connections to a server that `auth` asks
+ */
+export function publicWay(
+  config: RuntimeConfig,
+  router: Router,
+  inputs: WayInputs,
+  poolOf: AuthSite["poolOf"],
+): PublicWay {
   const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
   const { accessLog: lines, geo } = config.server;
@@ -173,7 +182,10 @@ export function publicWay(config: RuntimeConfig, router: Router, inputs: WayInpu
         names: inputs.requestIds,
       })
     : null;
-  const client = buildClientPolicy(config, router.routes, inputs.client);
+  const { wheel, turn } = inputs.services;
+  const heads = { writeForwarded, copyClientHost, isLoop };
+  const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
+  const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf });
   const contentCoding = contentCodingPhase(config, router.routes);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache });
   if (hasGeo(config)) pipeline.places = places;

@@ -1,5 +1,5 @@
 import { acme } from "./acme-settings.ts";
-import { auth } from "./auth/auth-settings.ts";
+import { auth, warnOfAuth } from "./auth/auth-settings.ts";
 import { asksClients, bots } from "./bot-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
@@ -208,13 +208,16 @@ export const server = block(serverRows, {
     ...SECTIONS.map((name) => [name, "belongs at the top of the file, beside server"] as const),
   ]),
   check: checkServer,
-  finish: (plain, values, spot) => ({
-    http3: finishHttp3(plain, below(spot, "http3")),
-    proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
-    // The buckets are the server's, shared by all routes without a limit of their own.
-    rateLimit: { ...plain.rateLimit, scope: "server" as const },
-    auth: { ...plain.auth, scope: "server" as const },
-  }),
+  finish: (plain, values, spot) => {
+    if (plain.auth.enabled) warnOfAuth(plain.auth, plain.tls, below(spot, "auth"));
+    return {
+      http3: finishHttp3(plain, below(spot, "http3")),
+      proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
+      // The buckets are the server's, shared by all routes without a limit of their own.
+      rateLimit: { ...plain.rateLimit, scope: "server" as const },
+      auth: { ...plain.auth, scope: "server" as const },
+    };
+  },
 });
 
 function checkServer(values: ServerValues, spot: Spot): void {

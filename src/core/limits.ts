@@ -60,6 +60,15 @@ export const MAX_WAITING_PASSWORDS = 64;
 export const CREDENTIAL_MEMORY_MS = 300_000;
 /** Good passwords that a worker remembers; beyond, the oldest is forgotten. */
 export const MAX_REMEMBERED_CREDENTIALS = 4096;
+/** Bytes of the body of an authentication service's response: a longer one is none. */
+export const MAX_AUTH_REPLY_BYTES = 65_536;
+/** Requests of a worker and method for which an authentication service is asked at a time; those beyond get 503. */
+export const MAX_AUTH_CALLS = 1024;
+/** Calls in a row that an authentication service may leave without a response, and how long it is not asked after that. */
+export const AUTH_SERVICE_FAILURES = 5;
+export const AUTH_SERVICE_REST_MS = 2000;
+/** Verdicts of an authentication service that a worker remembers; beyond, the oldest is forgotten. */
+export const MAX_REMEMBERED_VERDICTS = 4096;
 /** Largest file of users that is read. */
 export const MAX_USERS_FILE_BYTES = 4_194_304;
 /** Characters of a secret that sessions of auth.oidc are sealed with, at least. */

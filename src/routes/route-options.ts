@@ -1,4 +1,4 @@
-import { type AuthConfig, auth } from "../config/auth/auth-settings.ts";
+import { type AuthConfig, auth, warnOfAuth } from "../config/auth/auth-settings.ts";
 import { botsAt, routeBots } from "../config/bot-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
@@ -162,9 +162,12 @@ function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
 }
 
 function authOf(values: Values<typeof rows>, spot: Spot): AuthConfig {
-  const { entry, server, path } = routeSpot(spot);
+  const { entry, server } = routeSpot(spot);
   if (!("auth" in entry) || isFaultyAt(spot, "auth")) return server.auth;
-  return { ...auth.resolve(values.auth, { ...spot, path: [...path, "auth"] }), scope: "route" };
+  const at = below(spot, "auth");
+  const own = auth.resolve(values.auth, at);
+  if (own.enabled) warnOfAuth(own, server.tls, at);
+  return { ...own, scope: "route" };
 }
 
 /** Says of the key `cache` at a route whose responses are at hand that it does nothing. */

@@ -126,7 +126,12 @@ export class DryRun {
       configured: (route) => new LateHandler(() => this.rehearsed(route, site)),
       extra: [],
     });
-    const { pipeline } = publicWay(config, this.router, inputs);
+    const { pipeline } = publicWay(config, this.router, inputs, ({ originKey, authority }) => ({
+      label: originKey,
+      authority,
+      send: () => this.notes.ask(`the authentication service ${originKey}`),
+      sendFresh: nothing,
+    }));
     this.pipeline = pipeline.traced((phase) => new TracedPhase(phase, (name) => this.notes.begin(name)));
   }
 

@@ -4,7 +4,9 @@ import { OFF } from "../policy-settings.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { flag } from "../scalars.ts";
 import { basic } from "./basic-settings.ts";
+import { forward } from "./forward-settings.ts";
 import { type JwtConfig, jwt } from "./jwt-settings.ts";
+import { mtls, type TlsTerms, warnOfMtls } from "./mtls-settings.ts";
 import { type OidcConfig, oidc } from "./oidc-settings.ts";
 
 /** What must be known of a method before any request comes. */
@@ -26,6 +28,10 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
 /** THE methods, by their key in `auth`; src/app/auth-methods.ts makes what judges of each. docs/authentication.md */
 export const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
+  forward: method(forward, "another server decides, as with auth_request of nginx and forwardAuth of Traefik", {
+    fieldsSet: ({ responseHeaders }) => responseHeaders,
+  }),
+  mtls: method(mtls, "the certificate that the client has shown to server.tls", {}),
   jwt: method(jwt, "signed tokens (JWT), as an identity provider makes them", {
     fieldsSet: ({ fields }: JwtConfig) => fields.map(({ name }) => name),
   }),
@@ -82,6 +88,14 @@ export const auth = block(rows, {
 
 /** Resolved: of the server, or a route's own. */
 export type AuthConfig = ConfigOf<typeof auth> & { readonly scope: "server" | "route" };
+
+/** Warns of methods that can let in no request with these settings of TLS. @param spot of the section */
+export function warnOfAuth(auth: Pick<AuthConfig, "mtls" | "any">, tls: TlsTerms, spot: Spot): void {
+  if (auth.mtls !== null) warnOfMtls(tls, spot);
+  for (const [i, { mtls: one }] of auth.any.entries()) {
+    if (one !== null) warnOfMtls(tls, { ...spot, path: [...spot.path, "any", i] });
+  }
+}
 
 /** Of a route that asks for nothing. */
 export const NO_AUTH: AuthConfig = {

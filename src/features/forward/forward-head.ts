@@ -98,7 +98,8 @@ function writeHost(head: RequestHead, authority: string, out: Buffer, start: num
   return crlf(out, at);
 }
 
-function copyClientHost(head: RequestHead, out: Buffer, at: number): number {
+/** Copies the authority that the client named. @returns the offset after it */
+export function copyClientHost(head: RequestHead, out: Buffer, at: number): number {
   if (head.authorityTo > head.authorityFrom)
     return copyBytes(out, at, head.bytes, head.authorityFrom, head.authorityTo);
   if (head.hostIndex < 0) return at;
@@ -106,7 +107,13 @@ function copyClientHost(head: RequestHead, out: Buffer, at: number): number {
   return copyBytes(out, at, bytes, spans[head.hostIndex * 4 + 2]!, spans[head.hostIndex * 4 + 3]!);
 }
 
-function writeForwarded(ex: Exchange, out: Buffer, start: number): number {
+/**
+ * Writes the lines that tell a server who the client is: X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, its certificate, X-Forwarded-Host.
+ * What a client says of itself there is not believed; the chain that a trusted proxy reports is kept, and appended to.
+ * docs/upstreams.md#fields-that-are-sent
+ * @returns the offset after them
+ */
+export function writeForwarded(ex: Exchange, out: Buffer, start: number): number {
   const { request, client, fromTrustedProxy } = ex;
   let at = start;
   if (fromTrustedProxy) at = writeChain(ex, out, at);

@@ -70,8 +70,12 @@ export const EVENTS = {
   maintenance_reject: { meaning: "503: a request came to what is under maintenance.", perSecond: 20 },
   auth_refused: {
     meaning:
-      "A request without good credentials: `auth` is the method, `status` 401, or 503 where too many passwords wait to be checked; `reason` says in a word why a token was not taken (docs/authentication.md). The name that was tried is not written.",
+      "A request without good credentials: `auth` is the method, `status` what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 where nothing could be said. `reason` says in a word why a token was not taken (docs/authentication.md#refused-tokens). The name that was tried is not written.",
     perSecond: 20,
+  },
+  auth_service_failed: {
+    meaning: "An authentication service gave no verdict, by `reason`: requests got 503.",
+    everyMs: 1000,
   },
   bot_challenge: {
     meaning:

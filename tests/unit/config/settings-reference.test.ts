@@ -139,9 +139,17 @@ describe("the reference of routes.yaml", () => {
     const limits = ["enabled", "window", "burst", "key", "ipv6_prefix", "status", "headers"].map(
       (key) => `.rate_limit.${key}`,
     );
-    const who = ["enabled", "basic.users", "basic.realm", "jwt", "oidc", "any", "keep_authorization"].map(
-      (key) => `.auth.${key}`,
-    );
+    const who = [
+      "enabled",
+      "basic.users",
+      "basic.realm",
+      "forward",
+      "mtls",
+      "jwt",
+      "oidc",
+      "any",
+      "keep_authorization",
+    ].map((key) => `.auth.${key}`);
     expect(ofUpstream).toEqual([".path", ...limits, ...who, ".target", ".rewrite.path"]);
   });
 

@@ -1,0 +1,204 @@
+import type { Fault } from "../../core/fault.ts";
+import { MAX_AUTH_REPLY_BYTES } from "../../core/limits.ts";
+import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
+import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import type { NowMs, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import { type Method, methodFromName } from "../../message/request-head.ts";
+import type { Upstream, UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import type { ServiceRequest } from "./service-request.ts";
+
+/** A response of an authentication service. */
+export interface ServiceReply {
+  readonly status: number;
+  /** End-to-end fields, one character a byte. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** Empty where the body does not matter. */
+  readonly body: Buffer;
+}
+
+/** Who is told how a call ended: once, and never before `start` returns. */
+export interface CallListener {
+  onReply(reply: ServiceReply): void;
+  /** There is no response that could be used. */
+  onFailed(reason: Fault | "timeout" | "body"): void;
+}
+
+/** What all calls to one service share. */
+export interface CallSettings {
+  readonly upstream: Upstream;
+  readonly request: ServiceRequest;
+  readonly method: string;
+  readonly times: UpstreamTimes;
+  /** For the whole response. */
+  readonly timeoutMs: number;
+  readonly idle: IdleExchangePorts;
+  readonly wheel: TimerWheel;
+  readonly turn: NowMs;
+  /** Whether the body of a response with this status matters; false ends the call with its head. */
+  readonly wantsBody: (status: number) => boolean;
+}
+
+/** One question to an authentication service, over its pool: no body goes, and a bounded one comes. */
+export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
+  readonly returnsBytes = true;
+  readonly times: UpstreamTimes;
+  private readonly settings: CallSettings;
+  private readonly asking: Exchange;
+  private readonly listener: CallListener;
+  private readonly own: Exchange;
+  private readonly timer: TimerNode = new TimerNode(this);
+  private reply: ServiceReply | null = null;
+  private pieces: Buffer[] = [];
+  private bytes = 0;
+  private isSettled = false;
+  private isRepeated = false;
+
+  /** @param asking whose client waits */
+  constructor(settings: CallSettings, asking: Exchange, listener: CallListener) {
+    this.settings = settings;
+    this.times = settings.times;
+    this.asking = asking;
+    this.listener = listener;
+    this.own = new Exchange(settings.idle);
+  }
+
+  /** Sends it. */
+  start(): void {
+    const { own, asking, settings } = this;
+    const { idle, upstream, wheel, turn, timeoutMs } = settings;
+    own.request.method = methodFromName(settings.method) as Method;
+    // A connection that a server would take for its user's is no other's.
+    const { headers } = asking.request;
+    const credentials = headers.find(HeaderId.Authorization);
+    if (credentials >= 0) own.request.headers.add("Authorization", headers.valueText(credentials));
+    own.bodyDone = true;
+    own.open(this, idle.flow, asking.client, idle.pipeline);
+    wheel.arm(this.timer, turn.nowMs + timeoutMs);
+    upstream.send(own, this);
+  }
+
+  /** The client has left: the listener is told nothing more. */
+  cancel(): void {
+    this.isSettled = true;
+    this.stop();
+  }
+
+  // ── the request ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  requestBound(): number {
+    return this.settings.request.bound(this.asking);
+  }
+
+  encodeRequest(_own: Exchange, out: Buffer, at: number): number {
+    return this.settings.request.write(this.asking, out, at);
+  }
+
+  // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  onReplyHead(own: Exchange): void {
+    const { status } = own.reply;
+    own.state = ExchangeState.Replying;
+    this.reply = { status, fields: fieldsOf(own), body: NO_BODY };
+    // The rest is read all the same, so that the connection can be used again.
+    if (!this.settings.wantsBody(status)) this.settle(this.reply);
+  }
+
+  body(own: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    this.bytes += to - from;
+    if (this.bytes > MAX_AUTH_REPLY_BYTES) {
+      this.fail("body");
+      if (own.state !== ExchangeState.Finished) this.stop();
+    } else if (!this.isSettled) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    return true;
+  }
+
+  end(): void {
+    const { reply, pieces } = this;
+    if (reply !== null) this.settle({ ...reply, body: Buffer.concat(pieces) });
+    this.finish();
+  }
+
+  abort(_own: Exchange, fault: Fault): void {
+    this.fail(fault);
+    this.finish();
+  }
+
+  onFailure(own: Exchange, { fault, answered, reused }: UpstreamFailure): void {
+    // A kept connection may have been closed meanwhile, which says nothing of the service.
+    if (reused && !answered && !this.isRepeated && !this.isSettled) {
+      this.isRepeated = true;
+      this.settings.upstream.sendFresh(own, this);
+      return;
+    }
+    this.fail(fault);
+    this.finish();
+  }
+
+  onTimer(): void {
+    this.fail("timeout");
+    this.stop();
+  }
+
+  // It is asked for none of these.
+  onInterim(): void {}
+  interim(): void {}
+  wantBody(): void {}
+  fixed(): void {}
+  head(): void {}
+
+  onUpgrade(_own: Exchange, origin: TunnelEnd): TunnelEnd {
+    return this.upgrade(_own, origin);
+  }
+
+  upgrade(_own: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    this.fail("body");
+    this.finish();
+    return tunnel;
+  }
+
+  // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private settle(reply: ServiceReply): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    // Once what is under way on the service's connection is done, and as a turn of its own.
+    queueMicrotask(() => this.listener.onReply(reply));
+  }
+
+  private fail(reason: Fault | "timeout" | "body"): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    queueMicrotask(() => this.listener.onFailed(reason));
+  }
+
+  /** Ends it on the connection, too. */
+  private stop(): void {
+    const { own } = this;
+    if (own.state === ExchangeState.Finished) return;
+    own.source.onCancelled(own);
+    this.finish();
+  }
+
+  private finish(): void {
+    const { own } = this;
+    if (own.state === ExchangeState.Finished) return;
+    own.state = ExchangeState.Finished;
+    this.settings.wheel.remove(this.timer);
+    this.pieces = [];
+    own.release();
+  }
+}
+
+/** Without what belongs to the connection and to the body's framing, and what the gateway says itself. */
+function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
+  const fields: [string, string][] = [];
+  for (let i = 0; i < headers.count; i++) {
+    if (DROPPED[headers.ids[i]!] !== 1) fields.push([headers.nameText(i), headers.valueText(i)]);
+  }
+  return fields;
+}
+
+const NO_BODY = Buffer.alloc(0);
+const DROPPED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Date, HeaderId.Server, HeaderId.XRequestId]);
