@@ -380,7 +380,7 @@ const NOTICES: Readonly<Record<ProviderError["problem"], Notice>> = {
   away: {
     status: 503,
     title: "Signing in is not possible now",
-    sentence: "The sign-in service does not answer. Please try again in a moment.",
+    sentence: "The sign-in service does not respond. Please try again in a moment.",
     link: null,
   },
   refused: {
