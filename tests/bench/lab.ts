@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { sampleJson } from "../harness/decoding.ts";
 import { originNginx } from "./peer-configs.ts";
 import { freePorts, ServerProcess } from "./server-process.ts";
@@ -62,7 +63,15 @@ function makeSite(dir: string): string {
   writeFileSync(join(site, "big.bin"), "x".repeat(100 * 1024));
   writeFileSync(join(site, "body64k.txt"), "y".repeat(64 * 1024));
   writeFileSync(join(site, "rows.json"), sampleJson(64 * 1024));
+  writeFileSync(join(site, "packed.json"), packedTo(1024));
   return site;
+}
+
+/** JSON that gzip makes about so long. */
+function packedTo(bytes: number): Buffer {
+  let rows = sampleJson(bytes);
+  for (let size = bytes; gzipSync(rows).length < bytes; size += 64) rows = sampleJson(size);
+  return rows;
 }
 
 function originCommand(dir: string, site: string, port: number): string[] {

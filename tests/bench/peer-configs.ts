@@ -36,6 +36,7 @@ http {
     root ${site};
     location = /x { default_type application/json; return 200 '${HEALTH_BODY}'; }
     location = /rows.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
+    location = /packed.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
   }
 }

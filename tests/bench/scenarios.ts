@@ -45,6 +45,15 @@ export const SCENARIOS: readonly Scenario[] = [
     peers: FILE_SERVERS,
   },
   { name: "zstd-64k", path: "/p/rows.json", tool: "wrk", setting: "compression", encoding: "zstd", peers: ["caddy"] },
+  // About as long on the wire as cache-hit-1k, out of the cache as it is: what a packed hit costs beside a plain one.
+  {
+    name: "cache-hit-packed",
+    path: "/c/packed.json",
+    tool: "wrk",
+    setting: "compression",
+    encoding: "gzip",
+    peers: ["nginx"],
+  },
   {
     name: "gzip-hit-64k",
     path: "/c/rows.json",
