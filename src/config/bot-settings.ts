@@ -17,7 +17,7 @@ const MIN_SECRET_CHARS = 16;
 
 const challenge = () => word("suspicious", "all", "off");
 const difficulty = () => integer(MIN_DIFFICULTY, MAX_DIFFICULTY);
-const ttl = () => duration(60_000, 365 * DAY_MS);
+const ttl = () => duration(1000, 365 * DAY_MS);
 
 const allow = block({
   crawlers: {
@@ -198,7 +198,7 @@ function checkBots({ enabled, difficulty: bits, secret: key = "", allow: open }:
   if (key !== "" && key.length < MIN_SECRET_CHARS && !isFaultyAt(spot, "secret"))
     log.fault([...path, "secret"], `expected a secret of ${MIN_SECRET_CHARS} characters at least`);
   if (bits !== null && bits > LONG_DIFFICULTY)
-    log.warn([...path, "difficulty"], `keeps people with a phone waiting: each bit above 16 doubles a second or so`);
+    log.warn([...path, "difficulty"], "keeps people with a phone waiting for minutes: each bit doubles the work");
   if (open.cidr?.some(({ text }) => text.endsWith("/0")) === true)
     log.warn([...path, "allow", "cidr"], "holds every address of its kind: none of these clients is asked");
   if (open.paths?.includes("/*") === true)

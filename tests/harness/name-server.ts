@@ -9,12 +9,17 @@ export interface Zone {
 }
 
 const A = 1;
+const PTR = 12;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
-/** A name server for tests: it answers questions for A records from `zones`. RFC 1035. */
+/** A name server for tests: it answers questions for A records from `zones`, and for PTR records from `pointers`. RFC 1035. */
 export class NameServer {
   readonly zones: Map<string, Zone> = new Map();
+  /** Names of addresses, by their names in the reverse tree. */
+  readonly pointers: Map<string, readonly string[]> = new Map();
+  /** Questions for PTR records so far. */
+  readonly reversed: string[] = [];
   /** Questions for A records so far, by name. */
   readonly asked: string[] = [];
   /** Answers that it cannot answer. */
@@ -54,12 +59,32 @@ export class NameServer {
     const question = query.subarray(12, at + 5);
     const name = labels.join(".").toLowerCase();
     if (type === A) this.asked.push(name);
+    if (type === PTR) {
+      this.reversed.push(name);
+      const records = this.isBroken ? [] : (this.pointers.get(name) ?? []).map(pointer);
+      const code = this.isBroken ? SERVFAIL : records.length === 0 ? NXDOMAIN : 0;
+      return Buffer.concat([headOf(query, code, records.length), question, ...records]);
+    }
     const zone = this.zones.get(name);
     const addresses = type === A && !this.isBroken ? (zone?.addresses ?? []) : [];
     const code = this.isBroken ? SERVFAIL : zone === undefined ? NXDOMAIN : 0;
-    const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, 0, addresses.length, 0, 0, 0, 0]);
-    return Buffer.concat([head, question, ...addresses.map((address) => record(address, zone!.ttl))]);
+    return Buffer.concat([
+      headOf(query, code, addresses.length),
+      question,
+      ...addresses.map((address) => record(address, zone!.ttl)),
+    ]);
   }
+}
+
+function headOf(query: Buffer, code: number, answers: number): Buffer {
+  return Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0]);
+}
+
+function pointer(name: string): Buffer {
+  const labels = name.split(".").flatMap((label) => [Buffer.of(label.length), Buffer.from(label)]);
+  const data = Buffer.concat([...labels, Buffer.of(0)]);
+  const fixed = Buffer.from([0xc0, 12, 0, PTR, 0, 1, 0, 0, 0, 60, 0, data.length]);
+  return Buffer.concat([fixed, data]);
 }
 
 function record(address: string, ttl: number): Buffer {
