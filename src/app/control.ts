@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { usesWaf } from "../config/route-config.ts";
+import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
@@ -9,7 +9,7 @@ import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
+import { type KeywordMemory, sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
@@ -111,7 +111,7 @@ export class Control implements PoolListener {
   private readonly handover: Handover;
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
-  private keywords: SharedArrayBuffer | null = null;
+  private keywords: KeywordMemory | null = null;
   private readonly ending: Ending;
   private readonly running: RestartSettings;
   private finish: (code: number) => void = () => {};
@@ -232,7 +232,8 @@ export class Control implements PoolListener {
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
-    if (usesWaf(this.config)) this.keywords = sharedKeywords();
+    const firewalls = firewallsOf(this.config);
+    if (firewalls.length > 0) this.keywords = sharedKeywords(firewalls);
     return new Promise((resolve, reject) => {
       this.fail = (error) => {
         this.pool.stop();

@@ -2,6 +2,7 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
+import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
@@ -37,7 +38,7 @@ export type ToWorker =
       /** The memory of the response cache; null where it is off. */
       readonly cache: CacheBuffers | null;
       /** The WAF's tables of keywords; null where it is off. */
-      readonly keywords: SharedArrayBuffer | null;
+      readonly keywords: KeywordMemory | null;
       /** The databases of addresses. */
       readonly geo: GeoBuffers;
       /** Sockets that listen already, for this worker; where there are none it opens its own. */

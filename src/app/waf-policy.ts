@@ -64,13 +64,25 @@ interface Phases {
 function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
   const { router, inputs, budget, finder } = parts;
   const { waf } = config.server;
-  const base = new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
+  // One for each level, since what an inspector knows of harmless values holds for the rules that it has.
+  const bases = new Map<string, Waf>();
+  const baseOf = (settings: WafConfig): Waf => {
+    const key = JSON.stringify([settings.level, settings.profile]);
+    const base =
+      bases.get(key) ??
+      new Waf(settings, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
+    bases.set(key, base);
+    return base;
+  };
   const known = new Map<string, Phases | null>();
   const phasesOf = (settings: WafConfig): Phases | null => {
-    const { enabled, mode, anomalyThreshold, disabledRules, exclusions } = settings;
-    const key = JSON.stringify([enabled, mode, anomalyThreshold, disabledRules, exclusions]);
+    const { enabled, mode, level, profile, anomalyThreshold, disabledRules, exclusions } = settings;
+    const key = JSON.stringify([enabled, mode, level, profile, anomalyThreshold, disabledRules, exclusions]);
     if (!known.has(key))
-      known.set(key, enabled ? phases(new RouteFirewall(base, settings, inputs.services.clock), budget) : null);
+      known.set(
+        key,
+        enabled ? phases(new RouteFirewall(baseOf(settings), settings, inputs.services.clock), budget) : null,
+      );
     return known.get(key)!;
   };
   const server = phasesOf(waf);

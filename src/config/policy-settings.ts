@@ -105,6 +105,12 @@ export const waf = block(
   {
     enabled: { type: flag(), default: true },
     mode: { type: word("enforce", "detection"), default: "enforce", guard: ["enforce"], doc: "detection only logs" },
+    level: { type: integer(1, 2), default: 1, doc: "2: also rules that find more, and err more often" },
+    profile: {
+      type: list(word("php", "java", "node", "python", "ruby", "sql", "mongo", "ldap", "files"), "words"),
+      example: ["php"],
+      doc: "what the applications are made with: rules of level 2 for it count",
+    },
     anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
     max_inspect_body_size: {
       type: size(0, 16_777_216),
@@ -154,6 +160,8 @@ const routeWafBlock = block({
     example: "detection",
     doc: "the server's by default",
   },
+  level: { type: waf.rows.level.type, absent: null, example: 2 },
+  profile: { type: waf.rows.profile.type, absent: null, example: ["php"] },
   anomaly_threshold: { type: waf.rows.anomaly_threshold.type, absent: null, example: 10 },
   disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
   exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },

@@ -80,20 +80,22 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
 export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteConfig | null): WafConfig {
   const own = route?.waf ?? null;
   if (own === null) return server.waf;
-  const { mode, anomalyThreshold, disabledRules, exclusions } = own;
+  const { mode, level, profile, anomalyThreshold, disabledRules, exclusions } = own;
   return {
     ...server.waf,
     enabled: mode !== "off",
     mode: mode === null || mode === "off" ? server.waf.mode : mode,
+    level: level ?? server.waf.level,
+    profile: profile ?? server.waf.profile,
     anomalyThreshold: anomalyThreshold ?? server.waf.anomalyThreshold,
     disabledRules: disabledRules ?? server.waf.disabledRules,
     exclusions: exclusions ?? server.waf.exclusions,
   };
 }
 
-/** Whether some request is judged. */
-export function usesWaf(config: RuntimeConfig): boolean {
-  return config.server.waf.enabled || config.routes.some((route) => wafOf(config, route).enabled);
+/** The firewalls that judge some request. */
+export function firewallsOf(config: RuntimeConfig): WafConfig[] {
+  return [config.server.waf, ...config.routes.map((route) => wafOf(config, route))].filter(({ enabled }) => enabled);
 }
 
 /** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */

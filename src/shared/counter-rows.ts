@@ -106,6 +106,8 @@ export const WAF_CATEGORIES = [
   "log4j",
   "scanner",
   "protocol",
+  "ldap",
+  "files",
 ] as const;
 
 /** Labels of what it has found; any other name is counted as the last. */

@@ -3,35 +3,37 @@ import fc from "fast-check";
 import { Findings } from "../../src/features/waf/findings.ts";
 import { StepBudget } from "../../src/features/waf/match/step-budget.ts";
 import { InputLocation, ValueReading } from "../../src/features/waf/match/value-reading.ts";
+import { PLAIN } from "../../src/features/waf/rule.ts";
 import { RuleSwitches } from "../../src/features/waf/rule-switches.ts";
-import { WAF_RULES } from "../../src/features/waf/rule-table.ts";
+import { tablesOf, WAF_RULES } from "../../src/features/waf/rule-table.ts";
 import { ValueInspector } from "../../src/features/waf/value-inspector.ts";
 import { WafInspector } from "../../src/features/waf/waf-inspector.ts";
 import { FRAGMENTS, HOSTILE_PLACES, type HostilePlace, MARK_FRAGMENTS, repeated } from "../harness/hostile-values.ts";
 import { NO_ROUTES } from "../unit/features/waf/vector-request.ts";
 
 const inspector = new WafInspector([], NO_ROUTES);
+const sharp = new WafInspector([], NO_ROUTES, [], undefined, undefined, { level: 2, profile: [] });
 
 /** Steps that a unit takes, repeated to so many bytes in a place. */
-function stepsOf(place: HostilePlace, unit: string, length: number): number {
+function stepsOf(place: HostilePlace, unit: string, length: number, by: WafInspector): number {
   const { head, body } = place.request(repeated(unit, length));
-  inspector.steps.taken = 0;
-  if (body.length === 0) inspector.inspect(head);
-  else inspector.inspectBody(head, 0, body, 0, body.length);
-  return inspector.steps.taken;
+  by.steps.taken = 0;
+  if (body.length === 0) by.inspect(head);
+  else by.inspectBody(head, 0, body, 0, body.length);
+  return by.steps.taken;
 }
 
 /**
  * Eight times the bytes may take ten times the steps, and an analysis more: the longer value may be cut where it makes an
  * analyser look that the shorter one did not.
  */
-function expectLinear(place: HostilePlace, unit: string): void {
-  const small = stepsOf(place, unit, place.maxBytes / 8);
-  const large = stepsOf(place, unit, place.maxBytes);
+function expectLinear(place: HostilePlace, unit: string, by: WafInspector = inspector): void {
+  const small = stepsOf(place, unit, place.maxBytes / 8, by);
+  const large = stepsOf(place, unit, place.maxBytes, by);
   if (large > 10 * small + SLACK_STEPS) {
     throw new Error(`${place.name}: ${JSON.stringify(unit)} takes ${small} and ${large} steps`);
   }
-  expect(inspector.steps.isSpent).toBe(false);
+  expect(by.steps.isSpent).toBe(false);
 }
 
 const fragment = fc.oneof(fc.constantFrom(...MARK_FRAGMENTS), fc.constantFrom(...FRAGMENTS));
@@ -42,7 +44,24 @@ const RUNS = Number(process.env.WAF_COST_RUNS ?? 600);
 
 describe("the cost of inspection", () => {
   test("is linear for fragments of the rules' own keywords, one to three of them repeated, in every place", () => {
-    fc.assert(fc.property(place, unit, expectLinear), { numRuns: RUNS, seed: 20_261_122 });
+    fc.assert(
+      fc.property(place, unit, (where, one) => expectLinear(where, one)),
+      { numRuns: RUNS, seed: 20_261_122 },
+    );
+  }, 60_000);
+
+  test("is linear for the rules of level 2 as well", () => {
+    fc.assert(
+      fc.property(place, unit, (where, one) => expectLinear(where, one, sharp)),
+      { numRuns: RUNS / 2, seed: 20_261_123 },
+    );
+  }, 60_000);
+
+  test("is linear in time where texts are packed, and where packed texts end and begin again", () => {
+    const packed = Buffer.from("1' or 'a'='a' union select 1,2--").toString("base64");
+    for (const one of [packed, `${packed} `, `${packed}=`, "QUFB", "QUFBQUFB/", "\\u0051\\u0055", `"${packed}",`]) {
+      for (const where of HOSTILE_PLACES) expectLinear(where, one);
+    }
   }, 60_000);
 
   test("is linear for what was not, and for what nests, never ends or comes in great numbers", () => {
@@ -94,7 +113,7 @@ describe("the cost of inspection", () => {
       ),
       value,
     );
-    const values = new ValueInspector(value, findings);
+    const values = new ValueInspector(value, findings, tablesOf(PLAIN));
     let reads = 0;
     value.bytes = new Proxy(new Uint8Array(8192), {
       get(bytes, key) {

@@ -51,6 +51,7 @@ export class Findings implements DetectionListener {
   /** Lets go of the request's bytes. */
   end(): void {
     this.source = EMPTY_BYTES;
+    this.value.release();
   }
 
   /** Says where the value in the reading is on the wire, its name included. */

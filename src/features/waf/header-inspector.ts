@@ -2,10 +2,10 @@ import { Byte, LOWER, latin1 } from "../../core/bytes.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { COOKIE_BYTES, findGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
-import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
+import { findPackedGroups } from "./match/packed-text.ts";
 import type { SeenValues } from "./match/seen-values.ts";
 import { InputLocation } from "./match/value-reading.ts";
-import { AGENT_GROUPS, EXTENSION_GROUPS } from "./rule-table.ts";
+import type { RuleTables } from "./rule-table.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
 
 /** How a header's value is read. */
@@ -27,7 +27,8 @@ const SHORT_HEAD_BYTES = 256;
  * asked for lookups only, which loggers carry out wherever they stand.
  * @param seen values that need not be looked at again
  */
-export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBlock, seen: SeenValues): boolean {
+export function mayHeadersMatch(tables: RuleTables, headers: HeaderBlock, seen: SeenValues): boolean {
+  const { automaton, groupsAt } = tables;
   const { bytes, spans, count } = headers;
   for (let i = 0; i < count; i++) {
     const reading = readingOf(headers, i);
@@ -35,8 +36,9 @@ export function mayHeadersMatch(automaton: KeywordAutomaton, headers: HeaderBloc
     const from = spans[i * 4 + 2]!;
     const to = spans[i * 4 + 3]!;
     if (seen.has(reading - 1, bytes, from, to)) continue;
-    const groups = reading === Reading.Agent ? AGENT_GROUPS : EXTENSION_GROUPS;
+    const groups = groupsAt[reading === Reading.Agent ? InputLocation.Agent : InputLocation.Extension]!;
     if ((findGroups(automaton, KINDS[reading]!, bytes, from, to) & groups) !== 0) return true;
+    if (reading !== Reading.Agent && (findPackedGroups(automaton, bytes, from, to) & groups) !== 0) return true;
     seen.note(bytes, from, to);
   }
   return count > 0 && hasLookup(headers);

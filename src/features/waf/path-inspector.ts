@@ -1,16 +1,23 @@
 import { Byte, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import { findPackedGroups, MIN_PACKED_CHARS } from "./match/packed-text.ts";
 import { InputLocation } from "./match/value-reading.ts";
+import type { RuleTables } from "./rule-table.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
 
 /**
  * Whether the path holds, plain or escaped, a mark that attacks in paths cannot do without: a blank, a quote, a bracket, a
- * separator, an operator, an escape of an escape. A path of letters, digits and `- . _ ~` costs one look at the flags.
+ * separator, an operator, an escape of an escape; or a text in base64. A short path of letters, digits and `- . _ ~` costs one look
+ * at the flags.
  */
-export function mayPathMatch(head: RequestHead): boolean {
+export function mayPathMatch(head: RequestHead, tables: RuleTables): boolean {
   const { targetFlags, bytes, pathFrom, pathTo } = head;
-  if ((targetFlags & (TargetFlag.Mark | TargetFlag.Percent | TargetFlag.DoubleSlash)) === 0) return false;
-  return (targetFlags & TargetFlag.DoubleSlash) !== 0 || hasMark(bytes, pathFrom, pathTo);
+  if ((targetFlags & TargetFlag.DoubleSlash) !== 0) return true;
+  const mayBeMarked = (targetFlags & (TargetFlag.Mark | TargetFlag.Percent)) !== 0;
+  if (mayBeMarked && hasMark(bytes, pathFrom, pathTo)) return true;
+  if (pathTo - pathFrom <= MIN_PACKED_CHARS) return false;
+  const { automaton, groupsAt } = tables;
+  return (findPackedGroups(automaton, bytes, pathFrom + 1, pathTo) & groupsAt[InputLocation.Segment]!) !== 0;
 }
 
 /**
@@ -25,7 +32,7 @@ export function inspectPath(inspector: ValueInspector, head: RequestHead): void 
   for (let from = pathFrom; from < pathTo; ) {
     const to = indexOfByte(bytes, Byte.Slash, from, pathTo);
     const isMarked = hasMark(bytes, from, to);
-    if (isMarked) inspectValue(inspector, InputLocation.Segment, bytes, from, to);
+    if (isMarked || to - from >= MIN_PACKED_CHARS) inspectValue(inspector, InputLocation.Segment, bytes, from, to);
     // A comment of SQL in place of a blank, or a file's whole name after an empty segment.
     const goesOn = bytes[to + 1] === Byte.Star || (from === to && to > pathFrom);
     if (to < pathTo && (goesOn || isMarked)) {

@@ -19,8 +19,13 @@ export class RuleSwitches {
   /** Tells requests apart. */
   private request = 0;
 
-  constructor(disabledRules: readonly string[], exclusions: readonly RuleExclusion[]) {
-    this.disabled = new Set(disabledRules);
+  /** @param inactive rules that are too sharp for the firewall */
+  constructor(
+    disabledRules: readonly string[],
+    exclusions: readonly RuleExclusion[],
+    inactive: readonly WafRule[] = [],
+  ) {
+    this.disabled = new Set([...disabledRules, ...inactive.map((rule) => rule.id)]);
     this.exclusions = Map.groupBy(exclusions.map(placed), (exclusion) => exclusion.rule);
   }
 

@@ -1,19 +1,28 @@
 import { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
+import { ASP_GROUP } from "./detectors/asp-code.ts";
 import { FILE_GROUP } from "./detectors/file-names.ts";
+import { LDAP_GROUP } from "./detectors/ldap-filters.ts";
 import { LOOKUP_GROUP } from "./detectors/lookup-expressions.ts";
+import { MAIL_GROUP } from "./detectors/mail-commands.ts";
 import { MONGO_GROUP } from "./detectors/mongo-operators.ts";
 import { TRAVERSAL_RULES } from "./detectors/path-traversal.ts";
 import { LINE_BREAK_GROUP, MESSAGE_RULES, NUL_GROUP } from "./detectors/protocol-abuse.ts";
+import { RESTRICTED_FILE } from "./detectors/restricted-files.ts";
 import { SCANNER_GROUP } from "./detectors/scanner-names.ts";
+import { CALL_GROUP } from "./detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "./detectors/script-context.ts";
 import { CODE_GROUP } from "./detectors/server-code.ts";
 import { SHELL_GROUP } from "./detectors/shell-commands.ts";
 import { SQL_GROUP } from "./detectors/sql-phrases.ts";
+import { STRICT_COMMAND_GROUP } from "./detectors/strict-commands.ts";
+import { STRICT_MARKUP_GROUP } from "./detectors/strict-markup.ts";
+import { STRICT_PATH_GROUP } from "./detectors/strict-paths.ts";
+import { STRICT_SQL_GROUP } from "./detectors/strict-sql.ts";
 import { SCRIPT_UPLOAD } from "./detectors/upload-names.ts";
 import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
-import { type DetectorGroup, type WafRule, words } from "./rule.ts";
+import { type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
 const ESCAPES: DetectorGroup = {
@@ -53,14 +62,22 @@ export const DETECTOR_GROUPS: readonly DetectorGroup[] = [
   SQL_GROUP,
   MONGO_GROUP,
   SCRIPT_GROUP,
+  CALL_GROUP,
   SHELL_GROUP,
   CODE_GROUP,
+  ASP_GROUP,
+  LDAP_GROUP,
+  MAIL_GROUP,
   FILE_GROUP,
   URL_GROUP,
   LOOKUP_GROUP,
   SCANNER_GROUP,
   LINE_BREAK_GROUP,
   NUL_GROUP,
+  STRICT_SQL_GROUP,
+  STRICT_MARKUP_GROUP,
+  STRICT_COMMAND_GROUP,
+  STRICT_PATH_GROUP,
   ESCAPES,
   REFERENCES,
   BACKSLASHES,
@@ -71,6 +88,7 @@ export const WAF_RULES: readonly WafRule[] = [
   ...TRAVERSAL_RULES,
   ...DETECTOR_GROUPS.flatMap((group) => group.rules),
   SCRIPT_UPLOAD,
+  RESTRICTED_FILE,
   ...MESSAGE_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));
 
@@ -79,42 +97,74 @@ export const REFERENCE_BIT: number = bitOf(REFERENCES);
 export const SCRIPT_BIT: number = bitOf(SCRIPT_GROUP);
 export const NUL_BIT: number = bitOf(NUL_GROUP);
 
-/** Bits of the groups that look at a location. */
-export const QUERY_GROUPS: number = groupsAt(InputLocation.Query);
-export const BODY_GROUPS: number = groupsAt(InputLocation.Body);
-export const AGENT_GROUPS: number = groupsAt(InputLocation.Agent);
-export const EXTENSION_GROUPS: number = groupsAt(InputLocation.Extension);
+/** What calls the detectors: of the rules that count at level 1, or of all. */
+export interface RuleTables {
+  readonly automaton: KeywordAutomaton;
+  /** By InputLocation: the bits of the groups that look there. */
+  readonly groupsAt: readonly number[];
+}
 
-/** The bits of the groups that look at a location, such as QUERY_GROUPS. */
-export function groupsAt(location: InputLocation): number {
-  return DETECTOR_GROUPS.filter((group) => group.locations.includes(location)).reduce(
-    (bits, group) => bits | bitOf(group),
-    0,
-  );
+/** The tables of a firewall; made when they are asked for first, since a gateway without a WAF needs none. */
+export function tablesOf(sharpness: Sharpness): RuleTables {
+  if (isPlain(sharpness)) {
+    plain ??= tables(plainMemory(), PLAIN);
+    return plain;
+  }
+  sharp ??= tables(sharpMemory(), EVERYTHING);
+  return sharp;
 }
 
 /** The keywords of each group: its own, and those of its rules. */
-export function keywordGroups(): KeywordGroup[] {
-  return DETECTOR_GROUPS.map((group) => ({
+export function keywordGroups(sharpness: Sharpness = EVERYTHING): KeywordGroup[] {
+  return groupsOf(sharpness).map((group) => ({
     bit: bitOf(group),
     keywords: [...group.keywords(), ...group.rules.flatMap((rule) => rule.keywords ?? [])],
   }));
 }
 
-/** The automaton of all keywords; made when it is asked for first, since a gateway without a WAF needs none. */
-export function keywordAutomaton(): KeywordAutomaton {
-  automaton ??= KeywordAutomaton.of(keywordGroups());
-  return automaton;
+/** The tables of keywords for the workers, so that they are made once and not by each. */
+export interface KeywordMemory {
+  readonly plain: SharedArrayBuffer | null;
+  readonly sharp: SharedArrayBuffer | null;
 }
 
-/** The tables of all keywords for the workers, so that they are made once and not by each. */
-export function sharedKeywords(): SharedArrayBuffer {
-  return keywordMemory(keywordGroups());
+/** @param used the firewalls that there are */
+export function sharedKeywords(used: readonly Sharpness[]): KeywordMemory {
+  const hasPlain = used.some(isPlain);
+  const hasSharp = used.some((one) => !isPlain(one));
+  return { plain: hasPlain ? plainMemory() : null, sharp: hasSharp ? sharpMemory() : null };
 }
 
 /** @param memory what `sharedKeywords` gave, on another thread */
-export function adoptKeywords(memory: SharedArrayBuffer): void {
-  automaton ??= KeywordAutomaton.from(memory);
+export function adoptKeywords(memory: KeywordMemory): void {
+  if (memory.plain !== null) plain ??= tables(memory.plain, PLAIN);
+  if (memory.sharp !== null) sharp ??= tables(memory.sharp, EVERYTHING);
+}
+
+function plainMemory(): SharedArrayBuffer {
+  return keywordMemory(keywordGroups(PLAIN));
+}
+
+function sharpMemory(): SharedArrayBuffer {
+  return keywordMemory(keywordGroups());
+}
+
+function tables(memory: SharedArrayBuffer, sharpness: Sharpness): RuleTables {
+  const groups = groupsOf(sharpness);
+  const groupsAt = LOCATIONS.map((location) =>
+    groups.filter((group) => group.locations.includes(location)).reduce((bits, group) => bits | bitOf(group), 0),
+  );
+  return { automaton: KeywordAutomaton.from(memory), groupsAt };
+}
+
+/** Groups with a rule that counts, and those that only prepare. */
+function groupsOf(sharpness: Sharpness): DetectorGroup[] {
+  return DETECTOR_GROUPS.filter(({ rules }) => rules.length === 0 || rules.some((rule) => isActive(rule, sharpness)));
+}
+
+/** Whether no rule beyond those of level 1 counts. */
+function isPlain({ level, profile }: Sharpness): boolean {
+  return level === 1 && profile.length === 0;
 }
 
 function bitOf(group: DetectorGroup): number {
@@ -125,4 +175,16 @@ function placeOf({ category, id }: WafRule): number {
   return WAF_CATEGORIES.indexOf(category) * 1000 + Number(id.slice(id.indexOf("-") + 1));
 }
 
-let automaton: KeywordAutomaton | null = null;
+const EVERYTHING: Sharpness = { level: 2, profile: [] };
+const LOCATIONS: readonly InputLocation[] = [
+  InputLocation.Query,
+  InputLocation.Agent,
+  InputLocation.Header,
+  InputLocation.Extension,
+  InputLocation.Body,
+  InputLocation.Path,
+  InputLocation.Segment,
+  InputLocation.PathRest,
+];
+let plain: RuleTables | null = null;
+let sharp: RuleTables | null = null;

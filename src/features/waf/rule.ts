@@ -1,3 +1,4 @@
+import type { WafConfig } from "../../config/runtime-config.ts";
 import type { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 
@@ -27,6 +28,30 @@ export interface WafRule {
    * group, or of another of its rules, are part of it anyway. `spellingsOf` says how they are written.
    */
   readonly keywords?: readonly string[];
+  /** 2 for a rule that also finds what is no attack: it counts from `waf.level: 2` on. 1 where it is not said. */
+  readonly level?: 2;
+  /** Kinds of applications where it counts at level 1 as well. `waf.profile` */
+  readonly profiles?: readonly WafProfile[];
+  /** Rules of the OWASP Core Rule Set that find the same, its main one first; none where it has no counterpart. */
+  readonly crs?: readonly number[];
+}
+
+/** What an application is made with. docs/waf.md#profiles */
+export type WafProfile = WafConfig["profile"][number];
+
+/** How sharp a firewall is. docs/waf.md#levels */
+export interface Sharpness {
+  /** 1, or 2 for all rules. */
+  readonly level: number;
+  readonly profile: readonly WafProfile[];
+}
+
+/** Level 1 without profiles. */
+export const PLAIN: Sharpness = { level: 1, profile: [] };
+
+/** Whether a rule counts. */
+export function isActive(rule: WafRule, { level, profile }: Sharpness): boolean {
+  return (rule.level ?? 1) <= level || (rule.profiles ?? []).some((one) => profile.includes(one));
 }
 
 /** Takes what a detector finds. */

@@ -6,26 +6,21 @@ import { isPlainName } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
 import { InputLocation, MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
 import type { Detector } from "./rule.ts";
-import {
-  DETECTOR_GROUPS,
-  ESCAPE_BIT,
-  groupsAt,
-  keywordAutomaton,
-  NUL_BIT,
-  REFERENCE_BIT,
-  SCRIPT_BIT,
-} from "./rule-table.ts";
+import { DETECTOR_GROUPS, ESCAPE_BIT, NUL_BIT, REFERENCE_BIT, type RuleTables, SCRIPT_BIT } from "./rule-table.ts";
 
 /** Shows one value after the other to the detectors that its keywords call. */
 export class ValueInspector {
   /** The caller loads it; see `inspect`. */
   readonly value: ValueReading;
   private readonly findings: Findings;
-  private readonly automaton: KeywordAutomaton = keywordAutomaton();
+  private readonly automaton: KeywordAutomaton;
+  private readonly groupsAt: readonly number[];
   /** By group; several of them look at a value in the order of the table. */
   private readonly detectors: readonly (readonly Detector[])[] = DETECTOR_GROUPS.map((group) => group.detectors());
 
-  constructor(value: ValueReading, findings: Findings) {
+  constructor(value: ValueReading, findings: Findings, tables: RuleTables) {
+    this.automaton = tables.automaton;
+    this.groupsAt = tables.groupsAt;
     this.value = value;
     this.findings = findings;
   }
@@ -51,9 +46,11 @@ export class ValueInspector {
    */
   inspect(bytes: Uint8Array, from: number, to: number): void {
     const { value } = this;
-    const allowed = GROUPS_AT[value.location]!;
+    const allowed = this.groupsAt[value.location]!;
     this.findings.setSource(bytes, from, to);
+    const mayBePacked = value.isPackedChars();
     if (value.steps.take(2 * value.length)) this.inspectReading(allowed);
+    if (mayBePacked && value.steps.take(2 * value.length) && value.unpack()) this.inspectReading(allowed);
     if (value.steps.isSpent) this.findings.foundSpent();
   }
 
@@ -136,14 +133,3 @@ function load(inspector: ValueInspector, bytes: Uint8Array, from: number, to: nu
 
 /** Looks at each byte of a value by all detectors together, but for what they look at around a find. */
 const ANALYSIS_STEPS = 8;
-/** The groups that look at each location. */
-const GROUPS_AT: readonly number[] = [
-  InputLocation.Query,
-  InputLocation.Agent,
-  InputLocation.Header,
-  InputLocation.Extension,
-  InputLocation.Body,
-  InputLocation.Path,
-  InputLocation.Segment,
-  InputLocation.PathRest,
-].map(groupsAt);

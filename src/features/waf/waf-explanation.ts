@@ -50,7 +50,14 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
   const ex = questionedExchange(question);
   if (!(ex instanceof Exchange)) return { ...NOTHING, fault: ex };
   const head = ex.request;
-  const inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions);
+  const inspector = new WafInspector(
+    settings.disabledRules,
+    routes,
+    settings.exclusions,
+    undefined,
+    undefined,
+    settings,
+  );
   const { findings } = inspector;
   let score = inspector.inspect(head);
   let inspectedBodyBytes = 0;

@@ -5,21 +5,24 @@ import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
 import {
   DotDot,
   isHarmless,
-  maySpellDotDot,
+  PathSign,
+  pathSigns,
   type RouteFacts,
   TRAVERSAL_RULES,
   TraversalScan,
 } from "./detectors/path-traversal.ts";
+import { mayNameRestricted, RESTRICTED_FILE, restrictedAt } from "./detectors/restricted-files.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
 import { findGroups, PAIR_BYTES } from "./match/escaped-scan.ts";
-import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
+import { findPackedGroups } from "./match/packed-text.ts";
 import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { InputLocation, ValueReading } from "./match/value-reading.ts";
 import { inspectPath, mayPathMatch } from "./path-inspector.ts";
+import { isActive, PLAIN, type Sharpness } from "./rule.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
-import { keywordAutomaton, QUERY_GROUPS } from "./rule-table.ts";
+import { type RuleTables, tablesOf, WAF_RULES } from "./rule-table.ts";
 import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 
 /** Applies the rules to requests. What it found of the last one is in `findings`. */
@@ -29,7 +32,8 @@ export class WafInspector {
   readonly steps: StepBudget;
   private readonly onSpent: () => void;
   private readonly routes: RouteFacts;
-  private readonly automaton: KeywordAutomaton = keywordAutomaton();
+  private readonly tables: RuleTables;
+  private readonly queryGroups: number;
   private readonly seen: SeenValues = new SeenValues();
   private readonly seenQueries: SeenValues = new SeenValues();
   private readonly traversal: TraversalScan = new TraversalScan();
@@ -44,6 +48,7 @@ export class WafInspector {
    * @param exclusions rules that stay silent in places
    * @param steps what the inspection of a request may cost
    * @param onSpent is called after each inspection that was given up for its cost
+   * @param sharpness which rules count
    */
   constructor(
     disabledRules: readonly string[],
@@ -51,14 +56,17 @@ export class WafInspector {
     exclusions: readonly RuleExclusion[] = [],
     steps: StepBudget = new StepBudget(),
     onSpent: () => void = () => {},
+    sharpness: Sharpness = PLAIN,
   ) {
+    this.tables = tablesOf(sharpness);
+    this.queryGroups = this.tables.groupsAt[InputLocation.Query]!;
     this.routes = routes;
     this.onSpent = onSpent;
     this.steps = steps;
     const value = new ValueReading(steps);
-    this.findings = new Findings(new RuleSwitches(disabledRules, exclusions), value);
-    this.values = new ValueInspector(value, this.findings);
-    this.bodies = new BodyInspector(this.values, this.findings, this.automaton);
+    this.findings = new Findings(switchesOf(disabledRules, exclusions, sharpness), value);
+    this.values = new ValueInspector(value, this.findings, this.tables);
+    this.bodies = new BodyInspector(this.values, this.findings, this.tables);
   }
 
   /**
@@ -66,15 +74,18 @@ export class WafInspector {
    * @returns the anomaly score, 0 for a request that no rule matches
    */
   inspect(head: RequestHead): number {
-    const mayClimb = maySpellDotDot(head);
-    const mayPath = mayPathMatch(head);
+    const signs = pathSigns(head);
+    const mayClimb = (signs & PathSign.Climb) !== 0;
+    const mayPath = mayPathMatch(head, this.tables);
+    const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameRestricted(head);
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
-    const mayHeaders = mayHeadersMatch(this.automaton, head.headers, this.seen);
+    const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayClimb && !mayPath && !mayQuery && !mayHeaders) return 0;
+    if (!mayClimb && !mayPath && !mayFile && !mayQuery && !mayHeaders) return 0;
     this.findings.begin(head);
     this.steps.begin(0);
     if (mayClimb) this.inspectClimbs(head);
+    if (mayFile) this.inspectFileName(head);
     if (mayPath) inspectPath(this.values, head);
     if (mayQuery)
       inspectPairs(this.values, InputLocation.Query, Byte.Ampersand, head.bytes, head.pathTo + 1, head.targetTo);
@@ -109,7 +120,7 @@ export class WafInspector {
    */
   inspectTrailers(head: RequestHead, trailers: HeaderBlock): number {
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayHeadersMatch(this.automaton, trailers, this.seen)) return 0;
+    if (!mayHeadersMatch(this.tables, trailers, this.seen)) return 0;
     this.findings.begin(head);
     this.steps.begin(0);
     inspectHeaders(this.values, trailers);
@@ -127,9 +138,20 @@ export class WafInspector {
     const { bytes, targetTo } = head;
     const from = head.pathTo + 1;
     if (this.seenQueries.has(0, bytes, from, targetTo)) return false;
-    if ((findGroups(this.automaton, PAIR_BYTES, bytes, from, targetTo) & QUERY_GROUPS) !== 0) return true;
+    const { automaton } = this.tables;
+    if ((findGroups(automaton, PAIR_BYTES, bytes, from, targetTo) & this.queryGroups) !== 0) return true;
+    if ((findPackedGroups(automaton, bytes, from, targetTo) & this.queryGroups) !== 0) return true;
     this.seenQueries.note(bytes, from, targetTo);
     return false;
+  }
+
+  private inspectFileName(head: RequestHead): void {
+    const { value } = this.values;
+    value.location = InputLocation.Path;
+    this.values.nameNothing();
+    value.loadEscaped(head.bytes, head.pathFrom, head.pathTo, false);
+    const at = restrictedAt(value);
+    if (at >= 0) this.findings.foundInPath(RESTRICTED_FILE, head.pathFrom - head.targetFrom + at);
   }
 
   private inspectClimbs(head: RequestHead): void {
@@ -142,6 +164,16 @@ export class WafInspector {
       if ((spellings & rule.spelling) !== 0) this.findings.foundInPath(rule, at);
     }
   }
+}
+
+/** Which rules are off: by name, by place, or since they are too sharp. */
+export function switchesOf(
+  disabledRules: readonly string[],
+  exclusions: readonly RuleExclusion[],
+  sharpness: Sharpness,
+): RuleSwitches {
+  const inactive = WAF_RULES.filter((rule) => !isActive(rule, sharpness));
+  return new RuleSwitches(disabledRules, exclusions, inactive);
 }
 
 const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER, progress: null };

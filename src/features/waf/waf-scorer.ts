@@ -3,11 +3,11 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { Findings } from "./findings.ts";
 import { type IncidentListener, placeText } from "./incident.ts";
-import type { WafRule } from "./rule.ts";
+import type { Sharpness, WafRule } from "./rule.ts";
 import type { RuleExclusion } from "./rule-switches.ts";
 
 /** What the WAF is told: `server.waf`. */
-export interface WafSettings {
+export interface WafSettings extends Sharpness {
   readonly mode: "enforce" | "detection";
   /** A request with this score or more is blocked. */
   readonly anomalyThreshold: number;

@@ -11,8 +11,8 @@ import { type BodyScorer, InspectedBody, InspectedMessages } from "./body/inspec
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import { StepBudget } from "./match/step-budget.ts";
-import { RuleSwitches } from "./rule-switches.ts";
-import { WafInspector } from "./waf-inspector.ts";
+import type { RuleSwitches } from "./rule-switches.ts";
+import { switchesOf, WafInspector } from "./waf-inspector.ts";
 import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 
 /** What the phases of the firewall work with. */
@@ -51,7 +51,7 @@ export class Waf implements Firewall {
     this.settings = settings;
     const steps = new StepBudget();
     const onSpent = (): void => listener.onBudgetExhausted();
-    this.inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions, steps, onSpent);
+    this.inspector = new WafInspector(settings.disabledRules, routes, settings.exclusions, steps, onSpent, settings);
     this.scorer = new WafScorer(settings, listener, clock);
     this.allowedIps = allowedIps;
     this.listener = listener;
@@ -72,7 +72,7 @@ export class RouteFirewall implements Firewall {
     this.base = base;
     this.settings = settings;
     this.scorer = new WafScorer(settings, base.listener, clock);
-    this.switches = new RuleSwitches(settings.disabledRules, settings.exclusions);
+    this.switches = switchesOf(settings.disabledRules, settings.exclusions, settings);
   }
 
   get inspector(): WafInspector {

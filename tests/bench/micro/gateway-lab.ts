@@ -100,6 +100,8 @@ export class GatewayLab {
     const cache = isCached ? this.cache(router.routes.length, counters) : null;
     const waf = {
       mode: "enforce",
+      level: 1,
+      profile: [],
       anomalyThreshold: 5,
       maxInspectBodyBytes: 0,
       overLimit: "inspect",

@@ -4,9 +4,10 @@ import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts"
 import type { Findings } from "../findings.ts";
 import { findGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
+import { findPackedGroups } from "../match/packed-text.ts";
 import { SeenTexts } from "../match/seen-values.ts";
 import { InputLocation } from "../match/value-reading.ts";
-import { BODY_GROUPS } from "../rule-table.ts";
+import type { RuleTables } from "../rule-table.ts";
 import { inspectPairs, type ValueInspector } from "../value-inspector.ts";
 import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
 import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts";
@@ -40,16 +41,19 @@ export class BodyInspector {
   private readonly inspector: ValueInspector;
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton;
+  /** The groups that look at bodies. */
+  private readonly groups: number;
   private readonly parts: MultipartParts;
   private readonly seen: SeenTexts = new SeenTexts();
   private readonly takeRun: RunTaker = (bytes, from, to) => {
     if (this.mayTextMatch(bytes, from, to)) this.inspectPlain(bytes, from, to);
   };
 
-  constructor(inspector: ValueInspector, findings: Findings, automaton: KeywordAutomaton) {
+  constructor(inspector: ValueInspector, findings: Findings, tables: RuleTables) {
     this.inspector = inspector;
     this.findings = findings;
-    this.automaton = automaton;
+    this.automaton = tables.automaton;
+    this.groups = tables.groupsAt[InputLocation.Body]!;
     this.parts = new MultipartParts(inspector, findings, (bytes, from, to) => this.inspectField(bytes, from, to));
   }
 
@@ -160,7 +164,7 @@ export class BodyInspector {
     if (mayBeJson || isJson) {
       const groups = findJsonGroups(automaton, bytes, from, to);
       // In a clean text of JSON, all that can mean something is in its strings.
-      if ((groups & BODY_GROUPS) === 0) return;
+      if ((groups & this.groups) === 0 && !this.hasPacked(bytes, from, to)) return;
       inspectJson(inspector, bytes, from, to, isJson);
       inspector.nameNothing();
       if (groups !== NOT_JSON) return;
@@ -180,9 +184,9 @@ export class BodyInspector {
   /** Whether there is a keyword in the text as it is, or in the pairs that it may consist of. */
   private mayTextMatch(bytes: Uint8Array, from: number, to: number): boolean {
     const { automaton } = this;
-    if ((automaton.find(bytes, from, to) & BODY_GROUPS) !== 0) return true;
+    if ((automaton.find(bytes, from, to) & this.groups) !== 0) return true;
     const hasPairs = hasByte(bytes, Byte.Equals, from, to);
-    return hasPairs && (findGroups(automaton, PAIR_BYTES, bytes, from, to) & BODY_GROUPS) !== 0;
+    return hasPairs && (findGroups(automaton, PAIR_BYTES, bytes, from, to) & this.groups) !== 0;
   }
 
   /** Text of no known kind: as one value, and as the form that it may be. */
@@ -208,11 +212,17 @@ export class BodyInspector {
 
   private inspectForm(bytes: Uint8Array, from: number, to: number): void {
     const { inspector, automaton } = this;
-    if ((findGroups(automaton, PAIR_BYTES, bytes, from, to) & BODY_GROUPS) === 0) return;
+    const groups = findGroups(automaton, PAIR_BYTES, bytes, from, to);
+    if ((groups & this.groups) === 0 && !this.hasPacked(bytes, from, to)) return;
     inspectPairs(inspector, InputLocation.Body, Byte.Ampersand, bytes, from, to);
     // Some split pairs there, too.
     if (indexOfByte(bytes, Byte.Semicolon, from, to) < to)
       inspectPairs(inspector, InputLocation.Body, Byte.Semicolon, bytes, from, to);
+  }
+
+  /** Whether there is a keyword in a text in base64. */
+  private hasPacked(bytes: Uint8Array, from: number, to: number): boolean {
+    return (findPackedGroups(this.automaton, bytes, from, to) & this.groups) !== 0;
   }
 
   private inspectRuns(bytes: Uint8Array, from: number, to: number): void {
@@ -246,7 +256,7 @@ export class BodyInspector {
     if (first === Byte.Less) inspectUpload(inspector, findings, bytes, from, to);
     else if (first === Byte.OpenBrace || first === Byte.LeftBracket) {
       const groups = findJsonGroups(automaton, bytes, from, to);
-      if ((groups & BODY_GROUPS) !== 0) inspectJson(inspector, bytes, from, to, false);
+      if ((groups & this.groups) !== 0) inspectJson(inspector, bytes, from, to, false);
     }
   }
 

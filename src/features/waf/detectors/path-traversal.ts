@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, classOf, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../../message/request-head.ts";
 import { canonicalise } from "../../../proto/target/canonical-path.ts";
 import {
@@ -97,31 +97,45 @@ function isHarmlessReading(path: string, head: RequestHead, routes: RouteFacts):
   return home >= 0 && home === routes.prefixId(destination, head);
 }
 
+/** What a look at the path says: bits. */
+export const enum PathSign {
+  /** A dot-dot segment may hide in it. */
+  Climb = 1,
+  /** A segment begins with a dot, a folder ends in F as META-INF does, or a letter of a name is escaped. */
+  Hidden = 2,
+}
+
 /**
- * Whether a dot-dot segment may hide in the path. A path with neither dots nor escapes costs one look at the flags; the
- * others cost one scan, which ends with "no" unless two dots are side by side or an escape is broken or stands for
- * something that dots are made of.
+ * Whether a dot-dot segment or a hidden file may be in the path. A path with neither dots nor escapes costs one look at the flags; the
+ * others cost one scan, which finds no climb unless two dots are side by side or an escape is broken or stands for something that
+ * dots are made of.
+ * @returns PathSign bits
  */
-export function maySpellDotDot(head: RequestHead): boolean {
-  if ((head.targetFlags & (TargetFlag.Dot | TargetFlag.Percent)) === 0) return false;
+export function pathSigns(head: RequestHead): number {
+  if ((head.targetFlags & (TargetFlag.Dot | TargetFlag.Percent)) === 0) return 0;
   const bytes = head.bytes;
   const to = head.pathTo;
+  let signs = 0;
   let previous = 0;
   for (let at = head.pathFrom; at < to; at++) {
     let byte = bytes[at]!;
     if (byte === Byte.Percent) {
-      if (at + 2 >= to) return true;
+      if (at + 2 >= to) return BOTH;
       const high = HEX_VALUE[bytes[at + 1]!]!;
       const low = HEX_VALUE[bytes[at + 2]!]!;
-      if (high === NO_HEX_DIGIT || low === NO_HEX_DIGIT) return true;
+      if (high === NO_HEX_DIGIT || low === NO_HEX_DIGIT) return BOTH;
       byte = high * 16 + low;
-      if (SUSPECT[byte] === 1) return true;
+      if (SUSPECT[byte] === 1) return BOTH;
+      if (NAME[byte] === 1) signs |= PathSign.Hidden;
       at += 2;
     }
-    if (byte === Byte.Dot && previous === Byte.Dot) return true;
+    if (byte === Byte.Dot) {
+      if (previous === Byte.Dot) return BOTH;
+      if (previous === Byte.Slash) signs |= PathSign.Hidden;
+    } else if (byte === Byte.Slash && (previous === UPPER_F || previous === LOWER_F)) signs |= PathSign.Hidden;
     previous = byte;
   }
-  return false;
+  return signs;
 }
 
 /** Looks for dot-dot segments in a path as the most lenient decoder would read it. One object a worker. */
@@ -206,6 +220,11 @@ function isNested(mark: number): boolean {
 /** `..;x`, what a second parser takes for a query after the dots, and spaces. */
 const AS_LENIENT: DotReading = DotReading.Parameters | DotReading.Suffix | DotReading.Blanks;
 const NO_HEX_DIGIT = 255;
+const BOTH: number = PathSign.Climb | PathSign.Hidden;
+const UPPER_F = 0x46;
+const LOWER_F = 0x66;
+/** What names of files have, and the slash. */
+const NAME: Uint8Array = classOf("a-zA-Z0-9_~/\\-");
 /**
  * 1 for bytes that an escape of an innocent path rarely stands for: control bytes, the dot, the percent sign, and bytes
  * that lead overlong forms or look-alikes (U+0800, U+2000, U+E000 and U+F000 onwards).

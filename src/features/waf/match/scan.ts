@@ -78,6 +78,13 @@ export function wordEnd(bytes: Uint8Array, from: number): number {
   return classEnd(bytes, from, WORD);
 }
 
+/** Whether a value is the address of a page, by its beginning. */
+export function isWebAddress(bytes: Uint8Array): boolean {
+  if (bytes[0] !== 0x68 || bytes[1] !== 0x74 || bytes[2] !== 0x74 || bytes[3] !== 0x70) return false;
+  const colon = bytes[4] === 0x73 ? 5 : 4;
+  return bytes[colon] === Byte.Colon && bytes[colon + 1] === Byte.Slash && bytes[colon + 2] === Byte.Slash;
+}
+
 /** Whether a semicolon at `end` ends a character reference: &quot; &#39; */
 export function endsReference(bytes: Uint8Array, end: number): boolean {
   let at = end - 1;

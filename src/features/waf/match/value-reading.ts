@@ -1,5 +1,6 @@
-import { Byte, HEX_VALUE, LOWER } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, LOWER, table } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
+import { MIN_PACKED_CHARS, unpack } from "./packed-text.ts";
 import { StepBudget } from "./step-budget.ts";
 import { readXmlText } from "./xml-text.ts";
 
@@ -22,6 +23,14 @@ export const enum InputLocation {
   PathRest,
 }
 
+/** How a value was taken. */
+const enum SourceKind {
+  Plain = 0,
+  Escaped,
+  Json,
+  Xml,
+}
+
 /**
  * One value as the rules read it: decoded as its location demands, in lower case, ended by a byte 0 that is not part of it.
  * One object an inspector, used again for every value.
@@ -39,6 +48,13 @@ export class ValueReading {
   lastNameFrom = 0;
   /** What the inspection of the request may still cost. */
   readonly steps: StepBudget;
+  /** What was taken last, and how, so that it can be taken again in its own case. */
+  private source: Uint8Array = EMPTY_BYTES;
+  private sourceFrom = 0;
+  private sourceTo = 0;
+  private sourceKind: SourceKind = SourceKind.Plain;
+  /** What becomes of each byte: lower case, but in `unpack`. */
+  private fold: Uint8Array = LOWER;
 
   constructor(steps: StepBudget = new StepBudget()) {
     this.steps = steps;
@@ -46,15 +62,17 @@ export class ValueReading {
 
   /** Takes the bytes as they are. */
   load(bytes: Uint8Array, from: number, to: number): void {
-    const out = this.room(to - from);
+    const out = this.begin(SourceKind.Plain, bytes, from, to);
+    const { fold } = this;
     let length = 0;
-    for (let at = from; at < to; at++) out[length++] = LOWER[bytes[at]!]!;
+    for (let at = from; at < to; at++) out[length++] = fold[bytes[at]!]!;
     this.endAt(length);
   }
 
   /** Undoes escapes once. @param plusIsSpace as in queries and forms */
   loadEscaped(bytes: Uint8Array, from: number, to: number, plusIsSpace: boolean): void {
-    const out = this.room(to - from);
+    const out = this.begin(SourceKind.Escaped, bytes, from, to);
+    const { fold } = this;
     let length = 0;
     for (let at = from; at < to; at++) {
       let byte = bytes[at]!;
@@ -66,14 +84,15 @@ export class ValueReading {
           at += 2;
         }
       }
-      out[length++] = LOWER[byte]!;
+      out[length++] = fold[byte]!;
     }
     this.endAt(length);
   }
 
   /** Takes the inside of a JSON string. RFC 8259 §7, and JSON5's strings of several lines; characters beyond ASCII become a byte that means nothing. */
   loadJson(bytes: Uint8Array, from: number, to: number): void {
-    const out = this.room(to - from);
+    const out = this.begin(SourceKind.Json, bytes, from, to);
+    const { fold } = this;
     let length = 0;
     for (let at = from; at < to; at++) {
       let byte = bytes[at]!;
@@ -89,14 +108,48 @@ export class ValueReading {
           continue;
         } else byte = JSON_ESCAPES[byte] ?? byte;
       }
-      out[length++] = LOWER[byte]!;
+      out[length++] = fold[byte]!;
     }
     this.endAt(length);
   }
 
   /** Takes a text or an attribute of XML; see `readXmlText`. */
   loadXml(bytes: Uint8Array, from: number, to: number): void {
-    this.endAt(readXmlText(this.room(to - from), bytes, from, to));
+    this.endAt(readXmlText(this.begin(SourceKind.Xml, bytes, from, to), bytes, from, to));
+  }
+
+  /** Whether the value begins as a text in base64 may. */
+  isPackedChars(): boolean {
+    if (this.length < MIN_PACKED_CHARS || this.isName) return false;
+    for (let at = 0; at < MIN_PACKED_CHARS; at++) if (PACKED[this.bytes[at]!] === 0) return false;
+    return true;
+  }
+
+  /**
+   * Takes what was taken last once more, with base64 undone. docs/waf.md#what-is-looked-at
+   * @returns whether it is a text in base64; the reading is spoilt where it is not
+   */
+  unpack(): boolean {
+    const { source, sourceFrom, sourceTo } = this;
+    if (sourceTo - sourceFrom < MIN_PACKED_CHARS) return false;
+    this.fold = CASED;
+    if (this.sourceKind === SourceKind.Json) this.loadJson(source, sourceFrom, sourceTo);
+    // A plus is one of the alphabet.
+    else if (this.sourceKind === SourceKind.Escaped) this.loadEscaped(source, sourceFrom, sourceTo, false);
+    else this.load(source, sourceFrom, sourceTo);
+    this.fold = LOWER;
+    const { bytes } = this;
+    const length = unpack(bytes, bytes, 0, this.length);
+    for (let at = 0; at < length; at++) bytes[at] = LOWER[bytes[at]!]!;
+    this.endAt(length);
+    return length * 4 >= (MIN_PACKED_CHARS - 2) * 3;
+  }
+
+  /** Lets go of the bytes that were taken. */
+  release(): void {
+    this.source = EMPTY_BYTES;
+    this.sourceFrom = 0;
+    this.sourceTo = 0;
   }
 
   /** Undoes references such as &lt; and &#60; in what was taken. */
@@ -168,6 +221,15 @@ export class ValueReading {
     return write !== length;
   }
 
+  /** Notes what is taken. @returns the array, with room for it */
+  private begin(kind: SourceKind, bytes: Uint8Array, from: number, to: number): Uint8Array {
+    this.source = bytes;
+    this.sourceFrom = from;
+    this.sourceTo = to;
+    this.sourceKind = kind;
+    return this.room(to - from);
+  }
+
   /** The array, with room for `length` bytes and some zeros after them. */
   private room(length: number): Uint8Array {
     if (length + PADDING > this.bytes.length) this.bytes = new Uint8Array(2 * length + PADDING);
@@ -222,6 +284,9 @@ export const MAX_NAME_BYTES = 128;
 /** Zeros after a value, as far as any rule looks ahead without asking for the end. */
 const PADDING = 8;
 const INITIAL_BYTES = 4096;
+const CASED: Uint8Array = table((byte) => byte);
+/** The alphabets of base64 in lower case; a blank was a plus. */
+const PACKED: Uint8Array = classOf("a-z0-9+/_ -");
 const LOWER_U = 0x75;
 /** Stands for a character that has no byte of its own. */
 const BEYOND_ASCII = 0x80;

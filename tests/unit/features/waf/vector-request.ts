@@ -31,10 +31,10 @@ export function vectorsOf(id: string): RuleVectors {
 /** A router that knows no route. */
 export const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 
-/** Inspects a request in the short notation, head and body. */
-export function inspectVector(vector: string): VectorResult {
+/** Inspects a request in the short notation, head and body. @param level `waf.level` */
+export function inspectVector(vector: string, level = 1): VectorResult {
   // Nothing blocks on the head alone, so that the body is always looked at.
-  const settings = { ...ENFORCE, mode: "detection" } as const;
+  const settings = { ...ENFORCE, mode: "detection", level } as const;
   const { fault, score, rules, findings } = explainWaf(requestOf(vector), settings, NO_ROUTES);
   if (fault !== Fault.None) throw new Error(`${vector}: not a request (${fault})`);
   return { score, ids: rules.map((rule) => rule.id), findings };

@@ -3,6 +3,8 @@ import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-s
 /** The settings that a WAF has when its section says nothing but `enabled`. */
 export const ENFORCE: WafSettings = {
   mode: "enforce",
+  level: 1,
+  profile: [],
   anomalyThreshold: 5,
   maxInspectBodyBytes: 65536,
   overLimit: "inspect",
