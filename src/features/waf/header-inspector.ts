@@ -1,8 +1,7 @@
 import { Byte, LOWER, latin1 } from "../../core/bytes.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
-import { COOKIE_BYTES, findGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
-import { findPackedGroups } from "./match/packed-text.ts";
+import { COOKIE_BYTES, findGroups, findPackedGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { SeenValues } from "./match/seen-values.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import type { RuleTables } from "./rule-table.ts";

@@ -1,6 +1,7 @@
 import { Byte, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
-import { findPackedGroups, MIN_PACKED_CHARS } from "./match/packed-text.ts";
+import { findPackedGroups } from "./match/escaped-scan.ts";
+import { MIN_PACKED_CHARS } from "./match/packed-text.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import type { RuleTables } from "./rule-table.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";

@@ -11,11 +11,10 @@ import {
   TRAVERSAL_RULES,
   TraversalScan,
 } from "./detectors/path-traversal.ts";
-import { mayNameRestricted, RESTRICTED_FILE, restrictedAt } from "./detectors/restricted-files.ts";
+import { RESTRICTED_FILE, restrictedAt } from "./detectors/restricted-files.ts";
 import { Findings } from "./findings.ts";
 import { inspectHeaders, mayHeadersMatch } from "./header-inspector.ts";
-import { findGroups, PAIR_BYTES } from "./match/escaped-scan.ts";
-import { findPackedGroups } from "./match/packed-text.ts";
+import { findGroups, findPackedGroups, PAIR_BYTES } from "./match/escaped-scan.ts";
 import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { InputLocation, ValueReading } from "./match/value-reading.ts";
@@ -77,7 +76,7 @@ export class WafInspector {
     const signs = pathSigns(head);
     const mayClimb = (signs & PathSign.Climb) !== 0;
     const mayPath = mayPathMatch(head, this.tables);
-    const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameRestricted(head);
+    const mayFile = (signs & PathSign.Hidden) !== 0;
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);

@@ -2,9 +2,8 @@ import { Byte, HEX_VALUE, indexOfByte, isWhitespace } from "../../../core/bytes.
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
-import { findGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
+import { findGroups, findPackedGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
 import type { KeywordAutomaton } from "../match/keyword-automaton.ts";
-import { findPackedGroups } from "../match/packed-text.ts";
 import { SeenTexts } from "../match/seen-values.ts";
 import { InputLocation } from "../match/value-reading.ts";
 import type { RuleTables } from "../rule-table.ts";

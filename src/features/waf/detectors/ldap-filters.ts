@@ -36,6 +36,7 @@ export const LDAP_GROUP: DetectorGroup = {
  */
 function findFilters(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
+  let whole = -1;
   for (let at = 0; at < length; at++) {
     if (bytes[at] !== Byte.Equals) continue;
     const end = bytes[at - 1] === TILDE || bytes[at - 1] === Byte.Less || bytes[at - 1] === Byte.Greater ? at - 1 : at;
@@ -43,8 +44,10 @@ function findFilters(value: ValueReading, listener: DetectionListener): void {
     while (from > 0 && end - from <= MAX_ATTRIBUTE && ATTRIBUTE[bytes[from - 1]!] === 1) from--;
     const attribute = ATTRIBUTES.valueOf(bytes, from, end);
     if (attribute === 0 || !isOpened(bytes, from)) continue;
-    return listener.found(attribute === SECRET || isBrokenOut(bytes, from) ? FILTER : WHOLE_FILTER, from);
+    if (attribute === SECRET || isBrokenOut(bytes, from)) return listener.found(FILTER, from);
+    whole = from;
   }
+  if (whole >= 0) listener.found(WHOLE_FILTER, whole);
 }
 
 /**

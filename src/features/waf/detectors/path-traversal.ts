@@ -11,6 +11,7 @@ import {
 } from "../../../proto/target/dot-segments.ts";
 import { LenientPath, Mark } from "../../../proto/target/lenient-path.ts";
 import { decodeFully } from "../../../proto/target/percent-decoding.ts";
+import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type WafRule } from "../rule.ts";
 
 /** How a dot-dot segment is spelt, one bit a rule. */
@@ -101,7 +102,10 @@ function isHarmlessReading(path: string, head: RequestHead, routes: RouteFacts):
 export const enum PathSign {
   /** A dot-dot segment may hide in it. */
   Climb = 1,
-  /** A segment begins with a dot, a folder ends in F as META-INF does, or a letter of a name is escaped. */
+  /**
+   * A segment begins with a dot, a folder ends in F as META-INF does, a letter of a name is escaped, or the extension is none of those
+   * that nearly all files of a site have.
+   */
   Hidden = 2,
 }
 
@@ -135,7 +139,13 @@ export function pathSigns(head: RequestHead): number {
     } else if (byte === Byte.Slash && (previous === UPPER_F || previous === LOWER_F)) signs |= PathSign.Hidden;
     previous = byte;
   }
-  return signs;
+  return signs === 0 && hasOddExtension(bytes, head.pathFrom, to) ? PathSign.Hidden : signs;
+}
+
+function hasOddExtension(bytes: Uint8Array, from: number, to: number): boolean {
+  let at = to - 1;
+  while (at > from && bytes[at] !== Byte.Dot && bytes[at] !== Byte.Slash) at--;
+  return bytes[at] === Byte.Dot && USUAL.valueOf(bytes, at + 1, to) === 0;
 }
 
 /** Looks for dot-dot segments in a path as the most lenient decoder would read it. One object a worker. */
@@ -220,6 +230,12 @@ function isNested(mark: number): boolean {
 /** `..;x`, what a second parser takes for a query after the dots, and spaces. */
 const AS_LENIENT: DotReading = DotReading.Parameters | DotReading.Suffix | DotReading.Blanks;
 const NO_HEX_DIGIT = 255;
+const USUAL: WordSet = new WordSet([
+  [
+    1,
+    "js css html htm png jpg jpeg gif svg webp avif ico woff woff2 ttf json xml txt map mjs mp4 webm mp3 pdf wasm php aspx jsp do",
+  ],
+]);
 const BOTH: number = PathSign.Climb | PathSign.Hidden;
 const UPPER_F = 0x46;
 const LOWER_F = 0x66;

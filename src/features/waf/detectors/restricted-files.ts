@@ -1,10 +1,9 @@
 import { Byte } from "../../../core/bytes.ts";
-import { type RequestHead, TargetFlag } from "../../../message/request-head.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type WafRule } from "../rule.ts";
 
-/** It has no keywords: `pathSigns` and `mayNameRestricted` call it, for the path alone. */
+/** It has no keywords: `pathSigns` calls it, for the path alone. */
 export const RESTRICTED_FILE: WafRule = {
   id: "FILES-001",
   category: "files",
@@ -12,18 +11,6 @@ export const RESTRICTED_FILE: WafRule = {
   description: "path of a file that no site means to serve: version control, environment, key, backup",
   crs: [930130],
 };
-
-/**
- * Whether the path may name such a file, where no segment of it is hidden (PathSign.Hidden): its extension is none of those that nearly
- * all files of a site have.
- */
-export function mayNameRestricted({ targetFlags, bytes, pathFrom, pathTo }: RequestHead): boolean {
-  if ((targetFlags & TargetFlag.Dot) === 0) return false;
-  if (bytes[pathTo - 1] === TILDE) return true;
-  let at = pathTo - 1;
-  while (at > pathFrom && bytes[at] !== Byte.Dot && bytes[at] !== Byte.Slash) at--;
-  return bytes[at] === Byte.Dot && USUAL.valueOf(bytes, at + 1, pathTo) === 0;
-}
 
 /**
  * Judges a path that is in the reading as a whole, decoded. Pages of a documentation and of a repository's browser may be called by such
@@ -103,12 +90,6 @@ const EXTENSIONS: WordSet = new WordSet([
   [BACKUP, "bak sql mdb sqlite sqlite3 swp swo bkp tfstate"],
   [SECOND, "old orig save backup copy tmp"],
   [ARCHIVE, "zip gz tgz tar rar 7z bz2 xz"],
-]);
-const USUAL: WordSet = new WordSet([
-  [
-    1,
-    "js css html htm png jpg jpeg gif svg webp avif ico woff woff2 ttf json xml txt map mjs mp4 webm mp3 pdf wasm php aspx jsp do",
-  ],
 ]);
 const DUMPS: WordSet = new WordSet([
   [1, "backup backups dump db database mysql wwwroot public_html htdocs site-backup db_backup db-backup"],

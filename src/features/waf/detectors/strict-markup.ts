@@ -64,13 +64,19 @@ function isTag(bytes: Uint8Array, from: number, isLine: boolean): boolean {
   if (kind === ACTING) return isLine || first !== Byte.Slash;
   if (!isLine) return false;
   // Formatted text has elements without attributes.
-  if (kind === FORMATTING) return bytes[end] !== Byte.Greater && bytes[end] !== Byte.Slash && bytes[end] !== Byte.Space;
+  if (kind === FORMATTING && isBare(bytes, end)) return false;
   // <user@example.com>, <https://example.com>, a<b.
   const next = bytes[end]!;
   if (bytes[end - 1] === Byte.Colon) return false;
   return (
     next <= Byte.Space || next === Byte.Slash || next === Byte.Greater || next === Byte.Less || next === Byte.Percent
   );
+}
+
+/** Whether an element ends after its name: `>`, `/>`, ` />`. */
+function isBare(bytes: Uint8Array, at: number): boolean {
+  const end = bytes[at] === Byte.Space ? at + 1 : at;
+  return bytes[end] === Byte.Slash || (end === at && bytes[end] === Byte.Greater);
 }
 
 /** What no declaration and no instruction begins with. */

@@ -1,5 +1,6 @@
-import { Byte, classOf, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
+import { MIN_PACKED_CHARS, NO_SEXTET, SEXTETS, unpack } from "./packed-text.ts";
 
 /** What a byte is that is not simply part of a value; above all classes, so that one table tells both. */
 export const enum Role {
@@ -77,6 +78,57 @@ export function findGroups(
 }
 
 /**
+ * The groups of all keywords in the texts that are packed in `bytes[from, to)`: in each run of base64 that begins after some other
+ * character, and whose first bytes are text. Of other text, every few bytes are looked at, as such a run is long; what is no text, such
+ * as a token or a hash, is given up after a few characters.
+ */
+export function findPackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+  let found = 0;
+  for (let at = from; at + MIN_PACKED_CHARS <= to; ) {
+    let last = at + MIN_PACKED_CHARS - 1;
+    // In packed ASCII, the two characters that are neither letter nor digit are the last of four.
+    while (
+      last >= at &&
+      (IN_RUN[bytes[last]!] === 1 || (((last - at) & 3) === 3 && SEXTETS[bytes[last]!] !== NO_SEXTET))
+    ) {
+      last--;
+    }
+    const escaped = last < at ? -1 : escapedStart(bytes, at, last);
+    if (last >= at && escaped < 0) {
+      at = last + 1;
+      continue;
+    }
+    const isEscaped = escaped >= 0;
+    if (isEscaped) at = escaped;
+    if ((isEscaped || mayBeginText(bytes, at)) && unpack(head, bytes, at, to) === head.length)
+      found |= unpackedGroups(automaton, bytes, at, to);
+    at += MIN_PACKED_CHARS;
+    while (at < to && IN_RUN[bytes[at]!] === 1) at++;
+  }
+  return found;
+}
+
+/** Whether the first of each four characters may be that of ASCII: of five tokens, four fail here. */
+function mayBeginText(bytes: Uint8Array, at: number): boolean {
+  return (OF_ASCII[bytes[at]!]! & OF_ASCII[bytes[at + 4]!]! & OF_ASCII[bytes[at + 8]!]!) === 1;
+}
+
+function unpackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+  let end = from;
+  while (end < to && ON_WIRE[bytes[end]!] === 1) end++;
+  if (scratch.length < end - from) scratch = new Uint8Array(2 * (end - from));
+  return automaton.find(scratch, 0, unpack(scratch, bytes, from, end));
+}
+
+/** Where a string of JSON begins whose letters are escaped up to `last`; -1 where none does. */
+function escapedStart(bytes: Uint8Array, from: number, last: number): number {
+  if (bytes[last] !== Byte.Backslash || bytes[last + 1] !== LOWER_U) return -1;
+  let at = last;
+  while (at - ESCAPE_BYTES >= from && bytes[at - ESCAPE_BYTES] === Byte.Backslash) at -= ESCAPE_BYTES;
+  return bytes[at - 1] === Byte.Quote ? at : -1;
+}
+
+/**
  * Whether a name in `bytes[from, to)` is one of letters, digits and single marks, as most are: no rule on names can
  * match it, and its bytes are its characters.
  */
@@ -99,3 +151,18 @@ function bytesWith(roles: Readonly<Record<string, Role>>): Uint8Array {
 const NO_DIGIT = 255;
 const EQUALS_CLASS: number = CLASS_OF[Byte.Equals]!;
 const PERCENT_CLASS: number = CLASS_OF[Byte.Percent]!;
+/** Bytes that must be text before the rest is unpacked. One token in thousands has so many by chance. */
+const HEAD_BYTES = 9;
+/** The upper six bits of an ASCII character that is not NUL or the like. */
+const OF_ASCII: Uint8Array = table((byte) => (SEXTETS[byte]! >= 2 && SEXTETS[byte]! < 32 ? 1 : 0));
+/** What both alphabets have at all places. */
+const IN_RUN: Uint8Array = classOf("a-zA-Z0-9");
+/** The alphabet, and what begins an escape of it. */
+const ON_WIRE: Uint8Array = table((byte) => {
+  return SEXTETS[byte] !== NO_SEXTET || byte === Byte.Percent || byte === Byte.Backslash ? 1 : 0;
+});
+const head: Uint8Array = new Uint8Array(HEAD_BYTES);
+let scratch: Uint8Array = EMPTY_BYTES;
+const LOWER_U = 0x75;
+/** Length of the escape of a letter in JSON. */
+const ESCAPE_BYTES = 6;
