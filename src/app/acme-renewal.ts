@@ -15,20 +15,20 @@ export { newPrivateKey } from "../features/acme/own-certificate.ts";
 export interface RenewalSurroundings {
   /** Responds to challenges that the gateway's own listeners answer. */
   readonly responder: (order: AcmeOrder) => ChallengeResponder;
-  readonly listener: (order: AcmeOrder, index: number) => RenewalListener;
   /** A record of dns-01 could not be taken out. */
   readonly onLeftOver: (name: string, error: string) => void;
+  /** Runs the steps of all renewals one after the other. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
+/** @param hasStandIn whether a certificate of the gateway's own is shown until there is one */
+export type RenewalMaker = (order: AcmeOrder, listener: RenewalListener, hasStandIn: boolean) => CertificateRenewal;
+
 /**
- * Wires `server.acme`: one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
+ * Wires `server.acme`: makes one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
  * @throws when `ca_file` cannot be read
  */
-export function makeRenewals(
-  config: AcmeConfig,
-  orders: readonly AcmeOrder[],
-  { responder, listener, onLeftOver }: RenewalSurroundings,
-): CertificateRenewal[] {
+export function renewalMaker(config: AcmeConfig, { responder, onLeftOver, inTurn }: RenewalSurroundings): RenewalMaker {
   const { cacheDir, dns } = config;
   const authorities = new Map<string, AcmeClientAuthority>();
   const sharedAt = (directoryUrl: string): AcmeClientAuthority => {
@@ -37,10 +37,10 @@ export function makeRenewals(
     return authority;
   };
   const records = dns === null ? null : new DnsResponder(makeDnsRecords(dns), dns, onLeftOver);
-  const inTurn = oneAtATime();
-  return orders.map((order, index) => {
+  return (order, listener, hasStandIn) => {
     const { names, challengeType, profile, keyType, directoryUrls } = order;
     return new CertificateRenewal({
+      hasStandIn,
       wish: { names, challengeType, profile, keyType },
       sources: directoryUrls.map((directoryUrl) => ({
         directoryUrl,
@@ -50,12 +50,12 @@ export function makeRenewals(
       responder: challengeType === "dns-01" && records !== null ? records : responder(order),
       store: new AcmeStore(cacheDir, directoryUrls[0]!),
       lock: new StoreLock(cacheDir),
-      listener: listener(order, index),
+      listener,
       inTurn,
       now: Date.now,
       random: Math.random,
     });
-  });
+  };
 }
 
 /**
@@ -68,14 +68,4 @@ export function authorityAt(
 ): AcmeClientAuthority {
   const ca = caFile === "" ? "" : readFileSync(caFile, "utf8");
   return new AcmeClientAuthority({ directoryUrl, email, eabKid, eabHmacKey, ca });
-}
-
-/** Runs what it is given one after the other. */
-function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work, work);
-    last = next.catch(() => {});
-    return next;
-  };
 }

@@ -1,6 +1,6 @@
 import { acmeOrders } from "../config/acme-orders.ts";
 import type { AcmeOrder } from "../config/acme-settings.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
 import type {
   AcmeFailure,
@@ -13,6 +13,8 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
 import { ChallengeWriter } from "../shared/challenge-table.ts";
+import type { OnDemandNames } from "./acme-on-demand.ts";
+import type { RenewalMaker } from "./acme-renewal.ts";
 import { serverCertificate } from "./certificates.ts";
 
 /** What certificates by themselves need of the control thread. */
@@ -32,6 +34,9 @@ export class AcmeService {
   /** What is in use, as text; "" while it is off. */
   private used = "";
   private renewals: readonly CertificateRenewal[] = [];
+  /** Names that clients ask for; null where they get none of their own. */
+  private names: OnDemandNames | null = null;
+  private readonly inTurn = oneAtATime();
   /** Whether it has been used before: what comes then is a reload. */
   private isReload = false;
   private obtained = 0;
@@ -49,28 +54,30 @@ export class AcmeService {
   async use(config: RuntimeConfig): Promise<void> {
     const { acme } = config.server;
     const orders = acmeOrders(config);
-    const wanted = orders.length === 0 ? "" : JSON.stringify([acme, orders]);
+    const isOn = orders.length > 0 || (acme.enabled && acme.onDemand !== null);
+    const wanted = isOn ? JSON.stringify([acme, orders]) : "";
     const { isReload } = this;
     this.isReload = true;
-    if (wanted !== "" && wanted === this.used) {
+    if (isOn && wanted === this.used) {
       for (const renewal of this.renewals) renewal.hurry();
       return;
     }
     this.stop();
     this.around.certificates.keep(orders.length);
-    if (wanted === "") return;
+    if (!isOn) return;
     this.used = wanted;
     try {
-      const { makeRenewals } = await import("./acme-renewal.ts");
-      const renewals = makeRenewals(acme, orders, {
+      const { renewalMaker } = await import("./acme-renewal.ts");
+      const make = renewalMaker(acme, {
         responder: (order) => this.responder(order),
-        listener: (order, index) => this.listener(order, index),
         onLeftOver: (name, error) => this.around.event("cert_record_left", { name, error }),
+        inTurn: this.inTurn,
       });
       // Another reload may have come while the client was being loaded.
       if (this.used !== wanted) return;
-      this.renewals = renewals;
-      await Promise.all(renewals.map((renewal) => renewal.start(isReload)));
+      this.renewals = orders.map((order, index) => make(order, this.listener(order.names, index), true));
+      if (acme.onDemand !== null) this.names = await this.onDemand(acme, make, orders.length);
+      await Promise.all(this.renewals.map((renewal) => renewal.start(isReload)));
     } catch (error) {
       this.around.event("cert_failed", {
         names: orders.flatMap(({ names }) => names),
@@ -80,11 +87,38 @@ export class AcmeService {
     }
   }
 
+  /** A client asks for a name without a certificate. Resolves when there is one, or there will be none for now. */
+  wanted(name: string): Promise<void> {
+    return this.names?.wanted(name) ?? Promise.resolve();
+  }
+
   stop(): void {
     for (const renewal of this.renewals) renewal.stop();
     this.renewals = [];
+    this.names = null;
     this.used = "";
     this.answers.publish([]);
+  }
+
+  /** Certificates for names that clients ask for: each has a renewal of its own, after those of the orders. */
+  private async onDemand(acme: AcmeConfig, make: RenewalMaker, orders: number): Promise<OnDemandNames> {
+    const { OnDemandNames: Names, obtainOnce } = await import("./acme-on-demand.ts");
+    const { used } = this;
+    let next = orders;
+    return new Names(acme, {
+      obtain: async (order) => {
+        // What was approved of by another configuration is asked about again.
+        if (this.used !== used) return false;
+        const { renewal, isShown } = obtainOnce(make, order, this.listener(order.names, next++));
+        this.renewals = [...this.renewals, renewal];
+        if (await isShown) return true;
+        renewal.stop();
+        this.renewals = this.renewals.filter((one) => one !== renewal);
+        return false;
+      },
+      onRefused: (name, reason) => this.around.event("cert_refused", { name, reason }),
+      now: () => performance.now(),
+    });
   }
 
   /** docs/acme.md#failures */
@@ -114,7 +148,7 @@ export class AcmeService {
     };
   }
 
-  private listener({ names }: AcmeOrder, index: number): RenewalListener {
+  private listener(names: readonly string[], index: number): RenewalListener {
     return {
       onCertificates: (certificates) => this.around.certificates.show(index, certificates),
       onIssued: (issued, isRenewal, notAfterMs) => {
@@ -145,6 +179,16 @@ function failureFields(
     error: message,
     failures,
     retry_in_s: Math.round(retryInMs / 1000),
+  };
+}
+
+/** Runs what it is given one after the other. */
+function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work, work);
+    last = next.catch(() => {});
+    return next;
   };
 }
 

@@ -325,6 +325,9 @@ export class Control implements PoolListener {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
         break;
+      case "wanted":
+        void this.acme.wanted(message.name).then(() => this.pool.send(index, { kind: "settled", name: message.name }));
+        break;
       case "prepared":
         this.reloads.onAnswer(index, "prepared", message.id, message.error);
         break;

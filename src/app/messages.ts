@@ -63,6 +63,8 @@ export type ToWorker =
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
   /** Keys of token issuers, newer than what was there. */
   | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
+  /** The certificate that a client of this worker has asked for is there, or there will be none. */
+  | { readonly kind: "settled"; readonly name: string }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
   /** The process will drain soon: what asks for its health is to know. */
@@ -111,4 +113,6 @@ export type FromWorker =
   | { readonly kind: "log"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
+  /** A client asks for a name that has no certificate; `settled` answers. */
+  | { readonly kind: "wanted"; readonly name: string }
   | { readonly kind: "drained" };

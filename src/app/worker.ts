@@ -9,6 +9,7 @@ import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/cli
 import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
+import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
@@ -102,6 +103,7 @@ export class Worker {
   private prepared: Prepared | null = null;
   private readonly https: TlsEndpoint;
   private readonly mtls: TlsEndpoint;
+  private readonly wanted: WantedCertificates;
   private certificates: ListenerCertificates;
   private readonly listeners: WorkerListeners;
   /** In the first worker, where HTTP/3 is on. */
@@ -158,6 +160,7 @@ export class Worker {
     this.certificates = start.certificates;
     this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
     this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
+    this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
     this.useCertificates(config);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
@@ -205,6 +208,7 @@ export class Worker {
     else if (message.kind === "help") this.help(message.worker, message.sockets);
     else if (message.kind === "leave") this.listeners.leave(message.worker);
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
+    else if (message.kind === "settled") this.services.inTurn(() => this.wanted.settled(message.name));
     else if (message.kind === "keys") this.keySets.use(message.sets);
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -237,6 +241,8 @@ export class Worker {
   private useCertificates(config: RuntimeConfig): void {
     const set = this.certificates.https ?? NO_CERTIFICATES;
     this.https.certificates.use(set, tlsPolicyOf(config));
+    const { acme } = config.server;
+    this.https.wanted = acme.enabled && acme.onDemand !== null ? this.wanted : null;
     this.quic?.useCertificates(set);
     if (!config.sidecar.enabled) return;
     const mutual = this.certificates.sidecar ?? NO_CERTIFICATES;

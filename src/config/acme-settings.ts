@@ -5,6 +5,7 @@ import { type KeyPath, quote } from "./config-fault.ts";
 import { asciiName } from "./host-kinds.ts";
 import { isHostName } from "./origin.ts";
 import { list, resolved, type Spot, written } from "./piece.ts";
+import { RATE } from "./policy-settings.ts";
 import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, folderName, secret, text, textLike, word } from "./scalars.ts";
 
@@ -112,6 +113,35 @@ const dns = block(
   },
 );
 
+const WINDOWS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Certificates for names that clients ask for, where a service approves of them. */
+const onDemand = block(
+  {
+    ask: {
+      type: textLike(/^https?:\/\/[^\s/?#@]+(\/[^\s#]*)?$/, "a URL such as https://app.example/allowed"),
+      required: "the URL that is asked whether a name may have a certificate",
+      example: "http://127.0.0.1:3000/allowed",
+      doc: "GET with ?domain=NAME added; 200 approves, every other status refuses",
+    },
+    rate: { type: textLike(RATE, "a rate such as 60r/h"), default: "60r/h", doc: "new certificates at most" },
+  },
+  {
+    check({ ask }, { path, log }) {
+      const { hostname, protocol } = URL.canParse(ask) ? new URL(ask) : { hostname: "localhost", protocol: "http:" };
+      if (protocol === "http:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+        log.fault([...path, "ask"], "is asked in clear text over the network: use https, or http on this machine");
+    },
+    finish: ({ rate }) => {
+      const [, count, unit] = RATE.exec(rate)!;
+      return { rateCount: Number(count), rateWindowMs: WINDOWS_MS[unit!]! };
+    },
+  },
+);
+
+/** Resolved. */
+export type OnDemandConfig = ConfigOf<typeof onDemand>;
+
 /** `hmac-sha512:edge-key:base64`. */
 const TSIG = /^(hmac-sha(256|384|512):)?[A-Za-z0-9._-]{1,255}:[A-Za-z0-9+/]{8,}={0,2}$/;
 
@@ -139,6 +169,7 @@ const acmeRows = {
     doc: "all on one certificate; auto: one for each host of routes.yaml",
   },
   certificates: { type: list(certificate, "certificates"), doc: "further ones, each with names of its own" },
+  on_demand: { type: onDemand, absent: null, doc: "certificates for further names, when a client first asks for them" },
   cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
   challenge_type: {
     type: challengeType,
@@ -212,6 +243,7 @@ function checkAcme(values: AcmeValues, spot: Spot): void {
     return;
   }
   if (
+    values.on_demand === null &&
     domains.length === 0 &&
     certificates.length === 0 &&
     !isFaultyAt(spot, "domains") &&

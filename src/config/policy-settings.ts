@@ -35,7 +35,7 @@ export const accessLog = block({
 });
 
 /** As nginx and others write a rate: `10r/s`, `300/m`. */
-const RATE = /^([1-9]\d{0,8}) ?r?\/([smh])$/;
+export const RATE: RegExp = /^([1-9]\d{0,8}) ?r?\/([smh])$/;
 
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(

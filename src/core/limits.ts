@@ -396,6 +396,18 @@ export const MAX_HANDSHAKES = 1024;
 export const MAX_ACME_REPLY_BYTES = 1_048_576;
 /** Certificates that are obtained, beside those of hosts. */
 export const MAX_ACME_CERTIFICATES = 1000;
+/** Certificates that are obtained when a client first asks for their name. */
+export const MAX_ON_DEMAND_NAMES = 10_000;
+/** Names that are asked about or ordered for at the same time. */
+export const MAX_ON_DEMAND_QUESTIONS = 32;
+/** Milliseconds for which a name that was refused is not asked about again. */
+export const ON_DEMAND_REFUSAL_MS = 300_000;
+/** Milliseconds that the service has to approve of a name. */
+export const ON_DEMAND_ASK_MS = 5_000;
+/** Milliseconds that a handshake waits for its certificate. */
+export const ON_DEMAND_WAIT_MS = 30_000;
+/** Handshakes that wait for certificates, a worker. */
+export const MAX_WAITING_HANDSHAKES = 256;
 /** Names on one certificate: what public authorities take. */
 export const MAX_ACME_NAMES = 100;
 

@@ -105,6 +105,12 @@ export class CertificateStore {
     return certificate === undefined ? null : { context: this.contextOf(certificate), options: this.options };
   }
 
+  /** Whether there is a certificate for the name itself. @param serverName lower-case */
+  has(serverName: string): boolean {
+    const dot = serverName.indexOf(".");
+    return this.exact.has(serverName) || (dot > 0 && this.wildcard.has(serverName.slice(dot)));
+  }
+
   private certificatesFor(serverName: string): readonly ServerCertificate[] {
     const exact = this.exact.get(serverName);
     if (exact !== undefined) return exact;

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_IDLE_MS } from "../core/limits.ts";
+import { DRAIN_IDLE_MS, MAX_CLIENT_HELLO_WIRE_BYTES, ON_DEMAND_WAIT_MS } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -25,13 +25,15 @@ export interface HandshakeHandler {
 
 const enum Stage {
   Hello = 0,
+  /** A certificate is being obtained for the name that the client asks for. */
+  Waiting,
   Handshake,
   Over,
 }
 
 /**
- *   Hello ──complete──▶ Handshake ──done──▶ (HTTP)
- *     └───────┬──────────────┴──time is up, refused, gone──▶ Over
+ *   Hello ──complete──▶ [Waiting] ──▶ Handshake ──done──▶ (HTTP)
+ *     └───────────┬──────────────────────┴──time is up, refused, gone──▶ Over
  *
  * A connection to a TLS port until its handshake is done. What a client can make us hold here is one ClientHello and one
  * handshake of the library, for `header_timeout`.
@@ -69,10 +71,14 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   }
 
   onData(chunk: Uint8Array): void {
+    if (this.stage === Stage.Waiting) {
+      this.hold(chunk);
+      return;
+    }
     if (this.stage !== Stage.Hello) return;
     this.input.append(chunk);
     const outcome = this.parser.push(chunk, 0, chunk.length);
-    if (outcome === HelloOutcome.Complete) this.beginHandshake();
+    if (outcome === HelloOutcome.Complete) this.choose();
     else if (outcome !== HelloOutcome.NeedMore) {
       const isPlain = outcome === HelloOutcome.NotTls && isUpperLetter(chunk[0]!);
       this.refuse(isPlain ? Fault.PlainHttpOnTls : Fault.BadClientHello);
@@ -138,6 +144,31 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     }
   }
 
+  /** Goes on with what there is, or waits for a certificate to be obtained. */
+  private choose(): void {
+    const { wanted, certificates } = this.endpoint;
+    const { serverName, protocols } = this.parser.hello!;
+    const isMissing = wanted !== null && serverName !== "" && !certificates.has(serverName) && !isChallenge(protocols);
+    if (!isMissing || !wanted.wait(serverName, this.resume)) {
+      this.beginHandshake();
+      return;
+    }
+    this.stage = Stage.Waiting;
+    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ON_DEMAND_WAIT_MS);
+  }
+
+  private readonly resume = (): void => {
+    if (this.stage !== Stage.Waiting) return;
+    this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + this.ctx.settings.headerTimeoutMs);
+    this.beginHandshake();
+  };
+
+  /** What follows a ClientHello while its handshake waits, as early data does. */
+  private hold(chunk: Uint8Array): void {
+    this.input.append(chunk);
+    if (this.input.length > MAX_CLIENT_HELLO_WIRE_BYTES + MAX_EARLY_BYTES) this.fail(Fault.HandshakeFailed);
+  }
+
   private beginHandshake(): void {
     const hello = this.parser.hello!;
     const { serverName, protocols } = hello;
@@ -193,11 +224,15 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   }
 
   private leave(): void {
+    if (this.stage === Stage.Waiting) this.endpoint.wanted?.leave(this.parser.hello!.serverName, this.resume);
     this.stage = Stage.Over;
     this.ctx.wheel.remove(this.timer);
     this.endpoint.handshakes.delete(this);
   }
 }
+
+/** Of early data that a waiting handshake holds: more than one record of it. RFC 8446 §4.2.10 */
+const MAX_EARLY_BYTES = 16_640;
 
 /** A request line begins with one; no TLS record does. */
 function isUpperLetter(byte: number): boolean {

@@ -30,6 +30,8 @@ export interface CertificateSource {
 /** What the renewal works with. */
 export interface RenewalParts {
   readonly wish: CertificateWish;
+  /** Whether something is shown until there is a certificate: what other sets have, and one of the gateway's own. */
+  readonly hasStandIn: boolean;
   /** One or more; a later one is asked where those before are away. */
   readonly sources: readonly CertificateSource[];
   readonly responder: ChallengeResponder;
@@ -86,7 +88,7 @@ export class CertificateRenewal {
   async start(isHurried: boolean): Promise<void> {
     this.adopt(this.stored());
     this.takeUp(isHurried);
-    if (this.current === null) await this.showOthers();
+    if (this.current === null && this.parts.hasStandIn) await this.showOthers();
     this.wake(0);
   }
 

@@ -98,6 +98,11 @@ export class AcmeStore {
     for (const end of [".key", ".json"]) setAside(this.path(this.accountName() + end));
   }
 
+  /** Whether there is a certificate for a set of names, good or not. */
+  has(names: readonly string[]): boolean {
+    return existsSync(`${this.path(this.setName(names))}.crt`);
+  }
+
   /**
    * The certificate for a set of names; null where there is none.
    * @throws BrokenStore

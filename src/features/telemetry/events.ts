@@ -100,6 +100,10 @@ export const EVENTS = {
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
+  cert_refused: {
+    meaning: "ACME: a name that a client asked for gets no certificate for now, and why.",
+    perSecond: 20,
+  },
   cert_record_left: { meaning: "ACME: the record of a dns-01 challenge could not be removed from its zone." },
   certificate_reload: { meaning: "A certificate file changed." },
   geo_reload: {

@@ -70,6 +70,7 @@ class Setup implements CertificateAuthority {
         const directoryUrl = i === 0 ? CA : `https://ca${i}.test/`;
         return { directoryUrl, authority, accounts: new AcmeStore(this.dir, directoryUrl) };
       }),
+      hasStandIn: true,
       inTurn: (work) => work(),
       responder: { answer: () => Promise.resolve() },
       store: this.store,

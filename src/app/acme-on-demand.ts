@@ -1,0 +1,132 @@
+import type { AcmeOrder, OnDemandConfig } from "../config/acme-settings.ts";
+import { isHostName } from "../config/origin.ts";
+import type { AcmeConfig } from "../config/runtime-config.ts";
+import { ipVersion } from "../core/ip-address.ts";
+import {
+  MAX_ON_DEMAND_NAMES,
+  MAX_ON_DEMAND_QUESTIONS,
+  ON_DEMAND_ASK_MS,
+  ON_DEMAND_REFUSAL_MS,
+} from "../core/limits.ts";
+import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
+import { AcmeStore } from "../features/acme/certificate-store.ts";
+import type { RenewalMaker } from "./acme-renewal.ts";
+
+/** Why a name gets no certificate. */
+export type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many" | "not_obtained";
+
+/** What names that clients ask for need. */
+export interface OnDemandPorts {
+  /** Obtains a certificate, or takes the stored one. @returns whether it is shown now; never rejects */
+  obtain(order: AcmeOrder): Promise<boolean>;
+  onRefused(name: string, reason: OnDemandRefusal): void;
+  /** Milliseconds on a clock that never goes back. */
+  now(): number;
+}
+
+/** Certificates for names that clients ask for, where a service approves of them. docs/acme.md#on-demand */
+export class OnDemandNames {
+  private readonly config: OnDemandConfig;
+  private readonly plan: Omit<AcmeOrder, "names">;
+  private readonly store: AcmeStore;
+  private readonly ports: OnDemandPorts;
+  private readonly open: Map<string, Promise<void>> = new Map();
+  /** Until when a name is not asked about again; the one that was refused longest ago comes first. */
+  private readonly refused: Map<string, number> = new Map();
+  /** When new certificates were ordered, within the window. */
+  private orders: number[] = [];
+  private shown = 0;
+
+  /** @param acme with `onDemand` */
+  constructor(acme: AcmeConfig, ports: OnDemandPorts) {
+    const { challengeType, profile, keyType, directoryUrl, fallbackDirectoryUrls } = acme;
+    this.config = acme.onDemand!;
+    this.plan = { challengeType, profile, keyType, directoryUrls: [directoryUrl, ...fallbackDirectoryUrls] };
+    this.store = new AcmeStore(acme.cacheDir, directoryUrl);
+    this.ports = ports;
+  }
+
+  /** A client asks for a name. @returns resolves when its certificate is shown, or there will be none for now */
+  wanted(name: string): Promise<void> {
+    const known = this.open.get(name);
+    if (known !== undefined) return known;
+    const isName = isHostName(name) && name.includes(".") && ipVersion(name) === 0;
+    const until = this.refused.get(name);
+    if (!isName || (until !== undefined && until > this.ports.now())) return Promise.resolve();
+    if (this.open.size >= MAX_ON_DEMAND_QUESTIONS || this.shown >= MAX_ON_DEMAND_NAMES) {
+      this.ports.onRefused(name, "too_many");
+      return Promise.resolve();
+    }
+    const work = this.decide(name).finally(() => this.open.delete(name));
+    this.open.set(name, work);
+    return work;
+  }
+
+  private async decide(name: string): Promise<void> {
+    const answer = await this.ask(name);
+    if (answer !== true) return this.refuse(name, answer);
+    // One that is in the store is no new one.
+    if (!this.store.has([name]) && !this.takesOrder()) return this.refuse(name, "rate");
+    if (await this.ports.obtain({ ...this.plan, names: [name] })) this.shown++;
+    else this.refuse(name, "not_obtained");
+  }
+
+  private async ask(name: string): Promise<true | OnDemandRefusal> {
+    const url = new URL(this.config.ask);
+    url.searchParams.set("domain", name);
+    try {
+      const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(ON_DEMAND_ASK_MS) });
+      await response.body?.cancel();
+      return response.status === 200 ? true : "not_approved";
+    } catch {
+      return "no_answer";
+    }
+  }
+
+  private takesOrder(): boolean {
+    const now = this.ports.now();
+    this.orders = this.orders.filter((at) => now - at < this.config.rateWindowMs);
+    if (this.orders.length >= this.config.rateCount) return false;
+    this.orders.push(now);
+    return true;
+  }
+
+  private refuse(name: string, reason: OnDemandRefusal): void {
+    this.refused.delete(name);
+    if (this.refused.size >= MAX_ON_DEMAND_NAMES) this.refused.delete(this.refused.keys().next().value!);
+    // A service that was away is asked again soon.
+    const waitMs = reason === "no_answer" ? ON_DEMAND_REFUSAL_MS / 60 : ON_DEMAND_REFUSAL_MS;
+    this.refused.set(name, this.ports.now() + waitMs);
+    this.ports.onRefused(name, reason);
+  }
+}
+
+/** Begins a renewal that shows nothing of the gateway's own. `isShown` is false where the first attempt failed, or may not be made yet. */
+export function obtainOnce(
+  make: RenewalMaker,
+  order: AcmeOrder,
+  listener: RenewalListener,
+): { readonly renewal: CertificateRenewal; readonly isShown: Promise<boolean> } {
+  const { promise: isShown, resolve } = Promise.withResolvers<boolean>();
+  const renewal = make(
+    order,
+    {
+      ...listener,
+      onCertificates: (certificates) => {
+        listener.onCertificates(certificates);
+        resolve(true);
+      },
+      onWaiting: (failures, retryInMs) => {
+        listener.onWaiting(failures, retryInMs);
+        resolve(false);
+      },
+      onFailed: (failure, failures, retryInMs) => {
+        listener.onFailed(failure, failures, retryInMs);
+        resolve(false);
+      },
+    },
+    false,
+  );
+  void renewal.start(false);
+  return { renewal, isShown };
+}
