@@ -1,4 +1,6 @@
+import type { RouteConfig } from "../config/route-config.ts";
 import type { CacheConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { Route } from "../message/route.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
@@ -120,6 +122,13 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
       bypassesCookies: cache.cookies === "bypass",
       demandsCertificates: tls.enabled && tls.clientAuth === "require",
       isConfirmed: kind.confirmsStored,
+      key: keyRules(settings),
     };
   });
+}
+
+function keyRules({ cache: { key }, compression }: RouteConfig): KeyRules | null {
+  const { drop, allow, sort } = key.query;
+  const isPlain = drop.length === 0 && allow === null && !sort && key.headers.length + key.cookies.length === 0;
+  return isPlain && key.acceptEncoding === "exact" ? null : new KeyRules(key, compression.enabled);
 }

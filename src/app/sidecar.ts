@@ -1,4 +1,5 @@
 import { NO_AUTH } from "../config/auth/auth-settings.ts";
+import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
 import type { SidecarConfig } from "../config/mesh-config.ts";
 import { originOf, parseAuthority } from "../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
@@ -201,7 +202,7 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     rewrite: null,
     inboundChunkedMode: "normalize",
     maxBodyBytes: sidecar.maxBodyBytes,
-    cache: { enabled: false, defaultTtlMs: 0 },
+    cache: { enabled: false, defaultTtlMs: 0, key: NO_KEY_RULES },
     compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },
     auth: NO_AUTH,

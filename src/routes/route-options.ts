@@ -1,5 +1,6 @@
 import { type AuthConfig, auth, warnOfAuth } from "../config/auth/auth-settings.ts";
 import { botsAt, routeBots } from "../config/bot-settings.ts";
+import { cacheKey } from "../config/cache-key-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { checkPlaceRules } from "../config/geo-settings.ts";
@@ -37,6 +38,7 @@ const cache = block(
       example: "5m",
       doc: "the server's by default",
     },
+    key: { type: cacheKey, doc: "what of a request its response is found by, beside host and path" },
   },
   { isSwitch: true, shorthand: "default_ttl" },
 );
@@ -115,6 +117,7 @@ export const ROUTE_OPTIONS = block(rows, {
       cache: {
         enabled: server.cache.enabled && plain.cache.enabled,
         defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,
+        key: plain.cache.key,
       },
       compression: compressionAt(values.compression, server.compression, "compression" in entry),
       rateLimit: limit,

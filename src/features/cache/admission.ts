@@ -1,4 +1,4 @@
-import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { equalsLower, latin1, sliceText } from "../../core/bytes.ts";
 import { CacheNote } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -9,6 +9,7 @@ import type { CacheTimes } from "./cache-times.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
 import { freshForMs, saysFreshness } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
+import type { KeyRules } from "./key-rules.ts";
 import type { CachePolicy } from "./policy.ts";
 import { signatureOf, tagsOf } from "./tags.ts";
 
@@ -46,7 +47,7 @@ function obstacleOf(ex: Exchange, reply: ReplyHead, policy: CachePolicy, directi
   if (directives.noCache) return CacheNote.NoCache;
   if (directives.isPrivate) return CacheNote.Private;
   if (isStream(headers)) return CacheNote.EventStream;
-  if (variesOtherwise(headers)) return CacheNote.Vary;
+  if (variesOtherwise(headers, policy.key)) return CacheNote.Vary;
   const shared = sharedFlags(directives);
   if (!isEnough(shared, sharingNeeded(ex, policy))) return CacheNote.Identity;
   if (!isEnough(shared, sharingNeededFor(headers, policy))) return CacheNote.SetCookie;
@@ -124,10 +125,14 @@ function isStream(headers: HeaderBlock): boolean {
   return buffering >= 0 && headers.valueEquals(buffering, NO);
 }
 
-function variesOtherwise(headers: HeaderBlock): boolean {
+/** Whether the response depends on fields that are not in the key. */
+function variesOtherwise(headers: HeaderBlock, rules: KeyRules | null): boolean {
   for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
     const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
-    while (tokens.next()) if (!equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) return true;
+    while (tokens.next()) {
+      if (equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) continue;
+      if (!rules?.headers.has(sliceText(headers.bytes, tokens.from, tokens.to).toLowerCase())) return true;
+    }
   }
   return false;
 }

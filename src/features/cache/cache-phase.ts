@@ -53,6 +53,7 @@ export class CachePhase implements Phase {
       ex.cacheResult = CacheResult.OtherMethod;
       return Verdict.Next;
     }
+    if (policy.key !== null) policy.key.rewrite(ex.request);
     return this.lookUp(ex, policy, true, false);
   }
 

@@ -1,3 +1,5 @@
+import type { KeyRules } from "./key-rules.ts";
+
 /** What a route says of its responses in the cache. */
 export interface CachePolicy {
   /** For responses that do not say how long they are fresh. */
@@ -12,4 +14,6 @@ export interface CachePolicy {
   readonly demandsCertificates: boolean;
   /** Whether a stored response is sent only while the handler would give the same: files, which can change at any time. */
   readonly isConfirmed: boolean;
+  /** What it says of its keys; null for nothing. */
+  readonly key: KeyRules | null;
 }

@@ -3,6 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import { CacheKey } from "../../shared/cache-key.ts";
+import type { KeyRules } from "./key-rules.ts";
 
 /**
  * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`, and the route between where it has
@@ -16,12 +17,15 @@ import { CacheKey } from "../../shared/cache-key.ts";
 export class RequestKeys {
   private readonly key: CacheKey;
   private readonly overTls: number;
+  private readonly rules: readonly (KeyRules | null)[] | null;
 
   /**
    * @param seed of the cache
    * @param dividesByTls whether TLS and cleartext share no entry
+   * @param rules by the routes' numbers; null where no route has any
    */
-  constructor(seed: number, dividesByTls: boolean) {
+  constructor(seed: number, dividesByTls: boolean, rules: readonly (KeyRules | null)[] | null) {
+    this.rules = rules;
     this.key = new CacheKey(seed);
     this.overTls = dividesByTls ? OVER_TLS : 0;
   }
@@ -31,16 +35,19 @@ export class RequestKeys {
     const { key } = this;
     const match = route?.init.match;
     const routed = match === undefined ? 0 : ROUTED;
-    key.begin(boundOf(request));
+    const rules = this.rules === null ? null : (this.rules[route!.index] ?? null);
+    key.begin(boundOf(request) + (rules === null ? 0 : rules.boundOf(request)));
     addAuthority(key, request);
     key.addByte(Byte.Nul);
-    if (request.targetTo > request.targetFrom) key.add(request.bytes, request.targetFrom, request.targetTo);
+    if (rules !== null) addText(key, rules.targetOf(request.target()) || "/");
+    else if (request.targetTo > request.targetFrom) key.add(request.bytes, request.targetFrom, request.targetTo);
     else key.addByte(Byte.Slash);
     key.endUri();
     key.addByte((request.method === Method.Head ? HEAD : GET) | (client.tls ? this.overTls : 0) | routed);
     // Routes with `match` share their paths with others: none is given the responses of another.
     if (match !== undefined) key.add(match.id, 0, match.id.length);
     addEncodings(key, request);
+    if (rules !== null) rules.addTo(key, request);
     key.endVariant();
     return key;
   }
@@ -52,8 +59,9 @@ export class RequestKeys {
     const variant = bytes.latin1Slice(uriWords * 4, uriWords * 4 + variantBytes);
     const method = (variant.charCodeAt(0) & HEAD) !== 0 ? "HEAD" : "GET";
     const parts = bytes.latin1Slice(0, uriBytes).split("\0");
-    const encodings = variant.slice(1).replace(/\0+$/, "").split("\0");
-    const text = [method, ...parts, ...encodings.slice(1).map((value) => `ae=${value}`)].join(":");
+    const [encodings = "", ...others] = variant.slice(1).replace(/\0+$/, "").split("\0\0");
+    const values = encodings.split("\0").filter((value) => value !== "");
+    const text = [method, ...parts, ...values.map((value) => `ae=${value}`), ...others].join(":");
     return `; key="${text.replace(UNQUOTABLE, percentEncoded)}"`;
   }
 
@@ -84,6 +92,10 @@ function addAuthority(key: CacheKey, request: RequestHead): void {
   // RFC 3986 §3.2.3: an empty port is no port.
   if (to > from && bytes[to - 1] === Byte.Colon) to--;
   key.addLower(bytes, from, to);
+}
+
+function addText(key: CacheKey, text: string): void {
+  key.add(latin1(text), 0, text.length);
 }
 
 function addEncodings(key: CacheKey, { headers }: RequestHead): void {

@@ -62,7 +62,8 @@ export class ResponseCache {
   ) {
     const { idle, times } = services;
     const heads = new StoredHeads(store);
-    const keys = new RequestKeys(store.memory.seed, dividesByTls);
+    const rules = policies.map((policy) => policy?.key ?? null);
+    const keys = new RequestKeys(store.memory.seed, dividesByTls, rules.some((one) => one !== null) ? rules : null);
     const showKey = services.showsKeys ? (ex: Exchange) => keys.parameterOf(ex) : null;
     const answers = new StoredAnswers(store, heads, times, idle, showKey);
     const unstorable = new UnstorableKeys();

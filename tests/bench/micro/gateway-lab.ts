@@ -182,6 +182,7 @@ export class GatewayLab {
       bypassesCookies: true,
       demandsCertificates: false,
       isConfirmed: false,
+      key: null,
     };
     const { clock, turn } = this;
     const ids = new RequestIds(clock);

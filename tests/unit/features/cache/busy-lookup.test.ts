@@ -20,6 +20,7 @@ const POLICY: CachePolicy = {
   bypassesCookies: true,
   demandsCertificates: false,
   isConfirmed: false,
+  key: null,
 };
 const OTHER_THREAD = 9;
 
