@@ -3,15 +3,11 @@ import { type DryRequest, DryRun, type HttpVersion } from "../app/explain/dry-ru
 import { explainRequest } from "../app/explain/explanation.ts";
 import { requestOf } from "../app/explain/typed-request.ts";
 import { mayColor } from "../app/start-summary.ts";
-import { formatFault } from "../config/config-fault.ts";
-import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { WAF_RULES } from "../features/waf/rule-table.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { CONFIG_FLAGS } from "./config-flags.ts";
 import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";
+import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
 
 /** The command as `edge help explain` shows it. */
 export const explainCommand = {
@@ -20,8 +16,7 @@ export const explainCommand = {
     "Shows what the gateway would do with a request and why, using the routes and phases that serve. Nothing is sent or opened.",
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },
   flags: [
-    ...CONFIG_FLAGS,
-    { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
+    ...REQUEST_FLAGS,
     { name: "body", type: "string", default: "", help: "the body; its length is declared unless a header does" },
     {
       name: "client-ip",
@@ -60,18 +55,8 @@ export function runExplain(
   const call = startCommand(explainCommand, others, io);
   if (typeof call === "number") return call;
   const { values, operands } = call;
-  const loaded = loadConfig({
-    configPath: values.config || null,
-    routesPath: values.routes || null,
-    cwd: process.cwd(),
-    env: process.env,
-    knownWafRules: WAF_RULES.map((rule) => rule.id),
-    routeFormat: ROUTE_FORMAT,
-  });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
-    return ExitCode.Failure;
-  }
+  const config = loadForRequest(values, io);
+  if (config === null) return ExitCode.Failure;
   const typed = {
     request: operands.join(" "),
     headers,
@@ -79,13 +64,13 @@ export function runExplain(
     clientIp: values["client-ip"],
     http: HTTP_VERSIONS[values.http],
   };
-  const request = requestOf(typed, loaded.config);
+  const request = requestOf(typed, config);
   if (typeof request === "string") {
     io.err(`edge explain: ${request}\n`);
     return ExitCode.Usage;
   }
-  for (const note of notesOn(request, loaded.config)) io.err(`edge explain: ${note}\n`);
-  const explanation = explainRequest(loaded.config, new DryRun(loaded.config), request);
+  for (const note of notesOn(request, config)) io.err(`edge explain: ${note}\n`);
+  const explanation = explainRequest(config, new DryRun(config), request);
   io.out(
     values.json
       ? `${JSON.stringify(explanation, null, 2)}\n`

@@ -1,17 +1,13 @@
 import { pathRouter } from "../app/routing.ts";
 import { firewallFor } from "../app/waf-policy.ts";
-import { formatFault } from "../config/config-fault.ts";
-import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
 import { Fault, faultRow } from "../core/fault.ts";
 import { placeText } from "../features/waf/incident.ts";
-import { WAF_RULES } from "../features/waf/rule-table.ts";
 import { explainWaf, questionedExchange, type WafExplanation } from "../features/waf/waf-explanation.ts";
 import { Exchange } from "../message/exchange.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { CONFIG_FLAGS } from "./config-flags.ts";
 import { type CommandCall, startCommand, takeRepeated } from "./flags.ts";
+import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
 
 /** The command as `edge help waf` shows it. */
 export const wafTestCommand = {
@@ -19,8 +15,7 @@ export const wafTestCommand = {
   summary: "Shows how the firewall judges a request: what is inspected, rules, scores, verdict.",
   operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
   flags: [
-    ...CONFIG_FLAGS,
-    { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
+    ...REQUEST_FLAGS,
     { name: "body", type: "string", default: "", help: "the body" },
     {
       name: "content-type",
@@ -52,19 +47,9 @@ export function runWaf(args: readonly string[], io: CommandIo): number {
   const { taken: headers, others } = takeRepeated(isHelp ? ["--help"] : rest, "header", "H");
   const call = startCommand(wafTestCommand, others, io);
   if (typeof call === "number") return call;
-  const loaded = loadConfig({
-    configPath: call.values.config || null,
-    routesPath: call.values.routes || null,
-    cwd: process.cwd(),
-    env: process.env,
-    knownWafRules: WAF_RULES.map((rule) => rule.id),
-    routeFormat: ROUTE_FORMAT,
-  });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
-    return ExitCode.Usage;
-  }
-  return explain(call, headers, loaded.config, io);
+  const config = loadForRequest(call.values, io);
+  if (config === null) return ExitCode.Usage;
+  return explain(call, headers, config, io);
 }
 
 function explain(call: WafCall, headers: readonly string[], config: RuntimeConfig, io: CommandIo): number {

@@ -1,4 +1,4 @@
-import { reasonOf } from "../core/status.ts";
+import { errorBody, reasonOf } from "../core/status.ts";
 import { blockOf } from "./extra-fields.ts";
 import type { HeaderBlock } from "./header-block.ts";
 
@@ -67,6 +67,16 @@ export class PrebuiltResponse {
 }
 
 const DATE_BYTES = 29;
+
+/** A refusal of a feature's own: what the gateway says of errors everywhere. */
+export function jsonRefusal(
+  status: number,
+  message: string,
+  fields: readonly (readonly [name: string, value: string])[] = [],
+): PrebuiltResponse {
+  const body = JSON.stringify(errorBody(status, message));
+  return new PrebuiltResponse(status, [["Content-Type", "application/json"], ...fields], body, true);
+}
 
 /** The response to a token of a challenge that is none. docs/acme.md#http-01 */
 export const INVALID_TOKEN: PrebuiltResponse = new PrebuiltResponse(

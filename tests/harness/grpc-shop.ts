@@ -15,6 +15,18 @@ import { readSchema, type Schema } from "../../src/proto/grpc/schema.ts";
 
 /** The schema of tests/vectors/transcode/shop.proto. */
 export const SHOP_FILE: string = join(import.meta.dir, "..", "vectors", "transcode", "shop.binpb");
+
+/** A route of the transcoder to a method of the shop. */
+export function shopRoute(
+  http_method: string,
+  http_path: string,
+  method: string,
+  upstream_url: string,
+  more: object = {},
+): Record<string, unknown> {
+  return { http_method, http_path, grpc_method: `/shop.Shop/${method}`, upstream_url, ...more };
+}
+
 export const SHOP: Schema = readSchema(readFileSync(SHOP_FILE)) as Schema;
 
 type Json = Record<string, JsonValue>;

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway } from "../harness/gateway.ts";
-import { GrpcShop, SHOP_FILE } from "../harness/grpc-shop.ts";
+import { GrpcShop, SHOP_FILE, shopRoute } from "../harness/grpc-shop.ts";
 import { MeshAuthority } from "../harness/mesh-authority.ts";
 import { OWN_FILES, startSidecar } from "../harness/sidecar.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -12,12 +12,8 @@ const shop = await GrpcShop.start();
 const origin = EchoOrigin.start();
 const mesh = await MeshAuthority.make();
 const own = await mesh.issue({ name: "own", id: "spiffe://mesh/ns/shop/sa/web" });
-const route = (http_method: string, http_path: string, method: string) => ({
-  http_method,
-  http_path,
-  grpc_method: `/shop.Shop/${method}`,
-  upstream_url: shop.url,
-});
+const route = (http_method: string, http_path: string, method: string, more: object = {}) =>
+  shopRoute(http_method, http_path, method, shop.url, more);
 const gateway = await startGateway({
   config: {
     transcoder: {

@@ -1,20 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
-import { GrpcShop, SHOP_FILE } from "../harness/grpc-shop.ts";
+import { GrpcShop, SHOP_FILE, shopRoute } from "../harness/grpc-shop.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // How calls end: statuses, details, streams, deadlines, clients that leave, servers that come and go.
 const shop = await GrpcShop.start();
 const movingPort = freePort();
-const route = (http_path: string, method: string, more: object = {}) => ({
-  http_method: "GET",
-  http_path,
-  grpc_method: `/shop.Shop/${method}`,
-  upstream_url: shop.url,
-  ...more,
-});
+const route = (http_path: string, method: string, more: object = {}) =>
+  shopRoute("GET", http_path, method, shop.url, more);
 const gateway = await startGateway({
   config: {
     transcoder: {

@@ -1,46 +1,19 @@
 import { afterAll, expect, test } from "bun:test";
-import { startGateway } from "../harness/gateway.ts";
-import { SHOP_FILE } from "../harness/grpc-shop.ts";
-import { Code, END_HEADERS, END_STREAM, Type } from "../harness/h2-client.ts";
-import { H2Origin, type H2OriginStream } from "../harness/h2-origin.ts";
-import { request } from "../harness/raw-client.ts";
-import { grpcFrame } from "../harness/raw-grpc-server.ts";
+import { Code } from "../harness/h2-client.ts";
+import { H2Origin } from "../harness/h2-origin.ts";
+import { answerItem, ItemGateway } from "../harness/item-gateway.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // Transcoded calls share the rules of other origins of HTTP/2 for connections that are closed and calls that are turned away.
 
 const origin = await H2Origin.start();
-const gateway = await startGateway({
-  config: {
-    transcoder: {
-      enabled: true,
-      descriptor_set: SHOP_FILE,
-      routes: [
-        {
-          http_method: "GET",
-          http_path: "/item/:id",
-          grpc_method: "/shop.Shop/GetItem",
-          upstream_url: origin.url.replace("h2c:", "http:"),
-          timeout: "3s",
-        },
-      ],
-    },
-  },
-});
+const items = await ItemGateway.start(origin);
+const { gateway } = items;
 afterAll(() => stopAll(gateway, origin));
 
-const ok = (stream: H2OriginStream): void => {
-  if (stream.isOver) return;
-  stream.isAnswered = true;
-  stream.head([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ]);
-  stream.connection.frame(Type.data, 0, stream.id, grpcFrame(Buffer.from([0x0a, 1, 0x37])));
-  stream.head([["grpc-status", "0"]], END_HEADERS | END_STREAM);
-};
-const call = async (): Promise<number> => (await gateway.once(request("GET /item/7"))).status;
-const calls = (count: number): Promise<number[]> => Promise.all(Array.from({ length: count }, () => call()));
+const ok = answerItem;
+const call = () => items.call();
+const calls = (count: number) => items.calls(count);
 
 test.each([
   ["closes in order", Code.none],

@@ -1,49 +1,22 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventually } from "../harness/eventually.ts";
-import { startGateway } from "../harness/gateway.ts";
-import { SHOP_FILE } from "../harness/grpc-shop.ts";
-import { Code, END_HEADERS, END_STREAM, H2Client, head, Type } from "../harness/h2-client.ts";
+import { Code, H2Client, head } from "../harness/h2-client.ts";
 import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
+import { answerItem, ItemGateway } from "../harness/item-gateway.ts";
 import { request } from "../harness/raw-client.ts";
-import { grpcFrame } from "../harness/raw-grpc-server.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // What becomes of transcoded calls when their upstream turns streams or connections away.
 
 const origin = await H2Origin.start();
-const gateway = await startGateway({
-  config: {
-    transcoder: {
-      enabled: true,
-      descriptor_set: SHOP_FILE,
-      routes: [
-        {
-          http_method: "GET",
-          http_path: "/item/:id",
-          grpc_method: "/shop.Shop/GetItem",
-          upstream_url: origin.url.replace("h2c:", "http:"),
-          timeout: "3s",
-        },
-      ],
-    },
-  },
-});
+const items = await ItemGateway.start(origin);
+const { gateway } = items;
 afterAll(() => stopAll(gateway, origin));
 
-const item = Buffer.from([0x0a, 1, 0x37]);
-const ok = (stream: H2OriginStream): void => {
-  if (stream.isOver) return;
-  stream.isAnswered = true;
-  stream.head([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ]);
-  stream.connection.frame(Type.data, 0, stream.id, grpcFrame(item));
-  stream.head([["grpc-status", "0"]], END_HEADERS | END_STREAM);
-};
+const ok = answerItem;
 const later = (stream: H2OriginStream): void => void setTimeout(() => ok(stream), 50);
-const call = async (): Promise<number> => (await gateway.once(request("GET /item/7"))).status;
-const calls = (count: number): Promise<number[]> => Promise.all(Array.from({ length: count }, () => call()));
+const call = () => items.call();
+const calls = (count: number) => items.calls(count);
 const times = (count: number, status: number): number[] => Array.from({ length: count }, () => status);
 
 describe("calls beyond what the upstream takes wait", () => {

@@ -2,20 +2,15 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
-import { GrpcShop, SHOP_FILE } from "../harness/grpc-shop.ts";
+import { GrpcShop, SHOP_FILE, shopRoute } from "../harness/grpc-shop.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const JSON_TYPE = ["Content-Type: application/json"];
 const shop = await GrpcShop.start();
 const origin = EchoOrigin.start();
-const route = (http_method: string, http_path: string, method: string, more: object = {}) => ({
-  http_method,
-  http_path,
-  grpc_method: `/shop.Shop/${method}`,
-  upstream_url: shop.url,
-  ...more,
-});
+const route = (http_method: string, http_path: string, method: string, more: object = {}) =>
+  shopRoute(http_method, http_path, method, shop.url, more);
 const gateway = await startGateway({
   config: {
     server: { cache: { enabled: true }, cors: { enabled: true, allowed_origins: ["https://app.test"] } },

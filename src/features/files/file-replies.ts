@@ -1,5 +1,4 @@
-import { errorBody } from "../../core/status.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { jsonRefusal, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** Nothing to serve at this path. docs/files.md#paths */
 export const NOT_FOUND: PrebuiltResponse = refusal(404, "no such file");
@@ -34,11 +33,5 @@ function refusal(
   message: string,
   fields: readonly (readonly [string, string])[] = [],
 ): PrebuiltResponse {
-  const body = JSON.stringify(errorBody(status, message));
-  return new PrebuiltResponse(
-    status,
-    [["Content-Type", "application/json"], ["X-Content-Type-Options", "nosniff"], ...fields],
-    body,
-    true,
-  );
+  return jsonRefusal(status, message, [["X-Content-Type-Options", "nosniff"], ...fields]);
 }

@@ -1,0 +1,31 @@
+import { formatFault } from "../config/config-fault.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { CommandIo } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
+
+/** The flags of commands that ask the configuration about a request. `header` is taken by `takeRepeated`. */
+export const REQUEST_FLAGS = [
+  ...CONFIG_FLAGS,
+  { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
+] as const;
+
+/** Reads the files that such a command names. @returns null where they are faulty, which is told then */
+export function loadForRequest(
+  { config, routes }: { readonly config: string; readonly routes: string },
+  io: CommandIo,
+): RuntimeConfig | null {
+  const loaded = loadConfig({
+    configPath: config || null,
+    routesPath: routes || null,
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: WAF_RULES.map((rule) => rule.id),
+    routeFormat: ROUTE_FORMAT,
+  });
+  if (loaded.ok) return loaded.config;
+  for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
+  return null;
+}
