@@ -2,18 +2,17 @@ import type { AuthConfig, MethodConfig, MethodKey } from "../config/auth/auth-se
 import type { OriginConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
-import { BasicMethod } from "../features/auth/basic-method.ts";
+import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.ts";
 import { ForwardMethod, type ForwardSite } from "../features/auth/forward-method.ts";
 import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import { MtlsMethod } from "../features/auth/mtls-method.ts";
-import type { Passwords } from "../features/auth/passwords.ts";
 import type { NowMs } from "../message/ports.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */
 export interface AuthSite {
-  readonly passwords: Passwords;
+  readonly checks: PasswordChecks;
   readonly calls: Omit<ForwardSite, "upstream">;
   /** The connections to a server that is asked. */
   poolOf(origin: OriginConfig, tls: UpstreamRouteConfig["tls"]): Upstream;
@@ -37,8 +36,8 @@ type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: 
 
 /** What judges, by the key of the method: a key of METHOD_ROWS without a row here does not compile. */
 const BUILDERS: Builders = {
-  basic: ({ realm, users }, { passwords, keepsAuthorization }) =>
-    new BasicMethod(realm, new Map(users.map(({ name, hash }) => [name, hash])), passwords, keepsAuthorization),
+  basic: ({ realm, users }, { checks, keepsAuthorization }) =>
+    new BasicMethod(realm, new Map(users.map(({ name, hash }) => [name, hash])), checks, keepsAuthorization),
   forward: (config, { calls, poolOf }) =>
     new ForwardMethod(config, { ...calls, upstream: poolOf(config.service, config.tls) }),
   mtls: (config) => new MtlsMethod(config),

@@ -3,6 +3,7 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
+import { Guesses } from "../features/auth/guesses.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { Passwords } from "../features/auth/passwords.ts";
@@ -192,11 +193,14 @@ function authPhase(
   asking: ClientPolicySite,
 ): Phase | null {
   const { sharedClock, turns, reports, keySets, wallClock: clock } = inputs;
-  const passwords = new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock);
+  const checks = {
+    passwords: new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock),
+    guesses: new Guesses(new TokenBuckets(inputs.buckets), sharedClock),
+  };
   let signIn: SignIn | null = null;
   const site = {
     ...asking,
-    passwords,
+    checks,
     keySets,
     clock,
     signIn: () => {

@@ -69,6 +69,14 @@ export const AUTH_SERVICE_FAILURES = 5;
 export const AUTH_SERVICE_REST_MS = 2000;
 /** Verdicts of an authentication service that a worker remembers; beyond, the oldest is forgotten. */
 export const MAX_REMEMBERED_VERDICTS = 4096;
+/** Requests that wait for one check of a password, since they show the same; those beyond get 503. */
+export const MAX_JOINED_REQUESTS = 1024;
+/** Wrong passwords that an address may send for one user, and how long it waits for each further one. */
+export const GUESSES_OF_USER = 10;
+export const MS_PER_GUESS_OF_USER = 10_000;
+/** The same for all users together. */
+export const GUESSES_OF_ADDRESS = 100;
+export const MS_PER_GUESS = 2000;
 /** Largest file of users that is read. */
 export const MAX_USERS_FILE_BYTES = 4_194_304;
 /** Characters of a secret that sessions of auth.oidc are sealed with, at least. */

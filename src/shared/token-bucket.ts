@@ -73,6 +73,24 @@ export class TokenBuckets {
     }
   }
 
+  /** Gives the token back that the key which was hashed last has taken, where its bucket is still there. */
+  giveBack(key: BucketKey, rate: BucketRate, nowMs: number): void {
+    const set = HEADER_WORDS + (key.low & this.setMask) * SET_WORDS;
+    const tag = key.high === 0 ? 1 : key.high;
+    const tick = Math.floor(nowMs / TICK_MS) | 0;
+    const now = Math.floor(nowMs * rate.unitsPerMs) | 0;
+    for (let place = set; place < set + PLACES; place++) {
+      if (Atomics.load(this.words, place) !== tag) continue;
+      for (;;) {
+        const was = Atomics.load(this.words, place + FULL_AT);
+        const debt = this.isFull(place, tick) ? 0 : rate.debt((was - now) | 0);
+        if (debt === 0) return;
+        const next = Math.max(0, debt - rate.unitsPerToken);
+        if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) return;
+      }
+    }
+  }
+
   /** The place of a key's bucket, taken now where it has none. */
   private placeOf(set: number, tag: number, tick: number): number {
     for (;;) {

@@ -1,13 +1,28 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { MAX_JOINED_REQUESTS } from "../../core/limits.ts";
 import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "./auth-phase.ts";
+import type { Guesses } from "./guesses.ts";
 import type { Passwords } from "./passwords.ts";
 
 /** Name and password of a request. */
 export interface Credentials {
   readonly name: string;
   readonly password: string;
+}
+
+type Later = (judgement: Judgement) => void;
+
+interface Shown extends Credentials {
+  /** Undefined where there is no such user. */
+  readonly hash: string | undefined;
+}
+
+/** What passwords are checked with, in a worker. */
+export interface PasswordChecks {
+  readonly passwords: Passwords;
+  readonly guesses: Guesses;
 }
 
 /**
@@ -19,11 +34,20 @@ export class BasicMethod implements AuthMethod {
   readonly challenge: string;
   private readonly hashes: ReadonlyMap<string, string>;
   private readonly passwords: Passwords;
+  private readonly guesses: Guesses;
   private readonly hidesCredentials: boolean;
   private readonly decoy: string;
+  /** Who waits for the check of a name and password. */
+  private readonly waiting: Map<string, Later[]> = new Map();
 
   /** @param users name to hash @param passes whether `Authorization` goes on to the upstream */
-  constructor(realm: string, users: ReadonlyMap<string, string>, passwords: Passwords, passes: boolean) {
+  constructor(
+    realm: string,
+    users: ReadonlyMap<string, string>,
+    { passwords, guesses }: PasswordChecks,
+    passes: boolean,
+  ) {
+    this.guesses = guesses;
     this.challenge = `Basic realm="${realm}", charset="UTF-8"`;
     this.hashes = users;
     this.passwords = passwords;
@@ -31,17 +55,38 @@ export class BasicMethod implements AuthMethod {
     this.decoy = users.values().next().value ?? DECOY;
   }
 
-  judge({ request }: Exchange, later: (judgement: Judgement) => void): Judgement | null {
-    const found = credentialsOf(request.headers);
+  judge(ex: Exchange, later: Later): Judgement | null {
+    const found = credentialsOf(ex.request.headers);
     if (found === null) return DENIED;
     const { name, password } = found;
     const hash = this.hashes.get(name);
     if (hash !== undefined && this.passwords.knows(password, hash)) return this.letIn(name);
+    return this.check({ name, password, hash }, ex, later);
+  }
+
+  /** One check serves all requests that show the same at the same time: a page and what belongs to it come together. */
+  private check({ name, password, hash }: Shown, ex: Exchange, later: Later): Judgement | null {
+    const key = `${name}:${password}`;
+    const others = this.waiting.get(key);
+    if (others !== undefined) {
+      if (others.length >= MAX_JOINED_REQUESTS) return NO_ROOM;
+      others.push(later);
+      return null;
+    }
+    const retryAfterS = this.guesses.begin(ex, name);
+    if (retryAfterS > 0) return { identity: null, status: 429, retryAfterS };
+    const undo = this.guesses.undoer(ex, name);
+    const all = [later];
+    this.waiting.set(key, all);
+    let isFull = false;
     this.passwords.verify(password, hash ?? this.decoy, (isGood) => {
-      if (isGood === null) later(NO_ROOM);
-      else later(isGood && hash !== undefined ? this.letIn(name) : DENIED);
+      this.waiting.delete(key);
+      isFull = isGood === null;
+      const isUser = isGood === true && hash !== undefined;
+      if (isFull || isUser) undo();
+      if (!isFull) for (const one of all) one(isUser ? this.letIn(name) : DENIED);
     });
-    return null;
+    return isFull ? NO_ROOM : null;
   }
 
   private letIn(user: string): Judgement {

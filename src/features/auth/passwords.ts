@@ -47,7 +47,7 @@ export class Passwords {
     return false;
   }
 
-  /** Checks a password; the listener is called once, later. */
+  /** Checks a password; the listener is called once: at once where there is no room, else later. */
   verify(password: string, hash: string, listener: PasswordListener): void {
     if (this.running < MAX_PASSWORD_CHECKS) void this.run({ password, hash, listener });
     else if (this.waiting.length < MAX_WAITING_PASSWORDS) this.waiting.push({ password, hash, listener });

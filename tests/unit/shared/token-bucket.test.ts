@@ -40,6 +40,22 @@ describe("keyed hashing", () => {
 });
 
 describe("token buckets", () => {
+  test("a token that is given back can be taken again, and no bucket gets fuller than full", () => {
+    const buckets = bucketsOf();
+    const rate = new BucketRate(1, 10_000, 3);
+    const key = keyOf(buckets, "a");
+    const start = 1_000_000;
+    for (let round = 0; round < 50; round++) {
+      expect(buckets.take(key, rate, start + round)).toBe(0);
+      buckets.giveBack(key, rate, start + round);
+    }
+    buckets.giveBack(key, rate, start + 50);
+    for (let i = 0; i < 3; i++) expect(buckets.take(key, rate, start + 50)).toBe(0);
+    expect(buckets.take(key, rate, start + 50)).toBeGreaterThan(9000);
+    buckets.giveBack(keyOf(buckets, "b"), rate, start + 50);
+    expect(buckets.take(key, rate, start + 50)).toBeGreaterThan(9000);
+  });
+
   test("a full one gives its burst at once, then one a share of the window", () => {
     const buckets = bucketsOf();
     const rate = new BucketRate(10, 1000, 5);
