@@ -185,7 +185,7 @@ function authPathRoute({ path, hosts }: AuthPath, config: RuntimeConfig): RouteI
 
 function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, handler: Handler): RouteInit {
   return {
-    kind: RouteKind.Transcoded,
+    kind: route.takesBytes ? RouteKind.TranscodedBytes : RouteKind.Transcoded,
     label: route.httpPath,
     path: route.httpPath,
     exact: true,

@@ -28,7 +28,7 @@ export function transcodeHandlers(
   return (route) => {
     const upstream = origins.originOf(route.upstream);
     const fields = pathFieldsOf(route);
-    const codecRoute = { ...route, pathFields: [...fields.values()] };
+    const codecRoute = { ...route, pathFields: [...fields.values()], json: config.transcoder.json };
     let codecs: CodecSource;
     if (route.descriptorSet !== "") codecs = new FiledCodec(schemas.get(route.descriptorSet)!, codecRoute);
     else {
@@ -36,7 +36,8 @@ export function transcodeHandlers(
       reflected.set(upstream, known);
       codecs = new ReflectedCodec(known, codecRoute);
     }
-    const settings = { grpcMethod: route.grpcMethod, pattern: route.pattern, fields, timeoutMs: route.timeoutMs };
+    const { grpcMethod, pattern, timeoutMs, takesBytes } = route;
+    const settings = { grpcMethod, pattern, fields, timeoutMs, takesBytes };
     return new TranscodeHandler(settings, upstream, codecs, services);
   };
 }

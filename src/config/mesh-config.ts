@@ -42,6 +42,8 @@ export interface TranscodedRouteConfig {
   readonly body: string;
   /** The field of the response that the response is; "" for the whole of it. */
   readonly responseBody: string;
+  /** Whether the body is a google.api.HttpBody, which takes any bytes. */
+  readonly takesBytes: boolean;
   /** Whether a `google.api.http` option asked for it. */
   readonly isAuto: boolean;
 }

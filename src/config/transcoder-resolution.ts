@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { type HttpRule, httpRules, REST_METHODS } from "../proto/grpc/http-rules.ts";
 import { colonPattern } from "../proto/grpc/path-template.ts";
-import { methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { bodyType, isHttpBody, methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -52,7 +53,7 @@ class TranscoderResolution {
     }
     const shared = this.schemaFile([...ROOT, "descriptor_set"], values.descriptor_set);
     const routes = values.routes.map((_, i) => this.route(i, shared));
-    if (values.auto && values.enabled) routes.push(...this.autoRoutes(shared));
+    if (values.auto.enabled && values.enabled) routes.push(...this.autoRoutes(shared));
     return { descriptorSet: shared, routes, descriptorSets: [...this.sets.values()] };
   }
 
@@ -74,6 +75,8 @@ class TranscoderResolution {
         [...path, "http_path"],
         `the same method and path shape as routes[${earlier}]: only one of them can answer`,
       );
+    const descriptorSet =
+      values.descriptor_set === "" ? shared : this.schemaFile([...path, "descriptor_set"], values.descriptor_set);
     const route: TranscodedRouteConfig = {
       position: log.position(path),
       httpMethod: values.http_method,
@@ -82,15 +85,20 @@ class TranscoderResolution {
       grpcMethod: values.grpc_method,
       upstream: meshOrigin(values.upstream_url, [...path, "upstream_url"], log),
       fieldMappings: mappings(values.field_mappings, segments, [...path, "field_mappings"], log),
-      descriptorSet:
-        values.descriptor_set === "" ? shared : this.schemaFile([...path, "descriptor_set"], values.descriptor_set),
+      descriptorSet,
       timeoutMs: values.timeout ?? this.values.timeout,
       body: "*",
       responseBody: "",
+      takesBytes: this.takesBytes(descriptorSet, values.grpc_method),
       isAuto: false,
     };
     this.checkMethod(route, path);
     return route;
+  }
+
+  /** Whether the whole message of a method is a body as it comes. */
+  private takesBytes(descriptorSet: string, grpcMethod: string): boolean {
+    return isHttpBody(this.schemas.get(descriptorSet)?.method(grpcMethod)?.input);
   }
 
   /** Whether the descriptor set has the method, and the method the fields. */
@@ -132,11 +140,41 @@ class TranscoderResolution {
     }
     const upstream = meshOrigin(this.values.upstream_url, [...ROOT, "upstream_url"], log);
     const { rules, faults } = httpRules(schema);
-    for (const fault of faults) log.fault(at, fault);
-    if (rules.length === 0 && faults.length === 0) {
+    const isWanted = this.autoFilter(schema, at);
+    if (isWanted === null) return [];
+    const wanted = rules.filter(({ method }) => isWanted(method));
+    for (const { method, message } of faults) if (isWanted(method)) this.skip(`${methodPath(method)}: ${message}`);
+    if (wanted.length === 0 && faults.length === 0) {
       log.fault(at, "no method of the descriptor set has a google.api.http option");
     }
-    return rules.flatMap((rule) => this.autoRoute(rule, upstream, shared) ?? []);
+    return wanted.flatMap((rule) => this.autoRoute(rule, upstream, shared) ?? []);
+  }
+
+  /** A rule that cannot be served is no reason to serve none. */
+  private skip(what: string): void {
+    this.log.warn([...ROOT, "auto"], `${what}: not served`);
+  }
+
+  /** Which methods `auto` is about; null where a name leads to nothing, which is a fault. */
+  private autoFilter(schema: Schema, at: KeyPath): ((method: DescMethod) => boolean) | null {
+    const { services, exclude } = this.values.auto;
+    const methods = schema.methods();
+    const known = [...new Set(methods.map((method) => method.parent.typeName))];
+    let isFaulty = false;
+    const check = (key: string, names: readonly string[], all: readonly string[]): void => {
+      for (const [i, name] of names.entries()) {
+        if (methods.some((method) => isNamed(method, name))) continue;
+        isFaulty = true;
+        const message = `expected a ${key === "services" ? "service" : "service or method"} of the descriptor set`;
+        this.log.fault([...at, key, i], `${message}, found ${quote(name)}${didYouMean(name, all)}`);
+      }
+    };
+    check("services", services, known);
+    check("exclude", exclude, [...known, ...methods.map((method) => methodPath(method).slice(1))]);
+    if (isFaulty) return null;
+    return (method) =>
+      (services.length === 0 || services.some((name) => isNamed(method, name))) &&
+      !exclude.some((name) => isNamed(method, name));
   }
 
   private autoRoute(
@@ -144,14 +182,14 @@ class TranscoderResolution {
     upstream: TranscodedRouteConfig["upstream"],
     shared: string,
   ): TranscodedRouteConfig | null {
-    const at = [...ROOT, "auto"];
     const shape = `${rule.httpMethod} ${patternShape(rule.pattern)}`;
     const earlier = this.shapes.get(shape);
     if (earlier !== undefined && earlier >= 0) return null;
+    const at = [...ROOT, "auto"];
     const fault = methodFault(rule.method, { ...rule, pathFields: rule.pattern.variables.map((one) => one.name) });
     if (fault !== null || earlier !== undefined) {
       const why = fault?.message ?? `${rule.httpMethod} ${rule.template} is taken by another method`;
-      this.log.fault(at, `${methodPath(rule.method)}: ${why}`);
+      this.skip(`${methodPath(rule.method)}: ${why}`);
       return null;
     }
     this.shapes.set(shape, AUTO);
@@ -167,6 +205,7 @@ class TranscoderResolution {
       timeoutMs: this.values.timeout,
       body: rule.body,
       responseBody: rule.responseBody,
+      takesBytes: isHttpBody(bodyType(rule.method.input, rule.body)),
       isAuto: true,
     };
   }
@@ -192,6 +231,13 @@ class TranscoderResolution {
     }
     return file;
   }
+}
+
+/** Whether a name is that of the method (`shop.Shop/GetItem`), of its service, or of a package around it (`shop.*`). */
+function isNamed(method: DescMethod, name: string): boolean {
+  const path = methodPath(method).slice(1);
+  if (name.endsWith(".*")) return path.startsWith(name.slice(0, -1));
+  return name === method.parent.typeName || name === path || name === `/${path}`;
 }
 
 /** The request field of each path variable. */

@@ -1,7 +1,8 @@
 import { exactPath, method } from "./http-syntax.ts";
 import type { TranscodedRouteConfig } from "./mesh-config.ts";
 import { list, pairs, type Spot } from "./piece.ts";
-import { block, type Fields, type Rows, type Values } from "./row.ts";
+import { OFF } from "./policy-settings.ts";
+import { block, type ConfigOf, type Fields, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, sizeOrDefault, text, textLike } from "./scalars.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
@@ -28,6 +29,44 @@ const transcodedRoute = block({
   timeout: { type: duration(1), absent: null, example: "5s" },
 });
 
+/** Which of the methods with `google.api.http` options are served. */
+const auto = block(
+  {
+    enabled: { type: flag(), default: true },
+    services: {
+      type: list(text("the name of a service"), "names of services"),
+      example: ["shop.Shop"],
+      doc: "these alone, or all of a package: shop.*; all by default",
+    },
+    exclude: {
+      type: list(text("the name of a service or method"), "names"),
+      example: ["shop.Shop/Delete"],
+      doc: "services, packages and methods that are left out",
+    },
+  },
+  {
+    absent: OFF,
+    isSwitch: true,
+    list: ({ enabled, services, exclude }, lines) =>
+      enabled && services.length + exclude.length > 0 ? lines : { enabled },
+  },
+);
+
+/** How messages are written as JSON, and read. docs/transcoder.md#json */
+const json = block({
+  emit_defaults: { type: flag(), default: false, doc: "true: fields with their default value are written too" },
+  proto_names: { type: flag(), default: false, doc: "true: user_id in place of userId" },
+  enum_numbers: { type: flag(), default: false, doc: "true: enums are written as numbers" },
+  ignore_unknown: {
+    type: flag(),
+    default: false,
+    doc: "true: fields that a request's body has and the message has not are passed over",
+  },
+});
+
+/** docs/transcoder.md#json */
+export type TranscoderJson = ConfigOf<typeof json>;
+
 const BODY_LIMIT = "4MiB";
 const transcoderRows = {
   enabled: { type: flag(), default: false },
@@ -44,7 +83,8 @@ const transcoderRows = {
     example: "http://127.0.0.1:50051",
     doc: 'for the routes of "auto"',
   },
-  auto: { type: flag(), default: false, doc: "true takes the routes from google.api.http options" },
+  auto: { type: auto, doc: "true takes the routes from google.api.http options" },
+  json: { type: json },
   timeout: { type: duration(1), default: "30s" },
   tls: { type: upstreamTls, doc: 'for https upstreams; the keys of "tls" at a route' },
   routes: { type: list(transcodedRoute, "routes"), field: "" },
@@ -64,7 +104,7 @@ export const transcoder = block(transcoderRows, {
  * which a gateway without gRPC shall not pay.
  */
 function finishTranscoder(_: Fields<typeof transcoderRows>, values: TranscoderValues, { log, files }: Spot) {
-  if (values.routes.length === 0 && !values.auto && values.descriptor_set === "")
+  if (values.routes.length === 0 && !values.auto.enabled && values.descriptor_set === "")
     return { descriptorSet: "", routes: [], descriptorSets: [] };
   const { resolveRoutes } = require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");
   return resolveRoutes(values, log, files);

@@ -63,6 +63,8 @@ export const RouteKind = {
   },
   /** REST in front of gRPC: its patterns complement each other. */
   Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, sharesMethods: true },
+  /** The same where the body is what the method takes as it is, a file for instance. */
+  TranscodedBytes: { ...PLAIN, name: "transcoded", takesBody: true, sharesMethods: true },
 } as const satisfies Record<string, RouteKind>;
 
 /** Columns of `counterSlots`: statuses 100 to 599. */

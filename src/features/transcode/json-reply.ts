@@ -32,6 +32,12 @@ export function prepareHead(
   return !isHead;
 }
 
+/** A media type that an upstream names, as it may stand in a field; what may not is told as bytes. */
+export function mediaType(text: string): string {
+  const value = Buffer.from(text, "utf8").latin1Slice().trim();
+  return value !== "" && VALUE.test(value) ? value : "application/octet-stream";
+}
+
 /** Metadata of a response reach the client as fields, but for those that speak of the call or of the connection. */
 function passes(name: string, value: string): boolean {
   return !RESERVED.test(name) && NAME.test(name) && VALUE.test(value);

@@ -10,8 +10,16 @@ export interface MethodCodec {
   encode(input: RequestInput): Uint8Array;
   /** The JSON text of a response's message. @throws UndecodableReply */
   decode(message: Uint8Array): string;
+  /** In place of JSON, where the response is a body as it is (google.api.HttpBody). @throws UndecodableReply */
+  readonly bytesOf?: (message: Uint8Array) => BytesReply;
   /** The `details` of a status as JSON texts. */
   details(status: GrpcStatus): readonly string[];
+}
+
+/** A body with its media type. */
+export interface BytesReply {
+  readonly contentType: string;
+  readonly data: Uint8Array;
 }
 
 /** A response's message is none of the method. */

@@ -1,7 +1,8 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { sliceText } from "../../core/bytes.ts";
+import { equalsLower, latin1, sliceText } from "../../core/bytes.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { mergeSlashes } from "../../proto/target/dot-segments.ts";
 
 /** A value that path or query give to a field, which may lie deeper: `filter.author`. */
@@ -13,6 +14,8 @@ export interface RequestInput {
   readonly query: readonly FieldText[];
   /** The parsed body; undefined where there is none. */
   readonly body: JsonValue | undefined;
+  /** Whether the body has a LongNumber. */
+  readonly hasLong: boolean;
 }
 
 /** The request cannot become a message; the text says why, for the client, and repeats only so much of the request. */
@@ -58,6 +61,27 @@ export function queryFields(ex: Exchange): FieldText[] {
       return [decode(name.replaceAll("+", " "), "the query"), decode(value.replaceAll("+", " "), "the query")];
     });
 }
+
+/**
+ * What the client allows for the call: its `Grpc-Timeout`, as gRPC over HTTP/2 has it (`250m`, `10S`). Infinity where it says nothing.
+ * @throws BadInput for what is none
+ */
+export function clientTimeoutMs(headers: HeaderBlock): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = headers.find(HeaderId.Other); i >= 0; i = headers.find(HeaderId.Other, i + 1)) {
+    const { bytes, spans } = headers;
+    if (!equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, GRPC_TIMEOUT)) continue;
+    const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(headers.valueText(i)) ?? [];
+    if (unit === undefined) throw new BadInput("Grpc-Timeout: expected a time such as 500m (milliseconds) or 10S");
+    // Timers count whole milliseconds: what is shorter is one.
+    least = Math.min(least, Math.max(1, Math.ceil(Number(digits) * UNIT_MS[unit]!)));
+  }
+  return least;
+}
+
+const GRPC_TIMEOUT: Uint8Array = latin1("grpc-timeout");
+/** gRPC over HTTP/2, "TimeoutUnit". */
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000_001 };
 
 function decodeAllButSlashes(text: string, what: string): string {
   return text

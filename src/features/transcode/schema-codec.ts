@@ -5,16 +5,20 @@ import {
   fromJson,
   type JsonObject,
   type JsonValue,
+  type JsonWriteOptions,
   type Message,
   type Registry,
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
+import type { TranscoderJson } from "../../config/transcoder-settings.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
 import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-text.ts";
-import { fieldOf, fieldPath } from "../../proto/grpc/schema.ts";
-import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { withExactNumbers } from "../../proto/grpc/long-numbers.ts";
+import { bodyType, fieldOf, fieldPath, isHttpBody } from "../../proto/grpc/schema.ts";
+import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { maskJson, type PatchMask, patchMaskOf } from "./patch-mask.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
 import { detailsOf } from "./status-details.ts";
 
@@ -24,29 +28,46 @@ export interface BodyFields {
   readonly body: string;
   /** A field of the response, or "" for the whole of it. */
   readonly responseBody: string;
+  /** Of the route, upper-case. */
+  readonly httpMethod: string;
+  readonly json: TranscoderJson;
 }
 
 /** Proto3 JSON in front of one method whose schema is known. Path over JSON body over query. docs/transcoder.md#request-fields */
 export class SchemaCodec implements MethodCodec {
   readonly contentType = "application/grpc";
   readonly isStreaming: boolean;
+  readonly bytesOf?: (message: Uint8Array) => BytesReply;
   private readonly method: DescMethod;
   private readonly registry: Registry;
   private readonly bodies: BodyFields;
   private readonly responseField: DescField | undefined;
+  private readonly writing: Partial<JsonWriteOptions>;
+  private readonly mask: PatchMask | null;
 
   constructor(method: DescMethod, registry: Registry, bodies: BodyFields) {
     this.method = method;
     this.registry = registry;
     this.bodies = bodies;
+    const { emitDefaults, protoNames, enumNumbers } = bodies.json;
+    this.writing = {
+      registry,
+      alwaysEmitImplicit: emitDefaults,
+      useProtoFieldName: protoNames,
+      enumAsInteger: enumNumbers,
+    };
+    this.mask = bodies.httpMethod === "PATCH" ? patchMaskOf(method.input, bodies.body) : null;
     this.isStreaming = method.methodKind === "server_streaming";
+    if (isHttpBody(bodyType(method.output, bodies.responseBody || "*"))) this.bytesOf = (bytes) => this.bytesIn(bytes);
     this.responseField = bodies.responseBody === "" ? undefined : fieldOf(method.output, bodies.responseBody);
   }
 
   encode(input: RequestInput): Uint8Array {
     const { input: type } = this.method;
     try {
-      return toBinary(type, fromJson(type, this.jsonOf(input), { registry: this.registry }));
+      const json = input.hasLong ? withExactNumbers(type, this.jsonOf(input)) : this.jsonOf(input);
+      const ignoreUnknownFields = this.bodies.json.ignoreUnknown;
+      return toBinary(type, fromJson(type, json, { registry: this.registry, ignoreUnknownFields }));
     } catch (error) {
       if (error instanceof BadInput) throw error;
       throw new BadInput(error instanceof Error ? error.message : "the request does not fit the method");
@@ -54,16 +75,27 @@ export class SchemaCodec implements MethodCodec {
   }
 
   decode(bytes: Uint8Array): string {
-    const { output } = this.method;
-    let message: Message;
+    const json = toJson(this.method.output, this.messageOf(bytes), this.writing);
+    const { responseField } = this;
+    if (responseField === undefined) return JSON.stringify(json);
+    const name = this.bodies.json.protoNames ? responseField.name : responseField.jsonName;
+    return JSON.stringify((json as JsonObject)[name] ?? emptyValue(responseField));
+  }
+
+  private bytesIn(bytes: Uint8Array): BytesReply {
+    const message = this.messageOf(bytes) as unknown as Readonly<Record<string, unknown>>;
+    const body = (this.responseField === undefined ? message : message[this.responseField.localName]) as
+      | Partial<BytesReply>
+      | undefined;
+    return { contentType: body?.contentType || "application/octet-stream", data: body?.data ?? NO_BYTES };
+  }
+
+  private messageOf(bytes: Uint8Array): Message {
     try {
-      message = fromBinary(output, bytes);
+      return fromBinary(this.method.output, bytes);
     } catch {
       throw new UndecodableReply("the response is not a message of its type");
     }
-    const json = toJson(output, message, { registry: this.registry });
-    if (this.responseField === undefined) return JSON.stringify(json);
-    return JSON.stringify((json as JsonObject)[this.responseField.jsonName] ?? emptyValue(this.responseField));
   }
 
   details(status: GrpcStatus): readonly string[] {
@@ -80,6 +112,9 @@ export class SchemaCodec implements MethodCodec {
     const tree = this.treeOf(body);
     for (const [name, values] of grouped(query)) this.place(tree, name, values, false);
     for (const [name, value] of path) this.place(tree, name, [value], true);
+    if (this.mask !== null && body !== undefined && keyOf(tree, this.mask.field) === null) {
+      setField(tree, this.mask.field, maskJson(this.mask.message, body));
+    }
     return tree;
   }
 
@@ -94,6 +129,8 @@ export class SchemaCodec implements MethodCodec {
   /** Puts a text where its field stands. @param overwrites whether it wins over what is there */
   private place(tree: JsonTree, name: string, values: readonly string[], overwrites: boolean): void {
     const fields = fieldPath(this.method.input, name);
+    // What the query has too much may be passed over; a path is checked with the configuration.
+    if (typeof fields === "string" && this.bodies.json.ignoreUnknown) return;
     if (typeof fields === "string")
       throw new BadInput(`${this.method.input.typeName} has no field ${JSON.stringify(fields)}`);
     const last = fields.at(-1)!;
@@ -103,9 +140,14 @@ export class SchemaCodec implements MethodCodec {
       if (holder === null) return;
     }
     if (last.fieldKind === "map") placeEntry(holder, last, name, values, overwrites);
-    else if (overwrites || keyOf(holder, last) === null) setField(holder, last, jsonFor(last, name, values));
+    else if (overwrites && last.fieldKind === "list") {
+      // A path has one place for all of them.
+      setField(holder, last, jsonFor(last, name, values[0]!.split(",")));
+    } else if (overwrites || keyOf(holder, last) === null) setField(holder, last, jsonFor(last, name, values));
   }
 }
+
+const NO_BYTES = new Uint8Array();
 
 function jsonFor(field: DescField, name: string, values: readonly string[]): JsonValue {
   if (!takesText(field)) throw new BadInput(`${name} cannot be given as text`);

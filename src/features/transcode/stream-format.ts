@@ -37,6 +37,15 @@ const EVENTS: StreamFormat = {
   error: (json) => `event: error\ndata: ${json}\n\n`,
 };
 
+/** Bodies as they are: nothing is between them, and a failure cuts the response. */
+export const PLAIN_BYTES: StreamFormat = {
+  contentType: "application/octet-stream",
+  opening: "",
+  record: (text) => text,
+  closing: "",
+  error: () => null,
+};
+
 /** The format that the client's Accept asks for; a JSON array where it asks for none of the others. */
 export function streamFormatOf(ex: Exchange): StreamFormat {
   const { headers } = ex.request;

@@ -1,3 +1,4 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
@@ -9,10 +10,10 @@ import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readJson } from "../../proto/grpc/json-text.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
-import { JsonBody, type WholeBodyTaker } from "./json-body.ts";
 import { errorJson } from "./json-reply.ts";
-import { BadInput, pathFields, queryFields } from "./request-input.ts";
+import { BadInput, clientTimeoutMs, pathFields, queryFields } from "./request-input.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
+import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
 /** One transcoded route. */
 export interface TranscodeSettings {
@@ -22,6 +23,8 @@ export interface TranscodeSettings {
   readonly fields: ReadonlyMap<string, string>;
   /** From the whole request to the end of the response. */
   readonly timeoutMs: number;
+  /** Whether the method takes the body as it is, whatever its type. */
+  readonly takesBytes: boolean;
 }
 
 /** What transcoding asks of its worker. */
@@ -51,34 +54,56 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
 
   handle(ex: Exchange): Verdict {
     this.services.requestIds.assign(ex);
-    if (!ex.request.hasBody()) this.begin(ex, "");
-    else if (!isJson(ex)) refuse(ex, 415, "the body must be application/json");
+    if (!ex.request.hasBody()) this.begin(ex, undefined, false);
+    else if (!this.settings.takesBytes && !isJson(ex)) refuse(ex, 415, "the body must be application/json");
     else {
-      ex.body = new JsonBody(this, this.services.bodies);
+      ex.body = new WholeBody(this, this.services.bodies);
       ex.sink.wantBody(ex);
     }
     return Verdict.Done;
   }
 
-  onWholeBody(ex: Exchange, text: string | null): void {
-    if (text === null) refuse(ex, 400, "the body is not UTF-8");
-    else this.begin(ex, text);
+  onWholeBody(ex: Exchange, bytes: Buffer): void {
+    if (this.settings.takesBytes) return this.begin(ex, httpBody(ex, bytes), false);
+    const text = textOf(bytes);
+    if (text === null) return refuse(ex, 400, "the body is not UTF-8");
+    if (text === "") return this.begin(ex, undefined, false);
+    const read = readJson(text);
+    if (read instanceof Error) refuse(ex, 400, read.message);
+    else this.begin(ex, read.value, read.hasLong);
   }
 
-  /** @param text of the body, "" where there is none */
-  private begin(ex: Exchange, text: string): void {
+  private begin(ex: Exchange, body: JsonValue | undefined, hasLong: boolean): void {
     try {
-      const body = text === "" ? undefined : readJson(text);
-      if (body instanceof Error) throw new BadInput(body.message);
-      const { pattern, fields } = this.settings;
-      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body };
-      new TranscodedExchange(ex, this, input).start();
+      const { pattern, fields, timeoutMs } = this.settings;
+      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasLong };
+      const allowedMs = Math.min(timeoutMs, clientTimeoutMs(ex.request.headers));
+      new TranscodedExchange(ex, this, input, allowedMs).start();
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
       refuse(ex, 400, error.message);
     }
   }
 }
+
+/** A body as it came, as the JSON of google.api.HttpBody. */
+function httpBody(ex: Exchange, bytes: Buffer): JsonValue {
+  return { contentType: utf8Of(ex.request.headers.valueOf(HeaderId.ContentType)), data: bytes.toString("base64") };
+}
+
+function utf8Of(latin1: string): string {
+  return Buffer.from(latin1, "latin1").toString("utf8");
+}
+
+function textOf(bytes: Buffer): string | null {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A body without a type is taken for what it must be. */
 function isJson(ex: Exchange): boolean {

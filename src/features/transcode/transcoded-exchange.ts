@@ -6,11 +6,11 @@ import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../mes
 import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import type { CodecResult, CodecWaiter } from "./codec-source.ts";
-import { errorJson, prepareHead } from "./json-reply.ts";
-import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { errorJson, mediaType, prepareHead } from "./json-reply.ts";
+import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
 import { requestMetadata } from "./request-metadata.ts";
-import { isStreamOnly, type StreamFormat, streamFormatOf } from "./stream-format.ts";
+import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
 
 /**
@@ -28,6 +28,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   private readonly format: StreamFormat;
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly startedMs: number;
+  private readonly timeoutMs: number;
   private codec: MethodCodec | null = null;
   private call: GrpcCall | null = null;
   private metadata: GrpcMetadata = [];
@@ -37,18 +38,20 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   private records = 0;
   private isCounted = false;
 
-  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput) {
+  /** @param timeoutMs from now to the end of the response */
+  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput, timeoutMs: number) {
     this.ex = ex;
     this.handler = handler;
     this.input = input;
     this.format = streamFormatOf(ex);
     this.startedMs = handler.services.turn.nowMs;
+    this.timeoutMs = timeoutMs;
   }
 
   start(): void {
-    const { services, settings, codecs } = this.handler;
+    const { services, codecs } = this.handler;
     this.ex!.source = this;
-    services.wheel.arm(this.timer, this.startedMs + settings.timeoutMs);
+    services.wheel.arm(this.timer, this.startedMs + this.timeoutMs);
     const result = codecs.codec(this);
     if (result !== null) this.onCodec(result);
   }
@@ -66,7 +69,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
       if (!(error instanceof BadInput)) throw error;
       return this.refuse({ code: GrpcCode.InvalidArgument, message: error.message, details: null });
     }
-    const timeoutMs = handler.settings.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
+    const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
     ex.upstreamLabel = handler.upstream.label;
     const { contentType } = result.codec;
     const request = {
@@ -93,7 +96,8 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
       this.message = message;
       return;
     }
-    if (!this.isStreaming) this.startStream();
+    if (this.codec!.bytesOf !== undefined) return this.streamBytes(message);
+    if (!this.isStreaming) this.startStream(this.format.contentType, this.format.opening);
     if (this.message !== null) this.writeMessage(this.message);
     this.message = null;
     this.writeMessage(message);
@@ -108,7 +112,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     if (this.isStreaming) this.endStream(status);
     else if (status.code !== GrpcCode.Ok) this.refuse(status);
     else if (this.codec!.isStreaming === true || (this.message === null && isStreamOnly(this.format))) {
-      this.startStream();
+      this.startEmpty();
       this.endStream(status);
     } else this.answer();
   }
@@ -141,21 +145,27 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   // ── one message ───────────────────────────────────────────────────────────────────────────────────────────────
 
   private answer(): void {
+    if (this.codec!.bytesOf !== undefined) return this.answerBytes();
     const json = this.message === null ? "{}" : this.decoded(this.message);
-    if (json !== null) this.give(200, json);
+    if (json !== null) this.give(200, JSON_TYPE, Buffer.from(json, "utf8"));
+  }
+
+  private answerBytes(): void {
+    const reply = this.message === null ? NO_BODY : this.bytesOf(this.message);
+    if (reply !== null) this.give(200, mediaType(reply.contentType), Buffer.from(reply.data));
   }
 
   private refuse(status: GrpcStatus): void {
-    this.give(httpStatusOf(status.code), errorJson(status, this.codec?.details(status) ?? []));
+    const json = errorJson(status, this.codec?.details(status) ?? []);
+    this.give(httpStatusOf(status.code), JSON_TYPE, Buffer.from(json, "utf8"));
   }
 
-  private give(status: number, json: string): void {
+  private give(status: number, contentType: string, body: Buffer): void {
     const ex = this.leave();
     if (ex === null) return;
-    const body = Buffer.from(json, "utf8");
     // The response is complete as it is given: events of the client no longer matter.
     ex.source = NO_SOURCE;
-    const withBody = prepareHead(ex, status, "application/json", body.length, this.metadata);
+    const withBody = prepareHead(ex, status, contentType, body.length, this.metadata);
     ex.sink.head(ex);
     if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
     if (isOpen(ex)) ex.sink.end(ex);
@@ -163,15 +173,28 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 
   // ── many ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  private startStream(): void {
+  private startStream(contentType: string, opening: string): void {
     const { ex } = this;
     if (ex === null) return;
     this.isStreaming = true;
-    const { contentType, opening } = this.format;
     const withBody = prepareHead(ex, 200, contentType, -1, this.metadata);
     ex.sink.head(ex);
     if (!withBody) this.endReply();
     else if (opening !== "") this.write(opening);
+  }
+
+  /** A stream without a message has ended well. */
+  private startEmpty(): void {
+    if (this.codec!.bytesOf === undefined) this.startStream(this.format.contentType, this.format.opening);
+    else this.startStream(NO_BODY.contentType, "");
+  }
+
+  /** A stream of bodies is one body, piece by piece; the first says its type. */
+  private streamBytes(message: Uint8Array): void {
+    const reply = this.ex === null ? null : this.bytesOf(message);
+    if (reply === null) return;
+    if (!this.isStreaming) this.startStream(mediaType(reply.contentType), "");
+    if (reply.data.length > 0) this.writeBytes(reply.data);
   }
 
   private writeMessage(message: Uint8Array): void {
@@ -181,10 +204,9 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 
   private endStream(status: GrpcStatus): void {
     if (this.ex === null) return;
+    const format = this.codec!.bytesOf === undefined ? this.format : PLAIN_BYTES;
     const last =
-      status.code === GrpcCode.Ok
-        ? this.format.closing
-        : this.format.error(errorJson(status, this.codec!.details(status)));
+      status.code === GrpcCode.Ok ? format.closing : format.error(errorJson(status, this.codec!.details(status)));
     // Never a clean end of a short body. docs/wire.md#after-a-refusal
     if (last === null) return this.abort(Fault.UpstreamUnavailable);
     if (last !== "") this.write(last);
@@ -192,9 +214,12 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   }
 
   private write(text: string): void {
+    this.writeBytes(Buffer.from(text, "utf8"));
+  }
+
+  private writeBytes(bytes: Uint8Array): void {
     const { ex } = this;
     if (ex === null) return;
-    const bytes = Buffer.from(text, "utf8");
     if (!ex.sink.body(ex, bytes, 0, bytes.length)) this.call?.pause();
   }
 
@@ -205,10 +230,18 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 
   // ── both ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @returns null where the message cannot be written as JSON; then the exchange is over */
   private decoded(message: Uint8Array): string | null {
+    return this.attempt(() => this.codec!.decode(message));
+  }
+
+  private bytesOf(message: Uint8Array): BytesReply | null {
+    return this.attempt(() => this.codec!.bytesOf!(message));
+  }
+
+  /** @returns null where the message is none of its type, or has no JSON; then the exchange is over */
+  private attempt<T>(read: () => T): T | null {
     try {
-      return this.codec!.decode(message);
+      return read();
     } catch (error) {
       if (error instanceof UndecodableReply || this.isStreaming) this.abort(Fault.UpstreamMalformed);
       else this.refuse({ code: GrpcCode.Internal, message: "the response cannot be written as JSON", details: null });
@@ -249,3 +282,5 @@ function isOpen(ex: Exchange): boolean {
 
 const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 const FAULT_STATUS = 502;
+const JSON_TYPE = "application/json";
+const NO_BODY: BytesReply = { contentType: "application/octet-stream", data: new Uint8Array() };

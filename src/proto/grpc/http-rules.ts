@@ -1,7 +1,7 @@
 import { type DescMethod, getExtension, hasExtension, type Message } from "@bufbuild/protobuf";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import { templatePattern } from "./path-template.ts";
-import { methodPath, type Schema } from "./schema.ts";
+import type { Schema } from "./schema.ts";
 
 /** A REST route that a method's `google.api.http` option asks for. */
 export interface HttpRule {
@@ -15,21 +15,30 @@ export interface HttpRule {
   readonly responseBody: string;
 }
 
+/** A rule that cannot be served, and why. */
+export interface RuleFault {
+  readonly method: DescMethod;
+  readonly message: string;
+}
+
 /**
  * The rules of all methods, in the order of the files.
- * @returns texts for the rules that cannot be served
+ * @returns beside them what is wrong with those that cannot be served
  */
-export function httpRules(schema: Schema): { readonly rules: readonly HttpRule[]; readonly faults: readonly string[] } {
+export function httpRules(schema: Schema): {
+  readonly rules: readonly HttpRule[];
+  readonly faults: readonly RuleFault[];
+} {
   const extension = schema.registry.getExtension("google.api.http");
   const rules: HttpRule[] = [];
-  const faults: string[] = [];
+  const faults: RuleFault[] = [];
   for (const method of extension === undefined ? [] : schema.methods()) {
     const { options } = method.proto;
     if (options === undefined || !hasExtension(options, extension!)) continue;
     const rule = getExtension(options, extension!) as RuleMessage;
     for (const one of [rule, ...(rule.additionalBindings ?? [])]) {
       const read = readRule(method, one);
-      if (typeof read === "string") faults.push(`${methodPath(method)}: ${read}`);
+      if (typeof read === "string") faults.push({ method, message: read });
       else rules.push(read);
     }
   }

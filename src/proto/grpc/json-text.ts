@@ -11,31 +11,70 @@ export function emptyTree(): JsonTree {
 
 /** Whether a value is an object, neither list nor null. */
 export function isJsonObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof LongNumber);
 }
 
 /**
- * Reads a JSON text strictly: no name twice in one object, no nesting beyond MAX_JSON_DEPTH, and whole numbers that a
- * double cannot hold become texts, which is how proto3 JSON writes 64-bit integers.
- * @returns the value, or an Error that says what is wrong, without repeating the text
+ * A number that a double does not hold exactly, as it is written. What it is depends on its field: all its digits where that is a whole
+ * number, else the nearest double. Where no schema says, it goes as a text of its digits.
  */
-export function readJson(text: string): JsonValue | Error {
+export class LongNumber {
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+
+  toJSON(): JsonValue {
+    return WHOLE.test(this.source) ? this.source : Number(this.source);
+  }
+
+  /** Its digits where it is whole, whatever its spelling: `9.5e1` is `95`. Otherwise the double. */
+  exact(): JsonValue {
+    const [, sign = "", whole = "", fraction = "", exponent = "0"] = NUMBER.exec(this.source) ?? [];
+    const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, "");
+    const bare = digits.replace(/0+$/, "");
+    const zeros = Number(exponent) - fraction.length + digits.length - bare.length;
+    if (zeros < 0 || bare.length + zeros > MAX_DIGITS) return Number(this.source);
+    return sign + bare + "0".repeat(zeros);
+  }
+}
+
+/** A JSON text that was read. */
+export interface ReadJson {
+  readonly value: JsonValue;
+  /** Whether there is a LongNumber in it. */
+  readonly hasLong: boolean;
+}
+
+/**
+ * Reads a JSON text strictly: no name twice in one object, no nesting beyond MAX_JSON_DEPTH. Numbers that a double cannot hold are
+ * each a LongNumber.
+ * @returns an Error that says what is wrong, without repeating the text
+ */
+export function readJson(text: string): ReadJson | Error {
   const fault = shapeFault(text);
   if (fault !== "") return new Error(fault);
   try {
-    return parse(text, LONG_NUMBER.test(text) ? keepLongIntegers : undefined);
+    if (!LONG_NUMBER.test(text)) return { value: parse(text), hasLong: false };
+    let hasLong = false;
+    const value = parse(text, (_key, value, { source }) => {
+      if (typeof value !== "number" || source === undefined || !isLong(value, source)) return value;
+      hasLong = true;
+      return new LongNumber(source);
+    });
+    return { value, hasLong };
   } catch {
     return new Error("the body is not JSON");
   }
 }
 
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 /** ECMAScript's own signature; the type of the library does not know the third parameter yet. */
-const parse = JSON.parse as (text: string, reviver?: typeof keepLongIntegers) => JsonValue;
+const parse = JSON.parse as (text: string, reviver?: Reviver) => JsonValue;
 
-function keepLongIntegers(_key: string, value: unknown, context: { readonly source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  const { source } = context;
-  return source !== undefined && /^-?\d+$/.test(source) ? source : value;
+function isLong(value: number, source: string): boolean {
+  return !Number.isSafeInteger(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER && LONG_NUMBER.test(source);
 }
 
 /** What JSON.parse would let pass, or "". Whether it is JSON at all, that decides. */
@@ -87,8 +126,12 @@ function nameOf(quoted: string): string {
   }
 }
 
-/** Digits enough to be beyond 2^53. */
-const LONG_NUMBER = /\d{16}/;
+/** Digits enough to be more than a double has. */
+const LONG_NUMBER = /\d(?:\.?\d){15}/;
+const WHOLE = /^-?\d+$/;
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,9}))?$/;
+/** More than any field has. */
+const MAX_DIGITS = 40;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;

@@ -142,6 +142,18 @@ export function fieldPath(message: DescMessage, dotted: string): readonly DescFi
   return path;
 }
 
+/** Whether a body is sent as it is, with its media type, in place of JSON: google/api/httpbody.proto. */
+export function isHttpBody(message: DescMessage | undefined): boolean {
+  return message?.typeName === "google.api.HttpBody";
+}
+
+/** The type of what a body is: of the message (`*`), or of one of its fields; undefined for a field of another kind, and for "". */
+export function bodyType(message: DescMessage, body: string): DescMessage | undefined {
+  if (body === "*") return message;
+  const field = body === "" ? undefined : fieldOf(message, body);
+  return field?.fieldKind === "message" ? field.message : undefined;
+}
+
 /** What a route asks of a method. */
 export interface MethodUse {
   /** The request fields that the path gives. */

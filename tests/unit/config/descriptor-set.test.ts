@@ -3,6 +3,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { LIBRARY_FILE } from "../../harness/grpc-library.ts";
 import { SHOP_FILE } from "../../harness/grpc-shop.ts";
 import { inFolder, lines, load } from "./config-case.ts";
 
@@ -119,5 +120,32 @@ test("auto without what it needs", () => {
   ]);
   expect(faultsOf(`${SET}  auto: true\n`)).toEqual([
     "config.yaml:4:9: transcoder.auto: needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051",
+  ]);
+});
+
+test("auto of some services, and without some; names that lead nowhere are faults", () => {
+  const library = readFileSync(LIBRARY_FILE);
+  const auto = (more: string) =>
+    `  descriptor_set: library.binpb\n  upstream_url: h2c://shop.test:50051\n  auto: ${more}\n`;
+  const served = (more: string): readonly string[] => {
+    const result = loadWith(auto(more), { "library.binpb": library });
+    if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+    return [...new Set(result.config.transcoder.routes.map((one) => one.grpcMethod.replace("/library.", "")))];
+  };
+  const all = ["UpdateBook", "GetBooks", "GetCover", "PutCover", "AddScan", "Download"].map((one) => `Library/${one}`);
+  expect(served("true")).toEqual([...all, "Archive/Restore"]);
+  expect(served("{services: [library.Archive]}")).toEqual(["Archive/Restore"]);
+  expect(served("{exclude: [library.Library]}")).toEqual(["Archive/Restore"]);
+  expect(served("{services: [library.*], exclude: [/library.Library/GetCover, library.Archive/Restore]}")).toEqual(
+    all.filter((one) => one !== "Library/GetCover"),
+  );
+  expect(
+    faultsOf(auto("{services: [library.Libary], exclude: [library.Library/GetCovr, shop.*]}"), {
+      "library.binpb": library,
+    }),
+  ).toEqual([
+    'config.yaml:5:21: transcoder.auto.services[0]: expected a service of the descriptor set, found "library.Libary" (did you mean "library.Library"?)',
+    'config.yaml:5:48: transcoder.auto.exclude[0]: expected a service or method of the descriptor set, found "library.Library/GetCovr" (did you mean "library.Library/GetCover"?)',
+    'config.yaml:5:73: transcoder.auto.exclude[1]: expected a service or method of the descriptor set, found "shop.*"',
   ]);
 });

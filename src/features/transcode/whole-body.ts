@@ -7,12 +7,11 @@ import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 
 /** Who takes the whole body. */
 export interface WholeBodyTaker {
-  /** @param text null where the body is not UTF-8 */
-  onWholeBody(ex: Exchange, text: string | null): void;
+  onWholeBody(ex: Exchange, bytes: Buffer): void;
 }
 
-/** Gathers a request body, which is no longer than its route allows, and hands it on as text. */
-export class JsonBody implements BodySink, HoldOwner {
+/** Gathers a request body, which is no longer than its route allows, and hands it on. */
+export class WholeBody implements BodySink, HoldOwner {
   private readonly taker: WholeBodyTaker;
   private readonly budget: BodyBudget;
   private ex: Exchange | null = null;
@@ -38,9 +37,9 @@ export class JsonBody implements BodySink, HoldOwner {
 
   onBodyEnd(ex: Exchange): void {
     if (this.isOver) return;
-    const text = textOf(this.bytes.subarray(0, this.length));
+    const whole = this.bytes.subarray(0, this.length);
     this.release();
-    this.taker.onWholeBody(ex, text);
+    this.taker.onWholeBody(ex, whole);
   }
 
   onBodyFault(): void {
@@ -87,13 +86,4 @@ export class JsonBody implements BodySink, HoldOwner {
   }
 }
 
-function textOf(bytes: Uint8Array): string | null {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const NO_BYTES: Buffer = Buffer.alloc(0);
