@@ -122,8 +122,8 @@ export const MAX_SLOW_SIGNATURES = 2;
 export const MAX_WAITING_SIGNATURES = 64;
 /** Bytes of a claim that goes on in a field; a longer one does not, since a part of it would say something else. */
 export const MAX_CLAIM_BYTES = 4096;
-/** Claims of a token that placeholders can name. */
-export const MAX_CLAIMS = 128;
+/** Claims of a user that placeholders can name. */
+export const MAX_CLAIMS = 256;
 /** Largest JWK set that is read, and the keys of it that count. */
 export const MAX_JWKS_BYTES = 262_144;
 export const MAX_JWKS_KEYS = 64;

@@ -2,9 +2,11 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { SignJWT } from "jose";
 import jsonwebtoken from "jsonwebtoken";
+import { TestAuthority } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin, echo } from "../harness/echo-origin.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 import {
@@ -34,6 +36,9 @@ const KEYS = [
 const short = issuerKey("RS256", "short", 1024);
 const stranger = issuerKey("ES256", "e2");
 const SECRET = "a secret of more than thirty-two bytes";
+const authority = await TestAuthority.make("trusted");
+const server = await authority.issue({ subject: "server", names: [{ type: "dns", value: "localhost" }] });
+const port = freePort();
 const origin = EchoOrigin.start();
 let reached = 0;
 origin.otherwise((call) => {
@@ -44,9 +49,19 @@ const RULES = { issuer: "https://id.test", audience: ["api", "other"] };
 const SET = { jwks_file: "jwks.json", ...RULES };
 const gateway = await startGateway({
   config: {
-    server: { workers: 1, auth: { jwt: { ...SET, realm: "The API", headers: { "X-User": "sub", "X-Role": "role" } } } },
+    server: {
+      workers: 1,
+      tls: { port, cert_file: "a.pem", key_file: "a.key" },
+      http3: { enabled: true },
+      auth: { jwt: { ...SET, realm: "The API", headers: { "X-User": "sub", "X-Role": "role" } } },
+    },
   },
-  files: { "jwks.json": keySetText(...KEYS, short), "rsa.pem": pem(rs256.publicKey) },
+  files: {
+    "a.pem": server.cert,
+    "a.key": server.key,
+    "jwks.json": keySetText(...KEYS, short),
+    "rsa.pem": pem(rs256.publicKey),
+  },
   routes: [
     upstream("/node", origin),
     upstream("/kept", origin, { auth: { jwt: SET, keep_authorization: true } }),
@@ -401,6 +416,42 @@ describe("what the upstream sees", () => {
   ])("a token in a cookie: %s", async (cookie, left) => {
     const seen = await echoOf("/places/echo", `Cookie: ${cookie.replace("T", token(es256))}`);
     expect(seen.headers.cookie).toBe(left as string);
+  });
+
+  test("neither log nor metrics hold a token that came in the query", async () => {
+    const value = token(es256, usualClaims({ jti: "for the log" }));
+    expect(await statusOf(`/places/logged?token=${value}`)).toBe(200);
+    expect(await statusOf(`/places/refused?token=${token(stranger)}`)).toBe(401);
+    await gateway.log("an access", ({ event, path }) => event === "access" && path === "/places/refused");
+    expect(JSON.stringify(gateway.logs.lines)).not.toContain(value.split(".")[0]!);
+  });
+
+  test("a WebSocket with its token in the query", async () => {
+    const lines = [
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ];
+    const statusWith = async (value: string): Promise<string> => {
+      const client = await gateway.connect();
+      client.send(request(`GET /places/socket?token=${value}`, lines));
+      const start = Buffer.from((await client.takeSome(12)) ?? "").toString("latin1", 0, 12);
+      client.close();
+      return start;
+    };
+    expect(await statusWith(token(es256))).toBe("HTTP/1.1 101");
+    expect(await statusWith(token(stranger))).toBe("HTTP/1.1 401");
+    expect(origin.requests.findLast(({ target }) => target.startsWith("/socket"))!.target).toBe("/socket");
+  });
+
+  test("over HTTP/3", async () => {
+    const h3 = await H3Client.connect(port);
+    const good = await h3.ask("GET", "/node/echo", { authorization: `Bearer ${token(es256)}`, "x-user": "root" });
+    const bad = await h3.ask("GET", "/node/echo", { authorization: `Bearer ${token(stranger)}` });
+    h3.close();
+    expect([good.status, bad.status]).toEqual([200, 401]);
+    expect((JSON.parse(good.body.toString()) as Echo).headers).toMatchObject({ "x-user": "alice" });
   });
 
   test("keep_authorization keeps the token that was judged, and no other", async () => {

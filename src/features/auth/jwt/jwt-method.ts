@@ -3,11 +3,11 @@ import { type AuthIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../../me
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod, Judgement } from "../auth-phase.ts";
-import { claimNamed, claimText, claimTexts } from "./claims.ts";
+import { claimText, claimTexts, fieldBytes } from "../claims.ts";
+import { type Claims, claimNamed } from "./claims.ts";
 import type { KeyRing, ReadyKey } from "./key-ring.ts";
 import { isSignedBy, SlowSignatures } from "./signature.ts";
 import {
-  type Claims,
   claimsFault,
   claimsOf,
   endOf,
@@ -146,7 +146,7 @@ export class JwtMethod implements AuthMethod {
   private identityOf(claims: Claims): AuthIdentity {
     const fields = this.rules.fields.flatMap(({ name, claim }) => {
       const value = claimText(claimNamed(claims, claim));
-      return value === "" ? [] : [[name, Buffer.from(value, "utf8").latin1Slice()] as const];
+      return value === "" ? [] : [[name, fieldBytes(value)] as const];
     });
     const user = typeof claims.sub === "string" ? claimText(claims.sub) : "";
     // What goes on of the credentials is decided here, place by place.

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from "jose";
 import type { ClaimRule } from "../../../config/auth/jwt-settings.ts";
 import { MAX_KEYS_TRIED } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
-import { hasClaim } from "./claims.ts";
+import { type Claims, hasClaim } from "./claims.ts";
 import type { ReadyKey } from "./key-ring.ts";
 import type { Signed } from "./signature.ts";
 
@@ -35,12 +35,9 @@ export interface TokenRules {
 export interface ReadToken extends Signed {
   /** As it came. */
   readonly text: string;
-  /** What it calls its key; "" where it does not. */
-  readonly kid: string;
+  /** What it calls its key; null where it does not. */
+  readonly kid: string | null;
 }
-
-/** The claims of a token. RFC 7519 §4 */
-export type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the three parts of a signed token. RFC 7515 §7.1. Of its header only `alg` and `kid` count: no key is taken from a token, nor
@@ -54,14 +51,14 @@ export function readToken(text: string): ReadToken | TokenFault {
   } catch {
     return "malformed";
   }
-  const { alg, kid = "", crit, cty, b64 = true } = header;
-  if (typeof kid !== "string" || crit !== undefined || b64 !== true) return "malformed";
+  const { alg, kid, crit, cty, b64 = true } = header;
+  if ((kid !== undefined && typeof kid !== "string") || crit !== undefined || b64 !== true) return "malformed";
   if (cty !== undefined && !(typeof cty === "string" && !/jwt$/i.test(cty))) return "malformed";
   if (typeof alg !== "string" || !Object.hasOwn(ALGORITHMS, alg)) return "algorithm";
   const dot = text.lastIndexOf(".");
   return {
     text,
-    kid,
+    kid: kid ?? null,
     algorithm: alg as AlgorithmName,
     data: Buffer.from(text.slice(0, dot), "latin1"),
     signature: Buffer.from(text.slice(dot + 1), "base64url"),
@@ -78,7 +75,7 @@ export function keysFor(
   allowed: readonly AlgorithmName[],
 ): readonly ReadyKey[] | TokenFault {
   if (!allowed.includes(algorithm)) return "algorithm";
-  const named = keys.filter((key) => kid === "" || key.kid === "" || key.kid === kid);
+  const named = keys.filter((key) => kid === null || key.kid === "" || key.kid === kid);
   if (named.length === 0) return "unknown_key";
   const fit = named.filter(({ algorithms }) => algorithms.includes(algorithm));
   return fit.length === 0 ? "algorithm" : fit.slice(0, MAX_KEYS_TRIED);
@@ -100,10 +97,9 @@ export function endOf({ exp }: Claims, { leewayMs }: TokenRules): number {
 
 /** What is wrong with the claims at this time; null where nothing is. RFC 7519 §4.1 */
 export function claimsFault(claims: Claims, rules: TokenRules, nowMs: number): TokenFault | null {
-  const { exp, nbf, iss, aud } = claims;
+  const { nbf, iss, aud } = claims;
   // What is no date, or none that a number can hold, must not read as one that never comes.
-  if (exp !== undefined && !isDate(exp)) return "malformed";
-  if (nbf !== undefined && !isDate(nbf)) return "malformed";
+  if (DATES.some((name) => claims[name] !== undefined && !isDate(claims[name]))) return "malformed";
   if (endOf(claims, rules) <= nowMs) return "expired";
   if (typeof nbf === "number" && nbf * 1000 - rules.leewayMs > nowMs) return "not_yet_valid";
   if (rules.issuers.length > 0 && !(typeof iss === "string" && rules.issuers.includes(iss))) return "issuer";
@@ -120,5 +116,7 @@ function isDate(value: unknown): boolean {
 
 /** Three parts in base64url without padding, of which the last may be empty: that is no signature of any algorithm. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+/** RFC 7519 §4.1.4 to §4.1.6 */
+const DATES = ["exp", "nbf", "iat"] as const;
 /** Of the dates that the runtime knows. */
 const LAST_SECOND = 8_640_000_000_000;

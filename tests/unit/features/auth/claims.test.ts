@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { claimTexts, fieldBytes } from "../../../../src/features/auth/claims.ts";
+import { claimText, claimTexts, fieldBytes } from "../../../../src/features/auth/claims.ts";
 
 test("claims are texts: lists joined, members of objects by their path, what is no text left out", () => {
   const claims = claimTexts({
@@ -33,4 +33,21 @@ test("there are no more than a bounded number of them", () => {
 test("a text becomes bytes of UTF-8", () => {
   expect(fieldBytes("björn")).toBe("bjÃ¶rn");
   expect(fieldBytes("Ċ")).toBe("Ä\x8a");
+});
+
+test("what cannot be told exactly is empty, and never another user's", () => {
+  const claims = {
+    a: "root\0",
+    b: " root",
+    c: "r".repeat(5000),
+    d: ["x", "a,admin", "y\n", 1],
+    e: "\ud800",
+    f: "ä".repeat(2100),
+  };
+  expect({ ...claimTexts(claims) }).toEqual({ a: "", b: "", c: "", d: "x,1", e: "", f: "" });
+  expect([claimText({ a: [1] }), claimText(null), claimText(undefined)]).toEqual(['{"a":[1]}', "", ""]);
+});
+
+test("a claim whose own name has dots comes before what is within others", () => {
+  expect({ ...claimTexts({ a: { b: "inner" }, "a.b": "own" }) }).toEqual({ "a.b": "own" });
 });
