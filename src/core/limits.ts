@@ -492,7 +492,7 @@ export const MAX_AGENTS_FILE_BYTES = 262_144;
 export const CHALLENGE_LIFE_MS = 300_000;
 /** Cookies of one name that are looked at for a pass: another site of the domain may have set further ones. */
 export const MAX_PASSES_TRIED = 4;
-/** Bytes of a user agent that a pass is bound to, so that to verify one costs the same whatever a client sends. */
+/** Bytes of a user agent that are looked at, and that a pass is bound to: the cost is the same whatever a client sends. */
 export const MAX_BOUND_AGENT_BYTES = 512;
 /** User agents whose names a worker remembers to have looked for. */
 export const MAX_REMEMBERED_AGENTS = 1024;

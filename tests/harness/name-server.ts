@@ -3,13 +3,14 @@ import type { AddressInfo } from "node:net";
 
 /** What a name server under test knows of a name. */
 export interface Zone {
-  /** IPv4 addresses. */
+  /** IPv4 addresses, and IPv6 ones, written out in full. */
   addresses: readonly string[];
   ttl: number;
 }
 
 const A = 1;
 const PTR = 12;
+const AAAA = 28;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
@@ -66,7 +67,8 @@ export class NameServer {
       return Buffer.concat([headOf(query, code, records.length), question, ...records]);
     }
     const zone = this.zones.get(name);
-    const addresses = type === A && !this.isBroken ? (zone?.addresses ?? []) : [];
+    const known = this.isBroken ? [] : (zone?.addresses ?? []);
+    const addresses = known.filter((one) => type === (one.includes(":") ? AAAA : A));
     const code = this.isBroken ? SERVFAIL : zone === undefined ? NXDOMAIN : 0;
     return Buffer.concat([
       headOf(query, code, addresses.length),
@@ -88,7 +90,10 @@ function pointer(name: string): Buffer {
 }
 
 function record(address: string, ttl: number): Buffer {
-  const fixed = Buffer.from([0xc0, 12, 0, A, 0, 1, 0, 0, 0, 0, 0, 4]);
+  const octets = address.includes(":")
+    ? Buffer.from(address.replaceAll(":", ""), "hex")
+    : Buffer.from(address.split(".").map(Number));
+  const fixed = Buffer.from([0xc0, 12, 0, octets.length === 4 ? A : AAAA, 0, 1, 0, 0, 0, 0, 0, octets.length]);
   fixed.writeUInt32BE(ttl, 6);
-  return Buffer.concat([fixed, Buffer.from(address.split(".").map(Number))]);
+  return Buffer.concat([fixed, octets]);
 }

@@ -5,6 +5,7 @@
  * over. A file that only fails beside another is to be mended and does not belong here.
  */
 export const ALONE: Readonly<Record<string, string>> = {
+  "tests/conformance/bots-browser.test.ts": "it measures how long a browser takes for a task",
   "tests/conformance/slow-http.test.ts": "its tool measures whether the service answers while it is under attack",
 };
 

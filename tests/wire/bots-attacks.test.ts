@@ -282,6 +282,14 @@ describe("a search engine", () => {
     expect(await gateway.metric("gateway_bot_crawlers_total", { result: "verified" })).toBe(1);
   });
 
+  test("is let in from an IPv6 address likewise", async () => {
+    const name = "crawl-6.googlebot.com";
+    names.pointers.set(`1.${"0.".repeat(23)}8.b.d.0.1.0.0.2.ip6.arpa`, [name]);
+    names.zones.set(name, { addresses: ["2001:0db8:0000:0000:0000:0000:0000:0001"], ttl: 60 });
+    expect(await crawl("2001:db8::1")).toBe(200);
+    expect(await crawl("2001:db8::2")).toBe(403);
+  });
+
   test("is let in many at a time with one question", async () => {
     place("192.0.2.2", "crawl-2.googlebot.com", "192.0.2.2");
     const found = await Promise.all(Array.from({ length: 20 }, () => crawl("192.0.2.2")));

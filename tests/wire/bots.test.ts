@@ -217,6 +217,7 @@ describe("a solved task", () => {
 
   test("counts in all workers, for files and fixed responses too, and after a reload", async () => {
     const pass = await earn();
+    for (const path of ["/said", "/files/page.html"]) expect(await earn(path)).toMatch(/^edge_pass=\w/);
     const get = (path: string) => statusOf(path, ...BROWSER, `Cookie: ${pass}`);
     for (let i = 0; i < 10; i++) expect(await get("/x")).toBe(200);
     expect([await get("/files/page.html"), await get("/said")]).toEqual([200, 200]);

@@ -1,9 +1,11 @@
 import { CRAWLER_NAMES, CRAWLERS, type CrawlerName } from "../../core/crawlers.ts";
-import { MAX_REMEMBERED_AGENTS } from "../../core/limits.ts";
+import { MAX_BOUND_AGENT_BYTES, MAX_REMEMBERED_AGENTS } from "../../core/limits.ts";
 import { SCRAPER_NAMES } from "./agent-names.ts";
 
 /** What a user agent says of its sender. */
 export interface AgentFacts {
+  /** Whether there is none. */
+  readonly isEmpty: boolean;
   /** Whether it begins as those of all browsers do. */
   readonly claimsBrowser: boolean;
   /** Whether it names an engine, as those of all browsers do. */
@@ -26,12 +28,14 @@ export class AgentReader {
     this.scrapers = anyOf(scrapers ?? SCRAPER_NAMES);
   }
 
-  /** @param agent the value of User-Agent */
-  read(agent: string): AgentFacts {
+  /** @param value of User-Agent; the first 512 characters count, so that to read one stays cheap */
+  read(value: string): AgentFacts {
+    const agent = value.length > MAX_BOUND_AGENT_BYTES ? value.slice(0, MAX_BOUND_AGENT_BYTES) : value;
     const known = this.known.get(agent);
     if (known !== undefined) return known;
     if (this.known.size >= MAX_REMEMBERED_AGENTS) this.known.delete(this.known.keys().next().value!);
     const facts: AgentFacts = {
+      isEmpty: agent === "",
       claimsBrowser: agent.startsWith("Mozilla/"),
       hasEngine: ENGINE.test(agent),
       sendsFetchMetadata: sendsFetchMetadata(agent),
@@ -54,13 +58,13 @@ function crawlerOf(agent: string): CrawlerName | null {
   return CRAWLER_NAMES.find((name) => CRAWLERS[name].agents.some((part) => lower.includes(part))) ?? null;
 }
 
-/** Chrome and what is made of it since 80, Firefox since 90, Safari since 16.4. */
+/** Chrome and what is made of it since 80, Firefox since 90, Safari since 16.4. Expressions that begin anew nowhere take linear time. */
 function sendsFetchMetadata(agent: string): boolean {
   const chrome = /\bChrome\/(\d{1,4})\./.exec(agent);
   if (chrome !== null) return Number(chrome[1]) >= 80;
-  const firefox = /\bGecko\/.*\bFirefox\/(\d{1,4})\./.exec(agent);
-  if (firefox !== null) return Number(firefox[1]) >= 90;
-  const safari = /\bVersion\/(\d{1,3})\.(\d{1,3})\b.*\bSafari\//.exec(agent);
+  const firefox = /\bFirefox\/(\d{1,4})\./.exec(agent);
+  if (firefox !== null) return agent.includes("Gecko/") && Number(firefox[1]) >= 90;
+  const safari = agent.includes(" Safari/") ? /\bVersion\/(\d{1,3})\.(\d{1,3})\b/.exec(agent) : null;
   return safari !== null && Number(safari[1]) * 100 + Number(safari[2]) >= 1604;
 }
 

@@ -18,7 +18,7 @@ export interface Signal {
  * asked; a program that says honestly what it is, and is on no list, shows none. Why each one: docs/bots.md#what-is-suspicious
  */
 export const SIGNALS: readonly Signal[] = [
-  { name: "no_user_agent", shows: ({ request }) => request.headers.valueOf(HeaderId.UserAgent) === "" },
+  { name: "no_user_agent", shows: (_, { isEmpty }) => isEmpty },
   { name: "repeated_user_agent", shows: ({ request }) => isRepeated(request.headers, HeaderId.UserAgent) },
   { name: "scraper", shows: (_, { isScraper }) => isScraper },
   { name: "no_engine", shows: (_, { claimsBrowser, hasEngine }) => claimsBrowser && !hasEngine },
@@ -27,7 +27,7 @@ export const SIGNALS: readonly Signal[] = [
   {
     name: "no_accept_language",
     shows: (ex, facts) =>
-      isFetch(ex, facts) && prefersHtml(ex.request.headers) && !hasField(ex.request.headers, ACCEPT_LANGUAGE),
+      isFetch(ex, facts) && !hasField(ex.request.headers, ACCEPT_LANGUAGE) && prefersHtml(ex.request.headers),
   },
   {
     name: "no_fetch_metadata",

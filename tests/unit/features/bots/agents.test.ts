@@ -58,6 +58,16 @@ describe("user agents", () => {
     expect(reader.read(CHROME).crawler).toBe(null);
   });
 
+  test("of whatever length cost little, and are remembered in part", () => {
+    const own = new AgentReader(null);
+    const began = performance.now();
+    for (const part of ["Gecko/ Version/1.1 ", "Gecko/ Firefox/", "SemrushBo PhantomJ Headless ", "Chrome/1 "]) {
+      for (let i = 0; i < 500; i++) own.read(`${i} ${part.repeat(1000).slice(0, 8000)}`);
+    }
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(own.read(`${"x".repeat(512)}Scrapy`)).toBe(own.read(`${"x".repeat(512)}other`));
+  });
+
   test("are remembered, the oldest forgotten first", () => {
     const own = new AgentReader(null);
     const first = own.read("a0");
