@@ -10,6 +10,7 @@ export interface Visited {
 export interface VisitOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: string;
+  readonly body?: string;
   /** PEM of the authority to trust. */
   readonly ca?: string;
 }
@@ -28,6 +29,7 @@ export class CookieClient {
     const { ca } = { ...this.options, ...options };
     const response = await fetch(url, {
       method: options.method ?? "GET",
+      ...(options.body === undefined ? {} : { body: options.body }),
       redirect: "manual",
       headers: {
         accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8",
