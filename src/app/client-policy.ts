@@ -40,6 +40,8 @@ export interface ClientPolicyInputs {
   readonly sharedClock: NowMs;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
+  /** Where no provider is to be asked: is told of which one would be. docs/explain.md */
+  readonly noteProvider?: (issuer: string) => void;
   readonly reports: RateLimitListener & AuthListener & SignInListener & ServiceListener;
   readonly turns: Turns;
   /** The keys of token issuers. */

@@ -1,6 +1,7 @@
 import type { OidcConfig } from "../config/auth/oidc-settings.ts";
 import { RENEWAL_TURN_MS } from "../core/limits.ts";
 import { OidcMethod, type OidcPorts } from "../features/auth/oidc/oidc-method.ts";
+import { Provider, type ProviderCalls } from "../features/auth/oidc/provider.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
 import { BucketRate, TokenBuckets } from "../shared/token-bucket.ts";
 import type { ClientPolicyInputs } from "./client-policy.ts";
@@ -11,7 +12,8 @@ export { takeCookiesOff } from "../features/auth/oidc/session-cookies.ts";
 export class SignIn {
   private readonly ports: OidcPorts;
 
-  constructor({ buckets, sharedClock, reports }: Pick<ClientPolicyInputs, "buckets" | "sharedClock" | "reports">) {
+  constructor(inputs: Pick<ClientPolicyInputs, "buckets" | "sharedClock" | "reports" | "noteProvider">) {
+    const { buckets, sharedClock, reports, noteProvider } = inputs;
     const all = new TokenBuckets(buckets);
     const key = all.keyFor("renewals of sessions");
     const rate = new BucketRate(1, RENEWAL_TURN_MS, 1);
@@ -19,6 +21,10 @@ export class SignIn {
       now: Date.now,
       pages: noticePage,
       scopes: [],
+      providerOf: (settings) =>
+        noteProvider === undefined
+          ? new Provider(settings, Date.now)
+          : silentProvider(() => noteProvider(settings.issuer)),
       mayRenew(sessionId) {
         const bytes = Buffer.from(sessionId);
         key.hash(bytes, 0, bytes.length);
@@ -33,4 +39,13 @@ export class SignIn {
   method(config: OidcConfig, routes: string): OidcMethod {
     return new OidcMethod(config, routes, this.ports);
   }
+}
+
+/** In the place of a provider where there is no network: what asks it waits. */
+function silentProvider(note: () => void): ProviderCalls {
+  const ask = () => {
+    note();
+    return new Promise<never>(() => {});
+  };
+  return { loginUrl: ask, signIn: ask, renew: ask, logoutUrl: ask, revoke: ask };
 }

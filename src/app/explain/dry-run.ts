@@ -215,6 +215,7 @@ export class DryRun {
         places: this.places(),
         reports,
         turns: { inTurn: (work) => work() },
+        noteProvider: (issuer) => this.notes.ask(`the OpenID provider ${issuer}`),
         keySets: new KeySets(
           (id) => this.notes.ask(`the keys of ${withoutCredentials(id)}`),
           performance.now.bind(performance),

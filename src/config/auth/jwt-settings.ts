@@ -10,11 +10,11 @@ import {
   secretKey,
   type VerificationKey,
 } from "../../proto/jwt/key-set.ts";
-import { TEXT } from "../form.ts";
 import { headerName, isToken } from "../http-syntax.ts";
 import { describe, list, pairs, piece, type Spot, Wrong, written } from "../piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { duration, fileName, secret, text, textLike, word } from "../scalars.ts";
+import { claimValues } from "./claim-values.ts";
 
 /** A claim that a token must have, with one of these values. */
 export interface ClaimRule {
@@ -250,17 +250,6 @@ function tokenPlace() {
     },
     { is: "text", pattern: /^\s*(header|(header|cookie|query):.+)$/ },
   );
-}
-
-/** A value, or several of which one must fit: texts, numbers, true or false. */
-function claimValues() {
-  return piece<readonly string[]>((value) => {
-    const all = Array.isArray(value) ? value : [value];
-    const isPlain = all.every((one) => ["string", "number", "boolean"].includes(typeof one));
-    return isPlain && all.length > 0
-      ? all.map((one) => (typeof one === "string" ? one.trim() : String(one)))
-      : new Wrong(`expected the value that the claim must have, or a list of values, found ${describe(value)}`);
-  }, TEXT);
 }
 
 function isClaimName(name: string): boolean {

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { CALLBACK_PATH } from "../../core/callback-path.ts";
 import { MAX_CLAIM_CHARS, MIN_COOKIE_SECRET_CHARS } from "../../core/limits.ts";
 import { MASK } from "../../core/secret-name.ts";
-import { TEXT } from "../form.ts";
 import { exactPath, isToken } from "../http-syntax.ts";
-import { describe, list, pairs, piece, type Spot, Wrong, written } from "../piece.ts";
+import { list, pairs, type Spot, written } from "../piece.ts";
 import { block, type ConfigOf, type Rows, type Values } from "../row.ts";
 import { duration, fileName, secret, text, textLike } from "../scalars.ts";
+import { claimValues } from "./claim-values.ts";
 
 /** A claim that a user must have, with one of these values. */
 export interface WantedClaim {
@@ -67,7 +67,7 @@ const rows = {
     example: "${OIDC_COOKIE_SECRET}",
     doc: "what sessions are sealed with; of a list, the first seals and all open, so that it can be replaced",
   },
-  session_ttl: { type: duration(60_000), default: "12h", doc: "after which users sign in again" },
+  session_ttl: { type: duration(1), default: "12h", doc: "after which users sign in again" },
   headers: {
     type: written(pairs(text("the name of a claim"), "field: claim"), (all) =>
       Object.fromEntries(all as [string, string][]),
@@ -93,21 +93,18 @@ const rows = {
 /** `auth.oidc`: users sign in at an OpenID provider. docs/authentication.md#openid-connect */
 export const oidc = block(rows, {
   check: checkOidc,
-  finish: (_, { cookie_secret, headers, ca_file }, { path, log, files }) => {
+  finish: (_, { headers, ca_file }, { path, log, files }) => {
     const caFile = files.bundle([...path, "ca_file"], ca_file);
     const isReadable = caFile !== "" && !log.isFaulty([...path, "ca_file"]);
     return {
-      /** What a listing shows in their place opens nothing. */
-      cookieSecret: cookie_secret.filter((value) => value !== MASK),
       fields: headers.map(([name, claim]) => ({ name, claim })),
       caFile,
       /** PEM; "" for the system's roots. */
       authorities: isReadable ? readFileSync(caFile, "utf8") : "",
     };
   },
-  list: ({ cookieSecret, fields, caFile }, lines) => ({
+  list: ({ fields, caFile }, lines) => ({
     ...lines,
-    cookie_secret: cookieSecret.map(() => MASK),
     ...(fields.length === 0 ? {} : { headers: Object.fromEntries(fields.map(({ name, claim }) => [name, claim])) }),
     ...(caFile === "" ? {} : { ca_file: caFile }),
   }),
@@ -146,17 +143,6 @@ function checkOidc(values: Values<typeof rows>, { path, log }: Spot): void {
 
 function emailPattern() {
   return textLike(/^(\*|[^\s@*]+)@[^\s@*]+$/, "an e-mail address, or such as *@example.com");
-}
-
-/** A value, or several of which one must fit. */
-function claimValues() {
-  return piece<readonly string[]>((value) => {
-    const all: readonly unknown[] = Array.isArray(value) ? value : [value];
-    const isPlain = all.every((one) => ["string", "number", "boolean"].includes(typeof one));
-    return isPlain && all.length > 0
-      ? all.map((one) => String(one).trim())
-      : new Wrong(`expected the value that the claim must have, or a list of values, found ${describe(value)}`);
-  }, TEXT);
 }
 
 function isClaimName(name: string): boolean {

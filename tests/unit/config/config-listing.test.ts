@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { AuthConfig } from "../../../src/config/auth/auth-settings.ts";
+import type { OidcConfig } from "../../../src/config/auth/oidc-settings.ts";
 import { listConfig } from "../../../src/config/config-listing.ts";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { isSecretName } from "../../../src/core/secret-name.ts";
@@ -72,23 +74,35 @@ internal_api: {token: hush-hush}
 
 /** Puts the secrets back, and doubles the dollar sign where it would begin a variable. */
 function unmasked(text: string, config: RuntimeConfig): string {
-  const headers = maskedHeaders(config);
+  const listed = [...cookieSecrets(config.server.auth), ...maskedHeaders(config)];
+  const clients = config.routes.flatMap(({ auth }) => oidcOf(auth).map(({ clientSecret }) => clientSecret));
   const queries = maskedQueries(config);
   return text
     .replace('hmac_key: "***"', () => `hmac_key: ${config.server.acme.eabHmacKey}`)
     .replace('token: "***"', () => `token: ${JSON.stringify(config.internalApi.token)}`)
-    .replaceAll('- "***"', () => JSON.stringify(headers.shift()).replace(/^/, "- "))
+    .replaceAll('- "***"', () => JSON.stringify(listed.shift()).replace(/^/, "- "))
+    .replaceAll('client_secret: "***"', () => `client_secret: ${clients.shift()}`)
     .replaceAll(/\$\{/g, () => "$".repeat(2) + "{")
     .replaceAll(/path: \/.*\?\*\*\*$/gm, () => `path: ${queries.shift()}`);
 }
 
 /** The values of headers that are masked, in the order in which they are listed. */
 function maskedHeaders(config: RuntimeConfig): string[] {
-  return config.routes
-    .flatMap(({ headers: { request, response } }) => [request.set, request.add, response.set, response.add])
-    .flatMap((edits) => [...Map.groupBy(edits, ({ name }) => name).values()].flat())
-    .filter(({ name }) => isSecretName(name))
-    .map(({ value }) => value);
+  return config.routes.flatMap(({ auth, headers: { request, response } }) => [
+    ...(auth.scope === "route" ? cookieSecrets(auth) : []),
+    ...[request.set, request.add, response.set, response.add]
+      .flatMap((edits) => [...Map.groupBy(edits, ({ name }) => name).values()].flat())
+      .filter(({ name }) => isSecretName(name))
+      .map(({ value }) => value),
+  ]);
+}
+
+function cookieSecrets(auth: AuthConfig): string[] {
+  return oidcOf(auth).flatMap(({ cookieSecret }) => cookieSecret);
+}
+
+function oidcOf({ methods }: AuthConfig): OidcConfig[] {
+  return methods.flatMap(({ key, config }) => (key === "oidc" ? [config] : []));
 }
 
 function maskedQueries(config: RuntimeConfig): string[] {

@@ -7,6 +7,7 @@ import {
   MAX_REMEMBERED_SESSIONS,
   RENEWAL_PAUSE_MS,
 } from "../../../core/limits.ts";
+import { MASK } from "../../../core/secret-name.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { requestHost } from "../../../message/request-host.ts";
@@ -14,7 +15,7 @@ import { requestScheme } from "../../../proto/template/placeholders.ts";
 import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "../auth-phase.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
 import { type OpenSession, OpenSessions } from "./open-sessions.ts";
-import { Provider, ProviderError } from "./provider.ts";
+import { type ProviderCalls, ProviderError, type ProviderSettings } from "./provider.ts";
 import { Sealer } from "./sealer.ts";
 import { type Cookie, SessionCookies, setCookie } from "./session-cookies.ts";
 import { type Notice, type NoticePage, redirectTo, Visit } from "./visit.ts";
@@ -27,6 +28,7 @@ export interface OidcPorts {
   /** Milliseconds since the epoch. */
   now(): number;
   readonly pages: NoticePage;
+  providerOf(settings: ProviderSettings): ProviderCalls;
   /** All methods of this kind: each adds itself. */
   readonly scopes: OidcMethod[];
   /** Whether this worker is the one that renews a session now: of all workers one, in a while. */
@@ -56,7 +58,7 @@ export class OidcMethod implements AuthMethod {
   private readonly sealer: Sealer | null;
   private readonly sessions: OpenSessions | null;
   private readonly cookies: SessionCookies;
-  private readonly provider: Provider;
+  private readonly provider: ProviderCalls;
   private readonly renewals: Map<string, Promise<OpenSession | null>> = new Map();
   /** Attempts that were used: a state counts once. */
   private readonly used: Set<string> = new Set();
@@ -66,14 +68,16 @@ export class OidcMethod implements AuthMethod {
   /** @param routes names the routes that share the sessions */
   constructor(config: OidcConfig, routes: string, ports: OidcPorts) {
     const { issuer, clientId, clientSecret, scopes, cookieSecret, authorities } = config;
-    const sealer = new Sealer(cookieSecret, { issuer, clientId, routes });
-    const isUsable = cookieSecret.length > 0;
+    // What a listing shows in the place of a secret opens nothing.
+    const secrets = cookieSecret.filter((secret) => secret !== MASK);
+    const sealer = new Sealer(secrets, { issuer, clientId, routes });
+    const isUsable = secrets.length > 0;
     this.sealer = isUsable ? sealer : null;
     this.sessions = isUsable ? new OpenSessions(config, sealer, ports.now) : null;
     this.tag = sealer.tag;
     this.cookies = new SessionCookies(sealer.tag);
     const wantedClaims = this.sessions?.wanted ?? [];
-    this.provider = new Provider({ issuer, clientId, clientSecret, scopes, authorities, wantedClaims }, ports.now);
+    this.provider = ports.providerOf({ issuer, clientId, clientSecret, scopes, authorities, wantedClaims });
     this.issuer = issuer;
     this.sessionTtlMs = config.sessionTtlMs;
     this.logoutPath = config.logoutPath;

@@ -60,6 +60,9 @@ export class ProviderError extends Error {
   }
 }
 
+/** What a provider is asked for. */
+export type ProviderCalls = Pick<Provider, "loginUrl" | "signIn" | "renew" | "logoutUrl" | "revoke">;
+
 /**
  * One OpenID provider as a worker knows it: its settings are asked for when they are first needed, kept, and asked for again in the
  * background. What it sends is bounded in size and time, and its ID tokens' signatures are always verified. The library is loaded with
