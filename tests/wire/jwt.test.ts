@@ -445,6 +445,18 @@ describe("what the upstream sees", () => {
     expect(origin.requests.findLast(({ target }) => target.startsWith("/socket"))!.target).toBe("/socket");
   });
 
+  test("cookies of HTTP/2 in several fields", async () => {
+    const h2 = await H2Client.connect(gateway.port);
+    const crumbs = (...all: readonly string[]) => all.map((one) => ["cookie", one] as const);
+    const good = await h2.request(head("GET", "/places/echo", crumbs("a=1", `session=${token(es256)}`, "b=2")));
+    const twice = await h2.request(
+      head("GET", "/places/echo", crumbs(`session=${token(es256)}`, `session=${token(stranger)}`)),
+    );
+    h2.close();
+    expect([good.status, twice.status]).toEqual([200, 401]);
+    expect((JSON.parse(good.text) as Echo).headers.cookie).toBe("a=1; b=2");
+  });
+
   test("over HTTP/3", async () => {
     const h3 = await H3Client.connect(port);
     const good = await h3.ask("GET", "/node/echo", { authorization: `Bearer ${token(es256)}`, "x-user": "root" });

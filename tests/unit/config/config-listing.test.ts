@@ -38,7 +38,9 @@ describe("the listed configuration", () => {
   test("shows no secret", () => {
     const result = loadCase({
       name: "secrets",
-      config: `server: {acme: {eab: {kid: a, hmac_key: hush-hush}}}
+      config: `server:
+  acme: {eab: {kid: a, hmac_key: hush-hush}}
+  auth: {jwt: {secret: hush-hush-hush-hush-hush-hush-hush-hush}}
 internal_api: {token: hush-hush}
 `,
       routes: `- type: upstream
@@ -49,13 +51,14 @@ internal_api: {token: hush-hush}
     response: {add: {X-Auth-Key: hush-hush, Ocp-Apim-Subscription-Pass: hush-hush, PIN: hush-hush, CACHE-Control: no-store}}
   health_check: {path: /h?key=hush-hush}
   load_balancing: {policy: sticky, cookie: {secret: hush-hush-hush-hush}}
+  auth: {jwt: {jwks_url: "https://id.test/jwks?key=hush-hush", audience: a}}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     const text = listConfig(result.config, ROUTE_FORMAT);
     expect(text).not.toContain("hush");
     for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
-    expect(text.match(/\*\*\*/g)).toHaveLength(9);
+    expect(text.match(/\*\*\*/g)).toHaveLength(11);
   });
 
   test("has header names that every object has a member of", () => {
