@@ -1,3 +1,4 @@
+import { asksClients } from "./bot-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { ProxyConfig, RuntimeConfig } from "./runtime-config.ts";
@@ -22,6 +23,15 @@ export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog
   if (transcoder.enabled && transcoder.maxBodyBytes > shareBytes) {
     const message = "is above what proxy.transport.max_buffered_share gives one client: larger bodies get 503";
     log.warn(["transcoder", "max_body_bytes"], message);
+  }
+  if (
+    transcoder.enabled &&
+    transcoder.routes.length > 0 &&
+    asksClients(server.bots) &&
+    server.bots.challenge === "all"
+  ) {
+    const message = "all: transcoded routes are for programs too, which cannot solve a task and get 403";
+    log.warn(["server", "bots", "challenge"], message);
   }
   if (server.maxConnections > 0 && server.maxConnectionsPerIp > server.maxConnections) {
     log.warn(["server", "max_connections_per_ip"], "has no effect: it is above server.max_connections");

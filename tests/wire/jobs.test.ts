@@ -141,6 +141,18 @@ describe("everyday jobs", () => {
     expect(echoed(await gateway.once(request("POST /uploads/a", [], body))).length).toBe(body.length);
   });
 
+  test("scrapers", async () => {
+    const gateway = await gatewayOf("Scrapers", { [TARGET]: startOrigin().url });
+    const statusOf = async (path: string, agent: string) =>
+      (await gateway.once(request(`GET ${path}`, [`User-Agent: ${agent}`]))).status;
+    expect(await statusOf("/a", "curl/8.5.0")).toBe(200);
+    expect(await statusOf("/a", "Scrapy/2.11")).toBe(403);
+    expect(await statusOf("/a", "Mozilla/5.0 (compatible; UptimeRobot/2.0)")).toBe(200);
+    expect(await statusOf("/search?q=a", "curl/8.5.0")).toBe(403);
+    expect(await statusOf("/api/a", "Scrapy/2.11")).toBe(200);
+    expect((await gateway.once(request("GET /robots.txt"))).text).toContain("User-agent: GPTBot\n");
+  });
+
   test("cache", async () => {
     const gateway = await gatewayOf("Cache", { [TARGET]: startOrigin().url });
     const states = [];

@@ -128,7 +128,6 @@ function finish(solution){
 function start(){
   button.hidden=true;
   bar.hidden=false;
-  bar.focus();
   say("Calculating. This takes a moment.");
   const count=Math.min(Math.max(navigator.hardwareConcurrency||2,1),8),workers=[],chance=1/2**bits;
   let tried=0;
@@ -150,11 +149,12 @@ function start(){
   }
 }
 keep("",0);
-button.onclick=()=>{try{start();}catch{fail();}};
+const begin=()=>{try{start();}catch{fail();}};
+button.onclick=()=>{begin();bar.focus();};
 if(again==="true"){
   say("The result of the check did not count: it came too late, or from another network than the task. Please try again.");
   button.hidden=false;
-}else button.onclick();
+}else begin();
 })();
 `;
 

@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import { NameResolver } from "../../../src/net/name-resolver.ts";
-import type { NameRecords } from "../../../src/net/name-servers.ts";
+import type { NameRecords, ReverseRecord } from "../../../src/net/name-servers.ts";
 
 /** A resolver whose clock and answers the test holds. */
 function resolver() {
   let now = 0;
   const asked: string[] = [];
   const answers: ((records: NameRecords) => void)[] = [];
+  const reversed: ((record: ReverseRecord) => void)[] = [];
   const failures: string[] = [];
   const timers = new Set<{ atMs: number; act: () => void }>();
   const names = new NameResolver({
@@ -14,7 +15,7 @@ function resolver() {
       asked.push(name);
       return new Promise((resolve) => answers.push(resolve));
     },
-    reverse: () => new Promise(() => {}),
+    reverse: () => new Promise((resolve) => reversed.push(resolve)),
     now: () => now,
     after: (ms, act) => {
       const timer = { atMs: now + ms, act };
@@ -27,6 +28,7 @@ function resolver() {
   const listener = (addresses: readonly string[], failure: string) => heard.push(addresses.join() || failure);
   return {
     names,
+    reversed,
     asked,
     failures,
     heard,
@@ -127,4 +129,23 @@ test("addresses take turns, and one that failed comes last for a while", async (
   t.resolve();
   t.resolve();
   expect(new Set(t.heard.slice(-2))).toEqual(new Set(["a,b", "b,a"]));
+});
+
+test("what is found of an address is told once, and no later than after two seconds", async () => {
+  const t = resolver();
+  const told: string[] = [];
+  const confirm = () => t.names.confirm("192.0.2.1", ["a.test"], (is, failure) => told.push(`${is} ${failure}`));
+  confirm();
+  t.reversed.shift()!({ isConfirmed: true, failure: "" });
+  await Bun.sleep(0);
+  t.pass(5000);
+  expect(told).toEqual(["true "]);
+  confirm();
+  t.pass(1999);
+  expect(told).toHaveLength(1);
+  t.pass(1);
+  expect(told.slice(1)).toEqual(["false ETIMEOUT"]);
+  t.reversed.shift()!({ isConfirmed: true, failure: "" });
+  await Bun.sleep(0);
+  expect(told).toHaveLength(2);
 });
