@@ -45,6 +45,16 @@ test("a body that is one field, or the message; one field as the answer", async 
   expect([file.status, file.text, seen().request]).toEqual([200, '"item "', { name: "a/b c/d" }]);
 });
 
+test("entries of a map in the query, by brackets and by dots; and none where the body is the whole message", async () => {
+  await gateway.once(request("GET /v1/items/7?labels[env]=prod&labels.tier=1&labels%5Ba.b%5D=x"));
+  expect(JSON.stringify(seen().request)).toBe('{"id":"7","labels":{"env":"prod","tier":"1","a.b":"x"}}');
+  for (const query of ["labels=x", "labels[a]=1&labels[a]=2", "tags[0]=x", "nope[a]=x"]) {
+    expect((await gateway.once(request(`GET /v1/items/7?${query}`))).status).toBe(400);
+  }
+  await gateway.once(request("PATCH /v1/items/9?page_size=3&nothing=1", JSON_TYPE, '{"name":"n"}'));
+  expect(seen().request).toEqual({ id: "9", name: "n" });
+});
+
 test("other verbs, methods and shapes are none of theirs", async () => {
   expect((await gateway.once(request("GET /v1/items/7/me:other"))).status).toBe(404);
   expect((await gateway.once(request("GET /v1/shelves/1/items"))).status).toBe(404);

@@ -31,6 +31,8 @@ export interface BodyFields {
   /** Of the route, upper-case. */
   readonly httpMethod: string;
   readonly json: TranscoderJson;
+  /** Whether a `google.api.http` option says so, which knows less of queries. */
+  readonly isAuto: boolean;
 }
 
 /** Proto3 JSON in front of one method whose schema is known. Path over JSON body over query. docs/transcoder.md#request-fields */
@@ -102,7 +104,9 @@ export class SchemaCodec implements MethodCodec {
     return detailsOf(status, this.registry);
   }
 
-  private jsonOf({ path, query, body }: RequestInput): JsonValue {
+  private jsonOf({ path, query: asked, body }: RequestInput): JsonValue {
+    // google/api/http.proto: where the body is the whole message, nothing is left for the query.
+    const query = this.bodies.isAuto && this.bodies.body === "*" ? [] : asked;
     const overlaid = path.length + query.length > 0;
     if (body !== undefined && this.bodies.body === "*" && !isJsonObject(body)) {
       // Some messages are written as another JSON value, google.protobuf.Value for one.
@@ -128,18 +132,20 @@ export class SchemaCodec implements MethodCodec {
 
   /** Puts a text where its field stands. @param overwrites whether it wins over what is there */
   private place(tree: JsonTree, name: string, values: readonly string[], overwrites: boolean): void {
-    const fields = fieldPath(this.method.input, name);
+    const entry = /^([^[\]]+)\[(.*)\]$/s.exec(name);
+    const fields = fieldPath(this.method.input, entry?.[1] ?? name);
     // What the query has too much may be passed over; a path is checked with the configuration.
     if (typeof fields === "string" && this.bodies.json.ignoreUnknown) return;
     if (typeof fields === "string")
       throw new BadInput(`${this.method.input.typeName} has no field ${JSON.stringify(fields)}`);
+    if (entry !== null && fields.at(-1)!.fieldKind !== "map") throw new BadInput(`${entry[1]} is not a map`);
     const last = fields.at(-1)!;
     let holder: JsonTree | null = tree;
     for (const field of fields.slice(0, -1)) {
       holder = innerTree(holder, field);
       if (holder === null) return;
     }
-    if (last.fieldKind === "map") placeEntry(holder, last, name, values, overwrites);
+    if (last.fieldKind === "map") placeEntry(holder, last, mapEntry(name, entry, fields.length), values, overwrites);
     else if (overwrites && last.fieldKind === "list") {
       // A path has one place for all of them.
       setField(holder, last, jsonFor(last, name, values[0]!.split(",")));
@@ -156,18 +162,29 @@ function jsonFor(field: DescField, name: string, values: readonly string[]): Jso
   return jsonOfText(field, values[0]!);
 }
 
-/** `labels.env=prod` for a map field. */
+/** What a name says of a map: `labels.env` and `labels[env]` are the entry `env`. */
+interface MapEntry {
+  readonly name: string;
+  /** Null where the name is that of the map alone. */
+  readonly key: string | null;
+}
+
+/** @param depth how many fields the name leads through; a further part is the key */
+function mapEntry(name: string, bracketed: RegExpExecArray | null, depth: number): MapEntry {
+  if (bracketed !== null) return { name: bracketed[1]!, key: bracketed[2]! };
+  return { name, key: name.split(".")[depth] ?? null };
+}
+
 function placeEntry(
   holder: JsonTree,
   field: DescField,
-  name: string,
+  { name, key }: MapEntry,
   values: readonly string[],
   overwrites: boolean,
 ): void {
-  const key = name.slice(name.lastIndexOf(".") + 1);
   const entries = innerTree(holder, field);
+  if (key === null || values.length > 1) throw new BadInput(`${name} is a map: give ${name}.key once`);
   if (entries === null || (!overwrites && Object.hasOwn(entries, key))) return;
-  if (name.split(".").length < 2 || values.length > 1) throw new BadInput(`${name} is a map: give ${name}.key once`);
   entries[key] = jsonOfText(field, values[0]!);
 }
 
