@@ -4,7 +4,7 @@ import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { Route } from "../message/route.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
-import { type CacheBuffers, CacheMemory, createCacheBuffers, Head } from "../shared/cache-memory.ts";
+import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
 import { CacheStore } from "../shared/cache-store.ts";
 import { settingsByIndex } from "./routing.ts";
@@ -13,7 +13,7 @@ import { settingsByIndex } from "./routing.ts";
 const RETRY_MS = 5;
 
 /** What the memory of the cache depends on. */
-type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies">;
+type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies"> & CacheSizes;
 
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
 export class CacheOwner {
@@ -85,7 +85,7 @@ export class CacheOwner {
 }
 
 function kindOf(config: MemoryConfig): string {
-  return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies}` : "";
+  return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies} ${config.eviction}` : "";
 }
 
 /**

@@ -212,6 +212,11 @@ export const cache = block(
       doc: "larger responses are not stored",
     },
     max_bytes: { type: size(1, 4_293_918_720), default: "256MiB" },
+    eviction: {
+      type: word("lru", "s3fifo"),
+      default: "lru",
+      doc: "what makes way: the least recently used, or what is asked for rarely",
+    },
     cookies: {
       type: word("share", "bypass"),
       default: "share",

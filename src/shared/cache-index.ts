@@ -1,5 +1,5 @@
 import type { CacheKey } from "./cache-key.ts";
-import { type CacheMemory, Head, Slot } from "./cache-memory.ts";
+import { type CacheMemory, Head, Slot, SlotUse } from "./cache-memory.ts";
 
 /** Finding slots: chains of slots in buckets, and the order of last use. All under the lock. */
 export class CacheIndex {
@@ -36,35 +36,50 @@ export class CacheIndex {
     words[place] = words[at + Slot.Next]!;
   }
 
-  /** Notes the use of an entry: it is the newest now. */
+  /** Notes the use of an entry: it is the newest now, or has one use more. */
   touch(slot: number): void {
-    if (this.memory.words[Head.Newest] === slot + 1) return;
+    const { words } = this.memory;
+    if (this.memory.countsUses) {
+      const at = this.memory.at(slot) + Slot.Uses;
+      if ((words[at]! & SlotUse.Count) < SlotUse.Count) words[at]!++;
+      return;
+    }
+    if (words[Head.Newest] === slot + 1) return;
     this.forget(slot);
     this.remember(slot);
   }
 
-  /** Puts an entry before all others in the order of use. */
+  /** Puts an entry before all others in the order of use, or in its queue. */
   remember(slot: number): void {
     const { words } = this.memory;
     const at = this.memory.at(slot);
-    const newest = words[Head.Newest]!;
+    const queue = this.queueOf(at);
+    const newest = words[Head.Newest + queue]!;
     words[at + Slot.Newer] = 0;
     words[at + Slot.Older] = newest;
-    if (newest === 0) words[Head.Oldest] = slot + 1;
+    if (newest === 0) words[Head.Oldest + queue] = slot + 1;
     else words[this.memory.at(newest - 1) + Slot.Newer] = slot + 1;
-    words[Head.Newest] = slot + 1;
+    words[Head.Newest + queue] = slot + 1;
+    if (queue !== 0) words[Head.SmallBlocks]! += words[at + Slot.BlockCount]!;
   }
 
   /** Takes an entry out of the order of use. */
   forget(slot: number): void {
     const { words } = this.memory;
     const at = this.memory.at(slot);
+    const queue = this.queueOf(at);
     const newer = words[at + Slot.Newer]!;
     const older = words[at + Slot.Older]!;
-    if (newer === 0) words[Head.Newest] = older;
+    if (newer === 0) words[Head.Newest + queue] = older;
     else words[this.memory.at(newer - 1) + Slot.Older] = older;
-    if (older === 0) words[Head.Oldest] = newer;
+    if (older === 0) words[Head.Oldest + queue] = newer;
     else words[this.memory.at(older - 1) + Slot.Newer] = newer;
+    if (queue !== 0) words[Head.SmallBlocks]! -= words[at + Slot.BlockCount]!;
+  }
+
+  /** Words from the ends of the order of use to those of an entry's queue. */
+  private queueOf(at: number): number {
+    return (this.memory.words[at + Slot.Uses]! & SlotUse.Small) >>> 1;
   }
 
   /** Whether the key that an entry holds is this one. */

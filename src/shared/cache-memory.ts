@@ -6,6 +6,8 @@ export interface CacheSizes {
   readonly maxEntries: number;
   /** Memory of all stored responses together with what is needed to find them; at most MAX_CACHE_BYTES. */
   readonly maxBytes: number;
+  /** Which entries make way: those least recently used without it. */
+  readonly eviction?: "lru" | "s3fifo";
 }
 
 /** The memory of one cache, made by the control thread and shared by all. */
@@ -42,9 +44,17 @@ export const enum Head {
   /** Slots and blocks from here on have never been used, and are in no list. */
   SlotsUsed,
   BlocksUsed,
-  /** Most recently used. */
+  /** Most recently used, or the newest of the main queue; the same two of the small queue follow. */
   Newest,
   Oldest,
+  SmallNewest,
+  SmallOldest,
+  /** Blocks of the entries in the small queue. */
+  SmallBlocks,
+  /** Entries that have left the small queue for the ghosts so far. */
+  Ghosts,
+  /** Sets of ghosts, 0 where entries make way in the order of use; see CacheEviction. */
+  GhostSets,
   Count = 32,
 }
 
@@ -77,9 +87,19 @@ export const enum Slot {
   LateBlock,
   /** A signature of the response's tags; 0 for none. */
   Tags,
-  /** How often it was asked for, as far as eviction by frequency counts. */
+  /** See SlotUse. */
   Uses,
   Words = 22,
+}
+
+/** What `Slot.Uses` holds, where eviction counts uses. */
+export const enum SlotUse {
+  /** How often it was asked for, up to three times. */
+  Count = 3,
+  /** It is in the small queue. */
+  Small = 4,
+  /** It takes the place of an entry with its key, and its queue and uses with it. */
+  Inherited = 8,
 }
 
 /** Times and lengths of a slot that need more than 32 bits. Times are milliseconds of the one clock of `CacheTimes.ages`. */
@@ -134,7 +154,7 @@ export const enum SlotFlag {
 /**
  * The arrays of a cache, as one thread sees them.
  *
- *     meta:  header | buckets | next block of each block | slots | pins of the slots | times of the slots
+ *     meta:  header | buckets | next block of each block | slots | pins of the slots | ghosts | times of the slots
  *     data:  blocks; an entry is a chain of them: its key in whole words, its head, its body
  *
  * Blocks are as large as the average entry allows (256 bytes to 16 KiB), so that half-filled last blocks waste a thirtieth
@@ -156,6 +176,10 @@ export class CacheMemory {
   readonly slots: number;
   readonly maxEntries: number;
   readonly seed: number;
+  readonly ghostsAt: number;
+  readonly ghostMask: number;
+  /** Whether entries make way by how often they are used, not by when: see CacheEviction. */
+  readonly countsUses: boolean;
 
   constructor(buffers: CacheBuffers) {
     this.words = new Int32Array(buffers.meta);
@@ -171,7 +195,10 @@ export class CacheMemory {
     this.nextAt = this.bucketsAt + words[Head.Buckets]!;
     this.slotsAt = this.nextAt + this.blocks;
     this.pinsAt = this.slotsAt + this.slots * Slot.Words;
-    const timesAt = evenUp(this.pinsAt + this.slots * this.pinWords) * 4;
+    this.ghostsAt = this.pinsAt + this.slots * this.pinWords;
+    this.ghostMask = words[Head.GhostSets]! - 1;
+    this.countsUses = words[Head.GhostSets] !== 0;
+    const timesAt = evenUp(this.ghostsAt + (this.countsUses ? ghostWords(this.maxEntries) : 0)) * 4;
     this.times = new Float64Array(buffers.meta, timesAt, this.slots * SlotTime.Count);
     this.data = Buffer.from(buffers.data);
     this.dataWords = new Int32Array(buffers.data);
@@ -196,7 +223,11 @@ export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: num
   const blockBytes = blockBytesFor(maxBytes / maxEntries);
   const buckets = 2 ** Math.ceil(Math.log2(slots));
   const pinWords = Math.ceil((threads + 1) / 32);
-  const fixedWords = evenUp(Head.Count + buckets + slots * (Slot.Words + pinWords)) + slots * SlotTime.Count * 2;
+  const countsUses = sizes.eviction === "s3fifo";
+  const fixedWords =
+    evenUp(Head.Count + buckets + slots * (Slot.Words + pinWords)) +
+    (countsUses ? ghostWords(maxEntries) : 0) +
+    slots * SlotTime.Count * 2;
   // Slots for fetches are beside the limit; a block costs one word in `next`.
   const fillWords = MAX_CACHE_FILLS * (Slot.Words + pinWords + SlotTime.Count * 2);
   const room = maxBytes - (fixedWords - fillWords) * 4;
@@ -210,7 +241,18 @@ export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: num
   words[Head.MaxEntries] = maxEntries;
   words[Head.PinWords] = pinWords;
   words[Head.Seed] = seed;
+  words[Head.GhostSets] = countsUses ? ghostSets(maxEntries) : 0;
   return { version, meta, data: new SharedArrayBuffer(blocks * blockBytes) };
+}
+
+/** Words of the ghosts of so many entries. */
+function ghostWords(maxEntries: number): number {
+  return ghostSets(maxEntries) * GHOST_WAYS * 2;
+}
+
+/** Twice as many places as entries, in sets, so that few ghosts are overwritten before their time; a power of two of sets. */
+function ghostSets(maxEntries: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(1, (maxEntries * 2) / GHOST_WAYS)));
 }
 
 /** A sixteenth of what an entry may take on average, as a power of two. */
@@ -226,3 +268,5 @@ function evenUp(words: number): number {
 
 /** No entry is smaller, its slot and bucket included. */
 const LEAST_ENTRY_BYTES = 512;
+/** Ghosts of a set: see CacheEviction. */
+export const GHOST_WAYS = 4;

@@ -95,7 +95,7 @@ function freeBlocks({ words, nextAt }: CacheMemory, used: Uint8Array): void {
 
 const DERIVED = [
   ...[Head.Entries, Head.Fills, Head.Doomed, Head.FreeSlot, Head.FreeBlock, Head.FreeBlocks],
-  ...[Head.Newest, Head.Oldest],
+  ...[Head.Newest, Head.Oldest, Head.SmallNewest, Head.SmallOldest, Head.SmallBlocks],
 ] as const;
 
 const COUNT_OF: Readonly<Record<number, Head>> = {

@@ -1,4 +1,5 @@
 import { CacheBlocks } from "./cache-blocks.ts";
+import { CacheEviction } from "./cache-eviction.ts";
 import { CacheIndex } from "./cache-index.ts";
 import { type CacheMemory, FillResult, Head, Slot, SlotState } from "./cache-memory.ts";
 
@@ -7,11 +8,13 @@ export class CacheSlots {
   readonly index: CacheIndex;
   readonly blocks: CacheBlocks;
   private readonly memory: CacheMemory;
+  private readonly eviction: CacheEviction;
 
   constructor(memory: CacheMemory) {
     this.memory = memory;
     this.index = new CacheIndex(memory);
     this.blocks = new CacheBlocks(memory);
+    this.eviction = new CacheEviction(memory, this.index);
   }
 
   /** Takes a free slot for a fetch. @returns -1 when there is none */
@@ -29,6 +32,7 @@ export class CacheSlots {
     words[at + Slot.BlockCount] = 0;
     words[at + Slot.Flags] = 0;
     words[at + Slot.Status] = 0;
+    words[at + Slot.Uses] = 0;
     Atomics.store(words, at + Slot.State, SlotState.Filling);
     words[Head.Fills]!++;
     this.index.link(slot);
@@ -52,7 +56,8 @@ export class CacheSlots {
     this.noteResult(slot, FillResult.Stored);
     words[Head.Fills]!--;
     words[Head.Entries]!++;
-    this.index.remember(slot);
+    if (this.memory.countsUses) this.eviction.enter(slot);
+    else this.index.remember(slot);
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Ready);
   }
 
@@ -76,33 +81,33 @@ export class CacheSlots {
     this.free(slot);
   }
 
-  /** Takes the entry out that was not used for longest. @returns false where there is none */
+  /** Takes the entry out that is the first to make way. @returns false where there is none */
   evictOldest(): boolean {
     const { words } = this.memory;
-    const oldest = words[Head.Oldest]! - 1;
-    if (oldest < 0) return false;
+    const slot = this.memory.countsUses ? this.eviction.next(() => false) : words[Head.Oldest]! - 1;
+    if (slot < 0) return false;
     words[Head.Evictions]!++;
-    this.remove(oldest);
+    this.remove(slot);
     return true;
   }
 
   /**
-   * Makes room by taking out entries that are least recently used and not being sent.
+   * Makes room by taking out entries, in the order in which they make way, that are not being sent.
    * @returns false when that is not enough
    */
   makeRoom(blocks: number): boolean {
     const { words } = this.memory;
     let passedOver = 0;
-    let next = words[Head.Oldest]!;
+    const isInUse = (slot: number): boolean => this.isPinned(slot) && ++passedOver > 0;
+    let place = words[Head.Oldest]!;
     while (this.blocks.free < blocks) {
-      if (next === 0 || passedOver > MAX_PASSED_OVER) return false;
-      const slot = next - 1;
-      next = words[this.memory.at(slot) + Slot.Newer]!;
-      if (this.isPinned(slot)) passedOver++;
-      else {
-        words[Head.Evictions]!++;
-        this.remove(slot);
-      }
+      let slot = place - 1;
+      if (this.memory.countsUses) slot = this.eviction.next(isInUse);
+      else if (slot >= 0) place = words[this.memory.at(slot) + Slot.Newer]!;
+      if (slot < 0 || passedOver > MAX_PASSED_OVER) return false;
+      if (!this.memory.countsUses && isInUse(slot)) continue;
+      words[Head.Evictions]!++;
+      this.remove(slot);
     }
     return true;
   }

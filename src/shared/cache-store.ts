@@ -11,6 +11,7 @@ import {
   SlotFlag,
   SlotState,
   SlotTime,
+  SlotUse,
 } from "./cache-memory.ts";
 import { CachePins } from "./cache-pins.ts";
 import { makeStale, PURGE_STEP, purgeStep } from "./cache-purge.ts";
@@ -371,8 +372,10 @@ export class CacheStore {
       const at = this.memory.at(slot);
       next = words[at + Slot.Next]!;
       if (words[at + Slot.State] !== SlotState.Ready || words[at + Slot.UriHash] !== uriHash) continue;
-      if (this.slots.index.haveSameKey(slot, fill)) this.slots.remove(slot);
-      else {
+      if (this.slots.index.haveSameKey(slot, fill)) {
+        words[this.memory.at(fill) + Slot.Uses] = words[at + Slot.Uses]! | SlotUse.Inherited;
+        this.slots.remove(slot);
+      } else {
         variants++;
         if (oldest < 0 || times[slot * SlotTime.Count]! < times[oldest * SlotTime.Count]!) oldest = slot;
       }

@@ -17,6 +17,8 @@ const SIZES = {
   cookies: "share",
 } as const;
 
+const EVICTIONS = ["lru", "s3fifo"] as const;
+
 /** A thread that uses the cache. */
 class CacheThread {
   readonly begun: Promise<void>;
@@ -70,10 +72,10 @@ function expectSound(keeper: CacheOwner): void {
   expect(keeper.entries).toBe(0);
 }
 
-test(
-  "threads that store, find, send, invalidate and evict at random see whole answers only",
-  async () => {
-    const keeper = new CacheOwner(SIZES, THREADS);
+test.each(EVICTIONS)(
+  "threads that store, find, send, invalidate and evict at random see whole answers only: %s",
+  async (eviction) => {
+    const keeper = new CacheOwner({ ...SIZES, eviction }, THREADS);
     const stop = new SharedArrayBuffer(4);
     const order = orders(keeper, stop);
     const threads = Array.from({ length: THREADS }, (_, i) => new CacheThread(order(i, 1000 + i * 77)));
@@ -92,10 +94,10 @@ test(
   PATIENCE_MS,
 );
 
-test(
-  "a thread that ends in the midst of anything neither blocks nor corrupts the others",
-  async () => {
-    const keeper = new CacheOwner(SIZES, THREADS);
+test.each(EVICTIONS)(
+  "a thread that ends in the midst of anything neither blocks nor corrupts the others: %s",
+  async (eviction) => {
+    const keeper = new CacheOwner({ ...SIZES, eviction }, THREADS);
     const stop = new SharedArrayBuffer(4);
     const order = orders(keeper, stop);
     const survivors = [0, 1].map((i) => new CacheThread(order(i, 5000 + i)));

@@ -10,14 +10,20 @@ const REQUESTS = 1_000_000;
 const SIZED_REQUESTS = 250_000;
 /** Exponent of the popularity, as measured for the web. */
 const SKEW = 0.9;
+/** Of so many requests the last ones are a scan. */
+const SCAN_EVERY = 20_000;
+const SCAN_LENGTH = 8_000;
 const PATIENCE_MS = 120_000;
 
 /** Gives objects with the popularity of Zipf's law, always the same ones. */
 class ZipfTrace {
   private readonly sums: Float64Array = new Float64Array(OBJECTS);
   private state = 12345;
+  private asked = 0;
+  private scanned = 0;
 
-  constructor() {
+  /** @param scans whether now and then a client reads a run of objects through that are asked for by no other */
+  constructor(private readonly scans = false) {
     let sum = 0;
     for (let i = 0; i < OBJECTS; i++) {
       sum += 1 / (i + 1) ** SKEW;
@@ -26,6 +32,11 @@ class ZipfTrace {
   }
 
   next(): number {
+    if (this.scans && this.asked++ % SCAN_EVERY >= SCAN_EVERY - SCAN_LENGTH) return OBJECTS + this.scanned++;
+    return this.popular();
+  }
+
+  private popular(): number {
     this.state = (Math.imul(this.state, 1664525) + 1013904223) >>> 0;
     const wanted = (this.state / 2 ** 32) * this.sums[OBJECTS - 1]!;
     let from = 0;
@@ -35,6 +46,51 @@ class ZipfTrace {
       else to = middle;
     }
     return from;
+  }
+}
+
+/** S3-FIFO in its simplest form, for entries of one size: two queues and the ghosts as arrays. */
+class QueueModel {
+  private readonly small: number[] = [];
+  private readonly main: number[] = [];
+  private readonly uses: Map<number, number> = new Map();
+  private readonly ghosts: Set<number> = new Set();
+
+  constructor(private readonly capacity: number) {}
+
+  /** @returns whether the object was there */
+  ask(object: number): boolean {
+    const uses = this.uses.get(object);
+    if (uses !== undefined) {
+      this.uses.set(object, Math.min(3, uses + 1));
+      return true;
+    }
+    while (this.uses.size >= this.capacity) this.evict();
+    (this.ghosts.delete(object) ? this.main : this.small).push(object);
+    this.uses.set(object, 0);
+    return false;
+  }
+
+  private evict(): void {
+    if (this.small.length * 10 >= this.uses.size || this.main.length === 0) {
+      const object = this.small.shift()!;
+      if (this.uses.get(object)! > 1) {
+        this.main.push(object);
+        this.uses.set(object, 0);
+        return;
+      }
+      this.uses.delete(object);
+      this.ghosts.add(object);
+      if (this.ghosts.size > this.capacity * 0.9) this.ghosts.delete(this.ghosts.values().next().value!);
+      return;
+    }
+    const object = this.main.shift()!;
+    const uses = this.uses.get(object)!;
+    if (uses === 0) this.uses.delete(object);
+    else {
+      this.main.push(object);
+      this.uses.set(object, uses - 1);
+    }
   }
 }
 
@@ -99,9 +155,10 @@ function storeRatio(
   sizeOf: (object: number) => number,
   maxEntries: number,
   maxBytes: number,
+  eviction: "lru" | "s3fifo" = "lru",
+  trace: ZipfTrace = new ZipfTrace(),
 ): number {
-  const store = new CacheStore(createCacheBuffers({ maxEntries, maxBytes }, 1, 1), 0);
-  const trace = new ZipfTrace();
+  const store = new CacheStore(createCacheBuffers({ maxEntries, maxBytes, eviction }, 1, 1), 0);
   const body = Buffer.alloc(20_000, "z");
   const facts = factsOf(1, 1e15);
   const key = new CacheKey(store.memory.seed);
@@ -140,6 +197,38 @@ test(
     const capacity = 16 * 1024 * 1024;
     const ideal = idealRatio(SIZED_REQUESTS, sizeOf, capacity);
     expect(storeRatio(SIZED_REQUESTS, sizeOf, 4000, capacity)).toBeGreaterThan(ideal - 0.02);
+  },
+  PATIENCE_MS,
+);
+
+test.each([
+  ["without scans", false],
+  ["with scans", true],
+] as const)(
+  "s3fifo hits within a point as often as a simulation of it, and more often than an order of use: %s",
+  (_, scans) => {
+    const entries = 5000;
+    const requests = 400_000;
+    const model = new QueueModel(entries);
+    const trace = new ZipfTrace(scans);
+    let hits = 0;
+    for (let i = 0; i < requests; i++) if (model.ask(trace.next())) hits++;
+    const simulated = hits / requests;
+    const measured = storeRatio(requests, () => 500, entries, 2 ** 28, "s3fifo", new ZipfTrace(scans));
+    const byUse = storeRatio(requests, () => 500, entries, 2 ** 28, "lru", new ZipfTrace(scans));
+    expect(Math.abs(measured - simulated)).toBeLessThan(0.01);
+    expect(measured).toBeGreaterThan(byUse + 0.03);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "s3fifo keeps within the memory where that is the limit and sizes differ, and beats the order of use there too",
+  () => {
+    const sizeOf = (object: number): number => 300 + (Math.imul(object, 0x9e3779b1) >>> 20) * 4;
+    const capacity = 16 * 1024 * 1024;
+    const byUse = storeRatio(SIZED_REQUESTS, sizeOf, 4000, capacity, "lru", new ZipfTrace(true));
+    expect(storeRatio(SIZED_REQUESTS, sizeOf, 4000, capacity, "s3fifo", new ZipfTrace(true))).toBeGreaterThan(byUse);
   },
   PATIENCE_MS,
 );
