@@ -1,8 +1,8 @@
 import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
 import type { SidecarConfig } from "../config/mesh-config.ts";
-import { originOf, parseAuthority } from "../config/origin.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
+import type { OriginScheme, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
@@ -70,10 +70,11 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     const targets = targetsOf(route, poolOf, inputs.nodes);
     return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
   };
-  const app = appRoute(config);
-  const hasApp = config.sidecar.mode !== "egress";
-  const inbound = hasApp ? soleRoute(config, INGRESS_LABEL, handlerOf(app)) : null;
-  const splits = sidecarRoutes(config).slice(hasApp ? 1 : 0);
+  const apps = appRoutes(config);
+  const [inbound = null, grpc = null] = apps.map((app) =>
+    soleRoute(config, INGRESS_LABEL, handlerOf(app), streams(app)),
+  );
+  const splits = sidecarRoutes(config).slice(apps.length);
   const authorities = new AuthorityChoice(
     new EgressOrigins(own, pools, inputs.sidecar),
     inputs.tally,
@@ -82,7 +83,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
   const direct = soleRoute(config, EGRESS_LABEL, forwardHandler(directRoute(config), authorities, services));
   const router = buildRouter(splits.map((split) => routeInit(config, split.prefix, split.prefix, handlerOf(split))));
   const egress = new EgressPhase({ splitFor: (head) => splitFor(router, head) }, direct, authorities);
-  const ingress = inbound === null ? egress : new IngressPhase(inbound, config.sidecar.allowedIds);
+  const ingress = inbound === null ? egress : new IngressPhase(inbound, config.sidecar.allowedIds, grpc);
   const { maxBodyBytes } = config.server;
   return { ingress: pipelineOf(ingress, maxBodyBytes, parts), egress: pipelineOf(egress, maxBodyBytes, parts) };
 }
@@ -108,8 +109,13 @@ function splitFor(router: Router, head: RequestHead): Route | null {
     : router.findPrefixCanonical(canonicalise(head.path()).canonical, head);
 }
 
-function soleRoute(config: RuntimeConfig, label: string, handler: Handler): Route {
-  return buildRouter([routeInit(config, label, "/", handler)]).routes[0]!;
+function soleRoute(config: RuntimeConfig, label: string, handler: Handler, streamsHttp2 = false): Route {
+  return buildRouter([{ ...routeInit(config, label, "/", handler), streamsHttp2 }]).routes[0]!;
+}
+
+/** Whether bodies that come by HTTP/2 go on as they come: an application that speaks it may answer before their end. */
+function streams({ targets }: UpstreamRouteConfig): boolean {
+  return targets.every(({ scheme }) => speaksHttp2(scheme));
 }
 
 function routeInit(config: RuntimeConfig, label: string, path: string, handler: Handler): RouteInit {
@@ -159,27 +165,35 @@ export const INGRESS_LABEL = "sidecar-ingress";
 export const EGRESS_LABEL = "sidecar-egress";
 
 /**
- * A sidecar's traffic as upstream routes, so that it goes the way of all other traffic: the application beside it (the first,
- * where it listens for inbound requests), then one a split.
+ * A sidecar's traffic as upstream routes, so that it goes the way of all other traffic: those of the application beside it, then one a
+ * split.
  */
 export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
   const { sidecar } = config;
   if (!sidecar.enabled) return [];
-  const inbound = sidecar.mode === "egress" ? [] : [appRoute(config)];
   const outbound = sidecar.mode === "ingress" ? [] : sidecar.trafficSplits;
-  return [...inbound, ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends))];
+  return [...appRoutes(config), ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends))];
 }
 
 /** The routes of `sidecarRoutes`, for listings. */
 export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRoute[] {
-  const isInbound = (i: number) => i === 0 && config.sidecar.mode !== "egress";
-  return sidecarRoutes(config).map((route, i) => ({ listener: isInbound(i) ? INGRESS_LABEL : EGRESS_LABEL, route }));
+  const inbound = appRoutes(config).length;
+  return sidecarRoutes(config).map((route, i) => ({ listener: i < inbound ? INGRESS_LABEL : EGRESS_LABEL, route }));
 }
 
-/** The route to the application on the local interface. */
-export function appRoute(config: RuntimeConfig): UpstreamRouteConfig {
-  const app = originOf("http", "127.0.0.1", config.sidecar.appPort, "");
-  return sidecarRoute(config, "/", [{ ...app, url: app.originKey, weight: 1, backup: false }]);
+/**
+ * The routes to the application on the local interface, one a protocol that it is spoken to by: with `auto`, the second is for gRPC. None
+ * where nothing comes in.
+ */
+export function appRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
+  const { mode, appPort, appProtocol } = config.sidecar;
+  if (mode === "egress") return [];
+  const schemes: readonly OriginScheme[] =
+    appProtocol === "auto" ? ["http", "h2c"] : [appProtocol === "h2c" ? "h2c" : "http"];
+  return schemes.map((scheme) => {
+    const app = originOf(scheme, "127.0.0.1", appPort, "");
+    return sidecarRoute(config, "/", [{ ...app, url: app.originKey, weight: 1, backup: false }]);
+  });
 }
 
 /** The way out where no split takes a request: its targets are found when it comes. */

@@ -62,6 +62,11 @@ const sidecarRows = {
   egress_host: { type: listenHost("127.0.0.1"), default: "127.0.0.1" },
   egress_port: { type: port(0), default: 15_001 },
   app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
+  app_protocol: {
+    type: word("http1", "h2c", "auto"),
+    default: "http1",
+    doc: "h2c: HTTP/2 in clear text; auto: gRPC by h2c, all else by HTTP/1.1",
+  },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" where there is none.

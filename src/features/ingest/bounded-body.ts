@@ -6,7 +6,7 @@ import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 /**
  * The body of a request that may change something is read whole, up to the limit, before the upstream sees anything of the
  * request; then it goes on with its exact Content-Length. A larger declared length has been refused by the body limit
- * before. docs/sidecar.md#bodies
+ * before. Bodies of HTTP/2 for an application of HTTP/2 stream, and are counted on their way. docs/sidecar.md#bodies
  */
 export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";
@@ -20,8 +20,9 @@ export class BoundedBodyPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    const { method } = ex.request;
+    const { method, major } = ex.request;
     if (method === Method.Get || method === Method.Head) return Verdict.Next;
+    if (major > 1 && ex.route!.streamsHttp2) return Verdict.Next;
     return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }
