@@ -1,8 +1,10 @@
 import type { AuthConfig } from "../config/auth/auth-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
+import { GuardedMethod } from "../features/auth/guarded-method.ts";
 import { Guesses } from "../features/auth/guesses.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
@@ -28,7 +30,7 @@ import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
 import { type AuthSite, authMethod } from "./auth-methods.ts";
-import { authByIndex, identityFields, settingsByIndex } from "./routing.ts";
+import { authByIndex, identityFields, isInternal, settingsByIndex } from "./routing.ts";
 import type { SignIn } from "./sign-in.ts";
 import type { SignInListener } from "./traffic-reports.ts";
 
@@ -64,6 +66,8 @@ export interface ClientPolicy {
   readonly rateLimit: Phase | null;
   readonly userRateLimit: Phase | null;
   readonly auth: Phase | null;
+  /** The same for the routes of another listener. */
+  readonly authOf: (routes: readonly Route[]) => Phase | null;
   /** In the order of the way up, after a cache. */
   readonly headTaps: readonly ReplyTap[];
 }
@@ -100,6 +104,7 @@ export function buildClientPolicy(
     rateLimit: limitPhase("rateLimit", limits, inputs),
     userRateLimit: limitPhase("userRateLimit", limits, inputs),
     auth: authPhase(config, routes, inputs, site),
+    authOf: (others) => authPhase(config, others, inputs, site),
     headTaps,
   };
 }
@@ -210,9 +215,14 @@ function authPhase(
       return signIn;
     },
   };
+  const { internalApi } = config;
   const made = new Map<AuthConfig, AuthMethod | null>();
   const methods = authByIndex(config, routes).map((auth) => {
     if (auth === null) return null;
+    if (auth === internalApi.auth && !made.has(auth)) {
+      const users = authMethod(auth, "internal_api", site);
+      made.set(auth, users === null ? null : new GuardedMethod(users, new AccessGuard(internalApi)));
+    }
     if (!made.has(auth)) made.set(auth, authMethod(auth, routesWith(auth, config), site));
     return made.get(auth)!;
   });
@@ -237,11 +247,6 @@ function purposeOf(limit: RateLimitConfig, route: Route): string {
   const { kind, path, exact, hosts, methods, match } = route.init;
   const own = match === undefined ? [] : [Buffer.from(match.id).toString("hex")];
   return `${limit.scope} ${JSON.stringify([kind.name, path, exact, hosts, methods, ...own])}`;
-}
-
-/** Whether the endpoint is for operators alone. */
-function isInternal(route: Route): boolean {
-  return route.kind.isBuiltIn && (route.path === "/metrics" || route.path.startsWith("/internal/"));
 }
 
 /** Monitoring must see a gateway that refuses all other clients. */

@@ -153,6 +153,7 @@ export function buildInternalPipeline(
     new RouteExactPhase({ router, bodies, guard: null, isPreflight: null }),
     new PathEscapesPhase(),
     new RoutePrefixPhase(router, bodies),
+    client.authOf(router.routes),
     new BodyLimitPhase(),
     new NormalizePhase(budget, inputs.reports),
     new DispatchPhase(),

@@ -104,13 +104,13 @@ export function authPaths(config: RuntimeConfig): readonly AuthPath[] {
   return [...places.values()];
 }
 
-/** What the routes ask of clients, by number; null for the gateway's own endpoints, which have rules of their own. */
+/** What the routes ask of clients, by number; null for endpoints that are open to every client. */
 export function authByIndex(config: RuntimeConfig, routes: readonly Route[]): (AuthConfig | null)[] {
   const settings = settingsByIndex(config, routes);
   const paths = authPaths(config);
   const first = routes.length - config.routes.length - transcodedRoutes(config).length - paths.length;
   return routes.map((route, index) => {
-    if (route.kind.isBuiltIn) return null;
+    if (route.kind.isBuiltIn) return isInternal(route) ? config.internalApi.auth : null;
     return settings[index]?.auth ?? paths[index - first]?.auth ?? config.server.auth;
   });
 }
@@ -122,6 +122,11 @@ export function authByIndex(config: RuntimeConfig, routes: readonly Route[]): (A
 export function identityFields({ server, routes }: RuntimeConfig): readonly string[] {
   const names = fieldsSetBy(new Set([server.auth, ...routes.map(({ auth }) => auth)]));
   return names.filter((name) => name !== "authorization" && name !== "cookie");
+}
+
+/** Whether the endpoint is for operators alone. */
+export function isInternal({ kind, path }: Route): boolean {
+  return kind.isBuiltIn && (path === "/metrics" || path.startsWith("/internal/"));
 }
 
 /** Whether `internal_api.listen` names a listener of its own. */

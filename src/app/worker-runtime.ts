@@ -176,7 +176,7 @@ export function publicWay(
         clock: inputs.services.clock,
         random: Math.random,
         protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
-        namesUsers: [config.server, ...config.routes].some(({ auth }) => auth.enabled),
+        namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
         cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
         countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
         names: inputs.requestIds,

@@ -1,3 +1,4 @@
+import { auth, ownPathsOf } from "./auth/auth-settings.ts";
 import { parseCidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
 import { hostPattern, resolveHost } from "./host-kinds.ts";
@@ -135,6 +136,12 @@ const internalApiRows = {
     example: "${EDGE_TOKEN:-secret}",
     doc: 'required as "Authorization: Bearer"',
   },
+  auth: {
+    type: auth,
+    guard: true,
+    example: { basic: { users_file: "./operators" } },
+    doc: "the keys of server.auth: users who may come in from these addresses, beside those with the token",
+  },
   listen: {
     type: textOrNumber("host:port"),
     default: "",
@@ -149,7 +156,16 @@ const internalApiRows = {
 export const internalApi = block(internalApiRows, {
   check: checkToken,
   // A port of -1 keeps the endpoints on the public one.
-  finish: (_, { listen }, spot) => resolveListen(listen, below(spot, "listen")),
+  finish: (plain, { listen }, spot) => {
+    const users = { ...plain.auth, scope: "server" as const };
+    if (ownPathsOf(users).length > 0)
+      spot.log.fault(
+        [...spot.path, "auth"],
+        "has a method with paths of its own, such as oidc, which needs a route",
+        true,
+      );
+    return { ...resolveListen(listen, below(spot, "listen")), auth: users };
+  },
   list: ({ listenHost, listenPort }, lines) => ({ ...lines, listen: listenText(listenHost, listenPort) }),
 });
 

@@ -13,7 +13,8 @@ import { isLocalName } from "./local-name.ts";
 /**
  * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
  * judged on the TCP peer; all others get 403. The client that a PROXY header or a trusted proxy names must be allowed as well.
- * With `internal_api.token` set, those who may come must also show it (401 otherwise). Without one, a request that another
+ * With `internal_api.auth`, those who may come must be let in by it, or show the token.
+ * With `internal_api.token` set alone, those who may come must also show it (401 otherwise). Without one, a request that another
  * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the
  * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
  * docs/security.md#internal-endpoints
@@ -22,8 +23,10 @@ export class AccessGuard {
   private readonly networks: NetworkSet;
   private readonly hosts: readonly string[];
   private readonly tokenDigest: Buffer | null;
+  private readonly hasAuth: boolean;
 
-  constructor(config: Pick<InternalApiConfig, "allow" | "hosts" | "token">) {
+  constructor(config: Pick<InternalApiConfig, "allow" | "hosts" | "token" | "auth">) {
+    this.hasAuth = config.auth.enabled;
     this.networks = new NetworkSet(config.allow);
     this.hosts = config.hosts;
     this.tokenDigest = config.token === "" ? null : digest(config.token);
@@ -38,10 +41,16 @@ export class AccessGuard {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
     }
-    if (this.tokenDigest === null) return this.isCalledRightly(ex);
-    if (this.showsToken(ex, this.tokenDigest)) return true;
+    if (this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest)) return true;
+    const isLetIn = this.hasAuth ? ex.identity !== null : this.tokenDigest === null;
+    if (isLetIn) return this.isCalledRightly(ex);
     ex.sink.fixed(ex, UNAUTHORIZED);
     return false;
+  }
+
+  /** Whether `internal_api.auth` has no say in a request: it may not come at all, or shows the token. */
+  decide(ex: Exchange): boolean {
+    return !this.mayCome(ex) || (this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest));
   }
 
   /** A proxy that is not trusted, or that names no client, may forward for any: what it forwards needs the token. */

@@ -9,7 +9,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 
 /** What a method says of a request. */
 export interface Judgement {
-  /** Who it is, where the status is 200; else null. */
+  /** Who it is, where the status is 200 and that was asked; else null. */
   readonly identity: AuthIdentity | null;
   /**
    * 200 lets it in. Without a `reply`, 401 asks for credentials, 403 says that they are not enough, 429 that too many were wrong, and
@@ -104,9 +104,9 @@ export class AuthPhase implements Phase {
 
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
     const { identity, status, reply } = judgement;
-    if (identity !== null) {
+    if (status === 200) {
       this.cleaner?.(ex.request);
-      letIn(ex, identity);
+      if (identity !== null) letIn(ex, identity);
       return Verdict.Next;
     }
     if (judgement.isWanted !== true) this.listener.onUnauthenticated(ex, method.name, status, judgement.reason ?? "");

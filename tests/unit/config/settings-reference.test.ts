@@ -78,7 +78,11 @@ const [staticRoute, upstreamRoute] = (routes.root as { routes: unknown[] }).rout
 
 describe("the reference of config.yaml", () => {
   test("names every key", () => {
-    expect(missingKeys(config.root, v.parse(configSchema, config.root), "")).toEqual([]);
+    const missing = missingKeys(config.root, v.parse(configSchema, config.root), "");
+    // Those of internal_api.auth are the keys of server.auth, which it names.
+    const users = missing.filter((key) => key.startsWith(".internal_api.auth."));
+    expect(missing.filter((key) => !users.includes(key))).toEqual([]);
+    expect(users.filter((key) => !CONFIG_REFERENCE.includes(` ${key.split(".").at(-1)}:`))).toEqual([]);
   });
 
   test("gives the default of every value that is no example", () => {

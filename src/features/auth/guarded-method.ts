@@ -1,0 +1,34 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { AuthMethod, Judgement } from "./auth-phase.ts";
+
+/** Rules that come before a method. */
+export interface EarlierRules {
+  /** Whether they alone decide on a request: they refuse it, or let it in by a credential of their own. */
+  decide(ex: Exchange): boolean;
+}
+
+/** A method behind other rules: it is asked where they leave a request to it. They are enforced where the request is answered. */
+export class GuardedMethod implements AuthMethod {
+  readonly name: string;
+  readonly challenge: string;
+  private readonly inner: AuthMethod;
+  private readonly rules: EarlierRules;
+
+  constructor(inner: AuthMethod, rules: EarlierRules) {
+    this.name = inner.name;
+    this.challenge = inner.challenge;
+    this.inner = inner;
+    this.rules = rules;
+  }
+
+  judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+    return this.rules.decide(ex) ? LEFT_ALONE : this.inner.judge(ex, later);
+  }
+
+  onLeft(ex: Exchange): void {
+    this.inner.onLeft?.(ex);
+  }
+}
+
+/** The request goes on without an identity. */
+const LEFT_ALONE: Judgement = { identity: null, status: 200 };
