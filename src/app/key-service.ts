@@ -145,7 +145,9 @@ async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
   try {
     response = await fetch(url, {
       redirect: "manual",
-      headers: { Accept: "application/jwk-set+json, application/json" },
+      // A few bytes that become gigabytes would be inflated before their number is looked at.
+      decompress: false,
+      headers: { Accept: "application/jwk-set+json, application/json", "Accept-Encoding": "identity" },
       signal,
       // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
       tls: { rejectUnauthorized: true, ...(caFile === "" ? {} : { ca: readFileSync(caFile, "utf8") }) },
@@ -159,6 +161,11 @@ async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
     throw new Error(
       status >= 300 && status < 400 ? `status ${status}: redirects are not followed` : `status ${status}`,
     );
+  }
+  const coding = headers.get("content-encoding") ?? "identity";
+  if (coding.toLowerCase() !== "identity") {
+    await body?.cancel();
+    throw new Error("the response is compressed, which was not asked for");
   }
   const parts: Uint8Array[] = [];
   let size = 0;

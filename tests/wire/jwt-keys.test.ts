@@ -144,6 +144,11 @@ describe("keys that are fetched", () => {
       () => new Response(null, { status: 302, headers: { Location: "/jwks.json" } }),
       /redirects are not followed/,
     ],
+    [
+      "a compressed response",
+      () => new Response(Bun.gzipSync(Buffer.from(keySetText(first))), { headers: { "Content-Encoding": "gzip" } }),
+      /compressed/,
+    ],
     ["an endless response", endless, /more than 262144 bytes/],
   ];
 
