@@ -31,7 +31,7 @@ export function botPhase(config: RuntimeConfig, routes: readonly Route[], inputs
     rules,
     tokens: new BotTokens(bots.secret || cookieKey),
     agents: new AgentReader(bots.scrapers),
-    crawlers: new CrawlerCheck(reverse, services.turn),
+    crawlers: new CrawlerCheck(reverse, services.turn, (isVerified) => reports.onCrawler(isVerified)),
     clock: services.clock,
     turns: services,
     listener: reports,

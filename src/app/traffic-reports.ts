@@ -225,6 +225,7 @@ export class TrafficReports
     log.event("bot_solved", { request_id: requestId, client_ip: ex.clientIp, route: ex.route!.label });
   }
 
+  /** An address that named itself a crawler was looked up. */
   onCrawler(isVerified: boolean): void {
     this.to.counters.add(isVerified ? COUNTERS.crawlersVerified : COUNTERS.crawlersRefused);
   }

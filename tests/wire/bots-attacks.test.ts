@@ -90,6 +90,22 @@ describe("a pass", () => {
     expect(await statusOf("/x", pass())).toBe(200);
   });
 
+  test("counts at every gateway with the secret, and at no other", async () => {
+    const own = async (bots: object) => {
+      const one = await startGateway({
+        config: { server: { trusted_proxies: ["127.0.0.1"], bots: { challenge: "all", difficulty: 10, ...bots } } },
+        routes: [{ type: "respond", prefix: "/", body: "in" }],
+      });
+      const lines = [`User-Agent: ${AGENT}`, "X-Forwarded-For: 198.51.100.7", `Cookie: ${pass()}`];
+      const { status } = await one.once(request("GET /x", lines));
+      await one.stop();
+      return status;
+    };
+    expect(await own({ secret: SECRET })).toBe(200);
+    expect(await own({ secret: `${SECRET} ` + "x" })).toBe(403);
+    expect(await own({})).toBe(403);
+  });
+
   const GOOD: readonly (readonly [string, () => [string | string[], Client?]])[] = [
     ["from the same /24", () => [pass(), { from: "198.51.100.250" }]],
     ["mapped into IPv6", () => [pass(), { from: "::ffff:198.51.100.9" }]],
@@ -167,6 +183,12 @@ describe("a pass", () => {
     expect(await get([pass()], "198.51.101.7")).toBe(403);
     expect(await get([`${pass()}A`])).toBe(403);
     expect(await get([...Array.from({ length: 50 }, () => "edge_pass=x"), pass()])).toBe(403);
+    const sending = head("POST", "/x", [
+      ["user-agent", AGENT],
+      ["accept", "text/html"],
+    ]);
+    const refused = await h2.request(sending, "a=b".repeat(10_000));
+    expect([Number(refused.status), refused.body.toString().includes('data-sends="true"')]).toEqual([403, true]);
     h2.close();
   });
 });

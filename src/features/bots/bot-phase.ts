@@ -46,8 +46,6 @@ export interface ChallengeCause {
 export interface BotListener {
   onBotChallenged(ex: Exchange, cause: ChallengeCause): void;
   onBotSolved(ex: Exchange): void;
-  /** An address that names itself so was verified, or was not. */
-  onCrawler(isVerified: boolean): void;
 }
 
 /** What the phase is made of. */
@@ -104,13 +102,12 @@ export class BotPhase implements Phase {
 
   /** A crawler has no body to send: a request with one waits for nothing. */
   private verify(ex: Exchange, crawler: CrawlerName, refuse: () => Verdict): Verdict {
-    const { crawlers, listener, turns } = this.parts;
+    const { crawlers, turns } = this.parts;
     const standing = crawlers.standing(crawler, ex.clientIp);
     if (standing === "verified") return Verdict.Next;
     if (standing === "refused" || ex.request.hasBody()) return refuse();
     const wait = new CrawlerWait(ex);
     const isAsked = crawlers.ask(crawler, ex.clientIp, networkOf(ex), (isVerified) => {
-      listener.onCrawler(isVerified);
       turns.inTurn(() => {
         if (!wait.end()) return;
         if (!isVerified) refuse();
@@ -176,7 +173,9 @@ class CrawlerWait implements ReplySource {
 }
 
 function isLetIn(ex: Exchange, rules: BotRules, agent: string): boolean {
-  if (rules.isOpen(ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath)) return true;
+  const path = ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+  // An origin that decodes more than once might find another path in what is still encoded.
+  if (!path.includes("%") && rules.isOpen(path)) return true;
   return rules.networks.has(ex.clientIp) || rules.agents?.test(agent) === true;
 }
 

@@ -40,14 +40,17 @@ interface Lookup {
 export class CrawlerCheck {
   private readonly names: ReverseNames;
   private readonly clock: NowMs;
+  private readonly onFound: (isVerified: boolean) => void;
   /** By crawler and address; the one that was found longest ago comes first. */
   private readonly known: Map<string, Known> = new Map();
   private readonly lookups: Map<string, Lookup> = new Map();
   private waiters = 0;
 
-  constructor(names: ReverseNames, clock: NowMs) {
+  /** @param onFound is told of each address that was looked up */
+  constructor(names: ReverseNames, clock: NowMs, onFound: (isVerified: boolean) => void) {
     this.names = names;
     this.clock = clock;
+    this.onFound = onFound;
   }
 
   /** What is known of an address that names itself so. */
@@ -79,6 +82,7 @@ export class CrawlerCheck {
       this.lookups.delete(key);
       this.waiters -= lookup.waiting.length;
       this.remember(key, isConfirmed, failure);
+      this.onFound(isConfirmed);
       for (const each of lookup.waiting) each(isConfirmed);
     });
     return true;

@@ -5,6 +5,7 @@ import { CrawlerCheck } from "../../../../src/features/bots/crawler-check.ts";
 function crawlers() {
   const clock = { nowMs: 0 };
   const asked: string[] = [];
+  const told: boolean[] = [];
   const waiting: ((isConfirmed: boolean, failure: string) => void)[] = [];
   const check = new CrawlerCheck(
     {
@@ -14,6 +15,7 @@ function crawlers() {
       },
     },
     clock,
+    (isVerified) => told.push(isVerified),
   );
   const found: boolean[] = [];
   return {
@@ -21,6 +23,7 @@ function crawlers() {
     clock,
     asked,
     found,
+    told,
     ask: (address: string, network = address) =>
       check.ask("bingbot", address, network, (isVerified) => found.push(isVerified)),
     say: (isConfirmed: boolean, failure = "") => waiting.shift()!(isConfirmed, failure),
@@ -32,7 +35,7 @@ test("many wait for one question, and what was found is remembered for its time"
   for (let i = 0; i < 3; i++) expect(t.ask("192.0.2.1")).toBe(true);
   expect(t.asked).toEqual(["192.0.2.1 search.msn.com"]);
   t.say(true);
-  expect(t.found).toEqual([true, true, true]);
+  expect([t.found, t.told]).toEqual([[true, true, true], [true]]);
   t.clock.nowMs = 3_599_999;
   expect(t.check.standing("bingbot", "192.0.2.1")).toBe("verified");
   expect(t.check.standing("googlebot", "192.0.2.1")).toBe("unknown");
