@@ -107,6 +107,7 @@ export class TrafficReports
       path: incident.path,
       category: incident.category,
       rule_id: incident.ruleId,
+      ...(incident.crs === undefined ? {} : { crs: incident.crs }),
       anomaly_score: incident.anomalyScore,
       action: incident.action,
       location: incident.location,

@@ -76,8 +76,8 @@ function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
   };
   const known = new Map<string, Phases | null>();
   const phasesOf = (settings: WafConfig): Phases | null => {
-    const { enabled, mode, level, profile, anomalyThreshold, disabledRules, exclusions } = settings;
-    const key = JSON.stringify([enabled, mode, level, profile, anomalyThreshold, disabledRules, exclusions]);
+    const { enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions } = settings;
+    const key = JSON.stringify([enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions]);
     if (!known.has(key))
       known.set(
         key,

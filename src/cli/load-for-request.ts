@@ -1,7 +1,7 @@
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { RULE_NAMES } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -22,7 +22,7 @@ export function loadForRequest(
     routesPath: routes || null,
     cwd: process.cwd(),
     env: process.env,
-    knownWafRules: WAF_RULES.map((rule) => rule.id),
+    knownWafRules: RULE_NAMES,
     routeFormat: ROUTE_FORMAT,
   });
   if (loaded.ok) return loaded.config;

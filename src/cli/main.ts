@@ -80,11 +80,11 @@ async function initialize(args: readonly string[], io: CommandIo): Promise<numbe
 
 async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
   const { runCheck } = await import("./check.ts");
-  const { WAF_RULES } = await import("../features/waf/rule-table.ts");
+  const { RULE_NAMES } = await import("../features/waf/rule-table.ts");
   return runCheck(args, io, {
     cwd: process.cwd(),
     env: process.env,
-    knownWafRules: WAF_RULES.map((rule) => rule.id),
+    knownWafRules: RULE_NAMES,
   });
 }
 

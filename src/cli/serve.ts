@@ -8,7 +8,7 @@ import { formatFault } from "../config/config-fault.ts";
 import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
-import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { RULE_NAMES } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -54,7 +54,7 @@ export async function runServe(
     routesPath: routes || null,
     cwd: process.cwd(),
     env: process.env,
-    knownWafRules: WAF_RULES.map((rule) => rule.id),
+    knownWafRules: RULE_NAMES,
     routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
   });

@@ -8,6 +8,7 @@ import { Exchange } from "../message/exchange.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand, takeRepeated } from "./flags.ts";
 import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
+import { runWafImport, runWafLearn } from "./waf-exclusions.ts";
 
 /** The command as `edge help waf` shows it. */
 export const wafTestCommand = {
@@ -30,6 +31,9 @@ export const wafTestCommand = {
     "  edge waf test 'GET /items?id=1%27%20or%201=1' --header 'User-Agent: curl/8.4.0'",
     "  edge waf test 'POST /api' --body '{\"a\":\"<script>x()\"}' --content-type application/json",
     "",
+    "edge waf learn access|incidents LOG... writes exclusions from a day of detection;",
+    "edge waf import FILE writes them from lists for the Core Rule Set. Each has --help.",
+    "",
     "Exit codes: 0 the request passes, 1 it is blocked, 2 wrong usage or a faulty configuration.",
   ],
 } as const;
@@ -39,9 +43,11 @@ type WafCall = CommandCall<(typeof wafTestCommand)["flags"]>;
 /** `edge waf test`: explains a verdict without a running gateway. docs/waf.md */
 export function runWaf(args: readonly string[], io: CommandIo): number {
   const [word = "", ...rest] = args;
+  if (word === "learn") return runWafLearn(rest, io);
+  if (word === "import") return runWafImport(rest, io);
   const isHelp = ["", "help", "-h", "-help", "--help"].includes(word);
   if (word !== "test" && !isHelp) {
-    io.err(`edge waf: no command "${word}"; there is edge waf test.\n`);
+    io.err(`edge waf: no command "${word}"; there are edge waf test, learn and import.\n`);
     return ExitCode.Usage;
   }
   const { taken: headers, others } = takeRepeated(isHelp ? ["--help"] : rest, "header", "H");

@@ -5,10 +5,22 @@ import { TEXT } from "./form.ts";
 import { autonomousSystem, country } from "./geo-settings.ts";
 import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
-import { describe, type Kind, list, measured, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
+import { describe, type Kind, list, measured, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import type { WafConfig } from "./runtime-config.ts";
-import { cidr, decimal, duration, flag, integer, size, text, textLike, word, wordOrEmpty } from "./scalars.ts";
+import {
+  cidr,
+  decimal,
+  duration,
+  flag,
+  integer,
+  size,
+  text,
+  textLike,
+  textOrNumber,
+  word,
+  wordOrEmpty,
+} from "./scalars.ts";
 
 // Sections of `server:` that say what is done with requests and responses: guards, firewall, cache, added fields.
 
@@ -124,7 +136,7 @@ export const waf = block(
       doc: "of a larger body the beginning is inspected; reject: 413",
     },
     disabled_rules: {
-      type: list(text("a rule name"), "rule names"),
+      type: list(textOrNumber("a rule name"), "rule names"),
       example: ["SCANNER-001"],
       doc: 'as named in waf_block lines and by "edge waf test"',
     },
@@ -133,15 +145,20 @@ export const waf = block(
       default: true,
       doc: "false: the 403 says neither score nor rules; the log does",
     },
+    fields: {
+      type: pairs(word("text"), "post.body: text"),
+      example: { "post.body": "text" },
+      doc: "parameters and members that hold code or rich text: rules about their content are off there",
+    },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
       type: list(
         block({
           rule: {
-            type: text("a rule name"),
+            type: textOrNumber("a rule name"),
             required: "the name of the rule to switch off here, such as SQLI-001",
             example: "SQLI-001",
-            doc: "or a family, SQLI-*: off for this path and parameter; either may be left out",
+            doc: "or a family, SQLI-*, or a number of the Core Rule Set: off for this path and parameter; either may be left out",
           },
           path: { type: pathPrefix(), absent: "", example: "/search" },
           param: { type: text("a parameter name"), absent: "", example: "q" },
@@ -164,6 +181,7 @@ const routeWafBlock = block({
   profile: { type: waf.rows.profile.type, absent: null, example: ["php"] },
   anomaly_threshold: { type: waf.rows.anomaly_threshold.type, absent: null, example: 10 },
   disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
+  fields: { type: waf.rows.fields.type, absent: null, example: { "post.body": "text" } },
   exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },
 });
 

@@ -80,13 +80,14 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
 export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteConfig | null): WafConfig {
   const own = route?.waf ?? null;
   if (own === null) return server.waf;
-  const { mode, level, profile, anomalyThreshold, disabledRules, exclusions } = own;
+  const { mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions } = own;
   return {
     ...server.waf,
     enabled: mode !== "off",
     mode: mode === null || mode === "off" ? server.waf.mode : mode,
     level: level ?? server.waf.level,
     profile: profile ?? server.waf.profile,
+    fields: fields ?? server.waf.fields,
     anomalyThreshold: anomalyThreshold ?? server.waf.anomalyThreshold,
     disabledRules: disabledRules ?? server.waf.disabledRules,
     exclusions: exclusions ?? server.waf.exclusions,

@@ -7,6 +7,8 @@ export interface WafIncident extends Incident {
   readonly action: "blocked" | "logged";
   /** See `placeText`. */
   readonly location: string;
+  /** The rule of the OWASP Core Rule Set that finds the same; absent where there is none. */
+  readonly crs?: number;
   /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
   readonly hiddenRules?: readonly string[];
 }

@@ -2,8 +2,8 @@ import { sliceText } from "../../core/bytes.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
-import { MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
-import type { WafRule } from "./rule.ts";
+import { InputLocation, MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
+import { isForTexts, type Sharpness, type WafRule } from "./rule.ts";
 
 /** Switches one rule, or with `SQLI-*` its whole family, off for a path and all below it, and where `param` is named for one parameter; "" means any. */
 export interface RuleExclusion {
@@ -15,17 +15,24 @@ export interface RuleExclusion {
 /** Which rules are off, where: `disabled_rules`, `exclusions`. docs/waf.md#false-positives */
 export class RuleSwitches {
   private readonly disabled: ReadonlySet<string>;
+  /** Names of the fields that hold text. */
+  private readonly texts: ReadonlySet<string>;
   private readonly exclusions: ReadonlyMap<string, readonly PlacedExclusion[]>;
   /** Tells requests apart. */
   private request = 0;
 
-  /** @param inactive rules that are too sharp for the firewall */
+  /**
+   * @param inactive rules that are too sharp for the firewall
+   * @param fields see Sharpness
+   */
   constructor(
     disabledRules: readonly string[],
     exclusions: readonly RuleExclusion[],
     inactive: readonly WafRule[] = [],
+    fields: Sharpness["fields"] = [],
   ) {
     this.disabled = new Set([...disabledRules, ...inactive.map((rule) => rule.id)]);
+    this.texts = new Set(fields.map(([name]) => name.toLowerCase().slice(0, MAX_NAME_BYTES)));
     this.exclusions = Map.groupBy(exclusions.map(placed), (exclusion) => exclusion.rule);
   }
 
@@ -40,9 +47,20 @@ export class RuleSwitches {
    */
   isOff(rule: WafRule, head: RequestHead, value: ValueReading | null): boolean {
     if (this.disabled.has(rule.id)) return true;
+    const numbers = (rule.crs ?? []).map(String);
+    if (numbers.some((number) => this.disabled.has(number))) return true;
+    if (this.texts.size > 0 && value !== null && !isForTexts(rule) && this.isText(value)) return true;
     if (this.exclusions.size === 0) return false;
     const family = `${rule.id.slice(0, rule.id.lastIndexOf("-"))}-*`;
-    return this.isExcluded(rule.id, head, value) || this.isExcluded(family, head, value);
+    return [rule.id, family, ...numbers].some((name) => this.isExcluded(name, head, value));
+  }
+
+  /** Whether a value is one of a field that holds text; what a header or a cookie is called does not count. */
+  private isText(value: ValueReading): boolean {
+    if (value.location !== InputLocation.Query && value.location !== InputLocation.Body) return false;
+    if (value.isName) return false;
+    const name = sliceText(value.name, 0, value.nameLength);
+    return this.texts.has(name) || this.texts.has(dotted(name));
   }
 
   private isExcluded(name: string, head: RequestHead, value: ValueReading | null): boolean {
@@ -65,6 +83,11 @@ interface PlacedExclusion extends RuleExclusion {
   /** The request that this was worked out for. */
   request: number;
   isInPlace: boolean;
+}
+
+/** `post[body]`, as forms name what is `post.body` in JSON. */
+function dotted(name: string): string {
+  return name.replaceAll("[", ".").replaceAll("]", "");
 }
 
 function placed(exclusion: RuleExclusion): PlacedExclusion {

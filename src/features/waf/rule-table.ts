@@ -92,6 +92,12 @@ export const WAF_RULES: readonly WafRule[] = [
   ...MESSAGE_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));
 
+/** What exclusions and the like may name: our rules, and those of the Core Rule Set that have one of them for a counterpart. */
+export const RULE_NAMES: readonly string[] = [
+  ...WAF_RULES.map(({ id }) => id),
+  ...new Set(WAF_RULES.flatMap(({ crs }) => (crs ?? []).map(String))),
+];
+
 export const ESCAPE_BIT: number = bitOf(ESCAPES);
 export const REFERENCE_BIT: number = bitOf(REFERENCES);
 export const SCRIPT_BIT: number = bitOf(SCRIPT_GROUP);

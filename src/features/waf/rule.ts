@@ -44,10 +44,22 @@ export interface Sharpness {
   /** 1, or 2 for all rules. */
   readonly level: number;
   readonly profile: readonly WafProfile[];
+  /** Parameters and members that hold code or rich text, by name. `waf.fields` */
+  readonly fields?: readonly (readonly [name: string, kind: "text"])[];
 }
 
 /** Level 1 without profiles. */
 export const PLAIN: Sharpness = { level: 1, profile: [] };
+
+/** Whether a rule counts in a field that holds code or rich text: what is no text, or is acted on wherever it is written. */
+export function isForTexts({ id, category }: WafRule): boolean {
+  return !CONTENT.includes(category) || ALSO_FOR_TEXTS.includes(id);
+}
+
+/** What texts and programs are about. */
+const CONTENT: readonly WafCategory[] = ["sqli", "xss", "rce", "lfi", "rfi", "ssrf", "ldap"];
+/** External entities of XML, serialized objects: no one writes them. */
+const ALSO_FOR_TEXTS: readonly string[] = ["LFI-004", "RCE-010"];
 
 /** Whether a rule counts. */
 export function isActive(rule: WafRule, { level, profile }: Sharpness): boolean {

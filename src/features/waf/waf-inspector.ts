@@ -172,7 +172,7 @@ export function switchesOf(
   sharpness: Sharpness,
 ): RuleSwitches {
   const inactive = WAF_RULES.filter((rule) => !isActive(rule, sharpness));
-  return new RuleSwitches(disabledRules, exclusions, inactive);
+  return new RuleSwitches(disabledRules, exclusions, inactive, sharpness.fields);
 }
 
 const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER, progress: null };

@@ -94,6 +94,7 @@ export class WafScorer {
         action: blocks ? "blocked" : "logged",
         location: placeText(location, param),
         payloadSnippet: snippet,
+        ...(rule.crs === undefined ? {} : { crs: rule.crs[0]! }),
         ...(this.settings.revealRules ? {} : { hiddenRules: findings.rules().map(({ id }) => id) }),
       },
       ex,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
-import { WAF_RULES } from "../../../src/features/waf/rule-table.ts";
+import { RULE_NAMES } from "../../../src/features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { putDatabases } from "./config-case.ts";
 
@@ -26,7 +26,7 @@ function faultsOf(kind: string, text: string): string[] {
     putDatabases(folder);
     writeFileSync(join(folder, "routes.yaml"), kind === "routes" ? text : "[]");
     const request = { configPath: null, routesPath: null, cwd: folder, env: {} };
-    const result = loadConfig({ ...request, knownWafRules: WAF_RULES.map(({ id }) => id), routeFormat: ROUTE_FORMAT });
+    const result = loadConfig({ ...request, knownWafRules: RULE_NAMES, routeFormat: ROUTE_FORMAT });
     return result.ok ? [] : result.faults.map(formatFault).filter((fault) => !MISSING_FILE.test(fault));
   } finally {
     rmSync(folder, { recursive: true });

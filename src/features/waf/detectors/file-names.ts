@@ -17,6 +17,7 @@ import { isFetchParameter, isFileParameter, isIncludeParameter } from "./paramet
 
 const CLIMBING_PATH: WafRule = {
   id: "LFI-001",
+  crs: [930100, 930110],
   category: "lfi",
   score: WARNING_SCORE,
   description: "path traversal by three levels or more",
@@ -24,6 +25,7 @@ const CLIMBING_PATH: WafRule = {
 };
 const SENSITIVE_FILE: WafRule = {
   id: "LFI-002",
+  crs: [930120],
   category: "lfi",
   score: CRITICAL_SCORE,
   description: "system file, or file that holds secrets",
@@ -42,6 +44,7 @@ const SENSITIVE_FILE: WafRule = {
 };
 const STREAM_WRAPPER: WafRule = {
   id: "LFI-003",
+  crs: [933200],
   category: "lfi",
   score: CRITICAL_SCORE,
   description: "stream wrapper that reads files",

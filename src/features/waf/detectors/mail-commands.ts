@@ -6,6 +6,7 @@ import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRul
 
 const MAIL_COMMAND: WafRule = {
   id: "PROTOCOL-008",
+  crs: [932300, 932310, 932320],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "command of SMTP or IMAP after a line break",

@@ -16,6 +16,7 @@ import { EVENT_STEMS, isHandlerName, WORDS, Word } from "./script-words.ts";
 
 const SCRIPT_ELEMENT: WafRule = {
   id: "XSS-001",
+  crs: [941110],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script element with a source or with code",
@@ -23,6 +24,7 @@ const SCRIPT_ELEMENT: WafRule = {
 };
 export const EVENT_HANDLER: WafRule = {
   id: "XSS-002",
+  crs: [941120],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "event handler or srcdoc attribute",
@@ -34,6 +36,7 @@ export const EVENT_HANDLER: WafRule = {
 };
 export const SCRIPT_URL: WafRule = {
   id: "XSS-003",
+  crs: [941170],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script URL, or URL of an inline document",
@@ -45,6 +48,7 @@ export const SCRIPT_URL: WafRule = {
 };
 const ACTIVE_ELEMENT: WafRule = {
   id: "XSS-004",
+  crs: [941160],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "element in a query or header that embeds a document or redirects",
@@ -52,6 +56,7 @@ const ACTIVE_ELEMENT: WafRule = {
 };
 const EMBEDDED_ELEMENT: WafRule = {
   id: "XSS-005",
+  crs: [941320],
   category: "xss",
   score: NOTICE_SCORE,
   description: "embedding element in a body, where an article may have one",

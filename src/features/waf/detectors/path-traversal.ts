@@ -37,6 +37,7 @@ interface TraversalRule extends WafRule {
 export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   {
     id: "TRAVERSAL-001",
+    crs: [930110],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "literal dot-dot segment that leaves its route",
@@ -44,6 +45,7 @@ export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   },
   {
     id: "TRAVERSAL-002",
+    crs: [930100],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "percent-encoded dot-dot segment",
@@ -51,6 +53,7 @@ export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   },
   {
     id: "TRAVERSAL-003",
+    crs: [930100],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "multiply percent-encoded dot-dot segment",
@@ -58,6 +61,7 @@ export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   },
   {
     id: "TRAVERSAL-004",
+    crs: [930100],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "dot-dot segment in overlong UTF-8, %u escapes or look-alike characters",

@@ -6,6 +6,7 @@ import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type 
 
 const HEADER_INJECTION: WafRule = {
   id: "PROTOCOL-001",
+  crs: [921120, 921150],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "CRLF injection of a header field or status line",
@@ -13,6 +14,7 @@ const HEADER_INJECTION: WafRule = {
 };
 const NUL_BYTE: WafRule = {
   id: "PROTOCOL-002",
+  crs: [920270],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "NUL byte",
@@ -21,6 +23,7 @@ const NUL_BYTE: WafRule = {
 /** Found by the value inspector. */
 export const OVER_ENCODING: WafRule = {
   id: "PROTOCOL-003",
+  crs: [920230],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "excessive layers of encoding",
@@ -28,12 +31,14 @@ export const OVER_ENCODING: WafRule = {
 /** The next three are found by the readers of bodies. */
 export const HIDDEN_CHARSET: WafRule = {
   id: "PROTOCOL-004",
+  crs: [920480],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "body in a character set that hides its text",
 };
 export const UNREADABLE_BODY: WafRule = {
   id: "PROTOCOL-005",
+  crs: [920540, 200003],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "body that cannot be decoded, or that readers take apart in different ways",

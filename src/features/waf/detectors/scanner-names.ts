@@ -142,6 +142,7 @@ const SCANNER_NAMES: readonly string[] = [
 
 const SCANNER_AGENT: WafRule = {
   id: "SCANNER-001",
+  crs: [913100],
   category: "scanner",
   score: CRITICAL_SCORE,
   description: "name of an attack tool in User-Agent or in an extension header",

@@ -32,6 +32,7 @@ import {
 
 const SCRIPT_BREAKOUT: WafRule = {
   id: "XSS-006",
+  crs: [941130],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script after a quote or bracket that closes one of the page's",
@@ -43,6 +44,7 @@ const SCRIPT_BREAKOUT: WafRule = {
 };
 const SCRIPT_SINK: WafRule = {
   id: "XSS-007",
+  crs: [941370],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script that exfiltrates data, is obfuscated, or probes for execution",
@@ -50,6 +52,7 @@ const SCRIPT_SINK: WafRule = {
 };
 const TEMPLATE_SCRIPT: WafRule = {
   id: "XSS-008",
+  crs: [941380],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "client-side template expression that escapes its sandbox",

@@ -30,6 +30,7 @@ import { CODE_NAMES, CODE_WORDS, CodeWord, GADGET_CLASSES } from "./code-words.t
 
 const PHP_CODE: WafRule = {
   id: "RCE-005",
+  crs: [933150, 933160],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "PHP code execution, or a PHP setting that enables it",
@@ -41,6 +42,7 @@ const PHP_CODE: WafRule = {
 };
 const PHP_TAG: WafRule = {
   id: "RCE-006",
+  crs: [933100],
   category: "rce",
   score: ERROR_SCORE,
   description: "PHP open tag",
@@ -48,6 +50,7 @@ const PHP_TAG: WafRule = {
 };
 const JAVA_CODE: WafRule = {
   id: "RCE-007",
+  crs: [944100, 944110, 944240],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "Java expression injection or deserialization gadget",
@@ -58,6 +61,7 @@ const JAVA_CODE: WafRule = {
 };
 const SCRIPT_CODE: WafRule = {
   id: "RCE-008",
+  crs: [934100, 934110],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "Python, Ruby or Node.js code execution, or server-side template injection",
@@ -74,6 +78,7 @@ const SCRIPT_CODE: WafRule = {
 };
 const PROTOTYPE_POLLUTION: WafRule = {
   id: "RCE-011",
+  crs: [934130],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "prototype pollution",

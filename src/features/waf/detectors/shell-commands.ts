@@ -29,6 +29,7 @@ import {
 
 const SHELL_COMMAND: WafRule = {
   id: "RCE-001",
+  crs: [932230, 932235, 932250],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "shell command after a command separator",
@@ -40,12 +41,14 @@ const SHELL_COMMAND: WafRule = {
 };
 const SHELL_WORD: WafRule = {
   id: "RCE-002",
+  crs: [932260],
   category: "rce",
   score: NOTICE_SCORE,
   description: "possible shell command, or a column of a list, or a line of a manual",
 };
 const SHELL_SUBSTITUTION: WafRule = {
   id: "RCE-003",
+  crs: [932130],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "shell command substitution",

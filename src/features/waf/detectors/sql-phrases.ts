@@ -29,6 +29,7 @@ const SQL_NAMES: string = [
 
 const SQL_FUNCTION: WafRule = {
   id: "SQLI-005",
+  crs: [942160, 942150],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "time-based or error-based extraction, file access or command execution by a SQL function",
@@ -39,6 +40,7 @@ const SQL_FUNCTION: WafRule = {
 };
 const SQL_CATALOG: WafRule = {
   id: "SQLI-006",
+  crs: [942140],
   category: "sqli",
   score: ERROR_SCORE,
   description: "system catalog or server variable, or a string built from character codes",
@@ -46,6 +48,7 @@ const SQL_CATALOG: WafRule = {
 };
 const SQL_SELECT: WafRule = {
   id: "SQLI-007",
+  crs: [942360],
   category: "sqli",
   score: NOTICE_SCORE,
   description: "SELECT … FROM a table",

@@ -16,12 +16,14 @@ import { isFetchParameter, isFileParameter, isIncludeParameter, isReferralParame
 
 const INCLUDED_SCRIPT: WafRule = {
   id: "RFI-001",
+  crs: [931100],
   category: "rfi",
   score: CRITICAL_SCORE,
   description: "remote script at an IP address",
 };
 const INCLUDED_URL: WafRule = {
   id: "RFI-002",
+  crs: [931110],
   category: "rfi",
   score: CRITICAL_SCORE,
   description: "remote script in a parameter for a local file",
@@ -29,6 +31,7 @@ const INCLUDED_URL: WafRule = {
 };
 const TRUNCATED_URL: WafRule = {
   id: "RFI-003",
+  crs: [931120],
   category: "rfi",
   score: CRITICAL_SCORE,
   description: "URL that truncates what the application appends to it",
@@ -43,6 +46,7 @@ const NETWORK_SHARE: WafRule = {
 };
 const METADATA_SERVICE: WafRule = {
   id: "SSRF-001",
+  crs: [934120],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "cloud metadata service",
@@ -50,6 +54,7 @@ const METADATA_SERVICE: WafRule = {
 };
 const LOOPBACK_URL: WafRule = {
   id: "SSRF-002",
+  crs: [934110],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "loopback address in a parameter for a URL",
@@ -72,6 +77,7 @@ const INTERNAL_MENTION: WafRule = {
 };
 const OBFUSCATED_ADDRESS: WafRule = {
   id: "SSRF-005",
+  crs: [934120],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "obfuscated IP address",

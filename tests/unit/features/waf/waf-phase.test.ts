@@ -45,6 +45,7 @@ describe("WAF phase", () => {
         path: "/static/..%2f%2e%2e/x",
         category: "traversal",
         ruleId: "TRAVERSAL-001",
+        crs: 930110,
         anomalyScore: 10,
         action: "blocked",
         location: "url",
