@@ -45,6 +45,17 @@ origin.otherwise((call) => {
   reached++;
   return echo(call);
 });
+for (const [path, control] of [
+  ["/mine", "max-age=60"],
+  ["/everyones", "public, max-age=60"],
+] as const) {
+  origin.on(path, (call) => {
+    reached++;
+    call.send(
+      `HTTP/1.1 200 OK\r\nCache-Control: ${control}\r\nContent-Length: ${String(reached).length}\r\n\r\n${reached}`,
+    );
+  });
+}
 const RULES = { issuer: "https://id.test", audience: ["api", "other"] };
 const SET = { jwks_file: "jwks.json", ...RULES };
 const gateway = await startGateway({
@@ -53,6 +64,7 @@ const gateway = await startGateway({
       workers: 1,
       tls: { port, cert_file: "a.pem", key_file: "a.key" },
       http3: { enabled: true },
+      cache: { enabled: true },
       auth: { jwt: { ...SET, realm: "The API", headers: { "X-User": "sub", "X-Role": "role" } } },
     },
   },
@@ -455,6 +467,26 @@ describe("what the upstream sees", () => {
     h2.close();
     expect([good.status, twice.status]).toEqual([200, 401]);
     expect((JSON.parse(good.text) as Echo).headers.cookie).toBe("a=1; b=2");
+  });
+
+  test.each([
+    ["/mine", false],
+    ["/everyones", true],
+  ])("a response that is stored is one user's alone unless it is public: %s", async (path, isShared) => {
+    const ask = async (sub: string, place: "header" | "cookie" | "query"): Promise<string> => {
+      const value = token(es256, usualClaims({ sub }));
+      const lines = place === "header" ? [bearer(value)] : place === "cookie" ? [`Cookie: session=${value}`] : [];
+      const reply = await gateway.once(
+        request(`GET /places${path}${place === "query" ? `?token=${value}` : ""}`, lines),
+      );
+      expect(reply.status).toBe(200);
+      return reply.text;
+    };
+    for (const place of ["header", "cookie", "query"] as const) {
+      const [mine, yours] = [await ask("alice", place), await ask("bob", place)];
+      expect(mine === yours).toBe(isShared);
+    }
+    expect(await statusOf(`/places${path}`)).toBe(401);
   });
 
   test("over HTTP/3", async () => {
