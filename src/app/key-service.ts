@@ -124,8 +124,8 @@ export class KeyService {
 }
 
 /** All sources that a configuration names. */
-function keySources({ server, routes }: RuntimeConfig): readonly KeySource[] {
-  const configs = new Set<AuthConfig>([server.auth, ...routes.map(({ auth }) => auth)]);
+function keySources({ server, internalApi, routes }: RuntimeConfig): readonly KeySource[] {
+  const configs = new Set<AuthConfig>([server.auth, internalApi.auth, ...routes.map(({ auth }) => auth)]);
   return [...configs].flatMap(({ methods }) =>
     methods.flatMap(({ key, config }) => {
       if (key !== "jwt" || config.jwksUrl === "") return [];

@@ -228,6 +228,22 @@ describe("keys that are fetched", () => {
     }
   });
 
+  test("of the internal endpoints' users alone", async () => {
+    const server = new KeyServer(() => set(first));
+    const gateway = await startGateway({
+      config: { internal_api: { auth: { jwt: { jwks_url: server.url, audience: "api", claims: { sub: "alice" } } } } },
+      routes: [],
+    });
+    try {
+      expect(await statusOf(gateway, first, "/internal/api/status")).toBe(200);
+      expect(await statusOf(gateway, second, "/internal/api/status")).toBe(401);
+      expect((await gateway.once(request("GET /internal/api/status"))).status).toBe(401);
+    } finally {
+      await gateway.stop();
+      await server.stop();
+    }
+  });
+
   test("files are read again on reload; a broken one changes nothing and is named", async () => {
     const gateway = await startGateway({
       files: { "jwks.json": keySetText(first) },
