@@ -1,4 +1,4 @@
-import { Byte } from "../../../core/bytes.ts";
+import { Byte, isOws } from "../../../core/bytes.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-block.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
@@ -34,22 +34,30 @@ export class SessionCookies {
     return attempt === "" ? name : `${name}-${attempt}`;
   }
 
-  /** The scope's cookies among those of a request. */
+  /** The scope's cookies among those of a request. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
   find(headers: HeaderBlock, isSecure: boolean): Cookie[] {
     const base = this.nameOf(isSecure);
     const found: Cookie[] = [];
     for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
-      if (!mayHold(headers, i)) continue;
-      for (const pair of headers.valueText(i).split(";")) {
-        const text = pair.trim();
-        const end = text.indexOf("=");
-        if (end < 0 || !text.startsWith(base)) continue;
-        const name = text.slice(0, end);
-        if (name === base || name.charAt(base.length) === "-") found.push({ name, value: text.slice(end + 1) });
+      const text = headers.valueText(i);
+      for (let at = text.indexOf(base); at >= 0; at = text.indexOf(base, at + base.length)) {
+        const end = text.indexOf(";", at);
+        const pair = text.slice(at, end < 0 ? text.length : end).trimEnd();
+        const equals = pair.indexOf("=");
+        const isWhole = equals === base.length || pair.charAt(base.length) === "-";
+        if (equals > 0 && isWhole && beginsPair(text, at))
+          found.push({ name: pair.slice(0, equals), value: pair.slice(equals + 1) });
       }
     }
     return found;
   }
+}
+
+/** Whether a pair begins at `at`: it is first, or after a semicolon and space. */
+function beginsPair(text: string, at: number): boolean {
+  let before = at - 1;
+  while (before >= 0 && isOws(text.charCodeAt(before))) before--;
+  return before < 0 || text.charCodeAt(before) === Byte.Semicolon;
 }
 
 /** A value of Set-Cookie. @param maxAgeS 0 takes the cookie away */
@@ -64,54 +72,56 @@ export function setCookie(name: string, value: string, maxAgeS: number): string 
  */
 export function takeCookiesOff(head: RequestHead): void {
   const { headers } = head;
-  for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i)) {
-    if (mayHold(headers, i) && isEmptied(headers, i)) head.removeField(i);
+  let i = headers.find(HeaderId.Cookie);
+  while (i >= 0) {
+    if (isEmptied(headers, i)) head.removeField(i);
     else i++;
+    i = headers.find(HeaderId.Cookie, i);
   }
 }
 
 /** Takes the cookies off one field. @returns whether nothing is left of it */
 function isEmptied(headers: HeaderBlock, index: number): boolean {
-  const { bytes, spans } = headers;
+  const { spans } = headers;
   const from = spans[index * 4 + 2]!;
   const to = spans[index * 4 + 3]!;
-  let at = from;
-  let out = from;
-  while (at < to) {
-    let next = at;
-    while (next < to && bytes[next] !== Byte.Semicolon) next++;
-    while (next < to && (bytes[next] === Byte.Semicolon || isSpace(bytes[next]!))) next++;
-    if (!isOwn(bytes, at, next)) {
-      bytes.copyWithin(out, at, next);
-      out += next - at;
-    }
-    at = next;
+  const bytes = Buffer.from(headers.bytes.buffer, headers.bytes.byteOffset, to);
+  let [out, kept] = [from, from];
+  for (
+    let at = bytes.indexOf(FAMILY_BYTES, from);
+    at >= 0;
+    at = bytes.indexOf(FAMILY_BYTES, at + FAMILY_BYTES.length)
+  ) {
+    const start = pairStart(bytes, from, at);
+    if (start < kept) continue;
+    bytes.copyWithin(out, kept, start);
+    out += start - kept;
+    const end = bytes.indexOf(Byte.Semicolon, at);
+    kept = end < 0 ? to : end + 1;
+    while (kept < to && isSeparator(bytes[kept]!)) kept++;
   }
-  while (out > from && out < to && (bytes[out - 1] === Byte.Semicolon || isSpace(bytes[out - 1]!))) out--;
+  if (kept === from) return from === to;
+  bytes.copyWithin(out, kept, to);
+  out += to - kept;
+  // After what was last there is a separator now.
+  if (kept === to) while (out > from && isSeparator(bytes[out - 1]!)) out--;
   spans[index * 4 + 3] = out;
   return out === from;
 }
 
-/** Whether a pair may be one of ours: most cookies are none. */
-function isOwn(bytes: Uint8Array, from: number, to: number): boolean {
-  let at = from;
-  while (at < to && isSpace(bytes[at]!)) at++;
-  return startsWith(bytes, at, to, FAMILY) || startsWith(bytes, at, to, HOST_PREFIX + FAMILY);
+/** Where the pair begins whose name holds what is at `at`; -1 where that is in another cookie's name or value. */
+function pairStart(bytes: Buffer, from: number, at: number): number {
+  const hasPrefix =
+    at - from >= PREFIX_BYTES.length && bytes.subarray(at - PREFIX_BYTES.length, at).equals(PREFIX_BYTES);
+  const start = hasPrefix ? at - PREFIX_BYTES.length : at;
+  let before = start - 1;
+  while (before >= from && isOws(bytes[before]!)) before--;
+  return before < from || bytes[before] === Byte.Semicolon ? start : -1;
 }
 
-function mayHold(headers: HeaderBlock, index: number): boolean {
-  const { bytes, spans } = headers;
-  const from = spans[index * 4 + 2]!;
-  const at = Buffer.from(bytes.buffer, bytes.byteOffset, spans[index * 4 + 3]!).indexOf(FAMILY, from, "latin1");
-  return at >= 0;
+function isSeparator(byte: number): boolean {
+  return byte === Byte.Semicolon || isOws(byte);
 }
 
-function startsWith(bytes: Uint8Array, from: number, to: number, text: string): boolean {
-  if (to - from < text.length) return false;
-  for (let i = 0; i < text.length; i++) if (bytes[from + i] !== text.charCodeAt(i)) return false;
-  return true;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === Byte.Space || byte === Byte.Tab;
-}
+const FAMILY_BYTES: Buffer = Buffer.from(FAMILY);
+const PREFIX_BYTES: Buffer = Buffer.from(HOST_PREFIX);
