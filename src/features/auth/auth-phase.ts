@@ -104,7 +104,8 @@ export class AuthPhase implements Phase {
 
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
     const { identity, status, reply } = judgement;
-    if (status === 200) {
+    // With a reply, 200 is a page of the method's own.
+    if (status === 200 && reply === undefined) {
       this.cleaner?.(ex.request);
       if (identity !== null) letIn(ex, identity);
       return Verdict.Next;
