@@ -54,3 +54,94 @@ export const ANY_ANSWER_BUT_STORED: readonly string[] = [
   "stale-close-no-cache",
   "stale-close-s-maxage=2",
 ];
+
+/**
+ * CDN-Cache-Control, which the suite has tests for since then, for caches of one's own servers (`cdn_only`): the fields of a
+ * response and whether the next request gets it from the cache.
+ */
+export const CDN_ADDED: Readonly<
+  Record<string, { readonly fields: readonly (readonly [string, string | number])[]; readonly cached: boolean }>
+> = {
+  "cdn-max-age": { fields: [["CDN-Cache-Control", "max-age=3600"]], cached: true },
+  "cdn-max-age-max-plus": { fields: [["CDN-Cache-Control", "max-age=99999999999"]], cached: true },
+  "cdn-max-age-extension": { fields: [["CDN-Cache-Control", "foobar, max-age=3600"]], cached: true },
+  "cdn-max-age-expires": {
+    fields: [
+      ["CDN-Cache-Control", "max-age=3600"],
+      ["Expires", -10_000],
+    ],
+    cached: true,
+  },
+  "cdn-max-age-short-cc-max-age": {
+    fields: [
+      ["Cache-Control", "max-age=1"],
+      ["CDN-Cache-Control", "max-age=3600"],
+    ],
+    cached: true,
+  },
+  "cdn-fresh-cc-nostore": {
+    fields: [
+      ["Cache-Control", "no-store"],
+      ["CDN-Cache-Control", "max-age=10000"],
+    ],
+    cached: true,
+  },
+  "cdn-max-age-age": {
+    fields: [
+      ["CDN-Cache-Control", "max-age=3600"],
+      ["Age", "7200"],
+    ],
+    cached: false,
+  },
+  "cdn-max-age-0": { fields: [["CDN-Cache-Control", "max-age=0"]], cached: false },
+  "cdn-max-age-0-expires": {
+    fields: [
+      ["CDN-Cache-Control", "max-age=0"],
+      ["Expires", 10_000],
+    ],
+    cached: false,
+  },
+  "cdn-max-age-long-cc-max-age": {
+    fields: [
+      ["Cache-Control", "max-age=3600"],
+      ["CDN-Cache-Control", "max-age=1"],
+    ],
+    cached: false,
+  },
+  "cdn-private": {
+    fields: [
+      ["CDN-Cache-Control", "private"],
+      ["Cache-Control", "max-age=10000"],
+    ],
+    cached: false,
+  },
+  "cdn-no-cache": {
+    fields: [
+      ["CDN-Cache-Control", "no-cache"],
+      ["Cache-Control", "max-age=10000"],
+    ],
+    cached: false,
+  },
+  "cdn-no-store-cc-fresh": {
+    fields: [
+      ["CDN-Cache-Control", "no-store"],
+      ["Cache-Control", "max-age=10000"],
+      ["Expires", 10_000],
+    ],
+    cached: false,
+  },
+  "cdn-cc-invalid-sh-type-unknown": {
+    fields: [
+      ["CDN-Cache-Control", "max-age=10000, &&&&&"],
+      ["Cache-Control", "no-store"],
+    ],
+    cached: false,
+  },
+  "cdn-cc-invalid-sh-type-wrong": {
+    fields: [
+      ["CDN-Cache-Control", 'max-age="10000"'],
+      ["Cache-Control", "no-store"],
+    ],
+    cached: false,
+  },
+};

@@ -106,6 +106,7 @@ async function amendedSuites(): Promise<Suite[]> {
   const suites = ((await import(join(ROOT, "tests", "index.mjs"))) as { default: Suite[] }).default;
   const ages = suites.find((suite) => suite.tests.some((test) => test.id === "age-parse-prefix"));
   for (const [id, age] of Object.entries(known.AGES_ADDED)) ages?.tests.push(ageTest(id, age));
+  for (const [id, { fields, cached }] of Object.entries(known.CDN_ADDED)) ages?.tests.push(cdnTest(id, fields, cached));
   for (const test of suites.flatMap((suite) => suite.tests)) amend(test);
   return suites;
 }
@@ -132,6 +133,19 @@ function ageTest(id: string, age: string): SuiteTest {
     id,
     name: `an answer of the age ${age} is stale`,
     requests: [{ response_headers, setup: true, pause_after: true }, { expected_type: "not_cached" }],
+  };
+}
+
+function cdnTest(id: string, fields: readonly (readonly [string, string | number])[], cached: boolean): SuiteTest {
+  // The suite looks for each field in the response, unless it is told not to: an age is the gateway's own.
+  const response_headers = [["Date", 0], ...fields.map(([name, value]) => [name, value, false])];
+  return {
+    id,
+    name: `CDN-Cache-Control: ${id}`,
+    requests: [
+      { response_headers, setup: true, pause_after: true },
+      { expected_type: cached ? "cached" : "not_cached" },
+    ],
   };
 }
 
