@@ -7,6 +7,7 @@ import { freePort, type Gateway } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
 import { startRecipe } from "../harness/recipe.ts";
+import { issuerKey, KeyServer, keySetText, token, usualClaims } from "../harness/token-issuer.ts";
 
 // docs/jobs.md: its files do what it says of them.
 
@@ -139,6 +140,23 @@ describe("everyday jobs", () => {
     const body = "x".repeat(5_000_000);
     expect((await gateway.once(request("POST /a", [`Content-Length: ${body.length}`]))).status).toBe(413);
     expect(echoed(await gateway.once(request("POST /uploads/a", [], body))).length).toBe(body.length);
+  });
+
+  test("an API with tokens", async () => {
+    const key = issuerKey("ES256", "k");
+    const keys = new KeyServer(() => new Response(keySetText(key)));
+    running.push(keys);
+    const places = { [TARGET]: startOrigin().url, "https://id.example.com/.well-known/jwks.json": keys.url };
+    const gateway = await gatewayOf("An API with tokens", places);
+    const ask = (path: string, more: object) => {
+      const claims = { iss: "https://id.example.com", aud: "https://api.example.com", ...more };
+      return gateway.once(request(`GET ${path}`, [`Authorization: Bearer ${token(key, usualClaims(claims))}`]));
+    };
+    expect(echoed(await ask("/api/a", {})).headers).toMatchObject({ "x-user": "alice" });
+    expect((await ask("/api/a", { aud: "another" })).status).toBe(401);
+    expect((await ask("/api/admin/a", { role: "ops" })).status).toBe(200);
+    expect((await ask("/api/admin/a", { role: "guest" })).status).toBe(403);
+    expect((await gateway.once(request("GET /api/a"))).status).toBe(401);
   });
 
   test("scrapers", async () => {
