@@ -153,7 +153,7 @@ function noteRefused({ match, ipRules: own }: Pick<Fields<typeof rows>, "match" 
 function noteNoBrowsers(spot: Spot): void {
   const { entry, log, path } = routeSpot(spot);
   const { bots, methods } = entry as { bots?: { challenge?: unknown }; methods?: unknown };
-  if (bots?.challenge !== "all" || !Array.isArray(methods)) return;
+  if (bots?.challenge !== "all" || !Array.isArray(methods) || methods.length === 0) return;
   if (methods.some((name) => ["GET", "POST"].includes(String(name).toUpperCase()))) return;
   log.warn([...path, "bots"], "browsers show no page for these methods: every request without a pass gets 403 in JSON");
 }
