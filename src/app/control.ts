@@ -33,6 +33,7 @@ import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance 
 import type { HeldSignals } from "./held-signals.ts";
 import { KeyService } from "./key-service.ts";
 import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
+import { LogOutputs } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
 import { NodeRegistry } from "./node-registry.ts";
@@ -84,6 +85,9 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly events: EventLog = new EventLog(this.log, WALL_CLOCK);
+  private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
+    this.event("log_failed", { output, error }),
+  );
   private readonly pool: WorkerPool;
   private readonly bodyBudget: BodyBudgetBuffers;
   private readonly connections: ConnectionBuffers;
@@ -247,21 +251,23 @@ export class Control implements PoolListener {
         this.certificates.stop();
         this.geo.stop();
         this.pool.stop();
-        void this.log.drain(LOG_DRAIN_MS).then(() => resolve(code));
+        const outputs = [this.log, this.accessOutputs];
+        void Promise.all(outputs.map((output) => output.drain(LOG_DRAIN_MS))).then(() => resolve(code));
       };
       process.on("SIGTERM", () => this.ending.begin());
       process.on("SIGINT", () => this.ending.begin());
       this.options.signals.react({
         SIGHUP: () => this.reloads.want(),
-        SIGUSR1: () =>
-          this.event("log_reopen", { note: "the log goes to standard output: there is no file to reopen" }),
+        SIGUSR1: () => this.event("log_reopen", reopened(this.accessOutputs.reopen())),
         SIGUSR2: () => {
           if (!this.ending.hasBegun) this.handover.want();
         },
       });
       this.nodes.start();
       this.keys.use(this.config);
-      void this.acme.use(this.config).then(() => this.startWorkers());
+      void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config)]).then(() =>
+        this.startWorkers(),
+      );
     });
   }
 
@@ -316,6 +322,10 @@ export class Control implements PoolListener {
       case "log":
         this.totals.logTaken(index, message.batch.length);
         this.log.add(message.batch);
+        break;
+      case "access":
+        this.totals.logTaken(index, message.batch.length);
+        this.accessOutputs.add(message.batch);
         break;
       case "exception":
         this.event("exception", { worker: index, error: message.message });
@@ -407,6 +417,7 @@ export class Control implements PoolListener {
         this.geo.use(config, geo);
         warnOfSidecar(config, (event, fields) => this.event(event, fields));
         void this.acme.use(config);
+        void this.accessOutputs.use(config);
         this.keys.use(config);
       },
       settled: () => {
@@ -443,7 +454,7 @@ export class Control implements PoolListener {
       watch: this.watch,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
-      droppedLogLines: () => this.log.droppedLines,
+      droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
     });
     const survey = new UpstreamSurvey(this.nodes);
     const answers = internalAnswers({
@@ -504,4 +515,8 @@ export function processState(config: RuntimeConfig, own: OwnState) {
     // The engine leaves what lies outside its blocks out of the total, so that more may be in use than there is.
     memory: { rss, heapUsed, heapTotal: Math.max(heapTotal, heapUsed) },
   };
+}
+
+function reopened(outputs: number): EventFields {
+  return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };
 }

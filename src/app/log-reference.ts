@@ -1,13 +1,15 @@
-import { ACCESS_FIELDS } from "../features/telemetry/access-log.ts";
+import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../core/access-fields.ts";
 import { EVENTS } from "../features/telemetry/events.ts";
 
 /** `edge help log`. */
 export function logReference(): string {
+  const fields = Object.entries(ACCESS_FIELDS);
   const events = Object.entries(EVENTS).map(([name, { meaning }]) => [name, meaning] as const);
   return (
     "The log goes to standard output, one JSON object a line.\n" +
     "not_logged counts the lines of this kind that were left out before it, because there were too many.\n\n" +
-    `Each request is a line where server.access_log is on:\n${table(Object.entries(ACCESS_FIELDS))}\n` +
+    `Each request is a line where server.access_log is on:\n${table(fields.slice(0, USUAL_ACCESS_FIELDS.length))}\n` +
+    `access_log.fields may name these as well:\n${table(fields.slice(USUAL_ACCESS_FIELDS.length))}\n` +
     `Events, each with a timestamp:\n${table(events)}`
   );
 }

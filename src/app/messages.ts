@@ -111,6 +111,8 @@ export type FromWorker =
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }
   | { readonly kind: "applied"; readonly id: number }
   | { readonly kind: "log"; readonly batch: string }
+  /** Lines of the access log, where they have outputs of their own. */
+  | { readonly kind: "access"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */

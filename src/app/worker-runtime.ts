@@ -34,6 +34,7 @@ import type { AuthSite } from "./auth-methods.ts";
 import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
 import { Compression, contentCodingPhase } from "./compression.ts";
+import { hasOwnOutputs } from "./log-outputs.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
@@ -65,6 +66,8 @@ export interface RuntimeInputs {
   readonly counters: CountersTap;
   /** Takes the access lines. */
   readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  readonly accessLines: LogBatch;
   readonly events: EventLog;
   readonly reports: TrafficReports;
   readonly control: ControlPort;
@@ -137,6 +140,7 @@ export type WayInputs = Pick<
   | "services"
   | "counters"
   | "log"
+  | "accessLines"
   | "reports"
   | "requestIds"
   | "challenges"
@@ -172,15 +176,21 @@ export function publicWay(
   const { accessLog: lines, geo } = config.server;
   const { places } = inputs.client;
   const accessLog = lines.enabled
-    ? new AccessLog(inputs.log, lines.sample, {
-        clock: inputs.services.clock,
-        random: Math.random,
-        protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
-        namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
-        cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
-        countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
-        names: inputs.requestIds,
-      })
+    ? new AccessLog(
+        hasOwnOutputs(lines) ? inputs.accessLines : inputs.log,
+        lines.sample,
+        {
+          clock: inputs.services.clock,
+          random: Math.random,
+          protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
+          namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
+          cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
+          countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
+          asnOf: geo.asnDb === "" ? () => "" : (ex) => String(places.asnOf(ex.clientIp) || ""),
+          names: inputs.requestIds,
+        },
+        lines,
+      )
     : null;
   const { wheel, turn } = inputs.services;
   const heads = { writeForwarded, copyClientHost, isLoop };

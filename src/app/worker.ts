@@ -73,6 +73,8 @@ export class Worker {
   private readonly services: WorkerServices;
   private readonly counters: WorkerCounters;
   private readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  private readonly accessLines: LogBatch;
   private readonly control: ControlChannel;
   private readonly health: HealthHandler = new HealthHandler();
   private readonly connections: ConnectionSet = new ConnectionSet();
@@ -125,6 +127,7 @@ export class Worker {
     this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
+    this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
     this.events = new EventLog(this.log, clock);
     this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
@@ -187,7 +190,7 @@ export class Worker {
       this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);
     }, TICK_MS);
     setInterval(() => {
-      this.log.flush();
+      this.flushLog();
       this.cache.store?.tidy();
       this.services.inTurn(() => this.control.expire());
     }, LOG_FLUSH_MS);
@@ -197,6 +200,11 @@ export class Worker {
     const sockets = this.listeners.prepare(listenersOf(this.runtime.config)).commit();
     await this.openQuic();
     this.post({ kind: "listening", sockets });
+  }
+
+  private flushLog(): void {
+    this.log.flush();
+    this.accessLines.flush();
   }
 
   /** Takes what the control thread says. */
@@ -353,7 +361,7 @@ export class Worker {
     const poll = setInterval(() => {
       if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
       clearInterval(poll);
-      this.log.flush();
+      this.flushLog();
       this.runtime.pools.close();
       this.post({ kind: "drained" });
     }, DRAIN_POLL_MS);
@@ -363,7 +371,7 @@ export class Worker {
   private cut(): void {
     this.services.inTurn(() => this.connections.cutAll());
     this.quic?.cut();
-    this.log.flush();
+    this.flushLog();
     this.post({ kind: "drained" });
   }
 
@@ -372,6 +380,7 @@ export class Worker {
       services: this.services,
       counters: this.countersTap,
       log: this.log,
+      accessLines: this.accessLines,
       events: this.events,
       reports: this.reports,
       control: this.control,

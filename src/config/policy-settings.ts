@@ -8,19 +8,7 @@ import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import type { WafConfig } from "./runtime-config.ts";
-import {
-  cidr,
-  decimal,
-  duration,
-  flag,
-  integer,
-  size,
-  text,
-  textLike,
-  textOrNumber,
-  word,
-  wordOrEmpty,
-} from "./scalars.ts";
+import { cidr, duration, flag, integer, size, text, textLike, textOrNumber, word, wordOrEmpty } from "./scalars.ts";
 
 // Sections of `server:` that say what is done with requests and responses: guards, firewall, cache, added fields.
 
@@ -39,11 +27,6 @@ export const ipRules = block({
   },
   deny_countries: { type: list(country(), "countries"), example: ["AQ"], doc: "beside deny; by geo.country_db" },
   deny_asns: { type: list(autonomousSystem(), "numbers"), example: [64500], doc: "beside deny; by geo.asn_db" },
-});
-
-export const accessLog = block({
-  enabled: { type: flag(), default: true },
-  sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
 });
 
 /** As nginx and others write a rate: `10r/s`, `300/m`. */

@@ -1,3 +1,4 @@
+import { accessLog } from "./access-log-settings.ts";
 import { acme } from "./acme-settings.ts";
 import { auth, warnOfAuth } from "./auth/auth-settings.ts";
 import { asksClients, bots } from "./bot-settings.ts";
@@ -11,7 +12,7 @@ import { listenHost } from "./host-kinds.ts";
 import { LENIENT_MEANING } from "./limit-check.ts";
 import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "./page-settings.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
-import { accessLog, cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
+import { cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
 import {
   chunkedMode,

@@ -400,6 +400,10 @@ export const MAX_ALPN_NAMES = 32;
 export const MAX_SIGNATURE_SCHEMES = 64;
 /** TLS handshakes that one listener of one worker has under way; a new one beyond that ends the oldest. */
 export const MAX_HANDSHAKES = 1024;
+/** Characters of one value in a line of the access log. */
+export const MAX_LOG_LINE_CHARS = 4096;
+/** Files of a log that were put aside and are kept. */
+export const MAX_LOG_FILES = 10_000;
 /** Bytes of one response of a certificate authority. */
 export const MAX_ACME_REPLY_BYTES = 1_048_576;
 /** Certificates that are obtained, beside those of hosts. */

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
 import { FAULTS } from "../../src/core/fault.ts";
-import { ACCESS_FIELDS } from "../../src/features/telemetry/access-log.ts";
 import { EVENTS, type EventRow } from "../../src/features/telemetry/events.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";

@@ -201,6 +201,7 @@ export class DryRun {
       services,
       counters: new CountersTap(counters, new Refusals(counters, events, requestIds)),
       log,
+      accessLines: log,
       reports,
       requestIds,
       challenges: { answerTo: () => null },

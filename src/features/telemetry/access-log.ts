@@ -1,9 +1,11 @@
+import type { AccessField } from "../../core/access-fields.ts";
 import { Fault, faultRow } from "../../core/fault.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import { Method, methodName } from "../../message/request-head.ts";
 import { countedStatus } from "./counters-tap.ts";
+import { FIELD_CHARS, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
@@ -21,12 +23,21 @@ export interface AccessLogPorts {
   readonly namesUsers: boolean;
   /** The client's country; "" where it is not known. Null where lines have no such field. */
   readonly countryOf: ((ex: Exchange) => string) | null;
+  /** The number of the client's network; "" where it is not known. */
+  readonly asnOf?: (ex: Exchange) => string;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
 }
 
+/** What a line is made of: the usual fields in JSON, those named, or a format of text. */
+export interface LineForm {
+  readonly format: string;
+  /** Of JSON; none for the usual ones. */
+  readonly fields: readonly AccessField[];
+}
+
 /**
- * One JSON line a request, event `access`. What is not known is null. `path` is the path as it came, without the query,
+ * One line a request: of JSON, event `access`, unless a format says otherwise. What is not known is null. `path` is the path as it came, without the query,
  * which may hold what does not belong into a log; `fault` is why it was refused or cut. docs/operations.md#log
  */
 export class AccessLog implements ReplyTap {
@@ -35,21 +46,29 @@ export class AccessLog implements ReplyTap {
   private readonly sample: number;
   private readonly ports: AccessLogPorts;
   private readonly isoTime = new IsoTime();
+  /** Null for the usual fields in JSON. */
+  private readonly own: LineWriter | null;
 
-  /** @param sample share of the requests that are logged, 0 to 1 */
-  constructor(batch: LogBatch, sample: number, ports: AccessLogPorts) {
+  /** @param sample share of the requests that are logged, 0 to 1 @param form the usual JSON where it is left out */
+  constructor(batch: LogBatch, sample: number, ports: AccessLogPorts, form: LineForm = USUAL_FORM) {
     this.batch = batch;
     this.sample = sample;
     this.ports = ports;
+    this.own = form.format === "json" && form.fields.length === 0 ? null : lineWriter(form, ports);
   }
 
   onHead(_ex: Exchange): void {}
 
   onEnd(ex: Exchange): void {
     if (this.sample < 1 && this.ports.random() >= this.sample) return;
-    this.batch.add(this.line(ex));
+    if (this.own === null) this.batch.add(this.line(ex));
+    else {
+      if (ex.fault !== Fault.None) this.ports.names.idOf(ex);
+      this.batch.add(this.own(ex));
+    }
   }
 
+  /** The usual fields: what the readers of line-formats.ts give, without a call for each. */
   private line(ex: Exchange): string {
     const { request } = ex;
     if (ex.fault !== Fault.None) this.ports.names.idOf(ex);
@@ -59,37 +78,37 @@ export class AccessLog implements ReplyTap {
     const route = ex.route === null ? UNMATCHED_LABEL : ex.route.label;
     return (
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
-      `,"request_id":${jsonTextOrNull(ex.reply.requestId(), MAX_REQUEST_ID)}` +
-      `,"client_ip":${jsonText(ex.clientIp, MAX_ADDRESS)}` +
+      `,"request_id":${jsonTextOrNull(ex.reply.requestId(), FIELD_CHARS.request_id)}` +
+      `,"client_ip":${jsonText(ex.clientIp, FIELD_CHARS.client_ip)}` +
       this.country(ex) +
       `,"method":${methodText(ex)}` +
-      `,"host":${jsonTextOrNull(request.authority(), MAX_HOST)}` +
-      `,"path":${jsonTextOrNull(path, MAX_PATH)}` +
+      `,"host":${jsonTextOrNull(request.authority(), FIELD_CHARS.host)}` +
+      `,"path":${jsonTextOrNull(path, FIELD_CHARS.path)}` +
       `,"protocol":"${this.ports.protocolOf(ex)}"` +
       `,"status":${countedStatus(ex)}` +
       `,"bytes_in":${ex.bodyBytes},"bytes_out":${ex.sentBytes}` +
       `,"duration_ms":${milliseconds(durationMs)}` +
-      `,"upstream":${jsonTextOrNull(ex.upstreamLabel, MAX_LABEL)}` +
+      `,"upstream":${jsonTextOrNull(ex.upstreamLabel, FIELD_CHARS.label)}` +
       `,"upstream_ms":${ex.upstreamMs < 0 ? "null" : milliseconds(ex.upstreamMs)}` +
-      `,"route":${jsonText(route, MAX_LABEL)}` +
-      `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), MAX_LABEL)}` +
+      `,"route":${jsonText(route, FIELD_CHARS.label)}` +
+      `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), FIELD_CHARS.label)}` +
       `,"waf_score":${ex.wafScore}` +
-      `,"user_agent":${jsonTextOrNull(userAgent, MAX_USER_AGENT)}` +
-      (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", MAX_USER)}` : "") +
+      `,"user_agent":${jsonTextOrNull(userAgent, FIELD_CHARS.user_agent)}` +
+      (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", FIELD_CHARS.user)}` : "") +
       `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
     );
   }
 
   private country(ex: Exchange): string {
     const { countryOf } = this.ports;
-    return countryOf === null ? "" : `,"country":${jsonTextOrNull(countryOf(ex), MAX_LABEL)}`;
+    return countryOf === null ? "" : `,"country":${jsonTextOrNull(countryOf(ex), FIELD_CHARS.label)}`;
   }
 }
 
 /** The method as JSON; known ones need no look at the bytes (100 ns). */
 function methodText({ request }: Exchange): string {
   if (request.method !== Method.Other) return `"${methodName(request.method)}"`;
-  return jsonTextOrNull(request.methodText(), MAX_METHOD);
+  return jsonTextOrNull(request.methodText(), FIELD_CHARS.method);
 }
 
 /** Milliseconds with three places, which is what the clock is good for. */
@@ -97,38 +116,4 @@ function milliseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
 
-const MAX_REQUEST_ID = 128;
-const MAX_ADDRESS = 64;
-const MAX_METHOD = 32;
-const MAX_HOST = 255;
-const MAX_PATH = 1024;
-const MAX_LABEL = 256;
-const MAX_USER_AGENT = 256;
-const MAX_USER = 256;
-
-/** Fields of an `access` line, in their order. */
-export const ACCESS_FIELDS: Readonly<Record<string, string>> = {
-  time: "When the request ended, in UTC.",
-  event: "`access`.",
-  request_id: "The X-Request-Id that the upstream got; null where the request was sent to none.",
-  client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
-  country:
-    "The client's country by `server.geo`, in two letters; null where it is not known. Only with `geo.country_db`.",
-  method: "The method.",
-  host: "The Host of the request.",
-  path: "The path as it was received, without the query.",
-  protocol: "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.",
-  status: "The status of the response; 499 where the client closed before there was one.",
-  bytes_in: "Bytes of the request body, decoded.",
-  bytes_out: "Bytes of the response body.",
-  duration_ms: "From the first byte of the request to the end of the response.",
-  upstream: "The last upstream that the request was sent to; null where there was none.",
-  upstream_ms: "Time to the head of its response; null where none came.",
-  route: "The prefix, path or pattern of the route; `unmatched` without one.",
-  cache: "hit, miss, stale and so on; null where the cache was not consulted.",
-  waf_score: "The anomaly score.",
-  user_agent: "The User-Agent of the request.",
-  user: "The user whom `auth` let in, null without one; there only where `auth` is configured.",
-  fault:
-    "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
-};
+const USUAL_FORM: LineForm = { format: "json", fields: [] };

@@ -24,7 +24,9 @@ export const EVENTS = {
       "SIGHUP, once every worker serves the new configuration. With `ok: false`, `faults` says why nothing changed. `removed` names listeners and protections that are gone, `needs_restart` what takes effect only after a restart.",
   },
   upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
-  log_reopen: { meaning: "SIGUSR1. Nothing changes: the log goes to standard output." },
+  log_reopen: {
+    meaning: "SIGUSR1: the files of the access log are opened anew; `outputs` is how many outputs of its own it has.",
+  },
   start: { meaning: "A note or warning about how the gateway was started." },
   upstream_failed: {
     meaning:
@@ -118,6 +120,10 @@ export const EVENTS = {
   worker_stalled: { meaning: "A worker did not respond for `stalled_ms` and is replaced; its connections are lost." },
   worker_died: { meaning: "A worker ended and was started again." },
   exception: { meaning: "A defect in edge, which cost one connection at most. Please report it." },
+  log_failed: {
+    meaning: "Lines of the access log cannot be written to `output`; they are dropped and counted.",
+    perSecond: 1,
+  },
   log_dropped: { meaning: "Lines that could not be written in time." },
 } as const satisfies Readonly<Record<string, EventRow>>;
 

@@ -1,0 +1,91 @@
+import type { LogOutputConfig } from "../config/access-log-settings.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { FdOutput } from "../features/telemetry/fd-output.ts";
+import { type LogOutput, LogWriter } from "../features/telemetry/log-writer.ts";
+
+/** An output that is in use. */
+interface OpenOutput {
+  readonly key: string;
+  readonly writer: LogWriter;
+  reopen(): void;
+  close(): void;
+}
+
+/** Where lines of the access log go that have outputs of their own, in the control thread. docs/operations.md#access-log */
+export class LogOutputs {
+  private readonly onFailed: (output: string, error: string) => void;
+  private open: readonly OpenOutput[] = [];
+  /** Lines that outputs dropped that are gone. */
+  private droppedBefore = 0;
+
+  /** @param onFailed is told when an output begins to fail */
+  constructor(onFailed: (output: string, error: string) => void) {
+    this.onFailed = onFailed;
+  }
+
+  get droppedLines(): number {
+    return this.open.reduce((sum, { writer }) => sum + writer.droppedLines, this.droppedBefore);
+  }
+
+  /** Takes the outputs of a configuration; those that were there go on. */
+  async use({ server }: RuntimeConfig): Promise<void> {
+    const wanted = hasOwnOutputs(server.accessLog) ? server.accessLog.outputs : [];
+    const before = new Map(this.open.map((one) => [one.key, one]));
+    const made = wanted.map(async (config) => before.get(keyOf(config)) ?? this.make(config));
+    const next = await Promise.all(made);
+    for (const one of this.open) {
+      if (next.includes(one)) continue;
+      this.droppedBefore += one.writer.droppedLines;
+      void one.writer.drain(DRAIN_MS).then(() => one.close());
+    }
+    this.open = next;
+  }
+
+  add(batch: string): void {
+    for (const { writer } of this.open) writer.add(batch);
+  }
+
+  /** Files may have been renamed. @returns how many are reopened */
+  reopen(): number {
+    for (const one of this.open) one.reopen();
+    return this.open.length;
+  }
+
+  /** Resolves when all is out, or after `limitMs`. */
+  async drain(limitMs: number): Promise<void> {
+    await Promise.all(this.open.map(({ writer }) => writer.drain(limitMs)));
+  }
+
+  private async make(config: LogOutputConfig): Promise<OpenOutput> {
+    const key = keyOf(config);
+    const { file, rotate, syslog, stdout } = config;
+    const opened = (output: LogOutput, parts: Partial<OpenOutput> = {}): OpenOutput => ({
+      key,
+      writer: new LogWriter(output, Date.now),
+      reopen() {},
+      close() {},
+      ...parts,
+    });
+    const listener = { onFailed: this.onFailed };
+    if (stdout) return opened(new FdOutput(1));
+    if (syslog !== "") {
+      const { SyslogOutput } = await import("../features/telemetry/syslog-output.ts");
+      const output = new SyslogOutput(syslog, listener);
+      return opened(output, { close: () => output.close() });
+    }
+    const { RotatingFile } = await import("../features/telemetry/rotating-file.ts");
+    const output = new RotatingFile(file, rotate, listener);
+    return opened(output, { reopen: () => output.reopen(), close: () => output.reopen() });
+  }
+}
+
+/** Whether lines go anywhere else than to standard output, among those of events. */
+export function hasOwnOutputs({ enabled, outputs }: RuntimeConfig["server"]["accessLog"]): boolean {
+  return enabled && outputs.length > 0 && !(outputs.length === 1 && outputs[0]!.stdout);
+}
+
+function keyOf(config: LogOutputConfig): string {
+  return JSON.stringify(config);
+}
+
+const DRAIN_MS = 1000;

@@ -1,0 +1,43 @@
+/** What lines of the access log have without `access_log.fields`, in their order. docs/operations.md#access-log */
+const USUAL = {
+  time: "When the request ended, in UTC.",
+  event: "`access`.",
+  request_id: "The X-Request-Id that the upstream got; null where the request was sent to none.",
+  client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
+  country:
+    "The client's country by `server.geo`, in two letters; null where it is not known. Only with `geo.country_db`.",
+  method: "The method.",
+  host: "The Host of the request.",
+  path: "The path as it was received, without the query.",
+  protocol: "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.",
+  status: "The status of the response; 499 where the client closed before there was one.",
+  bytes_in: "Bytes of the request body, decoded.",
+  bytes_out: "Bytes of the response body.",
+  duration_ms: "From the first byte of the request to the end of the response.",
+  upstream: "The last upstream that the request was sent to; null where there was none.",
+  upstream_ms: "Time to the head of its response; null where none came.",
+  route: "The prefix, path or pattern of the route; `unmatched` without one.",
+  cache: "hit, miss, stale and so on; null where the cache was not consulted.",
+  waf_score: "The anomaly score.",
+  user_agent: "The User-Agent of the request.",
+  user: "The user whom `auth` let in, null without one; there only where `auth` is configured.",
+  fault:
+    "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
+} as const;
+
+/** Fields that `access_log.fields` and templates may name beside those. */
+const FURTHER = {
+  query: "The query as it was received, without `?`; null without one. It may hold what does not belong into a log.",
+  referer: "The Referer of the request.",
+  tls_version: "Such as `TLSv1.3`; null in clear text.",
+  asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
+} as const;
+
+/** Every field of an `access` line, and what it says. */
+export const ACCESS_FIELDS = { ...USUAL, ...FURTHER } as const;
+
+/** The name of one. */
+export type AccessField = keyof typeof ACCESS_FIELDS;
+
+/** The names of the usual ones. */
+export const USUAL_ACCESS_FIELDS = Object.keys(USUAL) as readonly (keyof typeof USUAL)[];

@@ -1,0 +1,144 @@
+import { ACCESS_FIELDS, type AccessField } from "../../core/access-fields.ts";
+import { Fault, faultRow } from "../../core/fault.ts";
+import { MAX_LOG_LINE_CHARS } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { type Template, templateOf } from "../../proto/template/template.ts";
+import type { AccessLogPorts, LineForm } from "./access-log.ts";
+import { countedStatus } from "./counters-tap.ts";
+import { IsoTime, jsonText } from "./log-batch.ts";
+import { UNMATCHED_LABEL } from "./route-labels.ts";
+
+/** Characters of a field that are kept, for those that a client or an origin can make long. */
+export const FIELD_CHARS = {
+  request_id: 128,
+  client_ip: 64,
+  method: 32,
+  host: 255,
+  path: 1024,
+  label: 256,
+  user_agent: 256,
+  user: 256,
+} as const;
+
+/** Writes the line of a request, with its line break. */
+export type LineWriter = (ex: Exchange) => string;
+
+/** Makes the writer of a form. docs/operations.md#access-log */
+export function lineWriter({ format, fields }: LineForm, ports: AccessLogPorts): LineWriter {
+  const readers = fieldReaders(ports);
+  if (format === "json") return jsonWriter(fields, readers);
+  if (format === "common") return textWriter(templateOf(COMMON, NAMES), readers);
+  if (format === "combined") return textWriter(templateOf(COMBINED, NAMES), readers);
+  return textWriter(templateOf(format, NAMES), readers);
+}
+
+/** What a field says of a request: null, or "", where there is nothing to say. */
+type FieldReader = (ex: Exchange) => string | number | null;
+
+type FieldReaders = Readonly<Record<AccessField | "clf_time", FieldReader>>;
+
+function fieldReaders(ports: AccessLogPorts): FieldReaders {
+  const isoTime = new IsoTime();
+  const { clock, countryOf, asnOf } = ports;
+  return {
+    time: () => isoTime.text(clock.nowMs),
+    clf_time: () => commonTime(clock.nowMs),
+    event: () => "access",
+    request_id: (ex) => cut(ex.reply.requestId(), FIELD_CHARS.request_id),
+    client_ip: (ex) => cut(ex.clientIp, FIELD_CHARS.client_ip),
+    country: (ex) => countryOf?.(ex) ?? null,
+    asn: (ex) => asnOf?.(ex) ?? null,
+    method: ({ request }) => cut(request.methodText(), FIELD_CHARS.method),
+    host: ({ request }) => cut(request.authority(), FIELD_CHARS.host),
+    path: ({ request }) => (request.targetTo > request.targetFrom ? cut(request.path(), FIELD_CHARS.path) : null),
+    query: ({ request }) =>
+      request.queryTo > request.pathTo
+        ? cut(request.text(request.pathTo + 1, request.queryTo), FIELD_CHARS.path)
+        : null,
+    protocol: (ex) => ports.protocolOf(ex),
+    status: (ex) => countedStatus(ex),
+    bytes_in: (ex) => ex.bodyBytes,
+    bytes_out: (ex) => ex.sentBytes,
+    duration_ms: (ex) => milliseconds(ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0),
+    upstream: (ex) => cut(ex.upstreamLabel, FIELD_CHARS.label),
+    upstream_ms: (ex) => (ex.upstreamMs < 0 ? null : milliseconds(ex.upstreamMs)),
+    route: (ex) => cut(ex.route === null ? UNMATCHED_LABEL : ex.route.label, FIELD_CHARS.label),
+    cache: (ex) => ports.cacheOf(ex),
+    waf_score: (ex) => ex.wafScore,
+    user_agent: ({ request }) => cut(request.headers.valueOf(HeaderId.UserAgent), FIELD_CHARS.user_agent),
+    referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer), FIELD_CHARS.path),
+    tls_version: (ex) => ex.client.tlsVersion,
+    user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
+    fault: (ex) => (ex.fault === Fault.None ? null : faultRow(ex.fault).label),
+  };
+}
+
+function jsonWriter(fields: readonly AccessField[], readers: FieldReaders): LineWriter {
+  const parts = fields.map((name, i) => ({ before: `${i === 0 ? "{" : ","}"${name}":`, read: readers[name] }));
+  return (ex) => {
+    let line = "";
+    for (const { before, read } of parts) {
+      const value = read(ex);
+      line += before;
+      line +=
+        typeof value === "string" && value !== ""
+          ? jsonText(value, MAX_LOG_LINE_CHARS)
+          : value || value === 0
+            ? value
+            : "null";
+    }
+    return `${line}}\n`;
+  };
+}
+
+function textWriter(template: Template, readers: FieldReaders): LineWriter {
+  const { literals, uses } = template;
+  const parts = uses.map(({ name, read }, i) => ({
+    read: read ?? readers[name as keyof FieldReaders],
+    after: literals[i + 1]!,
+  }));
+  return (ex) => {
+    let line = literals[0]!;
+    for (const { read, after } of parts) {
+      const value = read(ex);
+      line += typeof value === "number" ? value : value === null || value === "" ? "-" : escaped(value);
+      line += after;
+    }
+    return `${line}\n`;
+  };
+}
+
+/**
+ * What may stand in a line of text: control characters, quotes and backslashes are `\xHH`, so that a client can end neither the field
+ * nor the line, nor command a terminal.
+ */
+function escaped(value: string): string {
+  const kept = value.length > MAX_LOG_LINE_CHARS ? `${value.slice(0, MAX_LOG_LINE_CHARS)}…` : value;
+  return NEEDS_ESCAPE.test(kept) ? kept.replace(ESCAPED, hexEscape) : kept;
+}
+
+function hexEscape(character: string): string {
+  return `\\x${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+function cut(text: string, limit: number): string {
+  return text.length > limit ? `${text.slice(0, limit)}…` : text;
+}
+
+function milliseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
+
+/** As in `[10/Oct/2000:13:55:36 +0000]`. */
+function commonTime(ms: number): string {
+  const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) ([\d:]+)/.exec(new Date(ms).toUTCString())!;
+  return `${day}/${month}/${year}:${time} +0000`;
+}
+
+const NAMES: readonly string[] = [...Object.keys(ACCESS_FIELDS), "clf_time"];
+/** As Apache writes it by default, but without the query. */
+const COMMON = '{client_ip} - {user} [{clf_time}] "{method} {path} {protocol}" {status} {bytes_out}';
+const COMBINED = `${COMMON} "{referer}" "{user_agent}"`;
+const NEEDS_ESCAPE = /["\\\x00-\x1f\x7f-\x9f]/;
+const ESCAPED = /["\\\x00-\x1f\x7f-\x9f]/g;

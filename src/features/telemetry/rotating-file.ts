@@ -1,0 +1,166 @@
+import {
+  close,
+  createReadStream,
+  createWriteStream,
+  fstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { LogOutputConfig } from "../../config/access-log-settings.ts";
+import { lateZlib } from "../../shared/late-zlib.ts";
+import { FdOutput } from "./fd-output.ts";
+import type { LogOutput } from "./log-writer.ts";
+
+/** When a file is put aside, and how many are kept. */
+export type Rotation = NonNullable<LogOutputConfig["rotate"]>;
+
+/** What a log file notifies. */
+export interface LogFileListener {
+  /** Lines cannot be written: told once, until it works again. */
+  onFailed(file: string, error: string): void;
+}
+
+/**
+ * A log file that lines are appended to. It is put aside by its size and age, compressed where that is wanted, and the oldest ones are
+ * removed. docs/operations.md#log-files
+ */
+export class RotatingFile implements LogOutput {
+  private readonly file: string;
+  private readonly rotation: Rotation | null;
+  private readonly listener: LogFileListener;
+  private readonly nowMs: () => number;
+  private fd = -1;
+  private output: FdOutput | null = null;
+  private size = 0;
+  private openedMs = 0;
+  private isFailing = false;
+  /** Compressing of files goes on one after the other. */
+  private tidying: Promise<void> = Promise.resolve();
+
+  /** @param nowMs milliseconds since the epoch */
+  constructor(file: string, rotation: Rotation | null, listener: LogFileListener, nowMs: () => number = Date.now) {
+    this.file = file;
+    this.rotation = rotation;
+    this.listener = listener;
+    this.nowMs = nowMs;
+  }
+
+  write(bytes: Uint8Array, done: (written: number) => void): void {
+    try {
+      if (this.isFull(bytes.length)) this.rotate();
+      this.open();
+    } catch (error) {
+      this.failed(error);
+      // Later, as the caller counts on.
+      queueMicrotask(() => done(0));
+      return;
+    }
+    this.output!.write(bytes, (written) => {
+      this.size += written;
+      if (written < bytes.length) this.failed(new Error("it took fewer bytes than were written"));
+      else this.isFailing = false;
+      done(written);
+    });
+  }
+
+  /** The file may have been renamed by another program: the next line goes to one of its name. */
+  reopen(): void {
+    if (this.fd >= 0) close(this.fd);
+    this.fd = -1;
+    this.output = null;
+  }
+
+  /** Resolves when the files that were put aside are as they should be. */
+  settled(): Promise<void> {
+    return this.tidying;
+  }
+
+  private open(): void {
+    if (this.fd >= 0) return;
+    this.fd = openSync(this.file, "a", MODE);
+    this.output = new FdOutput(this.fd);
+    const { size, birthtimeMs } = fstatSync(this.fd);
+    this.size = size;
+    this.openedMs = size > 0 && birthtimeMs > 0 ? birthtimeMs : this.nowMs();
+  }
+
+  private isFull(more: number): boolean {
+    const { rotation } = this;
+    if (rotation === null) return false;
+    // What a process before this one has written counts.
+    this.open();
+    if (this.size === 0) return false;
+    const isOld = rotation.ageMs > 0 && this.nowMs() - this.openedMs >= rotation.ageMs;
+    return isOld || this.size + more > rotation.size;
+  }
+
+  private rotate(): void {
+    const { file, rotation } = this;
+    const end = extname(file);
+    const stem = basename(file, end);
+    const folder = dirname(file);
+    const time = new Date(this.nowMs()).toISOString().replace(/[-:]|\.\d+Z/g, "");
+    const there = new Set(readdirSync(folder));
+    let name = `${stem}-${time}${end}`;
+    for (let i = 1; [...SUFFIXES].some((suffix) => there.has(name + suffix)); i++) name = `${stem}-${time}-${i}${end}`;
+    renameSync(file, join(folder, name));
+    this.reopen();
+    this.tidying = this.tidying
+      .then(() => this.tidy(folder, stem, end, rotation!))
+      .catch((error) => this.failed(error));
+  }
+
+  /** Compresses what was put aside, and removes what is more than is kept. */
+  private async tidy(folder: string, stem: string, end: string, { keep, compress }: Rotation): Promise<void> {
+    const own = new RegExp(`^${escapeText(stem)}-\\d{8}T\\d{6}(-\\d+)?${escapeText(end)}(\\.zst|\\.gz)?$`);
+    const files = readdirSync(folder)
+      .filter((name) => own.test(name))
+      .sort((a, b) => orderOf(a).localeCompare(orderOf(b)));
+    const kept = files.slice(-keep);
+    for (const name of files.slice(0, -keep)) rmSync(join(folder, name), { force: true });
+    if (compress === "off") return;
+    for (const name of kept) {
+      if (!/\.(zst|gz)$/.test(name)) await pack(join(folder, name), compress);
+    }
+  }
+
+  private failed(error: unknown): void {
+    if (this.isFailing) return;
+    this.isFailing = true;
+    this.listener.onFailed(this.file, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Compresses a file, on the threads of the runtime, and removes it when that is done. */
+async function pack(file: string, way: "zstd" | "gzip"): Promise<void> {
+  const zlib = lateZlib();
+  const [packer, suffix] = way === "zstd" ? [zlib.createZstdCompress(), ".zst"] : [zlib.createGzip(), ".gz"];
+  const half = `${file}${suffix}.tmp`;
+  try {
+    await pipeline(createReadStream(file), packer, createWriteStream(half, { mode: MODE }));
+    renameSync(half, file + suffix);
+    rmSync(file, { force: true });
+  } finally {
+    rmSync(half, { force: true });
+  }
+}
+
+/** Names in the order of their times: `…-2` comes before `…-10`. */
+function orderOf(name: string): string {
+  return name.replace(
+    /(T\d{6})(?:-(\d+))?/,
+    (_, time: string, count = "0") => `${time}-${String(count).padStart(6, "0")}`,
+  );
+}
+
+function escapeText(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** Its owner writes it, its group reads it, as of other servers' logs. */
+const MODE = 0o640;
+const SUFFIXES: ReadonlySet<string> = new Set(["", ".zst", ".gz"]);
