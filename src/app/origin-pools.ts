@@ -51,10 +51,12 @@ export class OriginPools {
 
   /**
    * The pool of an origin that a sidecar speaks to, which none of the gateway's own listeners may be: one for
-   * each origin key. docs/sidecar.md#requests-without-a-split
+   * each origin key, and for the ids that it may have. docs/sidecar.md#requests-without-a-split
+   * @param serverIds see UpstreamTls
    */
-  poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners): Pool {
-    return this.pool(origin, SIDECAR, () => identity.tlsFor(origin.hostname), { own });
+  poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners, serverIds: readonly string[]): Pool {
+    const key = serverIds.length === 0 ? SIDECAR : `${JSON.stringify(serverIds)} ${SIDECAR}`;
+    return this.pool(origin, key, () => identity.tlsFor(origin.hostname, serverIds), { own });
   }
 
   /** A sidecar's certificates have changed: exchanges go over new connections from now on. */

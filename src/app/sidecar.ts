@@ -65,25 +65,31 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     bodies: budget,
   };
   const own = new OwnListeners(config);
-  const handlerOf = (route: UpstreamRouteConfig): Handler => {
-    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own);
+  const { serverIds, trafficSplits, allowedIds } = config.sidecar;
+  const handlerOf = (route: UpstreamRouteConfig, ids: readonly string[]): Handler => {
+    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own, ids);
     const targets = targetsOf(route, poolOf, inputs.nodes);
     return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
   };
   const apps = appRoutes(config);
   const [inbound = null, grpc = null] = apps.map((app) =>
-    soleRoute(config, INGRESS_LABEL, handlerOf(app), streams(app)),
+    soleRoute(config, INGRESS_LABEL, handlerOf(app, []), streams(app)),
   );
   const splits = sidecarRoutes(config).slice(apps.length);
   const authorities = new AuthorityChoice(
-    new EgressOrigins(own, pools, inputs.sidecar),
+    new EgressOrigins(own, pools, inputs.sidecar, serverIds),
     inputs.tally,
     inputs.services.turn,
   );
   const direct = soleRoute(config, EGRESS_LABEL, forwardHandler(directRoute(config), authorities, services));
-  const router = buildRouter(splits.map((split) => routeInit(config, split.prefix, split.prefix, handlerOf(split))));
+  const router = buildRouter(
+    splits.map((split, i) => {
+      const ids = trafficSplits[i]!.serverIds;
+      return routeInit(config, split.prefix, split.prefix, handlerOf(split, ids.length > 0 ? ids : serverIds));
+    }),
+  );
   const egress = new EgressPhase({ splitFor: (head) => splitFor(router, head) }, direct, authorities);
-  const ingress = inbound === null ? egress : new IngressPhase(inbound, config.sidecar.allowedIds, grpc);
+  const ingress = inbound === null ? egress : new IngressPhase(inbound, allowedIds, grpc);
   const { maxBodyBytes } = config.server;
   return { ingress: pipelineOf(ingress, maxBodyBytes, parts), egress: pipelineOf(egress, maxBodyBytes, parts) };
 }
@@ -140,8 +146,10 @@ export class EgressOrigins implements OriginSource {
   private readonly own: OwnListeners;
   private readonly pools: OriginPools;
   private readonly identity: SidecarIdentity;
+  private readonly serverIds: readonly string[];
 
-  constructor(own: OwnListeners, pools: OriginPools, identity: SidecarIdentity) {
+  constructor(own: OwnListeners, pools: OriginPools, identity: SidecarIdentity, serverIds: readonly string[]) {
+    this.serverIds = serverIds;
     this.own = own;
     this.pools = pools;
     this.identity = identity;
@@ -152,7 +160,7 @@ export class EgressOrigins implements OriginSource {
     if (typeof parsed === "string") return Fault.BadHost;
     const port = parsed.port >= 0 ? parsed.port : scheme === "https" ? 443 : 80;
     if (this.own.isNamed(parsed.hostname, port)) return Fault.LoopDetected;
-    return this.pools.poolWith(originOf(scheme, parsed.hostname, port, ""), this.identity, this.own);
+    return this.pools.poolWith(originOf(scheme, parsed.hostname, port, ""), this.identity, this.own, this.serverIds);
   }
 
   forget(upstream: Upstream): void {
@@ -284,11 +292,12 @@ export class SidecarIdentity {
     return true;
   }
 
-  /** How connections to a host are secured; its parts are looked up when each is made. */
-  tlsFor(hostname: string): UpstreamTls {
+  /** How connections to a host are secured; its parts are looked up when each is made. @param serverIds see UpstreamTls */
+  tlsFor(hostname: string, serverIds: readonly string[]): UpstreamTls {
     const identity = this;
     return {
       serverName: hostname,
+      serverIds,
       get ca() {
         return identity.authorities;
       },

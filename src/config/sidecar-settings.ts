@@ -30,6 +30,9 @@ const backend = block(
   },
 );
 
+const spiffeIds = () =>
+  list(textLike(/^spiffe:\/\/[^\s*]+\*?$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids");
+
 /** All weights may be 0: such a split answers 503. docs/sidecar.md#splits */
 const split = block(
   {
@@ -38,10 +41,21 @@ const split = block(
       type: list(backend, "backends"),
       required: 'a list of backends, such as [{target: "http://10.0.0.5:8080", weight: 9}]',
     },
+    server_ids: {
+      type: spiffeIds(),
+      example: ["spiffe://mesh/ns/checkout/*"],
+      doc: "over those of the section",
+    },
   },
   {
-    check({ backends }, { log, path }) {
+    check({ backends, server_ids }, { log, path }) {
       const at = [...path, "backends"];
+      const clear = backends.find(({ target }) => !SECURE.test(target));
+      if (server_ids.length > 0 && clear !== undefined)
+        log.fault(
+          [...path, "server_ids"],
+          `${quote(clear.target)} is spoken to in clear text, where no server has an id: write https:// or h2://`,
+        );
       if (backends.length === 0) log.fault(at, "expected at least one backend, found an empty list");
       else if (backends.every(({ weight }) => weight === 0))
         log.warn(at, "every weight is 0: requests below this prefix get 503");
@@ -49,6 +63,7 @@ const split = block(
   },
 );
 
+const SECURE = /^(?:https|h2):\/\//i;
 const BODY_LIMIT = "10MiB";
 const sidecarRows = {
   enabled: { type: flag(), default: false },
@@ -81,9 +96,14 @@ const sidecarRows = {
   ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
   insecure_skip_verify: { type: flag(), default: false },
   allowed_ids: {
-    type: list(textLike(/^spiffe:\/\/[^\s*]+\*?$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids"),
+    type: spiffeIds(),
     example: ["spiffe://mesh/ns/shop/*"],
     doc: "clients with any other id get 403",
+  },
+  server_ids: {
+    type: spiffeIds(),
+    example: ["spiffe://mesh/*"],
+    doc: "outbound: servers with one of these ids, in place of their names",
   },
   // Resolved, the longest prefix is first.
   traffic_splits: { type: resolved(list(split, "splits"), sortSplits) },
@@ -114,7 +134,10 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
     log.fault([...path, "strict_mtls"], "needs cert_file and key_file, the sidecar's own certificate");
   if (!values.strict_mtls && values.mode !== "egress" && values.cert_file === "" && !isMeant)
     log.warn(path, "no cert_file: the inbound listener speaks cleartext");
-  if (values.insecure_skip_verify)
+  const hasIds = values.server_ids.length > 0 || values.traffic_splits.some((one) => one.server_ids.length > 0);
+  if (values.insecure_skip_verify && hasIds)
+    log.fault([...path, "insecure_skip_verify"], "verifies nothing, server_ids neither: remove one of the two");
+  else if (values.insecure_skip_verify)
     log.warn([...path, "insecure_skip_verify"], "certificate verification is disabled for outbound connections");
 }
 

@@ -1,7 +1,9 @@
+import { alternativeNames } from "../core/alternative-names.ts";
 import { Fault } from "../core/fault.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
+import { isAllowedId } from "../core/spiffe-id.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -9,7 +11,7 @@ import { lowestDescriptor } from "../net/descriptors.ts";
 import type { NameListener, NameResolver } from "../net/name-resolver.ts";
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
-import type { HandshakeError } from "../net/tls-upgrade.ts";
+import type { HandshakeError, PeerCertificate } from "../net/tls-upgrade.ts";
 
 /** What all upstream connections of one worker share. */
 export interface UpstreamContext {
@@ -61,6 +63,8 @@ export interface UpstreamTls {
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly rejectUnauthorized: boolean;
+  /** SPIFFE ids, one of which the origin's certificate must have in the place of its name; empty checks the name. */
+  readonly serverIds?: readonly string[];
 }
 
 /** Who is notified of a connection to an origin. */
@@ -76,7 +80,12 @@ export interface UpstreamSocketOwner {
   onException(error: unknown): void;
 }
 
-type UpstreamSocket = ByteSocket & { data: UpstreamSocketOwner; readonly alpnProtocol?: string | false | null };
+type UpstreamSocket = ByteSocket & {
+  data: UpstreamSocketOwner;
+  readonly alpnProtocol?: string | false | null;
+  /** With TLS alone. */
+  getPeerX509Certificate?(): PeerCertificate | undefined;
+};
 
 /** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
@@ -331,13 +340,14 @@ const SECURE = {
     const connection = socket.data;
     const { context, settings } = connection.pool;
     context.turn.begin();
-    const isTrusted = isUsable(settings.tls?.rejectUnauthorized !== false, ok, error);
+    const denial = trustDenial(settings.tls!, socket, ok, error);
+    const isTrusted = denial === "";
     // RFC 9113 §3.2: an origin that does not choose `h2` does not speak it.
     if (refuses(connection, socket)) {
       // It may show whatever certificate: the gateway's own are not for itself.
     } else if (isTrusted && (settings.isHttp2 !== true || socket.alpnProtocol === "h2")) connection.onOpen(socket);
     else {
-      context.onConnectFailed(settings.originKey, isTrusted ? "no_http2" : failureCode(error));
+      context.onConnectFailed(settings.originKey, isTrusted ? "no_http2" : denial);
       connection.onConnectFailed(Fault.UpstreamUnavailable);
       socket.terminate();
     }
@@ -347,8 +357,32 @@ const SECURE = {
 
 /** What the library is told of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
 export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
-  return isHttp2 ? { ...tls, ALPNProtocols: ALPN_H2 } : tls;
+  const own = checksIds(tls) ? { ...tls, rejectUnauthorized: false } : tls;
+  return isHttp2 ? { ...own, ALPNProtocols: ALPN_H2 } : own;
 }
+
+/** Whether the id is checked here, and the library's check of the name does not count. */
+function checksIds({ rejectUnauthorized, serverIds = [] }: UpstreamTls): boolean {
+  return rejectUnauthorized && serverIds.length > 0;
+}
+
+/** Why a connection may not be used, now that its handshake is over; "" where it may. */
+function trustDenial(tls: UpstreamTls, socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): string {
+  if (!checksIds(tls)) return isUsable(tls.rejectUnauthorized, ok, error) ? "" : failureCode(error);
+  // The chain is verified first: only a certificate that is good in all else has a wrong name.
+  if (error !== null && error !== undefined && error.code !== WRONG_NAME) return failureCode(error);
+  return hasServerId(socket.getPeerX509Certificate?.(), tls.serverIds!) ? "" : SERVER_ID_DENIED;
+}
+
+/** Whether a certificate has one URI and no other, and that is allowed: two would be two identities. */
+function hasServerId(certificate: PeerCertificate | undefined, allowed: readonly string[]): boolean {
+  const [id, ...more] = alternativeNames(certificate?.subjectAltName ?? "", "URI");
+  return id !== undefined && more.length === 0 && isAllowedId(id, allowed);
+}
+
+const WRONG_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
+/** In logs. */
+const SERVER_ID_DENIED = "server_id_denied";
 
 /** Length and name. RFC 7301 §3.1. */
 const ALPN_H2: Buffer = Buffer.from("\x02h2");

@@ -8,6 +8,10 @@ export interface Issued {
   readonly name: string;
   /** A SPIFFE id; none without it. */
   readonly id?: string;
+  /** A second URI. */
+  readonly more?: string;
+  /** In the place of 127.0.0.1 and localhost. */
+  readonly dnsNames?: readonly string[];
   /** Days until it ends, from now; negative for one that has ended. */
   readonly days?: number;
 }
@@ -25,10 +29,12 @@ export class MeshAuthority {
   }
 
   /** A certificate for 127.0.0.1 and localhost, good as client and as server. */
-  async issue({ name, id, days = 10 }: Issued): Promise<TestCertificate> {
+  async issue({ name, id, more, dnsNames, days = 10 }: Issued): Promise<TestCertificate> {
+    const uris = [id, more].flatMap((value) => (value === undefined ? [] : [{ type: "url" as const, value }]));
+    const places = dnsNames === undefined ? LOOPBACK : dnsNames.map((value) => ({ type: "dns" as const, value }));
     const { cert, key } = await this.authority.issue({
       subject: name,
-      names: id === undefined ? LOOPBACK : [...LOOPBACK, { type: "url", value: id }],
+      names: [...places, ...uris],
       notBefore: daysFromNow(-20),
       notAfter: daysFromNow(days),
       extensions: [new ExtendedKeyUsageExtension(["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"])],

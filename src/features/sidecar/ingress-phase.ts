@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { isAllowedId } from "../../core/spiffe-id.ts";
 import { type ClientIdentity, type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Route } from "../../message/route.ts";
@@ -41,7 +42,5 @@ const GRPC_TYPE = /^application\/grpc(?:$|[+; ])/i;
 /** Whether one of the ids that a certificate names is among those allowed. */
 export function isAllowed(identity: ClientIdentity | null, allowed: readonly string[]): boolean {
   if (identity === null) return false;
-  return identity.uris.some((uri) =>
-    allowed.some((one) => (one.endsWith("*") ? uri.startsWith(one.slice(0, -1)) : uri === one)),
-  );
+  return identity.uris.some((uri) => isAllowedId(uri, allowed));
 }

@@ -30,7 +30,7 @@ export const EVENTS = {
   start: { meaning: "A note or warning about how the gateway was started." },
   upstream_failed: {
     meaning:
-      "No connection to an upstream: `reason` is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it). One line in 10 s for each upstream and reason.",
+      "No connection to an upstream: `reason` is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it). One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
   lenient_answer: {
