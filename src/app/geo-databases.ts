@@ -89,11 +89,17 @@ export class GeoDatabases {
   }
 
   private refresh(): void {
-    const country = this.renewed(this.set.country);
-    const asn = this.renewed(this.set.asn);
-    if (country === this.set.country && asn === this.set.asn) return;
+    const { set } = this;
+    const [country, asn] = [this.renewed(set.country), this.renewed(set.asn)];
+    if (country === set.country && asn === set.asn) return;
     this.set = setOf(country, asn);
     this.send(this.set.buffers);
+    for (const [now, before] of [[country, set.country] as const, [asn, set.asn] as const]) {
+      if (now === before) continue;
+      this.reloads++;
+      const { kind: database, file, builtSeconds } = now;
+      this.event({ ok: true, database, file, built: new Date(builtSeconds * 1000).toISOString() });
+    }
   }
 
   /** The database as its file is now, or the one before where that is as it was or cannot be used. */
@@ -103,8 +109,6 @@ export class GeoDatabases {
       const now = reread(old, file);
       if (now === null) return old;
       this.failures.delete(file);
-      this.reloads++;
-      this.event({ ok: true, database: kind, file, built: new Date(now.builtSeconds * 1000).toISOString() });
       return now;
     } catch (error) {
       const text = messageOf(error);

@@ -6,7 +6,7 @@ import { asnIn, countryIn } from "../proto/mmdb/place-records.ts";
 import { quote } from "./config-fault.ts";
 import { nearestName } from "./nearest-name.ts";
 import { describe, type Kind, piece, type Spot, Wrong } from "./piece.ts";
-import { block, isFaultyAt } from "./row.ts";
+import { below, block } from "./row.ts";
 import { fileName } from "./scalars.ts";
 import { formatSize } from "./size.ts";
 
@@ -126,23 +126,30 @@ interface PlaceRules {
   readonly deny_asns: readonly number[];
 }
 
+/** The files that `server.geo` names. */
+interface GeoFiles {
+  readonly countryDb: string;
+  readonly asnDb: string;
+}
+
 /** Notes rules about countries and networks where no database says where an address is. @param spot of the rules */
-export function checkPlaceRules(
-  rules: PlaceRules,
-  { countryDb, asnDb }: { readonly countryDb: string; readonly asnDb: string },
-  spot: Spot,
-): void {
-  const { path, log } = spot;
-  const check = (key: keyof PlaceRules, kind: GeoKind, file: string): void => {
-    if (rules[key].length === 0 || file !== "" || log.isFaulty(["server", "geo"])) return;
-    if (!isFaultyAt(spot, key)) log.fault([...path, key], `needs server.geo.${kind}, the database to look it up in`);
-  };
-  check("allow_countries", "country_db", countryDb);
-  check("deny_countries", "country_db", countryDb);
-  check("deny_asns", "asn_db", asnDb);
+export function checkPlaceRules(rules: PlaceRules, { countryDb, asnDb }: GeoFiles, spot: Spot): void {
+  needsDatabase(rules.allow_countries, "country_db", countryDb, below(spot, "allow_countries"));
+  needsDatabase(rules.deny_countries, "country_db", countryDb, below(spot, "deny_countries"));
+  needsDatabase(rules.deny_asns, "asn_db", asnDb, below(spot, "deny_asns"));
   const both = rules.allow_countries.filter((code) => rules.deny_countries.includes(code));
   if (both.length > 0)
-    log.warn([...path, "deny_countries"], `${both.join(", ")} is allowed as well: deny is checked first`);
+    spot.log.warn([...spot.path, "deny_countries"], `${both.join(", ")} is allowed as well: deny is checked first`);
+}
+
+/** The same for countries alone. @param spot of the list */
+export function checkCountries(countries: readonly string[], { countryDb }: GeoFiles, spot: Spot): void {
+  needsDatabase(countries, "country_db", countryDb, spot);
+}
+
+function needsDatabase(listed: readonly unknown[], kind: GeoKind, file: string, { path, log }: Spot): void {
+  if (listed.length === 0 || file !== "" || log.isFaulty(["server", "geo"]) || log.isFaulty(path)) return;
+  log.fault(path, `needs server.geo.${kind}, the database to look it up in`);
 }
 
 /** ` (did you mean …?)` for codes that are not ISO's, and for names. */

@@ -29,6 +29,8 @@ export interface MatchConfig {
   readonly query: readonly FieldTest[];
   readonly cookie: readonly FieldTest[];
   readonly clientIp: readonly Cidr[];
+  /** Capital letters. */
+  readonly country: readonly string[];
   /** The part of the clients, above 0; 1 is all. */
   readonly share: number;
   /** The cookie that tells clients apart, "" for their address. */
@@ -36,7 +38,15 @@ export interface MatchConfig {
 }
 
 /** What a route without `match` asks: nothing. */
-export const NO_MATCH: MatchConfig = { header: [], query: [], cookie: [], clientIp: [], share: 1, stickyBy: "" };
+export const NO_MATCH: MatchConfig = {
+  header: [],
+  query: [],
+  cookie: [],
+  clientIp: [],
+  country: [],
+  share: 1,
+  stickyBy: "",
+};
 
 /** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
 export type FieldTest = readonly [name: string, wanted: string | boolean];

@@ -139,6 +139,12 @@ export class Exchange {
     return this.forwardedIp === "" ? this.client.address : this.forwardedIp;
   }
 
+  /** The client's country, two capital letters; "" where it is not known. docs/guards.md#countries-and-networks */
+  get country(): string {
+    const { places } = this.pipeline;
+    return places === null ? "" : places.countryOf(this.clientIp);
+  }
+
   /**
    * Lets go of everything: held resources are given back, received chunks do not outlive their request, and an exchange that
    * waits to be used again does not keep a configuration that has been replaced meanwhile.

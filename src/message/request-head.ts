@@ -31,11 +31,13 @@ export const enum TargetFlag {
 export interface Sender {
   /** The client's address, without a port. */
   readonly clientIp: string;
+  /** The country that it is in, two capital letters; "" where that is not known. */
+  readonly country: string;
   /** The canonical, decoded path that routing uses, where it differs from the raw one; "" otherwise. */
   readonly canonicalPath: string;
 }
 
-const NO_SENDER: Sender = { clientIp: "", canonicalPath: "" };
+const NO_SENDER: Sender = { clientIp: "", country: "", canonicalPath: "" };
 
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the

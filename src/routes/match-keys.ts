@@ -1,5 +1,6 @@
 import { quote } from "../config/config-fault.ts";
 import { TEXT } from "../config/form.ts";
+import { country } from "../config/geo-settings.ts";
 import { isToken } from "../config/http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
 import type { FieldTest, MatchConfig } from "../config/route-config.ts";
@@ -96,6 +97,7 @@ export const match = block(
     query: { type: fieldTests(false), example: { version: "/^2\\./" } },
     cookie: { type: fieldTests(false), example: { beta: true } },
     client_ip: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"] },
+    country: { type: list(country(), "countries"), example: ["DE", "AT"], doc: "by server.geo.country_db" },
     share: { type: percent(), default: "100%", example: "10%" },
     sticky_by: {
       type: textLike(
@@ -123,5 +125,5 @@ export const match = block(
 function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "share") return config.share < 1;
   if (key === "sticky_by") return false;
-  return config[key === "client_ip" ? "clientIp" : (key as "header" | "query" | "cookie")].length > 0;
+  return config[key === "client_ip" ? "clientIp" : (key as "header" | "query" | "cookie" | "country")].length > 0;
 }

@@ -3,7 +3,7 @@ import { botsAt, routeBots } from "../config/bot-settings.ts";
 import { cacheKey } from "../config/cache-key-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
-import { checkPlaceRules } from "../config/geo-settings.ts";
+import { checkCountries, checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import {
   ERROR_PAGES_EXAMPLE,
@@ -102,6 +102,7 @@ export const ROUTE_OPTIONS = block(rows, {
     noteRefused(plain, spot);
     noteNoBrowsers(spot);
     checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
+    if (values.match !== null) checkCountries(values.match.country, server.geo, below(below(spot, "match"), "country"));
     const limit = rateLimitOf(values, spot);
     const who = authOf(values, spot);
     if (limit.scope === "route" && limit.enabled && limit.key === "user" && !who.enabled) {

@@ -59,7 +59,7 @@ function lookUpNs(count: number, withMatch: boolean): number {
   const inits = Array.from({ length: count }, (_, i) => {
     const init = routeInit({ kind: "upstream", label: `/svc${i}`, path: `/svc${i}` });
     const header = [["X-Team", `/^team(${i}|x)$/`]] as const;
-    const match = { header, query: [], cookie: [], clientIp: [], share: 1, stickyBy: "" };
+    const match = { header, query: [], cookie: [], clientIp: [], country: [], share: 1, stickyBy: "" };
     return withMatch ? { ...init, match: new RequestMatcher(match, String(i), 0) } : init;
   });
   const router = buildRouter(inits);

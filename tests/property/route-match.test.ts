@@ -97,6 +97,7 @@ function configOf({ team, version }: Row): MatchConfig | null {
     query: version === null ? [] : [["v", version]],
     cookie: [],
     clientIp: [],
+    country: [],
     share: 1,
     stickyBy: "",
   };

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { renameSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import type { LogLine } from "../harness/line-collector.ts";
@@ -31,6 +32,9 @@ const gateway = await startGateway({
       headers: { request: { set: { "X-Country": "{geo.country}", "X-Network": "{geo.asn}" } } },
     }),
     upstream("/allowed", origin, { ip_rules: { allow: ["203.0.113.0/24"], allow_countries: ["DE", "jp"] } }),
+    { type: "respond", prefix: "/near", match: { country: ["DE", "fr"] }, body: "Europe" },
+    { type: "respond", prefix: "/near", match: { country: ["US"] }, body: "America" },
+    { type: "respond", prefix: "/near", body: "elsewhere {geo.country}" },
     upstream("/denied", origin, { ip_rules: { deny_countries: ["US"] } }),
   ],
 });
@@ -43,6 +47,13 @@ function as(client: string, path: string) {
 async function told(client: string): Promise<readonly unknown[]> {
   const { headers } = json<Echo>(await as(client, "/told/echo"));
   return [headers["x-country"] ?? "", headers["x-network"] ?? ""];
+}
+
+/** Waits until all workers say so: each connection may come to another one. */
+function everywhere(client: string, country: string): Promise<void> {
+  return eventually(async () => {
+    for (let i = 0; i < 12; i++) expect((await told(client))[0]).toBe(country);
+  });
 }
 
 /** Puts a file in the place of another, as a program that renews it does. */
@@ -100,6 +111,19 @@ describe("rules", () => {
   });
 });
 
+test("a route is chosen by country", async () => {
+  const near = async (client: string) => (await as(client, "/near")).text;
+  const clients = ["192.0.2.1", "192.0.2.200", "198.51.100.1", "2001:db8::1", "10.0.0.1", "nonsense"];
+  expect(await Promise.all(clients.map(near))).toEqual([
+    "Europe",
+    "Europe",
+    "America",
+    "elsewhere JP",
+    "elsewhere ",
+    "elsewhere ",
+  ]);
+});
+
 describe("what is told", () => {
   test("country and network upstream, empty where they are not known", async () => {
     expect(await told("192.0.2.1")).toEqual(["DE", ""]);
@@ -121,7 +145,7 @@ describe("a file that is replaced", () => {
     const from = Date.now();
     replace("country.mmdb", countries({ ...FIRST, "192.0.2.0/24": "AT" }));
     expect(await reload(true, from)).toMatchObject({ database: "country_db" });
-    for (let i = 0; i < 12; i++) expect(await told("192.0.2.1")).toEqual(["AT", ""]);
+    await everywhere("192.0.2.1", "AT");
     expect((await as("192.0.2.1", "/allowed/echo")).status).toBe(403);
 
     for (const [broken, why] of [
@@ -141,7 +165,7 @@ describe("a file that is replaced", () => {
     const last = Date.now();
     replace("country.mmdb", countries({ ...FIRST, "192.0.2.0/24": "CH" }));
     await reload(true, last);
-    for (let i = 0; i < 6; i++) expect(await told("192.0.2.1")).toEqual(["CH", ""]);
+    await everywhere("192.0.2.1", "CH");
     const metrics = await gateway.samples();
     const built = metrics.filter(({ name }) => name === "gateway_geo_database_built_seconds");
     expect(built.map(({ labels }) => labels.database)).toEqual(["country_db", "asn_db"]);

@@ -73,6 +73,8 @@ function askRouter(router: Router, head: RequestHead): Route | null {
     new RoutePrefixPhase(router, bodies),
   ];
   const pipeline = new Pipeline(phases, [], []);
+  // The copy has no databases of its own: it is where the request is.
+  pipeline.places = { countryOf: () => head.sender.country, asnOf: () => 0 };
   let isRefused = false;
   const sink = {
     ...IDLE_PORTS.sink,

@@ -96,6 +96,9 @@ function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
 function follows(other: MatchConfig, asked: MatchConfig): boolean {
   if (other.share < 1) return false;
   if (other.clientIp.length > 0 && !areWithin(asked, other)) return false;
+  const { country } = other;
+  if (country.length > 0 && (asked.country.length === 0 || !asked.country.every((one) => country.includes(one))))
+    return false;
   return (
     other.header.every((test) => isImplied(test, asked.header, true)) &&
     other.query.every((test) => isImplied(test, asked.query, false)) &&

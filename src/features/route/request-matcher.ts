@@ -17,6 +17,7 @@ import { type Expression, LateExpression } from "../../shared/expression.ts";
 export class RequestMatcher implements RouteMatcher {
   readonly id: Uint8Array;
   private readonly networks: NetworkSet | null;
+  private readonly countries: ReadonlySet<string> | null;
   private readonly share: ClientShare | null;
   private readonly headers: readonly NamedTest[];
   private readonly cookies: readonly NamedTest[];
@@ -32,6 +33,7 @@ export class RequestMatcher implements RouteMatcher {
   constructor(config: MatchConfig, id: string, shareFrom: number, regex = "") {
     this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
+    this.countries = config.country.length === 0 ? null : new Set(config.country);
     this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
     this.headers = config.header.map(namedTest);
     this.cookies = config.cookie.map(namedTest);
@@ -41,6 +43,7 @@ export class RequestMatcher implements RouteMatcher {
 
   fits(head: RequestHead): boolean {
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
+    if (this.countries !== null && !this.countries.has(head.sender.country)) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
     for (const test of this.headers) if (!test.holds(headerValues(head.headers, test.name))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;

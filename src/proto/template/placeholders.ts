@@ -79,13 +79,13 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "geo.country",
     "the client's [country](guards.md#countries-and-networks), such as `DE`; empty where it is not known",
     "word",
-    countryOf,
+    ({ country }) => country,
   ),
   plain("geo.asn", "the number of the network that the client is in, likewise", "word", asnOf),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
-    doc: "what the group N of the route's [`rewrite.regex`](routing.md#rewrite) has found, from 1 on",
+    doc: "what the group N of the route's [`rewrite.regex`](routing.md#rewrite) has found, or of a redirect's [`regex`](answers.md#by-an-expression), from 1 on",
     form: "path",
     argument: /^[1-9]\d?$/,
     reader: (index) => (ex) => ex.captures?.[Number(index)] ?? "",
@@ -144,10 +144,6 @@ function userOf({ identity }: Exchange): string {
 function claimOfUser({ identity }: Exchange, name: string): string {
   if (identity === null || !Object.hasOwn(identity.claims, name)) return "";
   return Buffer.from(identity.claims[name]!, "utf8").latin1Slice();
-}
-
-function countryOf(ex: Exchange): string {
-  return ex.pipeline.places?.countryOf(ex.clientIp) ?? "";
 }
 
 function asnOf(ex: Exchange): string {

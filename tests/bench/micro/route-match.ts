@@ -7,7 +7,7 @@ import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { bench } from "../micro.ts";
 import { BROWSER_HEAD, parsed } from "./samples.ts";
 
-const nothing = { header: [], query: [], cookie: [], clientIp: [], share: 1, stickyBy: "" };
+const nothing = { header: [], query: [], cookie: [], clientIp: [], country: [], share: 1, stickyBy: "" };
 const head = parsed(BROWSER_HEAD);
 for (const [name, config] of [
   ["a header", { ...nothing, header: [["Accept-Language", "en-US,en;q=0.9,de;q=0.8"]] }],

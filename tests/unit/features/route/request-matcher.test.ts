@@ -11,7 +11,7 @@ function headOf(target: string, lines: readonly string[], clientIp = ""): Reques
     `GET ${target} HTTP/1.1\r\nHost: a.test\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`,
     "latin1",
   );
-  const head = new RequestHead({ clientIp, canonicalPath: "" });
+  const head = new RequestHead({ clientIp, country: COUNTRIES[clientIp] ?? "", canonicalPath: "" });
   const parser = new RequestParser(65_536);
   head.reset(bytes);
   parser.begin(0);
@@ -19,7 +19,8 @@ function headOf(target: string, lines: readonly string[], clientIp = ""): Reques
   return head;
 }
 
-const NOTHING: MatchConfig = { header: [], query: [], cookie: [], clientIp: [], share: 1, stickyBy: "" };
+const COUNTRIES: Readonly<Record<string, string>> = { "192.0.2.1": "DE", "192.0.2.2": "FR" };
+const NOTHING: MatchConfig = { header: [], query: [], cookie: [], clientIp: [], country: [], share: 1, stickyBy: "" };
 
 function matcher(config: Partial<MatchConfig>, from = 0): RequestMatcher {
   return new RequestMatcher({ ...NOTHING, ...config }, "id", from);
@@ -172,4 +173,13 @@ test("what is between slashes is an expression", () => {
     null,
     null,
   ]);
+});
+
+test("match.country is the client's, and an unknown one is in no list", () => {
+  const fits = (country: readonly string[], client: string) => matcher({ country }).fits(headOf("/", [], client));
+  expect(fits(["DE"], "192.0.2.1")).toBe(true);
+  expect(fits(["DE"], "192.0.2.2")).toBe(false);
+  expect(fits(["DE", "FR"], "192.0.2.2")).toBe(true);
+  expect(fits(["DE"], "198.51.100.1")).toBe(false);
+  expect(fits([], "198.51.100.1")).toBe(true);
 });
