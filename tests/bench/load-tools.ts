@@ -106,6 +106,7 @@ async function runWrk(plan: LoadPlan, url: string): Promise<Load> {
 function wrkArgs(plan: LoadPlan): string[] {
   const args = [`-t${plan.threads}`, `-c${plan.connections}`, `-d${plan.seconds}s`, "--latency"];
   if (plan.scenario.encoding !== undefined) args.push("-H", `Accept-Encoding: ${plan.scenario.encoding}`);
+  for (const line of plan.scenario.fields ?? []) args.push("-H", line);
   if (plan.scenario.tool === "wrk") return args;
   const script = join(plan.dir, `${plan.scenario.tool}.lua`);
   writeFileSync(script, plan.scenario.tool === "wrk-post" ? postScript() : chunkedScript());

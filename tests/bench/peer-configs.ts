@@ -3,11 +3,14 @@
 //   /p/…          to the origin over kept connections, the prefix stripped, the client's address in X-Forwarded-For
 //   /c/…          the same through the server's cache (only in the settings `cache` and `compression`)
 //   /static/…     files of the site
+//   /basic/…      as /p/ for users with a password (only in the setting `auth`, like the next two)
+//   /jwt/…        the same with a token (edge alone)
+//   /forward/…    the same where the origin's /auth lets in, whose Remote-User goes upstream
 import { join } from "node:path";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "http3" | "cache" | "compression";
+export type Setting = "plain" | "tls" | "http3" | "cache" | "compression" | "auth";
 
 /** The ports of one server. */
 export interface Ports {
@@ -37,6 +40,7 @@ http {
     location = /x { default_type application/json; return 200 '${HEALTH_BODY}'; }
     location = /rows.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /packed.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
+    location = /auth { add_header Remote-User alice; return 200; }
     location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
   }
 }
@@ -62,6 +66,7 @@ http {
     location /static/ { alias ${lab.site}/; }
     location /p/ { ${nginxPass()} }
     ${cached}
+    ${setting === "auth" ? nginxAuth(lab) : ""}
   }
 }
 `;
@@ -104,13 +109,8 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
     file_server
   }
   handle_path /p/* {
-    reverse_proxy 127.0.0.1:${lab.originPort} {
-      transport http {
-        keepalive_idle_conns 256
-        keepalive_idle_conns_per_host 256
-      }
-    }
-  }`;
+    ${caddyPass(lab)}
+  }${setting === "auth" ? caddyAuth(lab) : ""}`;
   // Of zstd it has one level in most versions, which is about the third.
   const encode = setting === "compression" ? `\n  encode {\n    zstd\n    gzip ${LEVEL}\n  }` : "";
   const tls = `https://localhost:${ports.tls} {\n  tls ${lab.dir}/cert.pem ${lab.dir}/key.pem${routes}\n}\n`;
@@ -124,6 +124,30 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
 http://127.0.0.1:${ports.http} {${encode}${routes}
 }
 ${setting === "tls" || setting === "http3" ? tls : ""}`;
+}
+
+function caddyPass(lab: Lab): string {
+  return `reverse_proxy 127.0.0.1:${lab.originPort} {
+      transport http {
+        keepalive_idle_conns 256
+        keepalive_idle_conns_per_host 256
+      }
+    }`;
+}
+
+function caddyAuth(lab: Lab): string {
+  return `
+  handle_path /forward/* {
+    forward_auth 127.0.0.1:${lab.originPort} {
+      uri /auth
+      copy_headers Remote-User
+      transport http {
+        keepalive_idle_conns 256
+        keepalive_idle_conns_per_host 256
+      }
+    }
+    ${caddyPass(lab)}
+  }`;
 }
 
 /** Varnish, for the cache alone. */
@@ -163,7 +187,15 @@ export function edgeRoutes(lab: Lab, setting: Setting): string {
   const cached = hasCache(setting) ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
   return `- {type: static, prefix: /static, dir: ${lab.site}}
 - {type: upstream, prefix: /p, ${target}${hasCache(setting) ? ", cache: false" : ""}}
-${cached}`;
+${cached}${setting === "auth" ? edgeAuth(lab, target) : ""}`;
+}
+
+function edgeAuth(lab: Lab, target: string): string {
+  const forward = `{url: "http://127.0.0.1:${lab.originPort}/auth", response_headers: [Remote-User]}`;
+  return `- {type: upstream, prefix: /basic, ${target}, auth: {basic: {users_file: ${lab.dir}/users-bcrypt}}}
+- {type: upstream, prefix: /jwt, ${target}, auth: {jwt: {public_key_file: ${lab.dir}/token.pem}}}
+- {type: upstream, prefix: /forward, ${target}, auth: {forward: ${forward}}}
+`;
 }
 
 function nginxTop(dir: string, name: string, workers: number): string {
@@ -180,12 +212,24 @@ function nginxHttp(dir: string, name: string): string {
   ${temporary.join(" ")}`;
 }
 
+function nginxAuth(lab: Lab): string {
+  return `location /basic/ { auth_basic "lab"; auth_basic_user_file ${lab.dir}/users-sha; ${nginxPass()} }
+    location /forward/ {
+      auth_request /auth; auth_request_set $user $upstream_http_remote_user;
+      ${nginxPass()} proxy_set_header Remote-User $user;
+    }
+    location = /auth {
+      internal; ${nginxPass("/auth")} proxy_pass_request_body off; proxy_set_header Content-Length "";
+      proxy_set_header X-Original-URI $request_uri; proxy_set_header X-Original-Method $request_method;
+    }`;
+}
+
 function nginxTls(lab: Lab, ports: Ports): string {
   return `listen 127.0.0.1:${ports.tls} ssl http2; ssl_certificate ${lab.dir}/cert.pem; ssl_certificate_key ${lab.dir}/key.pem;`;
 }
 
-function nginxPass(): string {
-  return `proxy_pass http://origin/; proxy_http_version 1.1; proxy_set_header Connection "";
+function nginxPass(path = "/"): string {
+  return `proxy_pass http://origin${path}; proxy_http_version 1.1; proxy_set_header Connection "";
       proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Proto $scheme;`;
 }

@@ -1,4 +1,5 @@
 // The scenarios: one row is one comparison.
+import { BASIC_FIELDS, BEARER_FIELDS } from "./auth-figures.ts";
 import type { Setting } from "./peer-configs.ts";
 
 /** How the load is made. */
@@ -12,6 +13,8 @@ export interface Scenario {
   readonly setting: Setting;
   /** What the client accepts; nothing without it. Only wrk says so. */
   readonly encoding?: "gzip" | "zstd";
+  /** Lines that each request has beside. Only wrk says so. */
+  readonly fields?: readonly string[];
   /** The peers for which the scenario makes sense. */
   readonly peers: readonly string[];
 }
@@ -62,4 +65,9 @@ export const SCENARIOS: readonly Scenario[] = [
     encoding: "gzip",
     peers: ["nginx"],
   },
+  { name: "auth-none", path: "/p/x", tool: "wrk", setting: "auth", peers: FILE_SERVERS },
+  { name: "auth-basic", path: "/basic/x", tool: "wrk", setting: "auth", fields: BASIC_FIELDS, peers: ["nginx"] },
+  // nginx has tokens in its commercial edition alone: auth-none is what it is to be held against.
+  { name: "auth-jwt", path: "/jwt/x", tool: "wrk", setting: "auth", fields: BEARER_FIELDS, peers: [] },
+  { name: "auth-forward", path: "/forward/x", tool: "wrk", setting: "auth", peers: FILE_SERVERS },
 ];

@@ -1,6 +1,7 @@
 // The servers under test: the gateway and its peers, one row each.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { BCRYPT_USERS, SHA_USERS, TOKEN_KEY } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 import {
   caddyConfig,
@@ -104,6 +105,7 @@ export function versionOf(server: ServerSpec): string {
 export async function startServer(server: ServerSpec, lab: Lab, setting: Setting): Promise<RunningServer | null> {
   const [http, tls] = freePorts(2) as [number, number];
   const ports = { http, tls };
+  if (setting === "auth") putUsers(lab);
   const command = [server.executable, ...server.configure(lab, ports, setting)];
   const started = performance.now();
   const running = new ServerProcess(command, lab.dir, join(lab.dir, `${server.name}.log`));
@@ -113,6 +115,12 @@ export async function startServer(server: ServerSpec, lab: Lab, setting: Setting
   console.error(`${server.name} (${setting}) did not start:\n${running.lastWords()}`);
   await running.stop();
   return null;
+}
+
+function putUsers(lab: Lab): void {
+  put(lab, "users-sha", SHA_USERS);
+  put(lab, "users-bcrypt", BCRYPT_USERS);
+  put(lab, "token.pem", TOKEN_KEY);
 }
 
 function put(lab: Lab, name: string, text: string): string {
