@@ -4,11 +4,13 @@ import {
   AUTH_SERVICE_FAILURES,
   AUTH_SERVICE_REST_MS,
   MAX_AUTH_CALLS,
+  MAX_FREE_EXCHANGES,
   MAX_REMEMBERED_VERDICTS,
 } from "../../core/limits.ts";
 import type { AuthIdentity, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { methodFromName } from "../../message/request-head.ts";
 import { type AuthMethod, type Judgement, NO_ROOM } from "./auth-phase.ts";
 import { type CallSettings, ServiceCall, type ServiceReply } from "./service-call.ts";
 import { type ForwardedLines, ServiceRequest } from "./service-request.ts";
@@ -39,6 +41,10 @@ export type ForwardSite = Pick<CallSettings, "idle" | "wheel" | "turn" | "upstre
   readonly lines: ForwardedLines;
 };
 
+interface PendingCall {
+  readonly call: ServiceCall;
+}
+
 interface Remembered {
   readonly identity: AuthIdentity;
   readonly untilMs: number;
@@ -57,8 +63,9 @@ export class ForwardMethod implements AuthMethod {
   private readonly settings: CallSettings;
   private readonly outage: Outage;
   private readonly turn: NowMs;
-  /** Those that are awaited. */
-  private readonly calls: Map<Exchange, ServiceCall> = new Map();
+  /** Those that are awaited, each with a mark of its own: exchanges and calls are used again. */
+  private readonly calls: Map<Exchange, PendingCall> = new Map();
+  private readonly free: ServiceCall[] = [];
   /** By a hash of the question; the one that was remembered longest ago comes first. */
   private readonly verdicts: Map<string, Remembered> = new Map();
 
@@ -73,7 +80,20 @@ export class ForwardMethod implements AuthMethod {
     const question = { method, target, authority, names: requestHeaders, isKey: cacheMs > 0 };
     const times = { connectMs: timeoutMs, responseHeaderMs: timeoutMs, idleMs: timeoutMs };
     const request = new ServiceRequest(question, lines);
-    this.settings = { upstream, request, method, times, timeoutMs, idle, wheel, turn, wantsBody: isForClient };
+    this.settings = {
+      upstream,
+      request,
+      method: methodFromName(method),
+      times,
+      timeoutMs,
+      idle,
+      wheel,
+      turn,
+      wantsBody: isForClient,
+      onOver: (call) => {
+        if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(call);
+      },
+    };
   }
 
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
@@ -85,24 +105,28 @@ export class ForwardMethod implements AuthMethod {
       this.listener.onServiceFailed(this.settings.upstream.label, "loop");
       return NO_ROOM;
     }
-    const settle = (judge: () => Judgement): void => {
-      if (this.calls.get(ex) !== call) return;
-      this.calls.delete(ex);
-      later(judge());
-    };
-    const call = new ServiceCall(this.settings, ex, {
-      onReply: (reply) => settle(() => this.judgementOf(reply, key)),
-      onFailed: (reason) => settle(() => this.failed(reason)),
+    const pending: PendingCall = { call: this.free.pop() ?? new ServiceCall(this.settings) };
+    this.calls.set(ex, pending);
+    pending.call.start(ex, {
+      onReply: (reply) => {
+        if (this.isOver(ex, pending)) later(this.judgementOf(reply, key));
+      },
+      onFailed: (reason) => {
+        if (this.isOver(ex, pending)) later(this.failed(reason));
+      },
     });
-    this.calls.set(ex, call);
-    call.start();
     return null;
   }
 
   onLeft(ex: Exchange): void {
-    const call = this.calls.get(ex);
+    const pending = this.calls.get(ex);
     this.calls.delete(ex);
-    call?.cancel();
+    pending?.call.cancel(ex);
+  }
+
+  /** Whether it was still awaited; it is no more. */
+  private isOver(ex: Exchange, pending: PendingCall): boolean {
+    return this.calls.get(ex) === pending && this.calls.delete(ex);
   }
 
   private judgementOf(reply: ServiceReply, key: string): Judgement {

@@ -1,10 +1,11 @@
+import { EMPTY_BYTES } from "../../core/bytes.ts";
 import type { Fault } from "../../core/fault.ts";
 import { MAX_AUTH_REPLY_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs, ReplySink, TunnelEnd } from "../../message/ports.ts";
-import { type Method, methodFromName } from "../../message/request-head.ts";
+import type { Method } from "../../message/request-head.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import type { ServiceRequest } from "./service-request.ts";
@@ -18,7 +19,7 @@ export interface ServiceReply {
   readonly body: Buffer;
 }
 
-/** Who is told how a call ended: once, and never before `start` returns. */
+/** Who is told how a call ended: once, later. */
 export interface CallListener {
   onReply(reply: ServiceReply): void;
   /** There is no response that could be used. */
@@ -29,7 +30,7 @@ export interface CallListener {
 export interface CallSettings {
   readonly upstream: Upstream;
   readonly request: ServiceRequest;
-  readonly method: string;
+  readonly method: Method;
   readonly times: UpstreamTimes;
   /** For the whole response. */
   readonly timeoutMs: number;
@@ -38,6 +39,8 @@ export interface CallSettings {
   readonly turn: NowMs;
   /** Whether the body of a response with this status matters; false ends the call with its head. */
   readonly wantsBody: (status: number) => boolean;
+  /** A call is over, and may be used for the next one. */
+  readonly onOver: (call: ServiceCall) => void;
 }
 
 /** One question to an authentication service, over its pool: no body goes, and a bounded one comes. */
@@ -45,9 +48,9 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   readonly returnsBytes = true;
   readonly times: UpstreamTimes;
   private readonly settings: CallSettings;
-  private readonly asking: Exchange;
-  private readonly listener: CallListener;
   private readonly own: Exchange;
+  private asking: Exchange;
+  private listener: CallListener;
   private readonly timer: TimerNode = new TimerNode(this);
   private reply: ServiceReply | null = null;
   private pieces: Buffer[] = [];
@@ -55,20 +58,27 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   private isSettled = false;
   private isRepeated = false;
 
-  /** @param asking whose client waits */
-  constructor(settings: CallSettings, asking: Exchange, listener: CallListener) {
+  constructor(settings: CallSettings) {
     this.settings = settings;
     this.times = settings.times;
-    this.asking = asking;
-    this.listener = listener;
     this.own = new Exchange(settings.idle);
+    this.asking = this.own;
+    this.listener = NO_LISTENER;
   }
 
-  /** Sends it. */
-  start(): void {
-    const { own, asking, settings } = this;
+  /** Sends one; the call before must be over. @param asking whose client waits */
+  start(asking: Exchange, listener: CallListener): void {
+    const { own, settings } = this;
     const { idle, upstream, wheel, turn, timeoutMs } = settings;
-    own.request.method = methodFromName(settings.method) as Method;
+    this.asking = asking;
+    this.listener = listener;
+    this.reply = null;
+    this.bytes = 0;
+    this.isSettled = false;
+    this.isRepeated = false;
+    own.reset(idle);
+    own.request.reset(EMPTY_BYTES);
+    own.request.method = settings.method;
     // A connection that a server would take for its user's is no other's.
     const { headers } = asking.request;
     const credentials = headers.find(HeaderId.Authorization);
@@ -79,8 +89,10 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     upstream.send(own, this);
   }
 
-  /** The client has left: the listener is told nothing more. */
-  cancel(): void {
+  /** The client of `asking` has left: the listener is told nothing more. */
+  cancel(asking: Exchange): void {
+    // It may be under way for another by now.
+    if (this.asking !== asking) return;
     this.isSettled = true;
     this.stop();
   }
@@ -163,14 +175,16 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   private settle(reply: ServiceReply): void {
     if (this.isSettled) return;
     this.isSettled = true;
+    const { listener } = this;
     // Once what is under way on the service's connection is done, and as a turn of its own.
-    queueMicrotask(() => this.listener.onReply(reply));
+    queueMicrotask(() => listener.onReply(reply));
   }
 
   private fail(reason: Fault | "timeout" | "body"): void {
     if (this.isSettled) return;
     this.isSettled = true;
-    queueMicrotask(() => this.listener.onFailed(reason));
+    const { listener } = this;
+    queueMicrotask(() => listener.onFailed(reason));
   }
 
   /** Ends it on the connection, too. */
@@ -185,9 +199,12 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     const { own } = this;
     if (own.state === ExchangeState.Finished) return;
     own.state = ExchangeState.Finished;
-    this.settings.wheel.remove(this.timer);
+    this.settings.wheel.disarm(this.timer);
     this.pieces = [];
     own.release();
+    this.asking = own;
+    this.listener = NO_LISTENER;
+    this.settings.onOver(this);
   }
 }
 
@@ -200,5 +217,6 @@ function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
   return fields;
 }
 
+const NO_LISTENER: CallListener = { onReply() {}, onFailed() {} };
 const NO_BODY = Buffer.alloc(0);
 const DROPPED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Date, HeaderId.Server, HeaderId.XRequestId]);
