@@ -104,7 +104,7 @@ export class AuthPhase implements Phase {
 
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
     const { identity, status, reply } = judgement;
-    // With a reply, 200 is a page of the method's own.
+    // With a response, 200 is a page of the method's own.
     if (status === 200 && reply === undefined) {
       this.cleaner?.(ex.request);
       if (identity !== null) letIn(ex, identity);
