@@ -3,7 +3,7 @@ import { formatDuration } from "./duration.ts";
 import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { TEXT } from "./form.ts";
 import { autonomousSystem, country } from "./geo-settings.ts";
-import { headerName, headerValue, method, pathPrefix } from "./http-syntax.ts";
+import { headerName, headerValue, method, pathPrefix, routeMethod } from "./http-syntax.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
@@ -95,6 +95,56 @@ export const rateLimit: typeof rateLimitBlock = orWritten(
   OFF,
 );
 
+/** Of bodies that forms, scripts and clients of APIs send. */
+const MEDIA_TYPES: string[] = [
+  "application/x-www-form-urlencoded",
+  "multipart/form-data",
+  "application/json",
+  "*+json",
+  "text/plain",
+  "application/xml",
+  "text/xml",
+  "*+xml",
+  "application/grpc",
+  "*+proto",
+];
+/** Of programs, settings, logs and backups. */
+const EXTENSIONS: string[] = [
+  "asa asax ascx backup bak bat cer cfg cmd com config conf cs csproj csr dat db dbf dll dos htr htw ida idc idq inc ini key licx",
+  "lnk log mdb old pass pdb pol printer pwd rdb resources resx sql swp sys vb vbs vbproj vsdisco webinfo xsd xsx",
+].flatMap((line) => line.split(" "));
+
+const wafProtocol = block(
+  {
+    enabled: { type: flag(), default: true },
+    methods: {
+      type: list(routeMethod(), "methods"),
+      default: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+      doc: "any other method scores; an empty list allows all",
+    },
+    content_types: {
+      type: list(text("a media type"), "media types"),
+      default: MEDIA_TYPES,
+      doc: "of requests with a body; *+json is any with that suffix; an empty list allows all",
+    },
+    restricted_files: {
+      type: list(text("a file or folder"), "names"),
+      example: ["phpinfo.php"],
+      doc: "segments of a path, beside those of FILES-001",
+    },
+    restricted_extensions: {
+      type: list(text("an extension"), "extensions"),
+      default: EXTENSIONS,
+    },
+    headers: {
+      type: list(headerName(), "names of header fields"),
+      default: ["Proxy", "Lock-Token", "Content-Range", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"],
+      doc: "fields that no client may send",
+    },
+  },
+  { absent: OFF },
+);
+
 /** docs/waf.md */
 export const waf = block(
   {
@@ -133,6 +183,7 @@ export const waf = block(
       example: { "post.body": "text" },
       doc: "parameters and members that hold code or rich text: rules about their content are off there",
     },
+    protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
       type: list(

@@ -13,7 +13,14 @@ const routes = [
   upstream("/ldap", origin, { waf: { profile: ["ldap", "mongo"] } }),
 ];
 const gateway = await startGateway({ config: { server: { waf: { enabled: true } } }, routes });
-afterAll(() => stopAll(gateway, origin));
+const strict = await startGateway({
+  config: { server: { waf: { enabled: true, protocol: { methods: ["GET", "POST"], restricted_files: ["phpinfo.php"] } } } },
+  routes: [upstream("/plain", origin)],
+});
+afterAll(async () => {
+  await strict.stop();
+  await stopAll(gateway, origin);
+});
 
 const FORM = "Content-Type: application/x-www-form-urlencoded";
 const statusOf = async (target: string): Promise<number> => (await gateway.once(request(`GET ${target}`))).status;
@@ -49,4 +56,18 @@ test("files that no site means to serve, and texts in base64", async () => {
   expect(await body(text)).toBe(200);
   const escaped = script.replace(/[\s\S]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
   expect(await body(escaped)).toBe(403);
+});
+
+test("the protocol profile refuses what its lists do not have, and costs nothing to others", async () => {
+  const ask = async (line: string, fields: readonly string[] = [], body?: string): Promise<number> =>
+    (await strict.once(request(line, ["User-Agent: test/1.0", ...fields], body))).status;
+  expect(await ask("GET /plain/echo")).toBe(200);
+  expect(await ask("PUT /plain/echo", [FORM], "a=1")).toBe(403);
+  expect(await ask("POST /plain/echo", [FORM], "a=1")).toBe(200);
+  expect(await ask("POST /plain/echo", ["Content-Type: application/x-java"], "a=1")).toBe(403);
+  expect(await ask("POST /plain/echo", ["Content-Type: application/vnd.api+json; charset=utf-8"], "{}")).toBe(200);
+  expect(await ask("GET /plain/x.LOG")).toBe(403);
+  expect(await ask("GET /plain/phpinfo.php")).toBe(403);
+  expect(await ask("GET /plain/echo", ["Proxy: http://a.test"])).toBe(403);
+  expect(await statusOf("/plain/x.log")).toBe(200);
 });

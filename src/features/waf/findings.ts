@@ -75,6 +75,12 @@ export class Findings implements DetectionListener {
     this.add({ rule, location: "url", param: "", snippet: snippetOf(this.head.targetBeforeQuery(), at) });
   }
 
+  /** A rule on a part of the head has matched. @param text what is shown of it, one character a byte */
+  foundInHead(rule: WafRule, location: IncidentLocation, param: string, text: string): void {
+    if (this.has(rule) || this.switches.isOff(rule, this.head, null)) return;
+    this.add({ rule, location, param, snippet: snippetOf(text, 0) });
+  }
+
   /** The request's steps are spent: what is left of it is not inspected. */
   foundSpent(): void {
     const { value } = this;

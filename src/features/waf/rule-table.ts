@@ -22,6 +22,7 @@ import { SCRIPT_UPLOAD } from "./detectors/upload-names.ts";
 import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
+import { PROTOCOL_RULES } from "./protocol-profile.ts";
 import { type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
@@ -90,6 +91,7 @@ export const WAF_RULES: readonly WafRule[] = [
   SCRIPT_UPLOAD,
   RESTRICTED_FILE,
   ...MESSAGE_RULES,
+  ...PROTOCOL_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));
 
 /** What exclusions and the like may name: our rules, and those of the Core Rule Set that have one of them for a counterpart. */

@@ -32,6 +32,8 @@ export interface WafRule {
   readonly level?: 2;
   /** Kinds of applications where it counts at level 1 as well. `waf.profile` */
   readonly profiles?: readonly WafProfile[];
+  /** Where it counts only with a section of the configuration: `waf.protocol`. */
+  readonly needs?: "protocol";
   /** Rules of the OWASP Core Rule Set that find the same, its main one first; none where it has no counterpart. */
   readonly crs?: readonly number[];
 }
@@ -46,6 +48,8 @@ export interface Sharpness {
   readonly profile: readonly WafProfile[];
   /** Parameters and members that hold code or rich text, by name. `waf.fields` */
   readonly fields?: readonly (readonly [name: string, kind: "text"])[];
+  /** Lists of what applications take; absent or off where there are none. */
+  readonly protocol?: WafConfig["protocol"] | null;
 }
 
 /** Level 1 without profiles. */

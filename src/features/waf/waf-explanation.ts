@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { Exchange } from "../../message/exchange.ts";
 import { IDLE_PORTS } from "../../message/idle-ports.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
@@ -42,6 +42,11 @@ export interface WafExplanation {
 export function questionedExchange(question: WafQuestion): Exchange | Fault {
   const ex = new Exchange(IDLE_PORTS);
   const fault = parse(question, ex.request);
+  // The body comes beside the head, and has a length.
+  if (question.body.length > 0 && !ex.request.hasBody()) {
+    ex.request.framing = Framing.Length;
+    ex.request.contentLength = question.body.length;
+  }
   return fault === Fault.None ? ex : fault;
 }
 

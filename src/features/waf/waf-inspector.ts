@@ -19,6 +19,7 @@ import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { InputLocation, ValueReading } from "./match/value-reading.ts";
 import { inspectPath, mayPathMatch } from "./path-inspector.ts";
+import { ProtocolProfile } from "./protocol-profile.ts";
 import { isActive, PLAIN, type Sharpness } from "./rule.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { type RuleTables, tablesOf, WAF_RULES } from "./rule-table.ts";
@@ -33,6 +34,7 @@ export class WafInspector {
   private readonly routes: RouteFacts;
   private readonly tables: RuleTables;
   private readonly queryGroups: number;
+  private readonly protocol: ProtocolProfile | null;
   private readonly seen: SeenValues = new SeenValues();
   private readonly seenQueries: SeenValues = new SeenValues();
   private readonly traversal: TraversalScan = new TraversalScan();
@@ -58,6 +60,7 @@ export class WafInspector {
     sharpness: Sharpness = PLAIN,
   ) {
     this.tables = tablesOf(sharpness);
+    this.protocol = ProtocolProfile.of(sharpness.protocol);
     this.queryGroups = this.tables.groupsAt[InputLocation.Query]!;
     this.routes = routes;
     this.onSpent = onSpent;
@@ -80,9 +83,11 @@ export class WafInspector {
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayClimb && !mayPath && !mayFile && !mayQuery && !mayHeaders) return 0;
+    const { protocol } = this;
+    if (!mayClimb && !mayPath && !mayFile && !mayQuery && !mayHeaders && protocol === null) return 0;
     this.findings.begin(head);
     this.steps.begin(0);
+    if (protocol !== null) protocol.inspect(head, this.findings);
     if (mayClimb) this.inspectClimbs(head);
     if (mayFile) this.inspectFileName(head);
     if (mayPath) inspectPath(this.values, head);

@@ -3,7 +3,7 @@ import { WAF_RULES } from "../../../../src/features/waf/rule-table.ts";
 import { explainWaf } from "../../../../src/features/waf/waf-explanation.ts";
 import type { WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import { NO_ROUTES, requestOf, vectorsOf } from "./vector-request.ts";
-import { ENFORCE } from "./waf-settings.ts";
+import { ENFORCE, settingsFor } from "./waf-settings.ts";
 
 /** Ids of the rules that match a request in the notation of the vectors, or a plain target. */
 function idsOf(vector: string, change: Partial<WafSettings> = {}): string[] {
@@ -12,12 +12,14 @@ function idsOf(vector: string, change: Partial<WafSettings> = {}): string[] {
 }
 
 describe("disabled rules", () => {
-  test.each(WAF_RULES.map((rule) => [rule.id, rule.level ?? 1] as const))("%s stays silent", (id, level) => {
+  test.each(WAF_RULES.map((rule) => [rule.id, rule] as const))("%s stays silent", (id, rule) => {
     for (const vector of vectorsOf(id).matches) {
       const request = id.startsWith("TRAVERSAL") && !vector.startsWith("[") ? `[target] ${vector}` : vector;
-      const before = idsOf(request, { level });
+      const before = idsOf(request, settingsFor(rule));
       expect(before).toContain(id);
-      expect(idsOf(request, { level, disabledRules: [id] })).toEqual(before.filter((other) => other !== id));
+      expect(idsOf(request, { ...settingsFor(rule), disabledRules: [id] })).toEqual(
+        before.filter((other) => other !== id),
+      );
     }
   });
 });

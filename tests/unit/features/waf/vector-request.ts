@@ -1,13 +1,14 @@
 // Requests in the short notation of tests/vectors/waf. A vector is a value of the query parameter `q`, unless words in brackets in
 // front say where it is: `[name] value` a parameter, `[target] /a` a raw target, `[?] a=1&b=2` a raw query, `[User-Agent:] value` a
-// header, `[cookie] a=1; b=2`, `[form] a=1`, `[json] {"a":1}`, `[xml] <a/>`, `[upload] x.php` the name of a file that is sent,
+// header, `[method] TRACE` a method, `[cookie] a=1; b=2`, `[form] a=1`, `[json] {"a":1}`, `[xml] <a/>`, `[upload] x.php` the name of a file that is sent,
 // `[type] text/plain` the Content-Type of a form.
 import { Fault } from "../../../../src/core/fault.ts";
 import type { RouteFacts } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import type { Finding } from "../../../../src/features/waf/findings.ts";
+import type { WafRule } from "../../../../src/features/waf/rule.ts";
 import { explainWaf, type WafQuestion } from "../../../../src/features/waf/waf-explanation.ts";
 import ruleVectors from "../../../vectors/waf/rules.json";
-import { ENFORCE } from "./waf-settings.ts";
+import { settingsFor } from "./waf-settings.ts";
 
 /** What the WAF finds in one vector. */
 export interface VectorResult {
@@ -31,10 +32,10 @@ export function vectorsOf(id: string): RuleVectors {
 /** A router that knows no route. */
 export const NO_ROUTES: RouteFacts = { exactId: () => -1, prefixId: () => -1 };
 
-/** Inspects a request in the short notation, head and body. @param level `waf.level` */
-export function inspectVector(vector: string, level = 1): VectorResult {
+/** Inspects a request in the short notation, head and body. @param rule decides on the settings: those with which it counts */
+export function inspectVector(vector: string, rule: Pick<WafRule, "level" | "needs"> = {}): VectorResult {
   // Nothing blocks on the head alone, so that the body is always looked at.
-  const settings = { ...ENFORCE, mode: "detection", level } as const;
+  const settings = settingsFor(rule);
   const { fault, score, rules, findings } = explainWaf(requestOf(vector), settings, NO_ROUTES);
   if (fault !== Fault.None) throw new Error(`${vector}: not a request (${fault})`);
   return { score, ids: rules.map((rule) => rule.id), findings };
@@ -48,6 +49,7 @@ export function requestOf(vector: string): WafQuestion {
     return { ...PLAIN, method: "POST", headers: [`Content-Type: ${type}`], body: bodyOf(place, text) };
   if (place === "?") return { ...PLAIN, target: `/x?${escaped(text, KEPT_IN_QUERY)}` };
   if (place === "target") return { ...PLAIN, target: text };
+  if (place === "method") return { ...PLAIN, method: text };
   if (place === "cookie") return { ...PLAIN, headers: [`Cookie: ${text}`] };
   if (place.endsWith(":")) return { ...PLAIN, headers: [`${place} ${text}`] };
   return { ...PLAIN, target: `/x?${escaped(place, KEPT_IN_VALUE)}=${escaped(text, KEPT_IN_VALUE)}` };
