@@ -23,11 +23,13 @@ afterEach(async () => {
 });
 afterAll(() => origin.stop());
 
-async function start(more: object = {}): Promise<{ gateway: Gateway; site: string }> {
+async function start(more: object = {}, server: object = {}): Promise<{ gateway: Gateway; site: string }> {
   const { issuer, clientId, clientSecret } = provider;
   const own = { issuer, client_id: clientId, client_secret: clientSecret, cookie_secret: OLD, ...more };
   const gateway = await startGateway({
-    config: { server: { shutdown_timeout: "200ms", auth: { oidc: { ...own, headers: { "X-User": "email" } } } } },
+    config: {
+      server: { shutdown_timeout: "200ms", ...server, auth: { oidc: { ...own, headers: { "X-User": "email" } } } },
+    },
     routes: [upstream("/open", origin, { auth: false }), upstream("/", origin)],
   });
   running.push(gateway);
@@ -167,6 +169,28 @@ describe("a session whose access token has ended", () => {
       provider.comeBack();
       await Bun.sleep(31_000);
       expect((await client.get(`${site}/user`, PROGRAM)).status).toBe(200);
+      expect(provider.count("/token")).toBe(2);
+    },
+    60_000,
+  );
+});
+
+describe("workers", () => {
+  longTest(
+    "leave the renewal of a session to one of them while its access token is good",
+    async () => {
+      provider.expiresInS = 10;
+      const { site } = await start({}, { workers: 3 });
+      const client = new CookieClient();
+      await client.go(`${site}/user`);
+      await Bun.sleep(8200);
+      const cookies = new Map(client.jar.get("localhost"));
+      const all = Array.from({ length: 24 }, async () => {
+        const one = new CookieClient({ headers: { connection: "close" } });
+        one.jar.set("localhost", new Map(cookies));
+        return (await one.get(`${site}/user`, PROGRAM)).status;
+      });
+      expect(new Set(await Promise.all(all))).toEqual(new Set([200]));
       expect(provider.count("/token")).toBe(2);
     },
     60_000,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { CookieClient, type Visited } from "../harness/cookie-client.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { FakeProvider } from "../harness/fake-provider.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
@@ -10,8 +11,21 @@ import { stopAll } from "../harness/teardown.ts";
 const SECRET = "sessions are sealed with this secret, say";
 const provider = FakeProvider.start();
 const origin = EchoOrigin.start();
+const mirror = EchoOrigin.start();
+const copies: { target: string; cookie: string }[] = [];
+mirror.otherwise((call) => {
+  copies.push({ target: call.request.target, cookie: call.request.fields.get("cookie") ?? "" });
+  call.reply("200 OK", [], "");
+});
 let gateway: Gateway;
 let site = "";
+
+function cookieLine(client: CookieClient): string {
+  return client
+    .cookies("localhost")
+    .map(([name, value]) => `${name}=${value}`)
+    .join("; ");
+}
 
 function oidc(more: object = {}): object {
   const { issuer, clientId, clientSecret } = provider;
@@ -28,6 +42,7 @@ beforeAll(async () => {
         headers: { request: { set: { "X-Name": "{auth.claim.name}", "X-Who": "{auth.user}" } } },
       }),
       upstream("/open", origin, { auth: false }),
+      upstream("/mirrored", origin, { mirror: { target: mirror.url } }),
       upstream("/staff", origin, { auth: oidc({ allow: { email: ["*@example.com"], groups: ["staff"] } }) }),
       upstream("/boss", origin, { auth: oidc({ allow: { claims: { "realm_access.roles": ["boss"] } } }) }),
       upstream("/left", origin, { auth: oidc({ logout_path: "/left/bye" }) }),
@@ -36,7 +51,7 @@ beforeAll(async () => {
   site = `http://localhost:${gateway.port}`;
 });
 afterAll(async () => {
-  await stopAll(gateway, origin);
+  await stopAll(gateway, origin, mirror);
   await provider.stop();
 });
 const USER = provider.user;
@@ -216,6 +231,15 @@ describe("signing out", () => {
 });
 
 describe("routes without auth", () => {
+  test("and mirrors of routes with it get no cookie of a session", async () => {
+    const client = new CookieClient();
+    await client.go(`${site}/mirrored`);
+    await client.get(`${site}/mirrored/x`, { headers: { cookie: `a=1; ${cookieLine(client)}` } });
+    await eventually(() =>
+      expect(copies.filter(({ target }) => target === "/x")).toEqual([{ target: "/x", cookie: "a=1" }]),
+    );
+  });
+
   test("get neither the cookies of sessions nor those of sign-ins, and all others as they came", async () => {
     const client = new CookieClient();
     await client.get(`${site}/app/2`);

@@ -112,8 +112,8 @@ export class OidcMethod implements AuthMethod {
       const found = sharing.map((scope) => [scope, scope.cookies.find(ex.request.headers, visit.isSecure)] as const);
       reply = visit.isForeign ? Promise.resolve(visit.notice(FOREIGN)) : signOutOf(visit, found);
     }
-    void reply.then((response) => later({ ...refusedWith(response), isWanted: response.status < 400 }));
-    return null;
+    const judged = reply.then((response) => ({ ...refusedWith(response), isWanted: response.status < 400 }));
+    return settled(judged, later);
   }
 
   /** The response to what the provider has sent a browser back with. Never fails. */
@@ -190,10 +190,10 @@ export class OidcMethod implements AuthMethod {
     const visit = new Visit(ex, this.ports.pages);
     if (!visit.isNavigation || this.sealer === null) return DENIED;
     if (this.waiting >= MAX_PROVIDER_WAITS) return refusedWith(visit.notice(BUSY, [RETRY_AFTER]));
-    void this.loginRedirect(visit, this.cookies.find(ex.request.headers, visit.isSecure)).then((reply) =>
-      later(refusedWith(reply)),
+    return settled(
+      this.loginRedirect(visit, this.cookies.find(ex.request.headers, visit.isSecure)).then(refusedWith),
+      later,
     );
-    return null;
   }
 
   private async loginRedirect(visit: Visit, cookies: readonly Cookie[]): Promise<PrebuiltResponse> {
@@ -255,11 +255,11 @@ export class OidcMethod implements AuthMethod {
       renewal = this.renewed(visit, old).finally(() => this.renewals.delete(id));
       this.renewals.set(id, renewal);
     }
-    void renewal.then(async (became) => {
-      if (became !== null) later(this.afterRenewal(visit, old, became));
-      else later(visit.isNavigation ? refusedWith(await this.loginRedirect(visit, cookies)) : DENIED);
+    const judged = renewal.then(async (became) => {
+      if (became !== null) return this.afterRenewal(visit, old, became);
+      return visit.isNavigation ? refusedWith(await this.loginRedirect(visit, cookies)) : DENIED;
     });
-    return null;
+    return settled(judged, later);
   }
 
   private afterRenewal(visit: Visit, old: OpenSession, became: OpenSession): Judgement {
@@ -336,6 +336,12 @@ function queryOf({ target }: Visit): string {
 
 function stateOf(visit: Visit): string {
   return new URLSearchParams(queryOf(visit)).get("state") ?? "";
+}
+
+/** Hands a judgement on when it is there; a defect on the way to it lets no user in. */
+function settled(judged: Promise<Judgement>, later: (judgement: Judgement) => void): null {
+  judged.catch(() => NO_ROOM).then(later);
+  return null;
 }
 
 function refusedWith(reply: PrebuiltResponse): Judgement {
