@@ -4,6 +4,8 @@ import { MAX_FIELDS } from "../core/limits.ts";
 /** Fields for which there is room from the beginning: as many as usual settings allow, and those that the gateway adds. */
 const CAPACITY = MAX_FIELDS + 32;
 const OWN_BYTES = 1024;
+/** Room for fields that are added to parsed ones, where the buffer from before is used again. */
+const ADDED_BYTES = 256;
 /** Bytes of a line beside name and value: colon, space, CR and LF. */
 const LINE_EXTRA = 4;
 /** Larger buffers are let go when the block is used again. */
@@ -220,8 +222,9 @@ export class HeaderBlock {
   /** Copies parsed bytes into own ones, so that fields can be added after them; offsets stay as they are. */
   private takeOwnership(): void {
     const length = this.count === 0 ? 0 : this.lastByte();
-    const own = Buffer.allocUnsafe(Math.max(OWN_BYTES, length + OWN_BYTES));
-    own.set(this.bytes.subarray(0, length));
+    const own =
+      this.own !== null && this.own.length >= length + ADDED_BYTES ? this.own : Buffer.allocUnsafe(length + OWN_BYTES);
+    copyBytes(own, 0, this.bytes, 0, length);
     this.own = own;
     this.bytes = own;
     this.end = length;
