@@ -1,4 +1,5 @@
 import type {
+  AuthSummary,
   CacheSummary,
   Explanation,
   LimitSummary,
@@ -142,7 +143,8 @@ function addResponse(page: Page, { response }: Explanation, paint: Paint): void 
   if (body !== "") page.add("response", printable(body).slice(0, MAX_BODY_CHARS));
 }
 
-function addRest(page: Page, { cache, limits }: Explanation, paint: Paint): void {
+function addRest(page: Page, { auth, cache, limits }: Explanation, paint: Paint): void {
+  if (auth !== null) page.add("auth", authText(auth));
   if (cache !== null) {
     page.add("cache", printable(cache.key));
     page.add("cache", paint.faint(storedText(cache)));
@@ -155,6 +157,13 @@ function storedText({ stored, needs, default_ttl_ms: ttl, result }: CacheSummary
   if (stored) return `a 200 that says nothing of itself is stored for ${formatDuration(ttl)}`;
   const cure = needs.length === 0 ? ` (${result})` : `, only one that says ${needs.join(" or ")}`;
   return `a 200 that says nothing of itself is not stored${cure}`;
+}
+
+function authText({ methods, of, sets, keep_authorization: keeps }: AuthSummary): string {
+  const facts = [`${methods.length > 1 ? "any of " : ""}${methods.join(", ")} (the ${of}'s)`];
+  if (sets.length > 0) facts.push(`sets ${sets.join(", ")}`);
+  if (keeps) facts.push("Authorization goes on");
+  return facts.join("; ");
 }
 
 function limitText({ max_body_bytes: bytes, max_body_key: key, rate_limit: rate }: LimitSummary): string {

@@ -1,3 +1,4 @@
+import { type AuthConfig, fieldsSetBy } from "../../config/auth/auth-settings.ts";
 import {
   type HeaderEdits,
   hasTargets,
@@ -20,6 +21,7 @@ import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { namesChanged } from "../../routes/header-operations.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import { cachePolicies } from "../cache-owner.ts";
+import { authByIndex } from "../routing.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";
 import type { Field } from "./recording-sink.ts";
 import { lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
@@ -49,6 +51,8 @@ export interface Explanation {
   readonly file: string | null;
   readonly cache: CacheSummary | null;
   readonly limits: LimitSummary | null;
+  /** Null where every client may come in. */
+  readonly auth: AuthSummary | null;
   readonly response: ResponseSummary;
 }
 
@@ -107,8 +111,17 @@ export interface LimitSummary {
   } | null;
 }
 
+export interface AuthSummary {
+  /** In the order in which they are asked. */
+  readonly methods: readonly string[];
+  readonly of: AuthConfig["scope"];
+  /** Fields that they set on requests, and take off those of every client. */
+  readonly sets: readonly string[];
+  readonly keep_authorization: boolean;
+}
+
 export interface ResponseSummary {
-  readonly by: "gateway" | "origin" | "file" | "control" | "grpc";
+  readonly by: "gateway" | "origin" | "file" | "control" | "grpc" | "auth";
   /** Null where only another process or the disk knows it. */
   readonly status: number | null;
   /** `Not Found`; "" where there is no status. */
@@ -172,6 +185,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
     file: result.file,
     cache: cacheSummary(config, dry, result, settings),
     limits: route === null ? null : limitSummary(route, settings),
+    auth: route === null ? null : authSummary(config, dry, route),
     response: responseSummary(result, settings),
   };
   return { said, route, head: isSound ? head : null };
@@ -293,6 +307,13 @@ function needsOf(flags: number): string[] {
   ];
 }
 
+function authSummary(config: RuntimeConfig, { router: { routes } }: DryRun, route: Route): AuthSummary | null {
+  const auth = authByIndex(config, routes)[route.index] ?? null;
+  if (auth === null || !auth.enabled) return null;
+  const methods = auth.methods.map(({ key }) => key);
+  return { methods, of: auth.scope, sets: fieldsSetBy([auth]), keep_authorization: auth.keepAuthorization };
+}
+
 function limitSummary({ maxBodyBytes, init }: Route, settings: RouteConfig | null): LimitSummary {
   const limit = settings?.rateLimit;
   return {
@@ -305,11 +326,15 @@ function limitSummary({ maxBodyBytes, init }: Route, settings: RouteConfig | nul
   };
 }
 
+function askedBy({ ex, phases }: DryResult): ResponseSummary["by"] {
+  if (phases.at(-1)?.name === "auth") return "auth";
+  return ex.route?.kind.name === "transcoded" ? "grpc" : "control";
+}
+
 function responseSummary(result: DryResult, settings: RouteConfig | null): ResponseSummary {
   const { reply, sent, file, asked, ex } = result;
   const nothing = { status: null, status_text: "", reason: "", headers: [], headers_removed: [], body: "", asked: "" };
-  if (asked !== null)
-    return { ...nothing, by: result.ex.route?.kind.name === "transcoded" ? "grpc" : "control", asked };
+  if (asked !== null) return { ...nothing, by: askedBy(result), asked };
   if (reply === null) return { ...nothing, by: file === null ? "gateway" : "file" };
   const own = ex.request.headers;
   const id = Array.from({ length: own.count }, (_, i) => i).find(

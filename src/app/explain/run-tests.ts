@@ -47,6 +47,7 @@ function statusFault(status: number, { response }: Outcome): string {
     file: "the file",
     control: "the running gateway",
     grpc: "a gRPC method",
+    auth: "an authentication service",
   } as const;
   return `expected status ${status}, but ${whose[response.by]} answers: its status is not known here`;
 }
