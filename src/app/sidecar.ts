@@ -1,6 +1,6 @@
 import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
-import type { SidecarConfig } from "../config/mesh-config.ts";
+import type { SidecarConfig, TrafficSplit } from "../config/mesh-config.ts";
 import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import type { OriginScheme, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
@@ -180,7 +180,7 @@ export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConf
   const { sidecar } = config;
   if (!sidecar.enabled) return [];
   const outbound = sidecar.mode === "ingress" ? [] : sidecar.trafficSplits;
-  return [...appRoutes(config), ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends))];
+  return [...appRoutes(config), ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends, split))];
 }
 
 /** The routes of `sidecarRoutes`, for listings. */
@@ -210,7 +210,12 @@ export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
 }
 
 /** Chances stay what the weights say, so no breaker takes a backend out. docs/sidecar.md#splits */
-function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly TargetConfig[]): UpstreamRouteConfig {
+function sidecarRoute(
+  config: RuntimeConfig,
+  prefix: string,
+  targets: readonly TargetConfig[],
+  { timeouts, retryAttempts }: Pick<TrafficSplit, "timeouts" | "retryAttempts"> = USUAL,
+): UpstreamRouteConfig {
   const { sidecar, proxy, server } = config;
   const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
   return {
@@ -239,8 +244,12 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
-    retryAttempts: 1,
-    timeouts: { connectMs: connectTimeoutMs, responseHeaderMs: responseHeaderTimeoutMs, idleMs: 0, totalMs: 0 },
+    retryAttempts,
+    timeouts: {
+      ...timeouts,
+      connectMs: timeouts.connectMs ?? connectTimeoutMs,
+      responseHeaderMs: timeouts.responseHeaderMs ?? responseHeaderTimeoutMs,
+    },
     strictOrigins: true,
     preserveHost: true,
     stripPrefix: false,
@@ -252,6 +261,12 @@ function sidecarRoute(config: RuntimeConfig, prefix: string, targets: readonly T
     },
   };
 }
+
+/** Where no split says otherwise. */
+const USUAL = {
+  timeouts: { connectMs: null, responseHeaderMs: null, idleMs: 0, totalMs: 0 },
+  retryAttempts: 1,
+} as const;
 
 const NO_CHECK = {
   enabled: false,

@@ -1,3 +1,4 @@
+import { retries, timeoutsWith } from "./attempt-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { listenHost } from "./host-kinds.ts";
@@ -46,6 +47,8 @@ const split = block(
       example: ["spiffe://mesh/ns/checkout/*"],
       doc: "over those of the section",
     },
+    timeouts: { type: timeoutsWith(0) },
+    retries: { type: retries, field: "retryAttempts" },
   },
   {
     check({ backends, server_ids }, { log, path }) {

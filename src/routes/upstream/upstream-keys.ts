@@ -1,8 +1,9 @@
 import * as v from "valibot";
+import { retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import { headerName } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
 import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
-import { type Kind, list, type Piece, piece, resolved, type Spot, Wrong, written } from "../../config/piece.ts";
+import { type Kind, list, type Piece, piece, type Spot, Wrong, written } from "../../config/piece.ts";
 import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
 import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
@@ -129,23 +130,7 @@ export const circuitBreaker = block({
   },
 });
 
-export const timeouts = block({
-  connect: { type: duration(1), absent: null, example: "5s", doc: "the transport's by default" },
-  response_header: { type: duration(1), absent: null, example: "30s", doc: "the transport's by default" },
-  idle: { type: duration(0), default: "5m", doc: "longest pause within a response" },
-  total: { type: duration(0), default: 0, doc: "0 is no limit" },
-});
-
-const retries = block(
-  {
-    attempts: {
-      type: integer(0, 10),
-      default: 1,
-      doc: "on other targets, only where the first cannot have acted on the request",
-    },
-  },
-  { shorthand: "attempts" },
-);
+export const timeouts = timeoutsWith("5m");
 
 const mirrorRows = {
   target: {
@@ -174,13 +159,7 @@ const rows = {
   mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker },
-  retries: {
-    type: written(
-      resolved(retries, ({ attempts }) => attempts),
-      (attempts) => ({ attempts }),
-    ),
-    field: "retryAttempts",
-  },
+  retries: { type: retries, field: "retryAttempts" },
   timeouts: { type: timeouts },
   strict_origins: {
     type: flag(),
