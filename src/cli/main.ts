@@ -35,6 +35,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ],
   ["certs", { run: listCerts, summary: "list, renew or revoke the certificates that ACME has obtained" }],
   ["passwd", { run: makePassword, summary: "print a line of a users file, with the hash of a password" }],
+  ["logs", { run: showLogs, summary: "show the log for people, filtered by status, route, event and time" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
   ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
@@ -116,6 +117,11 @@ async function listCerts(args: readonly string[], io: CommandIo): Promise<number
 async function makePassword(args: readonly string[], io: CommandIo): Promise<number> {
   const { runPasswd } = await import("./passwd.ts");
   return runPasswd(args, io);
+}
+
+async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runLogs } = await import("./logs.ts");
+  return runLogs(args, io);
 }
 
 async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {
