@@ -7,6 +7,7 @@ import { CacheLock } from "../shared/cache-lock.ts";
 import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
 import { CacheStore } from "../shared/cache-store.ts";
+import { CacheHandover, takeOverCache } from "./cache-handover.ts";
 import { settingsByIndex } from "./routing.ts";
 
 /** How long until the lock is tried again, where a worker holds it. */
@@ -22,6 +23,8 @@ export class CacheOwner {
   private memory: CacheMemory | null = null;
   private readonly workers: number;
   private kind = "";
+  private storedKind = "";
+  private readonly handover: CacheHandover = new CacheHandover();
   private version = 0;
 
   constructor(config: MemoryConfig, workers: number) {
@@ -42,9 +45,25 @@ export class CacheOwner {
   /** Takes up the memory from `buffersFor` the same configuration. */
   use(config: MemoryConfig, buffers: CacheBuffers | null): void {
     this.kind = kindOf(config);
+    this.storedKind = config.cookies;
     if (buffers === this.buffers) return;
     this.buffers = buffers;
     this.memory = buffers === null ? null : new CacheMemory(buffers);
+  }
+
+  /**
+   * Writes what is stored for a successor.
+   * @returns the file, or -1
+   */
+  async handOn(): Promise<number> {
+    if (this.buffers !== null) await this.handover.dump(new CacheStore(this.buffers, this.workers), this.storedKind);
+    return this.handover.file;
+  }
+
+  /** Takes up what a predecessor has stored, before any worker begins. */
+  takeOver(file: number, predecessor: number): void {
+    if (file < 0 || this.buffers === null) return;
+    takeOverCache(new CacheStore(this.buffers, this.workers), this.storedKind, file, predecessor);
   }
 
   /** Takes back the lock, the fetches and the pins of a worker that has ended; to be done before it is started again. */

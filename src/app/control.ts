@@ -175,6 +175,7 @@ export class Control implements PoolListener {
         if (!this.ending.hasBegun) this.event("upgrade", fields);
       },
       binaryPathOf(startFacts()),
+      () => this.cache.handOn(),
     );
   }
 
@@ -230,6 +231,7 @@ export class Control implements PoolListener {
    */
   run(): Promise<number> {
     this.pool.start();
+    this.cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
     this.ports = claimPorts(listenersOf(this.config), this.inherited.sockets);
     this.certificates.use(this.config);
     this.geo.use(this.config, this.geo.read(this.config));

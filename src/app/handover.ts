@@ -6,6 +6,8 @@ import { LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./liste
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
 export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
+/** Set where the file with what its cache had follows the sockets. */
+const CACHE_VARIABLE = "EDGE_UPGRADE_CACHE";
 const FIRST_FD = 3;
 
 /** Listening sockets that came with the process. */
@@ -14,6 +16,8 @@ export interface Inheritance {
   readonly sockets: readonly ListeningSocket[];
   /** The process that waits for us to be ready, or 0. */
   readonly predecessor: number;
+  /** What it has stored in its cache; -1 for nothing. */
+  readonly cacheFile: number;
 }
 
 /**
@@ -26,10 +30,11 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
   const predecessor = Number(env[UPGRADE_VARIABLE] ?? "0");
   const isOurs = predecessor > 0 || Number(env.LISTEN_PID ?? "0") === pid;
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
-  for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", UPGRADE_VARIABLE]) delete env[name];
-  if (!isOurs || !Number.isInteger(count) || count < 1) return { sockets: [], predecessor: 0 };
+  const hasCache = predecessor > 0 && env[CACHE_VARIABLE] === "1";
+  for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", UPGRADE_VARIABLE, CACHE_VARIABLE]) delete env[name];
+  if (!isOurs || !Number.isInteger(count) || count < 1) return { sockets: [], predecessor: 0, cacheFile: -1 };
   const sockets = Array.from({ length: count }, (_, i) => ({ name: listenerNamed(names[i]), fd: FIRST_FD + i }));
-  return { sockets, predecessor };
+  return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1 };
 }
 
 /**
@@ -66,6 +71,8 @@ export class Handover {
   private readonly socketsOfAll: () => readonly ListeningSocket[] | null;
   private readonly event: (fields: UpgradeFields) => void;
   private readonly binary: string;
+  private readonly cacheFile: () => Promise<number>;
+  private file = -1;
   private isWanted = false;
   private successor: Bun.Subprocess | null = null;
   private deadline: Timer | null = null;
@@ -75,12 +82,15 @@ export class Handover {
    *   that is not handed over would take the clients that wait in it with it
    * @param event takes how it went
    * @param binary the path to start; see binaryPathOf
+   * @param cacheFile writes what the cache has, and gives the file; -1 for none
    */
   constructor(
     socketsOfAll: () => readonly ListeningSocket[] | null,
     event: (fields: UpgradeFields) => void,
     binary: string,
+    cacheFile: () => Promise<number>,
   ) {
+    this.cacheFile = cacheFile;
     this.socketsOfAll = socketsOfAll;
     this.event = event;
     this.binary = binary;
@@ -97,9 +107,16 @@ export class Handover {
       this.failed({ successor: this.successor.pid, error: "an upgrade is under way already" });
       return;
     }
-    this.isWanted = true;
-    this.deadline ??= setTimeout(() => this.giveUp(), UPGRADE_DEADLINE_MS);
-    this.goOn();
+    if (this.deadline !== null) return;
+    this.deadline = setTimeout(() => this.giveUp(), UPGRADE_DEADLINE_MS);
+    const { deadline } = this;
+    void this.cacheFile().then((file) => {
+      // It may have taken too long.
+      if (this.deadline !== deadline) return;
+      this.file = file;
+      this.isWanted = true;
+      this.goOn();
+    });
   }
 
   /** A worker listens. */
@@ -114,7 +131,7 @@ export class Handover {
       return;
     }
     try {
-      const child = startSuccessor(this.binary, sockets, (code) => this.onExit(child, code));
+      const child = startSuccessor(this.binary, sockets, this.file, (code) => this.onExit(child, code));
       this.successor = child;
       this.event({ ok: true, binary: this.binary, successor: child.pid, sockets: sockets.length });
     } catch (error) {
@@ -157,13 +174,16 @@ export class Handover {
 function startSuccessor(
   binary: string,
   sockets: readonly ListeningSocket[],
+  cacheFile: number,
   onExit: (code: number | null) => void,
 ): Bun.Subprocess {
+  const fds = [...sockets.map((socket) => socket.fd), ...(cacheFile < 0 ? [] : [cacheFile])];
   const child = Bun.spawn({
     cmd: [binary, ...process.argv.slice(2)],
-    stdio: ["ignore", "inherit", "inherit", ...sockets.map((socket) => socket.fd)] as never,
+    stdio: ["ignore", "inherit", "inherit", ...fds] as never,
     env: {
       ...process.env,
+      ...(cacheFile < 0 ? {} : { [CACHE_VARIABLE]: "1" }),
       LISTEN_FDS: String(sockets.length),
       LISTEN_FDNAMES: sockets.map((socket) => socket.name).join(":"),
       [UPGRADE_VARIABLE]: String(process.pid),

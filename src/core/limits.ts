@@ -236,6 +236,8 @@ export const CACHE_LOOKUP_MS = 200;
 export const CACHE_WAIT_MS = 10_000;
 /** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
 export const CACHE_POLL_MS = 4;
+/** How often two processes look whether what one has handed to the other still holds. */
+export const CACHE_HANDOVER_MS = 20;
 /** Responses that a worker fetches anew in the background at a time. */
 export const MAX_BACKGROUND_FETCHES = 64;
 /** Requests of a worker that are copied, or under way to a mirror, at a time. */

@@ -398,6 +398,8 @@ const SPELLINGS: Readonly<Record<Exclude<HeaderId, HeaderId.NamedByConnection>, 
   [HeaderId.SurrogateKey]: "Surrogate-Key",
 };
 const NAMES: readonly string[] = Object.values(SPELLINGS);
+/** The names by their numbers. */
+export const HEADER_NAMES: readonly string[] = NAMES;
 
 /** Number of header identities, for tables with one entry each. */
 export const HEADER_ID_COUNT = HeaderId.NamedByConnection + 1;

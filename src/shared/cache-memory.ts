@@ -55,6 +55,8 @@ export const enum Head {
   Ghosts,
   /** Sets of ghosts, 0 where entries make way in the order of use; see CacheEviction. */
   GhostSets,
+  /** Grows when responses are taken out before their time. */
+  Invalidations,
   Count = 32,
 }
 

@@ -267,6 +267,15 @@ export class CacheStore {
     this.pins.add(slot);
   }
 
+  /** Pins an entry, where there is one in a slot. */
+  pinReady(slot: number): boolean {
+    return this.locked(() => {
+      if (this.memory.words[this.memory.at(slot) + Slot.State] !== SlotState.Ready) return false;
+      this.pins.add(slot);
+      return true;
+    }, false);
+  }
+
   /** Lets go of an entry. */
   unpin(slot: number): void {
     if (!this.pins.drop(slot)) return;
@@ -294,6 +303,7 @@ export class CacheStore {
           count++;
         }
       }
+      if (count > 0) words[Head.Invalidations]!++;
       return count;
     }, 0);
   }
@@ -312,6 +322,7 @@ export class CacheStore {
    */
   purge(rule: PurgeRule): number {
     let count = 0;
+    Atomics.add(this.memory.words, Head.Invalidations, 1);
     for (let from = 0; from < this.memory.words[Head.SlotsUsed]!; from += PURGE_STEP) {
       count += this.locked(() => purgeStep(this.memory, this.slots, from, rule), 0);
     }
