@@ -26,6 +26,8 @@ export class PlaceFinder implements ClientPlaces {
   private country: MmdbReader | null = null;
   private asn: MmdbReader | null = null;
   private readonly places: Map<string, Place> = new Map();
+  /** By record: a database has a few hundred for all its networks, and reading one takes longer than finding it. */
+  private readonly countries: Map<number, string> = new Map();
 
   /** Takes these databases in place of those so far; both have been opened by the control thread before. */
   use(buffers: GeoBuffers): void {
@@ -34,6 +36,7 @@ export class PlaceFinder implements ClientPlaces {
     this.country = readerOf(buffers.country);
     this.asn = readerOf(buffers.asn);
     this.places.clear();
+    this.countries.clear();
   }
 
   countryOf(address: string): string {
@@ -62,9 +65,18 @@ export class PlaceFinder implements ClientPlaces {
     const inNetwork = asn === null ? -1 : asn.find(octets, isV4);
     if (inCountry < 0 && inNetwork < 0) return NOWHERE;
     return {
-      country: inCountry < 0 ? "" : countryIn(country!, inCountry),
+      country: inCountry < 0 ? "" : this.countryIn(country!, inCountry),
       asn: inNetwork < 0 ? 0 : asnIn(asn!, inNetwork),
     };
+  }
+
+  private countryIn(database: MmdbReader, record: number): string {
+    const known = this.countries.get(record);
+    if (known !== undefined) return known;
+    if (this.countries.size >= MAX_PLACES) this.countries.clear();
+    const country = countryIn(database, record);
+    this.countries.set(record, country);
+    return country;
   }
 }
 
