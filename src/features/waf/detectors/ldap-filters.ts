@@ -37,30 +37,23 @@ export const LDAP_GROUP: DetectorGroup = {
 function findFilters(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
   let whole = -1;
+  let depth = 0;
+  // Whether a bracket has closed that none had opened, or one has opened right after an asterisk: the application's filter is over.
+  let isOver = false;
   for (let at = 0; at < length; at++) {
-    if (bytes[at] !== Byte.Equals) continue;
+    const byte = bytes[at]!;
+    if (byte === Byte.OpenParen) isOver ||= depth++ === 0 && bytes[at - 1] === Byte.Star;
+    else if (byte === Byte.CloseParen) isOver ||= --depth < 0;
+    if (byte !== Byte.Equals) continue;
     const end = bytes[at - 1] === TILDE || bytes[at - 1] === Byte.Less || bytes[at - 1] === Byte.Greater ? at - 1 : at;
     let from = end;
     while (from > 0 && end - from <= MAX_ATTRIBUTE && ATTRIBUTE[bytes[from - 1]!] === 1) from--;
     const attribute = ATTRIBUTES.valueOf(bytes, from, end);
     if (attribute === 0 || !isOpened(bytes, from)) continue;
-    if (attribute === SECRET || isBrokenOut(bytes, from)) return listener.found(FILTER, from);
+    if (attribute === SECRET || isOver) return listener.found(FILTER, from);
     whole = from;
   }
   if (whole >= 0) listener.found(WHOLE_FILTER, whole);
-}
-
-/**
- * Whether the filter of an application is ended before the attribute at `to`: a bracket closes that none has opened, or one opens right
- * after an asterisk. Applications that search directories take whole filters.
- */
-function isBrokenOut(bytes: Uint8Array, to: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < to; at++) {
-    if (bytes[at] === Byte.OpenParen && (depth++ > 0 || bytes[at - 1] !== Byte.Star)) continue;
-    if (bytes[at] === Byte.OpenParen || (bytes[at] === Byte.CloseParen && --depth < 0)) return true;
-  }
-  return false;
 }
 
 /** Whether a bracket that opens, and one that closes or a sign, are in front of the attribute. */

@@ -42,7 +42,9 @@ export const STRICT_SQL_GROUP: DetectorGroup = {
  * nothing to SQL stand side by side; in SQL there are operators, commas or keywords between them. What is left is judged by a few shapes
  * of a line of at most MAX_TOKENS letters, one a token.
  */
-function findDenseSql({ bytes, length }: ValueReading, listener: DetectionListener): void {
+function findDenseSql({ bytes, length, isName }: ValueReading, listener: DetectionListener): void {
+  // A form may have thousands of short names.
+  if (isName && length < MIN_NAME) return;
   if (length > MAX_VALUE || isWebAddress(bytes) || linesOf(bytes, length) > MAX_LINES) return;
   if (isPlainSql(shapeOf(bytes, 0, length, false))) return listener.found(DENSE_SQL, 0);
   const single = closingQuote(bytes, length, Byte.Apostrophe);
@@ -148,6 +150,7 @@ function tokenOf(bytes: Uint8Array, from: number, to: number, isNewLine: boolean
 
 /** Whether the whole value is SQL. */
 function isPlainSql(shape: string): boolean {
+  if (shape.length < 3 && !(shape.length === 2 && shape.endsWith("C"))) return false;
   // Queries of GraphQL, programs and style sheets have many of these brackets.
   if (shape.split("{").length > 2) return false;
   const core = coreOf(shape);
@@ -274,6 +277,8 @@ const IN_ADDRESS: Uint8Array = classOf("/?&");
 const ACUTE = 0xb4;
 const LOWER_N = 0x6e;
 const LOWER_E = 0x65;
+/** A shorter name of a parameter is no statement. */
+const MIN_NAME = 16;
 /** What a literal of an application is in front of the quote that ends it. */
 const MAX_LITERAL = 25;
 const MAX_TOKENS = 96;
