@@ -46,6 +46,7 @@ beforeAll(async () => {
       upstream("/client", origin, { auth: oidc(provider, { client_id: "another" }) }),
       upstream("/issuer", origin, { auth: oidc(other) }),
       upstream("/secret", origin, { auth: oidc(provider, { cookie_secret: SECRET.toUpperCase() }) }),
+      upstream("/both", origin, { auth: { any: [oidc(other), oidc(provider)] } }),
       upstream("/open", origin, { auth: false }),
       upstream("/", origin),
     ],
@@ -220,6 +221,11 @@ describe("a state", () => {
     const again = await signedIn();
     expect(again.value).not.toBe(value);
   });
+});
+
+test("where a route has two providers, a sign-in is finished once, by its own", async () => {
+  const client = new CookieClient();
+  expect((await client.go(`${site}/both/x`)).url).toBe(`${site}/both/x`);
 });
 
 describe("a cookie of a session", () => {

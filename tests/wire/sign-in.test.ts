@@ -45,6 +45,7 @@ beforeAll(async () => {
       upstream("/mirrored", origin, { mirror: { target: mirror.url } }),
       upstream("/staff", origin, { auth: oidc({ allow: { email: ["*@example.com"], groups: ["staff"] } }) }),
       upstream("/boss", origin, { auth: oidc({ allow: { claims: { "realm_access.roles": ["boss"] } } }) }),
+      upstream("/same", origin, { auth: oidc({ logout_path: "/same" }) }),
       upstream("/left", origin, { auth: oidc({ logout_path: "/left/bye" }) }),
     ],
   });
@@ -200,6 +201,14 @@ describe("signing out", () => {
     expect(last.text).toContain("You are signed out");
     expect((await client.get(`${site}/left`)).status).toBe(302);
     expect(provider.count("/revoke")).toBe(1);
+  });
+
+  test("is at exactly its path, where a route's prefix is the same", async () => {
+    const client = new CookieClient();
+    expect((await client.go(`${site}/same/x`)).status).toBe(200);
+    expect((await client.go(`${site}/same/y`)).status).toBe(200);
+    expect((await client.go(`${site}/same`)).text).toContain("You are signed out");
+    expect((await client.get(`${site}/same/x`)).status).toBe(302);
   });
 
   test("is not for other sites' pages", async () => {

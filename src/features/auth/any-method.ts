@@ -46,15 +46,15 @@ export class AnyMethod implements AuthMethod {
         // The client has left, and another request may have its exchange.
         if (this.open.get(ex) !== question) return;
         this.open.delete(ex);
-        if (found.identity === null) refusals.push(found);
-        const next = found.identity === null ? this.goOn(question) : found;
+        if (!isLast(found)) refusals.push(found);
+        const next = isLast(found) ? found : this.goOn(question);
         if (next !== null) later(next);
       });
       if (judgement === null) {
         this.open.set(ex, question);
         return null;
       }
-      if (judgement.identity !== null) return judgement;
+      if (isLast(judgement)) return judgement;
       refusals.push(judgement);
     }
     return this.refusal(refusals);
@@ -69,6 +69,11 @@ export class AnyMethod implements AuthMethod {
     const challenges = refusals.map(({ challenge }, i) => challenge ?? this.methods[i]!.challenge);
     return { ...found, challenge: challengesOf(challenges) };
   }
+}
+
+/** Whether no further method is asked. */
+function isLast({ identity, isOwnPath }: Judgement): boolean {
+  return identity !== null || isOwnPath === true;
 }
 
 /** One a line. */

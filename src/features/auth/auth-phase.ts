@@ -24,8 +24,8 @@ export interface Judgement {
   readonly retryAfterS?: number;
   /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
   readonly reply?: PrebuiltResponse;
-  /** Whether `reply` is what the client has asked for, at a path of the method's own: nothing is refused with it. */
-  readonly isWanted?: boolean;
+  /** Whether `reply` is what a path of the method's own gives: no other method is asked, and only an error refuses anything. */
+  readonly isOwnPath?: boolean;
 }
 
 export const DENIED: Judgement = { identity: null, status: 401 };
@@ -110,7 +110,8 @@ export class AuthPhase implements Phase {
       if (identity !== null) letIn(ex, identity);
       return Verdict.Next;
     }
-    if (judgement.isWanted !== true) this.listener.onUnauthenticated(ex, method.name, status, judgement.reason ?? "");
+    if (judgement.isOwnPath !== true || status >= 400)
+      this.listener.onUnauthenticated(ex, method.name, status, judgement.reason ?? "");
     if (reply !== undefined) {
       ex.sink.fixed(ex, reply);
       return Verdict.Done;

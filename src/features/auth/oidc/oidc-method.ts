@@ -86,8 +86,9 @@ export class OidcMethod implements AuthMethod {
   }
 
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
-    const { path } = ex.route!;
-    if (path === CALLBACK_PATH || path === this.logoutPath) return this.serve(ex, path === CALLBACK_PATH, later);
+    const { path, init } = ex.route!;
+    if (init.exact && (path === CALLBACK_PATH || path === this.logoutPath))
+      return this.serve(ex, path === CALLBACK_PATH, later);
     const given = this.sessionOf(ex);
     const now = this.ports.now();
     let found: OpenSession | "over" | null = given;
@@ -112,7 +113,7 @@ export class OidcMethod implements AuthMethod {
       const found = sharing.map((scope) => [scope, scope.cookies.find(ex.request.headers, visit.isSecure)] as const);
       reply = visit.isForeign ? Promise.resolve(visit.notice(FOREIGN)) : signOutOf(visit, found);
     }
-    const judged = reply.then((response) => ({ ...refusedWith(response), isWanted: response.status < 400 }));
+    const judged = reply.then((response) => ({ ...refusedWith(response), isOwnPath: true }));
     return settled(judged, later);
   }
 
