@@ -14,7 +14,9 @@ const routes = [
 ];
 const gateway = await startGateway({ config: { server: { waf: { enabled: true } } }, routes });
 const strict = await startGateway({
-  config: { server: { waf: { enabled: true, protocol: { methods: ["GET", "POST"], restricted_files: ["phpinfo.php"] } } } },
+  config: {
+    server: { waf: { enabled: true, protocol: { methods: ["GET", "POST"], restricted_files: ["phpinfo.php"] } } },
+  },
   routes: [upstream("/plain", origin)],
 });
 afterAll(async () => {
