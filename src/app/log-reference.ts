@@ -10,7 +10,7 @@ export function logReference(): string {
     "not_logged counts the lines of this kind that were left out before it, because there were too many.\n\n" +
     `Each request is a line where server.access_log is on:\n${table(fields.slice(0, USUAL_ACCESS_FIELDS.length))}\n` +
     `access_log.fields may name these as well:\n${table(fields.slice(USUAL_ACCESS_FIELDS.length))}\n` +
-    `Events, each with a timestamp:\n${table(events)}`
+    `Events, each with time (and the same as timestamp):\n${table(events)}`
   );
 }
 

@@ -34,7 +34,7 @@ Of \`/metrics\` ([endpoints.md](endpoints.md#metrics)), beside the \`process_*\`
 ${table(["metric", "type", "tells"], metricsOf(scrape))}
 ## Log events
 
-Each line is a JSON object with \`event\` and \`timestamp\`. Where a bound is named, \`not_logged\` counts the lines of this kind
+Each line is a JSON object with \`time\`, \`event\` and \`timestamp\`. Where a bound is named, \`not_logged\` counts the lines of this kind
 that were left out before.
 
 ${table(["event", "tells", "lines at most"], eventRows())}

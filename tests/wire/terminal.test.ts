@@ -41,6 +41,7 @@ test("a start tells a terminal in words, and a pipe or --log-format json in line
       "workers",
       "version",
       "pid",
+      "time",
     ]);
     const port = freePort();
     const plain = await onTerminal(piped.folder, port, [], { NO_COLOR: "1", BUN_OPTIONS: "--smol" });

@@ -224,15 +224,16 @@ export type EventValue = string | number | boolean | null | readonly string[];
 export type EventFields = Readonly<Record<string, EventValue>>;
 
 /**
- * One line of the log for an event: `{"timestamp":…,"event":…,<fields>}` and a line break. docs/operations.md#log
+ * One line of the log for an event: `{"timestamp":…,"event":…,<fields>,"time":…}` and a line break; both are the same, `time` as in every line. docs/operations.md#log
  * @param timestampMs milliseconds since the epoch
  * @param event its name, a key of EVENTS
  * @param fields texts may hold anything that a client sent: they are escaped, and cut at 2048 characters
  */
 export function eventLine(timestampMs: number, event: EventName, fields: EventFields): string {
-  let line = `{"timestamp":"${new Date(timestampMs).toISOString()}","event":${jsonText(event, MAX_TEXT)}`;
+  const time = new Date(timestampMs).toISOString();
+  let line = `{"timestamp":"${time}","event":${jsonText(event, MAX_TEXT)}`;
   for (const name of Object.keys(fields)) line += `,${jsonText(name, MAX_TEXT)}:${valueText(fields[name]!)}`;
-  return `${line}}\n`;
+  return `${line},"time":"${time}"}\n`;
 }
 
 function valueText(value: EventValue): string {

@@ -105,6 +105,7 @@ describe("counters tap", () => {
     expect(totals.requestLatency().count).toBe(0);
     expect(loggedLines(telemetry)).toEqual([
       {
+        time: "2026-01-31T12:00:00.000Z",
         timestamp: "2026-01-31T12:00:00.000Z",
         event: "framing_reject",
         request_id: "",

@@ -22,7 +22,7 @@ describe("event line", () => {
     expect(eventLine(0, "waf_block", fields)).toBe(
       '{"timestamp":"1970-01-01T00:00:00.000Z","event":"waf_block","client_ip":"192.0.2.1","method":"GET",' +
         '"path":"/../../etc/passwd","category":"traversal","rule_id":"TRAVERSAL-001","anomaly_score":5,' +
-        '"action":"blocked","location":"url"}\n',
+        '"action":"blocked","location":"url","time":"1970-01-01T00:00:00.000Z"}\n',
     );
   });
 

@@ -55,7 +55,7 @@ describe("log writer", () => {
     const lines = output.text.split("\n");
     expect(lines.filter((line) => line.startsWith("0123")).length).toBe(6);
     expect(lines.find((line) => line.startsWith("{"))).toBe(
-      '{"timestamp":"1970-01-01T00:00:00.000Z","event":"log_dropped","lines":88}',
+      '{"timestamp":"1970-01-01T00:00:00.000Z","event":"log_dropped","lines":88,"time":"1970-01-01T00:00:00.000Z"}',
     );
     writer.add("later\n");
     output.completeAll();
