@@ -5,10 +5,12 @@ import { CachedGateway } from "../harness/cached-gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 
 const cached = await CachedGateway.start({ default_ttl: "0s", max_payload_size: 100_000 }, { workers: 2 });
+const careful = await CachedGateway.start({ cookies: "bypass" });
 const shown = await CachedGateway.start({ status_key: true });
 afterAll(async () => {
   await cached.stop();
   await shown.stop();
+  await careful.stop();
 });
 
 let paths = 0;
@@ -80,6 +82,21 @@ describe("CDN-Cache-Control", () => {
     const open = path("CDN-Cache-Control: max-age=60", "Cache-Control: public");
     for (let i = 0; i < 2; i++) expect((await cached.get(open, secret)).text).toBe("answer 1");
   });
+});
+
+test.each([
+  ["CDN-Cache-Control: max-age=60", false],
+  ["CDN-Cache-Control: s-maxage=60", true],
+  ["CDN-Cache-Control: public, max-age=60", true],
+] as const)("with cookies: bypass, %s shares what involves cookies: %p", async (line, isShared) => {
+  for (const [name, asked, given] of [
+    ["asked", ["Cookie: a=b"], []],
+    ["given", [], ["Set-Cookie: a=b"]],
+  ] as const) {
+    const target = `/${name}-${line.replace(/\W+/g, "-")}`;
+    careful.answers(target, line, ...given);
+    expect(await careful.isStored(target, asked)).toBe(isShared);
+  }
 });
 
 describe("a request's", () => {

@@ -58,7 +58,7 @@ function targetedDirectives(headers: HeaderBlock, first: number, plain: Response
     noStore: isSaid(all.get("no-store")),
     isPrivate: isSaid(all.get("private")),
     isPublic: plain.isPublic && !plain.noStore && !plain.noCache && !plain.isPrivate,
-    isForShared: sharedMaxAgeS >= 0 || maxAgeS >= 0 || isSaid(all.get("public")),
+    isForShared: sharedMaxAgeS >= 0 || isSaid(all.get("public")),
     neverStale: isSaid(all.get("must-revalidate")) || isSaid(all.get("proxy-revalidate")),
     sharedMaxAgeS,
     maxAgeS,
