@@ -10,7 +10,7 @@ const rows = {
     doc: 'as RFC 4514 writes them, the whole name; "*" is every certificate that the listener has verified',
   },
   uris: {
-    type: list(textLike(/^[a-z][a-z0-9+.-]*:[^\s*]+\*?$/i, "a URI such as spiffe://mesh/ns/shop/*"), "URIs", true),
+    type: list(textLike(/^[A-Za-z][A-Za-z0-9+.-]*:[^\s*]+\*?$/, "a URI such as spiffe://mesh/ns/shop/*"), "URIs", true),
     example: ["spiffe://mesh/ns/shop/*"],
     doc: "alternative names; a * at the end stands for any rest",
   },
@@ -41,7 +41,10 @@ function subject(): Kind<string> {
 
 /** Resolved, lower-case without colons. */
 function fingerprint(): Kind<string> {
-  const written = textLike(/^([0-9a-f]{64}|([0-9a-f]{2}:){31}[0-9a-f]{2})$/i, "a SHA-256 fingerprint of 64 hex digits");
+  const written = textLike(
+    /^([0-9a-fA-F]{64}|([0-9a-fA-F]{2}:){31}[0-9a-fA-F]{2})$/,
+    "a SHA-256 fingerprint of 64 hex digits",
+  );
   return resolved(written, (digits) => digits.replaceAll(":", "").toLowerCase());
 }
 
