@@ -23,6 +23,14 @@ export interface WafPolicy {
   readonly trailers: (Phase & TrailerGate) | null;
 }
 
+/** The phase that looks at responses; null where none is looked at. */
+export function leakPhase({ server }: RuntimeConfig, { reports, services }: WayInputs): Phase | null {
+  if (server.waf.responses === "off") return null;
+  const { ResponseLeakPhase } =
+    require("../features/waf/response-leaks.ts") as typeof import("../features/waf/response-leaks.ts");
+  return new ResponseLeakPhase(reports, services.clock);
+}
+
 /** What the phases are made with. */
 export interface WafParts {
   readonly router: Router;

@@ -184,6 +184,11 @@ export const waf = block(
       doc: "parameters and members that hold code or rich text: rules about their content are off there",
     },
     protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
+    responses: {
+      type: word("off", "detection"),
+      default: "off",
+      doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged",
+    },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
       type: list(

@@ -111,7 +111,7 @@ export const WAF_CATEGORIES = [
 ] as const;
 
 /** Labels of what it has found; any other name is counted as the last. */
-export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "over_limit", "other"];
+export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "leak", "over_limit", "other"];
 
 /** What becomes of requests that a route mirrors, as they are counted. docs/upstreams.md#mirroring */
 export const MIRROR_COUNTS = ["sent", "skipped", "failed", "different"] as const;
