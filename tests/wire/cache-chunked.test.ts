@@ -247,3 +247,32 @@ describe("a body that grows beyond max_payload_size", () => {
     expect(await used()).toBeLessThanOrEqual(before);
   });
 });
+
+test(
+  "a body that never ends delays one wait long those who ask for it, and the next ones not at all",
+  async () => {
+    cached.on("/endless", async (call) => {
+      begin(call, FRESH);
+      for (let i = 0; !call.connection.isClosed && call.connection.ending === "open"; i++) {
+        chunk(call, `${i}`);
+        await Bun.sleep(100);
+      }
+    });
+    const begun = async (): Promise<{ client: RawClient; afterMs: number }> => {
+      const since = performance.now();
+      const client = await RawClient.connect(cached.gateway.port);
+      client.send(request("GET /endless"));
+      await client.takeUntil("\r\n\r\n", 4096, PATIENCE_MS);
+      return { client, afterMs: performance.now() - since };
+    };
+    const first = await begun();
+    expect(first.afterMs).toBeLessThan(5000);
+    // Both workers learn it: which one a client comes to is left to chance.
+    const waited = await Promise.all(Array.from({ length: 12 }, begun));
+    expect(Math.max(...waited.map(({ afterMs }) => afterMs))).toBeLessThan(20_000);
+    const next = await Promise.all(Array.from({ length: 6 }, begun));
+    for (const { afterMs } of next) expect(afterMs).toBeLessThan(5000);
+    for (const { client } of [first, ...waited, ...next]) client.reset();
+  },
+  PATIENCE_MS,
+);
