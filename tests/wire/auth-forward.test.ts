@@ -24,6 +24,8 @@ origin.on("/mine", (call) => {
   return call.reply("200 OK", [`Cache-Control: ${cacheControl}`], `page of ${call.request.fields.get("remote-user")}`);
 });
 
+const mirror = EchoOrigin.start();
+
 /** A service that behaves like the usual ones: a cookie is a session, and what the test says in X-Do is done. */
 const service = ScriptedOrigin.start();
 service.on("/verify", verify);
@@ -124,12 +126,13 @@ const gateway = await startGateway({
       },
     }),
     upstream("/away", origin, { auth: { forward: { url: `http://127.0.0.1:${freePort()}/`, timeout: "500ms" } } }),
+    upstream("/mirrored", origin, { mirror: { target: mirror.url } }),
     upstream("/patient", origin, { auth: { forward: { ...forward, timeout: "30s" } } }),
     upstream("/stream", origin, { inbound_chunked_mode: "passthrough" }),
     { type: "static", prefix: "/files", dir: "f" },
   ],
 });
-afterAll(() => stopAll(gateway, origin, service));
+afterAll(() => stopAll(gateway, origin, service, mirror));
 
 const ALICE = "Cookie: session=alice";
 const get = (path: string, ...lines: readonly string[]): Promise<Reply> => gateway.once(request(`GET ${path}`, lines));
@@ -401,6 +404,39 @@ describe("every protocol", () => {
     expect((await get("/node/socket", ...UPGRADE)).status).toBe(401);
     expect(origin.requestsFor("/socket").length).toBe(before);
   });
+});
+
+test("a WebSocket over HTTP/2 waits for the verdict, too", async () => {
+  const h2 = await H2Client.connect(gateway.port);
+  const connect = (...more: Field[]): number =>
+    h2.headers(
+      [
+        [":method", "CONNECT"],
+        [":protocol", "websocket"],
+        [":scheme", "http"],
+        [":path", "/node/socket"],
+        [":authority", "gw.test"],
+        ["sec-websocket-version", "13"],
+        ...more,
+      ],
+      false,
+    );
+  const before = origin.requestsFor("/socket").length;
+  expect((await h2.reply(connect())).status).toBe(401);
+  expect(origin.requestsFor("/socket").length).toBe(before);
+  connect(["cookie", "session=alice"], ["remote-user", "root"]);
+  await eventually(() => expect(origin.requestsFor("/socket").length).toBe(before + 1));
+  expect(origin.requestsFor("/socket").at(-1)!.fields.all("remote-user")).toEqual(["alice"]);
+  h2.close();
+});
+
+test("a mirror is told the same as the origin, and nothing of who may not come in", async () => {
+  expect((await get("/mirrored/echo", ALICE, "Remote-User: root")).status).toBe(200);
+  await eventually(() => expect(mirror.requestsFor("/echo").length).toBe(1));
+  expect(mirror.requestsFor("/echo")[0]!.fields.all("remote-user")).toEqual(["alice"]);
+  expect((await get("/mirrored/echo", "Remote-User: root")).status).toBe(401);
+  expect((await get("/mirrored/echo", ALICE)).status).toBe(200);
+  await eventually(() => expect(mirror.requestsFor("/echo").length).toBe(2));
 });
 
 describe("the cache", () => {
