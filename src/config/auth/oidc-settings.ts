@@ -114,7 +114,10 @@ export const oidc = block(rows, {
 export type OidcConfig = ConfigOf<typeof oidc>;
 
 function checkOidc(values: Values<typeof rows>, { path, log }: Spot): void {
-  const { scopes, cookie_secret, logout_path, headers, allow: who } = values;
+  const { issuer, scopes, cookie_secret, logout_path, headers, allow: who } = values;
+  const isAll = who.email.length === 0 && who.groups.length === 0 && who.claims.length === 0;
+  if (isAll && OPEN_ISSUER.test(issuer))
+    log.warn(path, "allow is not set: all who have an account at this provider may come in");
   if (!scopes.includes("openid")) log.fault([...path, "scopes"], "openid must be among the scopes");
   if (cookie_secret.length === 0 && !log.isFaulty([...path, "cookie_secret"]))
     log.fault(path, 'needs cookie_secret, which "openssl rand -base64 32" makes', true);
@@ -149,6 +152,9 @@ function isClaimName(name: string): boolean {
   return name.length <= MAX_CLAIM_CHARS && /^[^\s\p{Cc}]+$/u.test(name);
 }
 
+/** Providers at which anyone can have an account. */
+const OPEN_ISSUER =
+  /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com\/(common|organizations|consumers)|gitlab\.com|appleid\.apple\.com)(\/|$)/;
 const CLAIM_NAME = "expected the name of a claim, such as email";
 const MAX_SECRETS = 4;
 const RESERVED =
