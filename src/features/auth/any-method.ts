@@ -1,4 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { AuthMethod, Judgement } from "./auth-phase.ts";
 
 /** A request that is being judged. */
@@ -62,11 +63,13 @@ export class AnyMethod implements AuthMethod {
 
   private refusal(refusals: readonly Judgement[]): Judgement {
     const own = refusals.findLast(({ reply }) => reply !== undefined);
-    if (own !== undefined) return own;
+    const challenges = refusals.map((one, i) =>
+      one.reply === undefined && one.status !== 401 ? "" : (one.challenge ?? this.methods[i]!.challenge),
+    );
+    if (own !== undefined) return own.status === 401 ? withChallenges(own, challenges) : own;
     const found = [429, 503, 401].map((status) => refusals.find((one) => one.status === status)).find(Boolean);
     if (found === undefined) return refusals[0]!;
     if (found.status !== 401) return found;
-    const challenges = refusals.map(({ challenge }, i) => challenge ?? this.methods[i]!.challenge);
     return { ...found, challenge: challengesOf(challenges) };
   }
 }
@@ -74,6 +77,13 @@ export class AnyMethod implements AuthMethod {
 /** Whether no further method is asked. */
 function isLast({ identity, isOwnPath }: Judgement): boolean {
   return identity !== null || isOwnPath === true;
+}
+
+/** What a method answers itself leaves the other methods a chance. */
+function withChallenges(judgement: Judgement, challenges: readonly string[]): Judgement {
+  const { status, fields, body } = judgement.reply!;
+  const more = challenges.filter((one) => one !== "").map((one) => ["WWW-Authenticate", one] as const);
+  return { ...judgement, reply: new PrebuiltResponse(status, [...fields, ...more], body) };
 }
 
 /** One a line. */
