@@ -1,4 +1,3 @@
-import { isatty } from "node:tty";
 import { type DryRequest, DryRun, type HttpVersion } from "../app/explain/dry-run.ts";
 import { explainRequest } from "../app/explain/explanation.ts";
 import { requestOf } from "../app/explain/typed-request.ts";
@@ -7,6 +6,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";
+import { isTerminal } from "./is-terminal.ts";
 import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
 
 /** The command as `edge help explain` shows it. */
@@ -49,7 +49,7 @@ export const explainCommand = {
 export function runExplain(
   args: readonly string[],
   io: CommandIo,
-  hasColor: boolean = isatty(STDOUT) && mayColor(process.env),
+  hasColor: boolean = isTerminal(STDOUT) && mayColor(process.env),
 ): number {
   const { taken: headers, others } = takeRepeated(args, "header", "H");
   const call = startCommand(explainCommand, others, io);

@@ -1,10 +1,10 @@
-import { isatty } from "node:tty";
 import { mayColor } from "../app/start-summary.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { followLines, readLines } from "../tools/logs/line-source.ts";
 import { LogView, sinceOf } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
+import { isTerminal } from "./is-terminal.ts";
 
 /** The command as `edge help logs` shows it. */
 export const logsCommand = {
@@ -63,7 +63,7 @@ export async function runLogs(args: readonly string[], io: CommandIo): Promise<n
   const view = new LogView(
     { statuses, route, events: words(event), sinceMs },
     json,
-    isatty(STDOUT) && mayColor(process.env),
+    isTerminal(STDOUT) && mayColor(process.env),
   );
   const show = (line: string): void => {
     const shown = view.show(line);

@@ -1,4 +1,3 @@
-import { isatty } from "node:tty";
 import { Control, type ControlOptions } from "../app/control.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import type { ReloadResult } from "../app/reload.ts";
@@ -13,6 +12,7 @@ import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
+import { isTerminal } from "./is-terminal.ts";
 
 /** The command as `edge help serve` shows it. */
 export const serveCommand = {
@@ -68,7 +68,7 @@ export async function runServe(
     config: loaded.config,
     notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
     summary:
-      isatty(STDOUT) && call.values["log-format"] === "auto"
+      isTerminal(STDOUT) && call.values["log-format"] === "auto"
         ? { hasColor: mayColor(process.env), cwd: process.cwd() }
         : null,
     reload: () => reloadResult(files.load()),

@@ -129,10 +129,14 @@ export const enum Byte {
 
 export const EMPTY_BYTES: Uint8Array = new Uint8Array(0);
 
+const RANGES: Readonly<Record<string, string>> = {
+  "a-z": "abcdefghijklmnopqrstuvwxyz",
+  "A-Z": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+  "0-9": "0123456789",
+};
+
 /** 1 for a byte of a token (RFC 9110 §5.6.2), else 0. */
-export const TOKEN: Uint8Array = table((b) =>
-  isAlnum(b) || "!#$%&'*+-.^_`|~".includes(String.fromCharCode(b)) ? 1 : 0,
-);
+export const TOKEN: Uint8Array = classOf("!#$%&'*+-.^_`|~a-zA-Z0-9");
 
 /** 1 for a byte that a field value may hold: HTAB, SP, VCHAR, obs-text (RFC 9110 §5.5), else 0. */
 export const FIELD_VALUE: Uint8Array = table((b) => (b === Byte.Tab || (b >= 0x20 && b !== Byte.Del) ? 1 : 0));
@@ -205,10 +209,6 @@ export function equalsBytes(bytes: Uint8Array, from: number, to: number, expecte
   return true;
 }
 
-function isAlnum(b: number): boolean {
-  return (b >= 0x30 && b <= 0x39) || (b >= 0x41 && b <= 0x5a) || (b >= 0x61 && b <= 0x7a);
-}
-
 // Below: classes of bytes that readers of several protocols share, and the scans over them. A class is a predicate with one name
 // and one meaning; readers with a narrower idea of a class give theirs a name of its own.
 
@@ -248,9 +248,3 @@ export function classOf(text: string, also?: (byte: number) => boolean): Uint8Ar
   for (const byte of latin1(text.replace(/a-z|A-Z|0-9/g, (range) => RANGES[range]!))) out[byte] = 1;
   return out;
 }
-
-const RANGES: Readonly<Record<string, string>> = {
-  "a-z": "abcdefghijklmnopqrstuvwxyz",
-  "A-Z": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-  "0-9": "0123456789",
-};

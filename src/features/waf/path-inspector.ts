@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
+import { Byte, classOf, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { findPackedGroups } from "./match/escaped-scan.ts";
 import { MIN_PACKED_CHARS } from "./match/packed-text.ts";
@@ -83,7 +83,7 @@ function hasMark(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 /** The bytes that TargetFlag.Mark tells of, and the backslash. */
-const IS_MARK: Uint8Array = table((byte) => ("$<{'\"(;|&`*!+\\".includes(String.fromCharCode(byte)) ? 1 : 0));
+const IS_MARK: Uint8Array = classOf("$<{'\"(;|&`*!+\\");
 /**
  * What is rarely escaped in an ordinary path, but for blanks: all of ASCII that is no letter, no digit and none of `- . _ ~`,
  * and the no-break space of Latin-1, which is a blank to a database.
