@@ -56,11 +56,21 @@ export class BasicMethod implements AuthMethod {
   }
 
   judge(ex: Exchange, later: Later): Judgement | null {
-    const found = credentialsOf(ex.request.headers);
+    const { headers } = ex.request;
+    const at = onlyAuthorization(headers);
+    if (at < 0) return DENIED;
+    const field = headers.bytes.subarray(headers.spans[at * 4 + 2]!, headers.spans[at * 4 + 3]!);
+    const before = this.passwords.shown(field);
+    if (before !== null && this.hashes.get(before.name) === before.hash) return this.letIn(before.name);
+    const found = credentialsOf(headers);
     if (found === null) return DENIED;
     const { name, password } = found;
     const hash = this.hashes.get(name);
-    if (hash !== undefined && this.passwords.knows(password, hash)) return this.letIn(name);
+    const untilMs = hash === undefined ? 0 : this.passwords.knownUntil(password, hash);
+    if (untilMs > 0) {
+      this.passwords.noteShown(field, { name, hash: hash!, untilMs });
+      return this.letIn(name);
+    }
     return this.check({ name, password, hash }, ex, later);
   }
 
@@ -99,8 +109,8 @@ export class BasicMethod implements AuthMethod {
  * RFC 7617 §2; text is UTF-8.
  */
 export function credentialsOf(headers: HeaderBlock): Credentials | null {
-  const at = headers.find(HeaderId.Authorization);
-  if (at < 0 || headers.find(HeaderId.Authorization, at + 1) >= 0) return null;
+  const at = onlyAuthorization(headers);
+  if (at < 0) return null;
   const from = headers.spans[at * 4 + 2]!;
   const to = headers.spans[at * 4 + 3]!;
   if (to - from <= SCHEME.length || !equalsLower(headers.bytes, from, from + SCHEME.length, SCHEME)) return null;
@@ -115,6 +125,12 @@ export function credentialsOf(headers: HeaderBlock): Credentials | null {
   const colon = text.indexOf(":");
   if (colon < 1 || /\p{Cc}/u.test(text)) return null;
   return { name: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** Where the one `Authorization` of a head is; -1 where there is none, or more than one. */
+function onlyAuthorization(headers: HeaderBlock): number {
+  const at = headers.find(HeaderId.Authorization);
+  return at >= 0 && headers.find(HeaderId.Authorization, at + 1) < 0 ? at : -1;
 }
 
 const SCHEME: Uint8Array = latin1("basic ");

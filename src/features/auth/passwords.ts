@@ -19,6 +19,14 @@ interface WaitingCheck {
   readonly listener: PasswordListener;
 }
 
+/** Whose name and password a field has shown, with the hash that they fit. */
+export interface ShownBefore {
+  readonly name: string;
+  readonly hash: string;
+  /** On the clock. */
+  readonly untilMs: number;
+}
+
 /**
  * Checks passwords, a few at the same time, since one takes much memory and time by design; others wait in a bounded queue. Good
  * ones are remembered for CREDENTIAL_MEMORY_MS under a keyed hash. docs/authentication.md#passwords
@@ -29,6 +37,9 @@ export class Passwords {
   private readonly key: Buffer = randomBytes(32);
   /** When each is forgotten, in milliseconds of the clock; the one that was remembered longest ago comes first. */
   private readonly known: Map<string, number> = new Map();
+  private readonly fields: Map<string, ShownBefore> = new Map();
+  /** Has taken up the key, which is half of what hashing a field costs. */
+  private readonly hasher = new Bun.CryptoHasher("sha256", randomBytes(32));
   private readonly waiting: WaitingCheck[] = [];
   private running = 0;
 
@@ -39,12 +50,33 @@ export class Passwords {
 
   /** Whether this password was found to be the hash's a short while ago. */
   knows(password: string, hash: string): boolean {
+    return this.knownUntil(password, hash) > 0;
+  }
+
+  /** Until when the password counts as the hash's, in milliseconds of the clock; 0 where it does not. */
+  knownUntil(password: string, hash: string): number {
     const key = this.keyOf(password, hash);
     const until = this.known.get(key);
-    if (until === undefined) return false;
-    if (until > this.clock.nowMs) return true;
+    if (until === undefined) return 0;
+    if (until > this.clock.nowMs) return until;
     this.known.delete(key);
-    return false;
+    return 0;
+  }
+
+  /** Whose `Authorization` these bytes were a short while ago; null where that is not known: it need not be read again. */
+  shown(field: Uint8Array): ShownBefore | null {
+    const key = this.fieldKeyOf(field);
+    const found = this.fields.get(key);
+    if (found === undefined) return null;
+    if (found.untilMs > this.clock.nowMs) return found;
+    this.fields.delete(key);
+    return null;
+  }
+
+  /** Remembers whose field it is, under a keyed hash. */
+  noteShown(field: Uint8Array, whose: ShownBefore): void {
+    if (this.fields.size >= MAX_REMEMBERED_CREDENTIALS) this.fields.delete(this.fields.keys().next().value!);
+    this.fields.set(this.fieldKeyOf(field), whose);
   }
 
   /** Checks a password; the listener is called once: at once where there is no room, else later. */
@@ -74,6 +106,10 @@ export class Passwords {
     this.known.delete(key);
     if (this.known.size >= MAX_REMEMBERED_CREDENTIALS) this.known.delete(this.known.keys().next().value!);
     this.known.set(key, this.clock.nowMs + CREDENTIAL_MEMORY_MS);
+  }
+
+  private fieldKeyOf(field: Uint8Array): string {
+    return this.hasher.copy().update(field).digest("base64");
   }
 
   /** The hash is of fixed form, so that no two pairs give the same text. */

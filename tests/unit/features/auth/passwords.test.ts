@@ -63,3 +63,22 @@ test("a check that fails counts as a wrong password, and the next one goes on", 
   await Bun.sleep(1);
   expect(outcomes).toEqual(new Array(MAX_PASSWORD_CHECKS + 1).fill(false));
 });
+
+test("whose a field is, is remembered for as long as its password, in a bounded number", async () => {
+  const { checks, clock, passwords, verify } = lab();
+  verify("good");
+  checks[0]!.end(true);
+  await settled();
+  const untilMs = passwords.knownUntil("good", "hash");
+  expect(untilMs).toBe(clock.nowMs + CREDENTIAL_MEMORY_MS);
+  const field = (text: string) => Buffer.from(`Basic ${text}`);
+  passwords.noteShown(field("abc"), { name: "alice", hash: "hash", untilMs });
+  expect(passwords.shown(field("abc"))).toMatchObject({ name: "alice", hash: "hash" });
+  expect(passwords.shown(field("abC"))).toBeNull();
+  clock.nowMs = untilMs;
+  expect(passwords.shown(field("abc"))).toBeNull();
+  for (let i = 0; i <= MAX_REMEMBERED_CREDENTIALS; i++)
+    passwords.noteShown(field(`${i}`), { name: "alice", hash: "hash", untilMs: untilMs + 1 });
+  expect(passwords.shown(field("0"))).toBeNull();
+  expect(passwords.shown(field("1"))).not.toBeNull();
+});
