@@ -26,6 +26,12 @@ export class ContentCodingPhase implements Phase {
   }
 }
 
+/** What has become of fields: browsers send few different ones. By what is offered, then by the field. */
+const decided: Map<readonly Coding[], Map<string, string>> = new Map();
+const MAX_OFFERS = 64;
+const MAX_DECIDED = 256;
+const MAX_DECIDED_CHARS = 128;
+
 /** The coding that the client gets, after `ContentCodingPhase`. */
 export function negotiatedCoding({ headers }: RequestHead): Coding {
   const index = headers.find(HeaderId.AcceptEncoding);
@@ -38,11 +44,29 @@ function negotiate(request: RequestHead, codings: readonly Coding[]): void {
   const { headers } = request;
   const first = headers.find(HeaderId.AcceptEncoding);
   if (first < 0) return;
-  const value = wantsPlain(request) ? PLAIN : accepted(request, codings);
-  for (let i = headers.count - 1; i > first; i--) {
+  const isOne = headers.find(HeaderId.AcceptEncoding, first + 1) < 0;
+  const text = headers.valueText(first);
+  const value = wantsPlain(request) ? PLAIN : isOne ? decidedFor(request, text, codings) : accepted(request, codings);
+  for (let i = headers.count - 1; !isOne && i > first; i--) {
     if (headers.ids[i] === HeaderId.AcceptEncoding) request.removeField(i);
   }
-  if (headers.valueText(first) !== value) headers.setValue(first, value);
+  if (text !== value) headers.setValue(first, value);
+}
+
+function decidedFor(request: RequestHead, text: string, codings: readonly Coding[]): string {
+  let known = decided.get(codings);
+  if (known === undefined) {
+    // Those of configurations that are gone.
+    if (decided.size >= MAX_OFFERS) decided.clear();
+    known = new Map();
+    decided.set(codings, known);
+  }
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const value = accepted(request, codings);
+  if (known.size >= MAX_DECIDED) known.clear();
+  if (text.length <= MAX_DECIDED_CHARS) known.set(text, value);
+  return value;
 }
 
 /** A range is one of the plain form, which can be continued; and a client may forbid every change (RFC 9111 §5.2.1.6). */
