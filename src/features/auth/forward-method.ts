@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { latin1 } from "../../core/bytes.ts";
 import { Fault, faultRow } from "../../core/fault.ts";
 import {
   AUTH_SERVICE_FAILURES,
@@ -62,6 +63,7 @@ export class ForwardMethod implements AuthMethod {
   private readonly lines: ForwardedLines;
   private readonly settings: CallSettings;
   private readonly outage: Outage;
+  private readonly setsCredentials: boolean;
   private readonly turn: NowMs;
   /** Those that are awaited, each with a mark of its own: exchanges and calls are used again. */
   private readonly calls: Map<Exchange, PendingCall> = new Map();
@@ -73,6 +75,7 @@ export class ForwardMethod implements AuthMethod {
     const { method, target, requestHeaders, timeoutMs, cacheMs } = terms;
     const { authority } = upstream;
     this.terms = terms;
+    this.setsCredentials = terms.responseHeaders.some((name) => name.toLowerCase() === "authorization");
     this.listener = listener;
     this.lines = lines;
     this.turn = turn;
@@ -90,6 +93,7 @@ export class ForwardMethod implements AuthMethod {
       wheel,
       turn,
       wantsBody: isForClient,
+      wanted: [...terms.responseHeaders, "set-cookie"].map((name) => latin1(name.toLowerCase())),
       onOver: (call) => {
         if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(call);
       },
@@ -163,7 +167,7 @@ export class ForwardMethod implements AuthMethod {
     }
     return {
       user: claims[this.terms.responseHeaders[0] ?? ""] ?? "",
-      hidesCredentials: this.terms.responseHeaders.some((name) => name.toLowerCase() === "authorization"),
+      hidesCredentials: this.setsCredentials,
       claims,
       fields: set,
       responseFields: valuesOf(fields, "set-cookie").map((value) => ["Set-Cookie", value]),

@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from "../../core/bytes.ts";
+import { EMPTY_BYTES, equalsLower } from "../../core/bytes.ts";
 import type { Fault } from "../../core/fault.ts";
 import { MAX_AUTH_REPLY_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
@@ -39,6 +39,8 @@ export interface CallSettings {
   readonly turn: NowMs;
   /** Whether the body of a response with this status matters; false ends the call with its head. */
   readonly wantsBody: (status: number) => boolean;
+  /** Names in lower case of the fields that matter then; where the body matters, all do. */
+  readonly wanted: readonly Uint8Array[];
   /** A call is over, and may be used for the next one. */
   readonly onOver: (call: ServiceCall) => void;
 }
@@ -112,9 +114,11 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   onReplyHead(own: Exchange): void {
     const { status } = own.reply;
     own.state = ExchangeState.Replying;
-    this.reply = { status, fields: fieldsOf(own), body: NO_BODY };
+    const { wanted, wantsBody } = this.settings;
+    const isWhole = wantsBody(status);
+    this.reply = { status, fields: isWhole ? fieldsOf(own) : fieldsNamed(own, wanted), body: NO_BODY };
     // The rest is read all the same, so that the connection can be used again.
-    if (!this.settings.wantsBody(status)) this.settle(this.reply);
+    if (!isWhole) this.settle(this.reply);
   }
 
   body(own: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -213,6 +217,18 @@ function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
   const fields: [string, string][] = [];
   for (let i = 0; i < headers.count; i++) {
     if (DROPPED[headers.ids[i]!] !== 1) fields.push([headers.nameText(i), headers.valueText(i)]);
+  }
+  return fields;
+}
+
+function fieldsNamed({ reply: { headers } }: Exchange, names: readonly Uint8Array[]): [string, string][] {
+  const fields: [string, string][] = [];
+  const { bytes, spans, count } = headers;
+  for (let i = 0; i < count; i++) {
+    const [from, to] = [spans[i * 4]!, spans[i * 4 + 1]!];
+    if (DROPPED[headers.ids[i]!] === 1) continue;
+    if (names.some((name) => equalsLower(bytes, from, to, name)))
+      fields.push([headers.nameText(i), headers.valueText(i)]);
   }
   return fields;
 }
