@@ -27,14 +27,18 @@ export class DescriptorWatch {
     this.highest = limit - Math.min(MAX_LEFT, Math.max(MIN_LEFT, Math.ceil(limit / 16)));
   }
 
-  /** A new descriptor is the lowest that is free, so that its number says how many there are at least. */
+  /**
+   * A new descriptor is the lowest that is free, so that its number says how many there are at least. Listeners that are paused have
+   * given back low ones, which they take again: some more must be free.
+   */
   isShort(): boolean {
     if (this.highest === Number.POSITIVE_INFINITY) return false;
-    const lowest = lowestDescriptor();
+    const lowest = lowestDescriptor(PROBED);
     return lowest < 0 || lowest >= this.highest;
   }
 }
 
+const PROBED = 4;
 /** Descriptors that are left when nothing more is accepted. */
 const MIN_LEFT = 8;
 const MAX_LEFT = 256;
