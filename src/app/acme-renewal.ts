@@ -38,16 +38,16 @@ export function renewalMaker(config: AcmeConfig, { responder, onLeftOver, inTurn
   };
   const records = dns === null ? null : new DnsResponder(makeDnsRecords(dns), dns, onLeftOver);
   return (order, listener, hasStandIn) => {
-    const { names, challengeType, profile, keyType, directoryUrls } = order;
+    const { directoryUrls, ...wish } = order;
     return new CertificateRenewal({
       hasStandIn,
-      wish: { names, challengeType, profile, keyType },
+      wish,
       sources: directoryUrls.map((directoryUrl) => ({
         directoryUrl,
         authority: sharedAt(directoryUrl),
         accounts: new AcmeStore(cacheDir, directoryUrl),
       })),
-      responder: challengeType === "dns-01" && records !== null ? records : responder(order),
+      responder: wish.challengeType === "dns-01" && records !== null ? records : responder(order),
       store: new AcmeStore(cacheDir, directoryUrls[0]!),
       lock: new StoreLock(cacheDir),
       listener,

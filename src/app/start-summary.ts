@@ -1,6 +1,7 @@
 import { acmeOrders } from "../config/acme-orders.ts";
 import { pathOf, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { printable } from "../core/printable.ts";
 import { isLoopback } from "../message/exchange.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import { type ListenerName, withPorts } from "./listeners.ts";
@@ -183,11 +184,6 @@ function table(rows: readonly (readonly string[])[]): string[][] {
       return isLast ? cut : cut.padEnd(width);
     });
   });
-}
-
-/** No value of a file moves the cursor of a terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}|\p{Cf}/gu, "?");
 }
 
 function count(number: number, noun: string): string {

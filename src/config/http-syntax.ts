@@ -103,3 +103,17 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const PATH = /^\s*\//;
 const ROUTE_METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);
+
+/** Names of fields that are for one connection alone. RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "trailers",
+  "transfer-encoding",
+  "upgrade",
+]);

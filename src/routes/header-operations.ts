@@ -1,6 +1,6 @@
 import { type KeyPath, quote } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
-import { headerName, headerValue, isToken } from "../config/http-syntax.ts";
+import { HOP_BY_HOP, headerName, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
 import type { HeaderValue, RouteBase } from "../config/route-config.ts";
 import { block, type Rows } from "../config/row.ts";
@@ -227,17 +227,3 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
 
 /** `$remote_addr` of nginx, `%[src]` of HAProxy. */
 const VARIABLE = /(?<!\w)\$[a-z]\w+|%\[/i;
-
-/** RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
-export const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "trailers",
-  "transfer-encoding",
-  "upgrade",
-]);

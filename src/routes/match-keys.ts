@@ -1,7 +1,7 @@
 import { quote } from "../config/config-fault.ts";
 import { TEXT } from "../config/form.ts";
 import { country } from "../config/geo-settings.ts";
-import { isToken } from "../config/http-syntax.ts";
+import { HOP_BY_HOP, isToken } from "../config/http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
 import type { FieldTest, MatchConfig } from "../config/route-config.ts";
 import { block } from "../config/row.ts";
@@ -9,7 +9,6 @@ import { cidr, percent, text, textLike } from "../config/scalars.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { expressionIn } from "../features/route/request-matcher.ts";
 import { compileExpression, isExpressionFault } from "../shared/expression.ts";
-import { HOP_BY_HOP } from "./header-operations.ts";
 
 /** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {

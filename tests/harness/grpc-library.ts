@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DescMessage, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
 import {
   Metadata,
   Server,
@@ -10,6 +10,7 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 import { readSchema, type Schema } from "../../src/proto/grpc/schema.ts";
+import { grpcDefinition } from "./grpc-definition.ts";
 
 /** The schema of tests/vectors/transcode/library.proto. */
 export const LIBRARY_FILE: string = join(import.meta.dir, "..", "vectors", "transcode", "library.binpb");
@@ -41,7 +42,7 @@ export class GrpcLibrary {
   static async start(): Promise<GrpcLibrary> {
     const server = new Server();
     const calls: LibraryCall[] = [];
-    server.addService(definition("library.Library") as never, handlers(calls) as never);
+    server.addService(grpcDefinition(LIBRARY.registry, "library.Library") as never, handlers(calls) as never);
     const port = await new Promise<number>((resolve, reject) => {
       const done = (error: Error | null, bound: number) => (error === null ? resolve(bound) : reject(error));
       server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), done);
@@ -52,31 +53,6 @@ export class GrpcLibrary {
   stop(): void {
     this.server.forceShutdown();
   }
-}
-
-function definition(name: string): object {
-  return Object.fromEntries(
-    LIBRARY.registry.getService(name)!.methods.map((method) => [
-      method.name,
-      {
-        path: `/${name}/${method.name}`,
-        requestStream: method.methodKind === "client_streaming",
-        responseStream: method.methodKind === "server_streaming",
-        requestSerialize: serializer(method.input),
-        requestDeserialize: deserializer(method.input),
-        responseSerialize: serializer(method.output),
-        responseDeserialize: deserializer(method.output),
-      },
-    ]),
-  );
-}
-
-function serializer(type: DescMessage) {
-  return (json: JsonValue) => Buffer.from(toBinary(type, fromJson(type, json, { registry: LIBRARY.registry })));
-}
-
-function deserializer(type: DescMessage) {
-  return (bytes: Buffer) => toJson(type, fromBinary(type, bytes), { registry: LIBRARY.registry });
 }
 
 function handlers(calls: LibraryCall[]) {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { create, type DescMessage, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import {
   Metadata,
@@ -12,6 +12,7 @@ import {
 } from "@grpc/grpc-js";
 import { ERROR_DETAILS } from "../../src/proto/grpc/error-details.ts";
 import { readSchema, type Schema } from "../../src/proto/grpc/schema.ts";
+import { grpcDefinition } from "./grpc-definition.ts";
 
 /** The schema of tests/vectors/transcode/shop.proto. */
 export const SHOP_FILE: string = join(import.meta.dir, "..", "vectors", "transcode", "shop.binpb");
@@ -56,7 +57,7 @@ export class GrpcShop {
   static async start(options: { port?: number; prepare?: (server: Server) => void } = {}): Promise<GrpcShop> {
     const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
     const seen: SeenCall[] = [];
-    server.addService(definition() as never, handlers(seen) as never);
+    server.addService(grpcDefinition(SHOP.registry, "shop.Shop") as never, handlers(seen) as never);
     options.prepare?.(server);
     const port = await new Promise<number>((resolve, reject) => {
       const done = (error: Error | null, bound: number) => (error === null ? resolve(bound) : reject(error));
@@ -68,33 +69,6 @@ export class GrpcShop {
   stop(): void {
     this.server.forceShutdown();
   }
-}
-
-const service = SHOP.registry.getService("shop.Shop")!;
-
-function definition(): object {
-  return Object.fromEntries(
-    service.methods.map((method) => [
-      method.name,
-      {
-        path: `/shop.Shop/${method.name}`,
-        requestStream: method.methodKind === "client_streaming",
-        responseStream: method.methodKind === "server_streaming",
-        requestSerialize: serializer(method.input),
-        requestDeserialize: deserializer(method.input),
-        responseSerialize: serializer(method.output),
-        responseDeserialize: deserializer(method.output),
-      },
-    ]),
-  );
-}
-
-function serializer(type: DescMessage) {
-  return (json: JsonValue) => Buffer.from(toBinary(type, fromJson(type, json, { registry: SHOP.registry })));
-}
-
-function deserializer(type: DescMessage) {
-  return (bytes: Buffer) => toJson(type, fromBinary(type, bytes), { registry: SHOP.registry });
 }
 
 type Unary = ServerUnaryCall<Json, Json>;

@@ -10,7 +10,7 @@ import {
   secretKey,
   type VerificationKey,
 } from "../../proto/jwt/key-set.ts";
-import { headerName, isToken } from "../http-syntax.ts";
+import { HOP_BY_HOP, headerName, isToken } from "../http-syntax.ts";
 import { describe, list, pairs, piece, type Spot, Wrong, written } from "../piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { duration, fileName, secret, text, textLike, word } from "../scalars.ts";
@@ -258,18 +258,9 @@ function isClaimName(name: string): boolean {
 
 /** Of messages and connections, and of the gateway's own words about the client. docs/upstreams.md#fields-that-are-sent */
 const RESERVED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   "host",
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "trailers",
-  "transfer-encoding",
   "content-length",
-  "upgrade",
   "expect",
   "cookie",
   "via",

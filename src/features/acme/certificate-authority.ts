@@ -1,24 +1,13 @@
+import type { AcmeOrder } from "../../config/acme-settings.ts";
+
 /** One certificate with its key, both PEM; the certificate with its chain. */
 export interface IssuedCertificate {
   readonly chain: string;
   readonly key: string;
 }
 
-/** How a name is proven. */
-export type ChallengeType = "http-01" | "tls-alpn-01" | "dns-01";
-
-/** The key of a certificate. */
-export type KeyType = "p256" | "p384" | "rsa2048" | "rsa4096";
-
-/** What is ordered. */
-export interface CertificateWish {
-  /** DNS names and addresses, all on one certificate. */
-  readonly names: readonly string[];
-  readonly challengeType: ChallengeType;
-  /** As the directory calls it; "" leaves it to the directory. */
-  readonly profile: string;
-  readonly keyType: KeyType;
-}
+/** What is ordered: all names on one certificate. */
+export type CertificateWish = Omit<AcmeOrder, "directoryUrls">;
 
 /** What a certificate is asked for. */
 export interface CertificateRequest extends CertificateWish {

@@ -12,25 +12,26 @@ import type { CompressionPolicy } from "./compression-policy.ts";
  */
 export class ContentCodingPhase implements Phase {
   readonly name = "contentCoding";
-  private readonly policies: readonly (CompressionPolicy | null)[];
+  private readonly offers: readonly (Offer | null)[];
 
   /** @param policies by the routes' numbers; null for those whose responses are not compressed */
   constructor(policies: readonly (CompressionPolicy | null)[]) {
-    this.policies = policies;
+    this.offers = policies.map((policy) => policy && { codings: policy.codings, decided: new Map() });
   }
 
   run(ex: Exchange): Verdict {
-    const policy = this.policies[ex.route!.index] ?? null;
-    if (policy !== null) negotiate(ex.request, policy.codings);
+    const offer = this.offers[ex.route!.index] ?? null;
+    if (offer !== null) negotiate(ex.request, offer);
     return Verdict.Next;
   }
 }
 
-/** What has become of fields: browsers send few different ones. By what is offered, then by the field. */
-const decided: Map<readonly Coding[], Map<string, string>> = new Map();
-const MAX_OFFERS = 64;
-const MAX_DECIDED = 256;
-const MAX_DECIDED_CHARS = 128;
+/** What a route has to offer. */
+interface Offer {
+  readonly codings: readonly Coding[];
+  /** What has become of fields: browsers send few different ones. */
+  readonly decided: Map<string, string>;
+}
 
 /** The coding that the client gets, after `ContentCodingPhase`. */
 export function negotiatedCoding({ headers }: RequestHead): Coding {
@@ -40,32 +41,29 @@ export function negotiatedCoding({ headers }: RequestHead): Coding {
 }
 
 /** A client that says nothing of encodings stays so. */
-function negotiate(request: RequestHead, codings: readonly Coding[]): void {
+function negotiate(request: RequestHead, offer: Offer): void {
   const { headers } = request;
   const first = headers.find(HeaderId.AcceptEncoding);
   if (first < 0) return;
   const isOne = headers.find(HeaderId.AcceptEncoding, first + 1) < 0;
   const text = headers.valueText(first);
-  const value = wantsPlain(request) ? PLAIN : isOne ? decidedFor(request, text, codings) : accepted(request, codings);
+  const value = wantsPlain(request)
+    ? PLAIN
+    : isOne
+      ? decidedFor(request, text, offer)
+      : accepted(request, offer.codings);
   for (let i = headers.count - 1; !isOne && i > first; i--) {
     if (headers.ids[i] === HeaderId.AcceptEncoding) request.removeField(i);
   }
   if (text !== value) headers.setValue(first, value);
 }
 
-function decidedFor(request: RequestHead, text: string, codings: readonly Coding[]): string {
-  let known = decided.get(codings);
-  if (known === undefined) {
-    // Those of configurations that are gone.
-    if (decided.size >= MAX_OFFERS) decided.clear();
-    known = new Map();
-    decided.set(codings, known);
-  }
-  const found = known.get(text);
-  if (found !== undefined) return found;
+function decidedFor(request: RequestHead, text: string, { codings, decided }: Offer): string {
+  const known = decided.get(text);
+  if (known !== undefined) return known;
   const value = accepted(request, codings);
-  if (known.size >= MAX_DECIDED) known.clear();
-  if (text.length <= MAX_DECIDED_CHARS) known.set(text, value);
+  if (decided.size >= MAX_DECIDED) decided.clear();
+  if (text.length <= MAX_DECIDED_CHARS) decided.set(text, value);
   return value;
 }
 
@@ -81,5 +79,7 @@ function accepted({ headers }: RequestHead, codings: readonly Coding[]): string 
 }
 
 const PLAIN = "identity";
+const MAX_DECIDED = 256;
+const MAX_DECIDED_CHARS = 128;
 /** Of the names, by Coding: they all differ. */
 const FIRST_BYTES: Uint8Array = Uint8Array.from(CODING_NAMES, (name) => name.charCodeAt(0));

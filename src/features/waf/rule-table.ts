@@ -23,7 +23,7 @@ import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import { PROTOCOL_RULES } from "./protocol-profile.ts";
-import { type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
+import { ANY_TEXT, type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
 const ESCAPES: DetectorGroup = {
@@ -184,15 +184,6 @@ function placeOf({ category, id }: WafRule): number {
 }
 
 const EVERYTHING: Sharpness = { level: 2, profile: [] };
-const LOCATIONS: readonly InputLocation[] = [
-  InputLocation.Query,
-  InputLocation.Agent,
-  InputLocation.Header,
-  InputLocation.Extension,
-  InputLocation.Body,
-  InputLocation.Path,
-  InputLocation.Segment,
-  InputLocation.PathRest,
-];
+const LOCATIONS: readonly InputLocation[] = [...ANY_TEXT, InputLocation.PathRest];
 let plain: RuleTables | null = null;
 let sharp: RuleTables | null = null;

@@ -93,6 +93,17 @@ export const ANY_TEXT: readonly InputLocation[] = [
   InputLocation.Segment,
 ];
 
+/** Values that an application makes something of: not those of fields that browsers and proxies add. */
+export const VALUES: readonly InputLocation[] = [
+  InputLocation.Query,
+  InputLocation.Header,
+  InputLocation.Body,
+  InputLocation.Segment,
+];
+
+/** The same, and what an application takes out of the rest of a path. */
+export const VALUES_AND_PATHS: readonly InputLocation[] = [...VALUES, InputLocation.PathRest];
+
 /** Wherever the name of a file or of a command can get into one that the server uses. */
 export const NAMES: readonly InputLocation[] = [
   InputLocation.Query,

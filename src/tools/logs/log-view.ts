@@ -1,3 +1,5 @@
+import { printable } from "../../core/printable.ts";
+
 /** What lines are shown. */
 export interface LogFilter {
   /** Statuses of `access` lines: `404`, or `5xx` for a class; none for all. */
@@ -122,11 +124,6 @@ function fieldText(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const plain = printable(text);
   return /^[^\s"=]+$/.test(plain) ? plain : JSON.stringify(plain);
-}
-
-/** No value of a line moves the cursor of a terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}|\p{Cf}/gu, "?");
 }
 
 type Paint = Readonly<Record<"strong" | "faint" | "good" | "warn" | "bad", (text: string) => string>>;

@@ -1,7 +1,7 @@
 import { Byte, classOf } from "../../../core/bytes.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRule } from "../rule.ts";
+import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, VALUES, type WafRule } from "../rule.ts";
 
 const FILTER: WafRule = {
   id: "LDAP-001",
@@ -25,7 +25,7 @@ const WHOLE_FILTER: WafRule = {
 /** Filters of directories. RFC 4515 §3. */
 export const LDAP_GROUP: DetectorGroup = {
   rules: [FILTER, WHOLE_FILTER],
-  locations: [InputLocation.Query, InputLocation.Header, InputLocation.Body, InputLocation.Segment],
+  locations: VALUES,
   keywords: () => [],
   detectors: () => [{ analyse: findFilters }],
 };

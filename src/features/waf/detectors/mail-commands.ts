@@ -1,8 +1,15 @@
 import { Byte, isDigit } from "../../../core/bytes.ts";
 import { WORD } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRule, words } from "../rule.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type DetectorGroup,
+  VALUES_AND_PATHS,
+  type WafRule,
+  words,
+} from "../rule.ts";
 
 const MAIL_COMMAND: WafRule = {
   id: "PROTOCOL-008",
@@ -20,13 +27,7 @@ const MAIL_COMMAND: WafRule = {
 /** Commands of mail servers, in what becomes part of a message or of a dialogue. */
 export const MAIL_GROUP: DetectorGroup = {
   rules: [MAIL_COMMAND],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Header,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
+  locations: VALUES_AND_PATHS,
   keywords: () => [],
   detectors: () => [{ analyse: findMailCommands }],
 };

@@ -1,8 +1,8 @@
 import { Byte } from "../../../core/bytes.ts";
 import { isQuote, isScriptNameByte, SCRIPT_NAME } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type WafRule } from "../rule.ts";
+import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, VALUES, type WafRule } from "../rule.ts";
 
 const INDIRECT_CALL: WafRule = {
   id: "XSS-009",
@@ -19,7 +19,7 @@ const INDIRECT_CALL: WafRule = {
 /** Calls that name no function that is looked for elsewhere. */
 export const CALL_GROUP: DetectorGroup = {
   rules: [INDIRECT_CALL],
-  locations: [InputLocation.Query, InputLocation.Header, InputLocation.Body, InputLocation.Segment],
+  locations: VALUES,
   keywords: () => [],
   detectors: () => [{ analyse: findCalls }],
 };

@@ -1,8 +1,8 @@
 import { Byte } from "../../../core/bytes.ts";
 import { isProgramByte } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRule } from "../rule.ts";
+import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, VALUES_AND_PATHS, type WafRule } from "../rule.ts";
 
 const STRICT_COMMAND: WafRule = {
   id: "RCE-014",
@@ -19,13 +19,7 @@ const STRICT_COMMAND: WafRule = {
 /** Command lines where no prose is. */
 export const STRICT_COMMAND_GROUP: DetectorGroup = {
   rules: [STRICT_COMMAND],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Header,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
+  locations: VALUES_AND_PATHS,
   keywords: () => [],
   detectors: () => [{ analyse: findStrictCommands }],
 };

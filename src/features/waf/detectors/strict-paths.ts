@@ -1,8 +1,15 @@
 import { Byte, isLowerLetter } from "../../../core/bytes.ts";
 import { isSeparator, isWebAddress } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRule, words } from "../rule.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type DetectorGroup,
+  VALUES_AND_PATHS,
+  type WafRule,
+  words,
+} from "../rule.ts";
 
 const STRICT_PATH: WafRule = {
   id: "LFI-005",
@@ -22,13 +29,7 @@ const STRICT_PATH: WafRule = {
 /** Paths where no prose is; the path of the target itself has rules of its own. */
 export const STRICT_PATH_GROUP: DetectorGroup = {
   rules: [STRICT_PATH],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Header,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
+  locations: VALUES_AND_PATHS,
   keywords: () => [],
   detectors: () => [{ analyse: findStrictPaths }],
 };

@@ -1,8 +1,16 @@
 import { Byte, classOf, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { isWebAddress, SQL_NAME, SQL_NAME_START, SQL_SPACE, wordEnd } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
-import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type WafRule, words } from "../rule.ts";
+import {
+  CRITICAL_SCORE,
+  type DetectionListener,
+  type DetectorGroup,
+  each,
+  VALUES,
+  type WafRule,
+  words,
+} from "../rule.ts";
 
 const DENSE_SQL: WafRule = {
   id: "SQLI-012",
@@ -32,7 +40,7 @@ const DENSE_SQL: WafRule = {
 /** SQL by the proportion of its tokens, whatever they say. */
 export const STRICT_SQL_GROUP: DetectorGroup = {
   rules: [DENSE_SQL],
-  locations: [InputLocation.Query, InputLocation.Header, InputLocation.Body, InputLocation.Segment],
+  locations: VALUES,
   keywords: () => [],
   detectors: () => [{ analyse: findDenseSql }],
 };
