@@ -12,15 +12,15 @@ export interface GrpcStatus {
 /** Header fields of a call: lower-case names, one entry a field. */
 export type GrpcMetadata = readonly (readonly [name: string, value: string])[];
 
-/** One call with one request message. */
+/** One call, with one request message or a stream of them. */
 export interface GrpcRequest {
   /** `/package.Service/Method`. */
   readonly path: string;
   /** `application/grpc`, or with a suffix such as `+json`. */
   readonly contentType: string;
   readonly metadata: GrpcMetadata;
-  /** Not framed yet. */
-  readonly message: Uint8Array;
+  /** Not framed yet; null for a stream, whose messages are given to `send`. */
+  readonly message: Uint8Array | null;
   /** What is left of the deadline, in milliseconds. */
   readonly timeoutMs: number;
 }
@@ -35,10 +35,19 @@ export interface GrpcListener {
   onEnd(status: GrpcStatus): void;
   /** There is no response, or no whole one. */
   onFailure(fault: Fault): void;
+  /** After `send` has returned false: the upstream takes messages again. For calls that stream. */
+  onSendable?(): void;
 }
 
 /** A call under way. */
 export interface GrpcCall {
+  /**
+   * Sends a further message of a stream of requests. Nothing is lost where the upstream does not take it yet.
+   * @returns false when the caller should hold until `onSendable`
+   */
+  send(message: Uint8Array): boolean;
+  /** The stream of requests is complete. */
+  endRequests(): void;
   /** No message comes after this, but for those that are being handed over. */
   pause(): void;
   resume(): void;

@@ -16,6 +16,7 @@ import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../message/
 import { codeOfHttpStatus, GrpcCode, readStatus, timeoutText } from "../proto/grpc/grpc-status.ts";
 import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-frames.ts";
 import { H2OriginPool } from "./h2-origin-pool.ts";
+import { MessageUnpacker, type UnpackListener } from "./message-unpacker.ts";
 import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
 
 /** How to reach an origin that speaks gRPC. */
@@ -73,7 +74,7 @@ export class GrpcOrigin implements GrpcUpstream {
  * One call as an exchange with the origin, of which it is both ends: it gives the request and takes the response. The
  * listener gets the status when the stream is over: only then it is certain which is the last. gRPC over HTTP/2, "Responses".
  */
-class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
+class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, UnpackListener {
   readonly times: UpstreamTimes;
   /** The connection is there, so it is this call that was cut. */
   readonly resetFault = Fault.UpstreamMalformed;
@@ -82,12 +83,25 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
   private ex: Exchange | null;
   private readonly listener: GrpcListener;
   private readonly lines: string;
-  private readonly frame: Buffer;
+  /** The one message of the request; null where they stream. */
+  private readonly frame: Buffer | null;
+  /** Frames of a stream that wait for the upstream to take them. */
+  private unsent: Buffer[] = [];
+  /** Whether the stream has asked for the request's body, and whether it takes more of it now. */
+  private isOpen = false;
+  private takesFrames = false;
+  /** Whether the last message of a stream has been given, and whether the upstream has been told of the end. */
+  private isComplete = false;
+  private isEndTold = false;
   private readonly reader: MessageReader = new MessageReader(MAX_GRPC_MESSAGE_BYTES);
+  /** Null where no message is compressed. */
+  private unpacker: MessageUnpacker | null = null;
   /** What the response's head says of the status; null where it says nothing. */
   private status: GrpcStatus | null = null;
   private isGrpc = false;
   private hasMessages = false;
+  /** Whether the response has ended while messages are unpacked. */
+  private isWhole = false;
   private isPaused = false;
   /** Whether the stream is handing something over: it looks at the exchange again afterwards. */
   private isHanding = false;
@@ -101,12 +115,15 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
     this.ex = ex;
     this.listener = listener;
     this.lines = linesOf(request, origin.settings);
-    this.frame = frameMessage(request.message);
+    this.frame = request.message === null ? null : frameMessage(request.message);
     ex.request.method = Method.Post;
-    ex.request.framing = Framing.Length;
-    ex.request.contentLength = this.frame.length;
-    ex.bodyBytes = this.frame.length;
-    ex.bodyDone = true;
+    if (this.frame === null) ex.request.framing = Framing.Chunked;
+    else {
+      ex.request.framing = Framing.Length;
+      ex.request.contentLength = this.frame.length;
+      ex.bodyBytes = this.frame.length;
+      ex.bodyDone = true;
+    }
     ex.sink = this;
     ex.flow = this;
   }
@@ -118,7 +135,24 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
   resume(): void {
     if (!this.isPaused) return;
     this.isPaused = false;
-    if (this.ex !== null && !this.isHanding) this.ex.source.onWritable(this.ex);
+    if (this.ex !== null && !this.isHanding && !this.isUnpacking) this.ex.source.onWritable(this.ex);
+  }
+
+  send(message: Uint8Array): boolean {
+    const { ex } = this;
+    if (ex === null || this.isComplete) return true;
+    const frame = frameMessage(message);
+    if (this.takesFrames) this.sendFrame(ex, frame);
+    else this.unsent.push(frame);
+    return this.takesFrames || this.ex === null;
+  }
+
+  endRequests(): void {
+    const { ex } = this;
+    if (ex === null || this.isComplete) return;
+    this.isComplete = true;
+    ex.bodyDone = true;
+    if (this.isOpen) this.endStream(ex);
   }
 
   cancel(isOverdue = false): void {
@@ -141,12 +175,36 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
     return at + out.latin1Write(this.lines, at);
   }
 
-  pauseBody(): void {}
+  pauseBody(): void {
+    this.takesFrames = false;
+  }
 
-  /** The whole message is handed over at once: what the windows hold back waits in the stream. */
+  /** One message is handed over at once: what the windows hold back waits in the stream. */
   resumeBody(ex: Exchange): void {
+    if (this.frame === null) return this.resumeStream(ex);
     ex.body.onBody(ex, this.frame, 0, this.frame.length);
     ex.body.onBodyEnd(ex);
+  }
+
+  private resumeStream(ex: Exchange): void {
+    this.isOpen = true;
+    this.takesFrames = true;
+    while (this.takesFrames && this.ex === ex && this.unsent.length > 0) this.sendFrame(ex, this.unsent.shift()!);
+    if (this.ex !== ex) return;
+    if (this.isComplete) this.endStream(ex);
+    else if (this.takesFrames) this.listener.onSendable?.();
+  }
+
+  /** What the windows hold back goes first. */
+  private endStream(ex: Exchange): void {
+    if (this.unsent.length > 0 || this.isEndTold) return;
+    this.isEndTold = true;
+    ex.body.onBodyEnd(ex);
+  }
+
+  private sendFrame(ex: Exchange, frame: Buffer): void {
+    ex.bodyBytes += frame.length;
+    ex.body.onBody(ex, frame, 0, frame.length);
   }
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,16 +213,23 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
     const { headers, status } = ex.reply;
     this.isGrpc = status === 200 && GRPC_TYPE.test(headers.valueOf(HeaderId.ContentType));
     this.status = statusIn(headers);
-    if (this.isGrpc) this.hand(ex, () => this.listener.onMetadata(metadataOf(headers)));
+    if (!this.isGrpc) return;
+    const coding = fieldIn(headers, "grpc-encoding");
+    this.reader.takesPacked = coding === "gzip";
+    this.hand(ex, () => this.listener.onMetadata(metadataOf(headers)));
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     // The body of a response that is not gRPC is of no use; its status is.
     if (this.isGrpc) this.hand(ex, () => this.take(bytes.subarray(from, to)));
-    return !this.isPaused;
+    return !this.isPaused && !this.isUnpacking;
   }
 
   end(ex: Exchange): void {
+    if (this.isUnpacking) {
+      this.isWhole = true;
+      return;
+    }
     const { status, trailers } = ex.reply;
     if (!this.reader.isBetweenMessages) return this.fail(ex, Fault.UpstreamMalformed);
     const last = (trailers === null ? null : statusIn(trailers)) ?? this.status ?? statusOfHttp(status);
@@ -186,19 +251,59 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
   }
 
   /** RFC 9113 §8.7: what the origin has not looked at is sent once more. */
-  onFailure(ex: Exchange, { fault, sent }: UpstreamFailure): void {
-    if (sent || !this.isBegun || this.isRepeated) return this.fail(ex, fault);
+  onFailure(ex: Exchange, { fault, sent, bodyTaken }: UpstreamFailure): void {
+    const isKept = this.frame !== null || !bodyTaken;
+    if (sent || !this.isBegun || this.isRepeated || !isKept) return this.fail(ex, fault);
     this.isRepeated = true;
+    this.isOpen = false;
+    this.takesFrames = false;
     this.origin.pool.sendFresh(ex, this);
   }
 
   private take(bytes: Uint8Array): void {
-    const fault = this.reader.push(bytes, (message) => {
+    const fault = this.reader.push(bytes, (message, isPacked) => {
       this.hasMessages = true;
-      this.listener.onMessage(message);
+      if (isPacked || this.isUnpacking) this.unpack(message, isPacked);
+      else this.listener.onMessage(message);
       return this.ex !== null;
     });
-    if (fault === FrameFault.None || this.ex === null) return;
+    if (fault !== FrameFault.None) this.breakOff();
+  }
+
+  private get isUnpacking(): boolean {
+    return this.unpacker?.isBusy === true;
+  }
+
+  private unpack(message: Uint8Array, isPacked: boolean): void {
+    this.unpacker ??= new MessageUnpacker(MAX_GRPC_MESSAGE_BYTES, this);
+    this.unpacker.add(message, isPacked);
+  }
+
+  onUnpacked(message: Uint8Array): boolean {
+    if (this.ex !== null) this.listener.onMessage(message);
+    return this.ex !== null;
+  }
+
+  onUnpackFault(): void {
+    this.breakOff();
+  }
+
+  /** All that had come has been handed on, after a while in which the stream was held. */
+  onUnpackedAll(resume: () => void): void {
+    const { ex } = this;
+    const { turn, writers } = this.origin.context;
+    if (ex === null) return;
+    turn.begin();
+    this.hand(ex, resume);
+    if (this.ex === ex && !this.isUnpacking) {
+      if (this.isWhole) this.end(ex);
+      else if (!this.isPaused) ex.source.onWritable(ex);
+    }
+    writers.flushAll();
+  }
+
+  private breakOff(): void {
+    if (this.ex === null) return;
     this.cancel();
     this.listener.onFailure(Fault.UpstreamMalformed);
   }
@@ -252,7 +357,7 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow {
 function linesOf(request: GrpcRequest, { basePath, authority }: GrpcOriginSettings): string {
   let head = `POST ${basePath}${request.path} HTTP/1.1\r\nhost: ${authority}\r\nte: trailers\r\n`;
   head += `content-type: ${request.contentType}\r\ngrpc-timeout: ${timeoutText(request.timeoutMs)}\r\n`;
-  head += "grpc-accept-encoding: identity\r\n";
+  head += "grpc-accept-encoding: gzip\r\n";
   for (const [name, value] of request.metadata) head += `${name}: ${value}\r\n`;
   return `${head}\r\n`;
 }
@@ -266,15 +371,17 @@ function statusOfHttp(status: number): GrpcStatus {
 
 /** The status in a header or trailer section; null where there is none. */
 function statusIn(headers: HeaderBlock): GrpcStatus | null {
-  return readStatus((name) => {
-    let text: string | undefined;
-    for (let i = 0; i < headers.count; i++) {
-      if (headers.nameText(i).toLowerCase() !== name) continue;
-      // A field that comes several times counts as its values in a row; of grpc-status that is then no number.
-      text = text === undefined ? headers.valueText(i) : `${text}, ${headers.valueText(i)}`;
-    }
-    return text;
-  });
+  return readStatus((name) => fieldIn(headers, name));
+}
+
+/** A field that comes several times counts as its values in a row; of grpc-status that is then no number. */
+function fieldIn(headers: HeaderBlock, name: string): string | undefined {
+  let text: string | undefined;
+  for (let i = 0; i < headers.count; i++) {
+    if (headers.nameText(i).toLowerCase() !== name) continue;
+    text = text === undefined ? headers.valueText(i) : `${text}, ${headers.valueText(i)}`;
+  }
+  return text;
 }
 
 function metadataOf(headers: HeaderBlock): GrpcMetadata {

@@ -15,7 +15,7 @@ export function frameMessage(message: Uint8Array): Buffer {
 /** What is wrong with a stream of messages. */
 export const enum FrameFault {
   None = 0,
-  /** A message is compressed, though that was not requested, or the flag is none at all. */
+  /** A message is compressed, though the stream has no coding for that, or the flag is none at all. */
   BadFlag,
   /** A message is longer than is taken. */
   TooLong,
@@ -23,6 +23,8 @@ export const enum FrameFault {
 
 /** Cuts a stream of bytes into messages. It holds one message at most. */
 export class MessageReader {
+  /** Whether the stream has a coding, so that messages may be compressed. */
+  takesPacked = false;
   private readonly maxBytes: number;
   private readonly prefix: Buffer = Buffer.allocUnsafe(PREFIX_BYTES);
   private prefixLength = 0;
@@ -42,16 +44,16 @@ export class MessageReader {
 
   /**
    * Takes bytes and hands on each message that they complete.
-   * @param onMessage @returns false to stop: what is left is forgotten
+   * @param onMessage is told whether the message is compressed; @returns false to stop: what is left is forgotten
    */
-  push(bytes: Uint8Array, onMessage: (message: Uint8Array) => boolean): FrameFault {
+  push(bytes: Uint8Array, onMessage: (message: Uint8Array, isPacked: boolean) => boolean): FrameFault {
     for (let at = 0; at < bytes.length; ) {
       if (this.prefixLength < PREFIX_BYTES) {
         const end = Math.min(bytes.length, at + PREFIX_BYTES - this.prefixLength);
         this.prefixLength = copyBytes(this.prefix, this.prefixLength, bytes, at, end);
         at = end;
         if (this.prefixLength < PREFIX_BYTES) break;
-        if (this.prefix[0] !== 0) return FrameFault.BadFlag;
+        if (this.prefix[0]! > (this.takesPacked ? 1 : 0)) return FrameFault.BadFlag;
         if (this.length > this.maxBytes) return FrameFault.TooLong;
       }
       // An empty message is complete with its prefix.
@@ -62,7 +64,7 @@ export class MessageReader {
       this.prefixLength = 0;
       this.filled = 0;
       this.message = null;
-      if (!onMessage(whole)) break;
+      if (!onMessage(whole, this.prefix[0] === 1)) break;
     }
     return FrameFault.None;
   }
