@@ -163,7 +163,7 @@ export class BodyInspector {
     if (mayBeJson || isJson) {
       const groups = findJsonGroups(automaton, bytes, from, to);
       // In a clean text of JSON, all that can mean something is in its strings.
-      if ((groups & this.groups) === 0 && !this.hasPacked(bytes, from, to)) return;
+      if ((groups & this.groups) === 0) return;
       inspectJson(inspector, bytes, from, to, isJson);
       inspector.nameNothing();
       if (groups !== NOT_JSON) return;

@@ -1,13 +1,14 @@
 import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
-import { isPlainName } from "../match/escaped-scan.ts";
-import { CLASS_BITS, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
+import { isPlainName, mayBeginText, packedGroupsAt } from "../match/escaped-scan.ts";
+import { CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
+import { MIN_PACKED_CHARS } from "../match/packed-text.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 
 /**
- * The groups of all keywords in the strings of a JSON text; all there are where the text is none of JSON. One pass;
- * the text may be cut off anywhere.
+ * The groups of all keywords in the strings of a JSON text, and in texts in base64 with which strings begin; all there are where the
+ * text is none of JSON. One pass; the text may be cut off anywhere.
  */
 export function findJsonGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
   const { next, bits, start } = automaton;
@@ -16,18 +17,25 @@ export function findJsonGroups(automaton: KeywordAutomaton, bytes: Uint8Array, f
     const outside = OUTSIDE[bytes[at]!]!;
     if (outside === 1) continue;
     if (outside === 0) return ALL_GROUPS;
+    const begin = ++at;
+    let isEscaped = false;
     let state = start;
-    for (at++; at < to && bytes[at] !== Byte.Quote; at++) {
-      let byte = bytes[at]!;
-      if (byte === Byte.Backslash) {
+    for (; at < to; at++) {
+      let one = INSIDE[bytes[at]!]!;
+      if (one >= CLASS_COUNT) {
+        if (one === QUOTE_ROLE) break;
         // JSON5 has strings that go on in the next line.
         if (bytes[at + 1]! < Byte.Space) return ALL_GROUPS;
-        byte = escaped(bytes, at + 1, to);
+        isEscaped = true;
+        const byte = escaped(bytes, at + 1, to);
         at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
+        one = CLASS_OF[byte]!;
       }
-      state = next[(state << CLASS_BITS) | CLASS_OF[byte]!]!;
+      state = next[(state << CLASS_BITS) | one]!;
       found |= bits[state]!;
     }
+    if (at - begin >= MIN_PACKED_CHARS && (isEscaped || mayBeginText(bytes, begin)))
+      found |= packedGroupsAt(automaton, bytes, begin, at);
   }
   return found;
 }
@@ -186,6 +194,12 @@ const LOWER_U = 0x75;
 const BEYOND_ASCII = 0x80;
 /** Its class calls for another look. */
 const FULL_WIDTH = 0xef;
+const QUOTE_ROLE: number = CLASS_COUNT + 1;
+/** The class of each byte of a string; above all classes for the quote that ends it and for the backslash. */
+const INSIDE: Uint8Array = table((byte) => {
+  if (byte === Byte.Quote) return QUOTE_ROLE;
+  return byte === Byte.Backslash ? CLASS_COUNT : CLASS_OF[byte]!;
+});
 /** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
 const OUTSIDE: Uint8Array = table((byte) => {
   if (byte === Byte.Quote) return QUOTE;

@@ -100,20 +100,21 @@ export function findPackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array,
     }
     const isEscaped = escaped >= 0;
     if (isEscaped) at = escaped;
-    if ((isEscaped || mayBeginText(bytes, at)) && unpack(head, bytes, at, to) === head.length)
-      found |= unpackedGroups(automaton, bytes, at, to);
+    if (isEscaped || mayBeginText(bytes, at)) found |= packedGroupsAt(automaton, bytes, at, to);
     at += MIN_PACKED_CHARS;
     while (at < to && IN_RUN[bytes[at]!] === 1) at++;
   }
   return found;
 }
 
-/** Whether the first of each four characters may be that of ASCII: of five tokens, four fail here. */
-function mayBeginText(bytes: Uint8Array, at: number): boolean {
+/** Whether the first of each four characters at `at` may be that of ASCII: of five tokens, four fail here. */
+export function mayBeginText(bytes: Uint8Array, at: number): boolean {
   return (OF_ASCII[bytes[at]!]! & OF_ASCII[bytes[at + 4]!]! & OF_ASCII[bytes[at + 8]!]!) === 1;
 }
 
-function unpackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+/** The groups of all keywords in the text in base64 that begins at `from`; 0 where none does. It ends before `to`. */
+export function packedGroupsAt(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+  if (unpack(head, bytes, from, to) !== head.length) return 0;
   let end = from;
   while (end < to && ON_WIRE[bytes[end]!] === 1) end++;
   if (scratch.length < end - from) scratch = new Uint8Array(2 * (end - from));

@@ -17,6 +17,11 @@ function paramsIn(type: string, body: string): string[] {
 
 const SCRIPT = "<script>alert(1)</script>";
 
+/** A part of a multipart body with the boundary "b". */
+function part(head: string, content: string): string {
+  return `--b\r\nContent-Disposition: ${head}\r\n\r\n${content}\r\n`;
+}
+
 describe("which bodies are inspected", () => {
   const form = `a=${encodeURIComponent(SCRIPT)}`;
   test.each([
@@ -123,6 +128,23 @@ describe("JSON", () => {
     expect(paramsIn(type, '{"user":{"$ne":""}}').length).toBeGreaterThan(0);
   });
 
+  // With a slash among its first characters.
+  const packed = Buffer.from(`<??? ${SCRIPT}`).toString("base64");
+  const escapeAll = (value: string): string =>
+    [...value].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+  test.each([
+    [`{"a":"${packed}"}`, "body a"],
+    [`{"a":"${packed.replaceAll("/", "\\/")}"}`, "body a"],
+    [`{"a":"${escapeAll(packed)}"}`, "body a"],
+    [`{"a":"${escapeAll(packed.slice(0, 4))}${packed.slice(4)}"}`, "body a"],
+    [`{"a":"${packed.slice(0, 2)}${escapeAll(packed.slice(2, 20))}${packed.slice(20)}"}`, "body a"],
+    [`{"a":"x","b":["${packed}`, "body b"],
+  ])("a string in base64 is read, escaped or not: %s", (body, expected) => {
+    expect(paramsIn(type, body)[0]!).toBe(expected);
+    const whole = part("form-data; name=c", body);
+    expect(paramsIn("multipart/form-data; boundary=b", `${whole}--b--`)[0]!).toBe(expected);
+  });
+
   test("what is no JSON is inspected as one text", () => {
     expect(paramsIn(type, `{'a':'${SCRIPT}'}`)[0]).toBe("body a");
     expect(paramsIn(type, `a=${SCRIPT}`)[0]).toBe("body ");
@@ -132,7 +154,6 @@ describe("JSON", () => {
 
 describe("multipart", () => {
   const type = "multipart/form-data; boundary=b";
-  const part = (head: string, content: string): string => `--b\r\nContent-Disposition: ${head}\r\n\r\n${content}\r\n`;
 
   test.each([
     [`${part('form-data; name="a"', "x")}${part('form-data; name="B"', SCRIPT)}--b--\r\n`, "body b"],
