@@ -185,6 +185,14 @@ export const WAF_STEPS_PER_BYTE = 256;
 /** A shorter request has the steps of one of so many bytes. */
 export const WAF_LEAST_BYTES = 65_536;
 
+/** Rules and markers of one `waf.rules`, rules in a chain, files, how deep they include each other, lines of files of phrases. */
+export const MAX_RULES = 4096;
+export const MAX_RULE_CHAIN = 16;
+export const MAX_RULE_FILES = 256;
+export const MAX_RULE_INCLUDES = 8;
+export const MAX_RULE_LINES = 100_000;
+/** Faults of rules that are told at a time. */
+export const MAX_RULE_FAULTS = 1000;
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
 

@@ -45,12 +45,45 @@ export function compileExpression(source: string): Expression | ExpressionFault 
     if (program.programSize() > MAX_EXPRESSION_PROGRAM) return { fault: TOO_LARGE };
     return new LinearExpression(program);
   } catch (error) {
-    return {
-      fault: cureOf(
-        source,
-        error instanceof Error ? error.message.replace(/^error parsing regexp: |(?<=`)\(\?s\)/g, "") : "",
-      ),
-    };
+    return { fault: cureOf(source, saidBy(error)) };
+  }
+}
+
+/** What an expression of a rule may cost. */
+export interface RuleExpressionLimits {
+  /** Most instructions. */
+  readonly program: number;
+  /** Memory in bytes for what it remembers of texts. */
+  readonly statesBytes: number;
+}
+
+/** An expression whose cost is told. */
+export interface MeasuredExpression extends Expression {
+  /** Instructions: steps for each byte of a text where `isSlow`, else one step. */
+  readonly program: number;
+  /** Whether the last `test` was beyond what its automaton could remember, so that each byte took a step an instruction. */
+  readonly isSlow: boolean;
+}
+
+/**
+ * Reads an expression of a rule. Its characters are bytes: a class of them may name those above 0x7f, and a character that is not
+ * ASCII is the bytes of its UTF-8. Texts of any length are tried.
+ * @returns a fault as of compileExpression
+ */
+export function compileRuleExpression(
+  source: string,
+  limits: RuleExpressionLimits,
+): MeasuredExpression | ExpressionFault {
+  const { RE2JS: Engine } = require("re2js") as typeof import("re2js");
+  const bytes = inBytes(source);
+  if (bytes === null)
+    return { fault: "a character of a class is not ASCII: write its bytes, such as \\xc3\\xa9, or (?:a|b)" };
+  try {
+    const program = Engine.compile(bytes, Engine.DOTALL);
+    if (program.programSize() > limits.program) return { fault: TOO_LARGE };
+    return new BytesExpression(program, limits.statesBytes);
+  } catch (error) {
+    return { fault: cureOf(source, saidBy(error)) };
   }
 }
 
@@ -89,6 +122,32 @@ export class LateExpression implements Expression {
   }
 }
 
+function saidBy(error: unknown): string {
+  return error instanceof Error ? error.message.replace(/^error parsing regexp: |(?<=`)\(\?s\)/g, "") : "";
+}
+
+/** An expression of characters as one of their bytes in UTF-8; null where that cannot be said. */
+function inBytes(source: string): string | null {
+  if (!/[^\x00-\x7f]/.test(source)) return source;
+  let isInClass = false;
+  let out = "";
+  for (let at = 0; at < source.length; at++) {
+    const character = String.fromCodePoint(source.codePointAt(at)!);
+    if (character > "\x7f") {
+      if (isInClass) return null;
+      at += character.length - 1;
+      const bytes = [...Buffer.from(character, "utf8")].map((byte) => `\\x${byte.toString(16)}`);
+      out += `(?:${bytes.join("")})`;
+      continue;
+    }
+    out += character;
+    if (character === "\\") out += source[++at] ?? "";
+    else if (character === "[") isInClass = true;
+    else if (character === "]") isInClass = false;
+  }
+  return out;
+}
+
 /** What to write in the place of an expression that the library refuses. @param said why it does */
 function cureOf(source: string, said: string): string {
   if (said === "expression too large" || said.startsWith("invalid repeat count")) return TOO_LARGE;
@@ -125,6 +184,45 @@ class LinearExpression implements Expression {
       const from = matcher.start(i);
       groups.push(from < 0 ? "" : text.slice(from, matcher.end(i)));
     }
+    return groups;
+  }
+}
+
+class BytesExpression implements MeasuredExpression {
+  readonly program: number;
+  isSlow = false;
+  private readonly compiled: RE2JS;
+
+  constructor(compiled: RE2JS, statesBytes: number) {
+    this.compiled = compiled;
+    this.program = compiled.programSize();
+    const { dfa } = compiled.re2();
+    dfa.maxMem = statesBytes;
+    dfa.stateBudget = statesBytes;
+    dfa.memBudget = statesBytes;
+    // It gives null where it gives up, and the library goes on with a slower way.
+    const match = dfa.match.bind(dfa);
+    dfa.match = (...inputs: Parameters<typeof match>) => {
+      const result = match(...inputs);
+      if (result === null) this.isSlow = true;
+      return result;
+    };
+  }
+
+  get groups(): number {
+    return this.compiled.groupCount();
+  }
+
+  test(text: string): boolean {
+    this.isSlow = false;
+    return this.compiled.test(text);
+  }
+
+  match(text: string): Captures | null {
+    const matcher = this.compiled.matcher(text);
+    if (!matcher.find()) return null;
+    const groups: string[] = [];
+    for (let i = 0; i <= matcher.groupCount(); i++) groups.push(matcher.group(i) ?? "");
     return groups;
   }
 }
