@@ -7,6 +7,7 @@ import { machineKey } from "../features/balance/sticky.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
+import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { type KeywordMemory, sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
@@ -37,6 +38,7 @@ import { LogOutputs } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
 import { NodeRegistry } from "./node-registry.ts";
+import { type OperationState, Operations } from "./operations.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
 import {
@@ -77,6 +79,8 @@ const LOG_DRAIN_MS = 500;
 /** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
+  /** The same as the files said it, without what operators have switched since. */
+  private fileConfig: RuntimeConfig;
   private readonly packet: ConfigPacket = new ConfigPacket();
   private readonly cookieKey: string = machineKey();
   private readonly options: Omit<ControlOptions, "config">;
@@ -84,7 +88,8 @@ export class Control implements PoolListener {
   private readonly labels: TelemetryLabels = new TelemetryLabels();
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
-  private readonly events: EventLog = new EventLog(this.log, WALL_CLOCK);
+  private readonly threshold: LogThreshold = new LogThreshold();
+  private readonly events: EventLog = new EventLog(this.log, WALL_CLOCK, this.threshold);
   private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
     this.event("log_failed", { output, error }),
   );
@@ -101,6 +106,7 @@ export class Control implements PoolListener {
   private readonly geo: GeoDatabases;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
+  private readonly operations: Operations;
   private readonly watch: WorkerWatch;
   private readonly standIns: StandIns;
   private readonly acme: AcmeService;
@@ -125,6 +131,7 @@ export class Control implements PoolListener {
     const { config, ...others } = options;
     this.options = others; // A reload replaces the configuration: the first must not stay here.
     this.config = config;
+    this.fileConfig = config;
     this.running = restartSettings(config);
     const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this, options.early);
@@ -155,6 +162,17 @@ export class Control implements PoolListener {
     this.watch = this.makeWatch();
     this.ending = this.makeEnding();
     this.reloads = this.makeReloads();
+    this.operations = new Operations({
+      nodes: this.nodes,
+      reloads: this.reloads,
+      fileConfig: () => this.fileConfig,
+      config: () => this.config,
+      useLogLevel: (level) => {
+        this.threshold.use(level);
+        this.pool.broadcast({ kind: "log-level", level });
+      },
+      event: (event, fields) => this.event(event, fields),
+    });
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
@@ -214,7 +232,8 @@ export class Control implements PoolListener {
   private makeReloads(): Reloads {
     return new Reloads({
       read: this.options.reload,
-      prepare: (next) => this.prepare(next),
+      current: () => this.fileConfig,
+      prepare: (next) => this.prepare(next, this.operations.maintenance.applied(next)),
       isEnding: () => this.ending.hasBegun,
       workers: () => this.listening.keys(),
       broadcast: (message) => this.pool.broadcast(message),
@@ -256,20 +275,33 @@ export class Control implements PoolListener {
         const outputs = [this.log, this.accessOutputs];
         void Promise.all(outputs.map((output) => output.drain(LOG_DRAIN_MS))).then(() => resolve(code));
       };
-      process.on("SIGTERM", () => this.ending.begin());
-      process.on("SIGINT", () => this.ending.begin());
-      this.options.signals.react({
-        SIGHUP: () => this.reloads.want(),
-        SIGUSR1: () => this.event("log_reopen", reopened(this.accessOutputs.reopen())),
-        SIGUSR2: () => {
-          if (!this.ending.hasBegun) this.handover.want();
-        },
-      });
+      this.reactToSignals();
       this.nodes.start();
       this.keys.use(this.config);
       void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config)]).then(() =>
         this.startWorkers(),
       );
+    });
+  }
+
+  private reactToSignals(): void {
+    const audit = (action: string, from: string) => this.operations.audit(action, { by: "signal", from });
+    const end = (signal: string): void => {
+      if (!this.handover.hasSuccessor) audit("stop", signal);
+      this.ending.begin();
+    };
+    process.on("SIGTERM", () => end("SIGTERM"));
+    process.on("SIGINT", () => end("SIGINT"));
+    this.options.signals.react({
+      SIGHUP: () => void this.operations.reload({ by: "signal", from: "SIGHUP" }),
+      SIGUSR1: () => {
+        audit("log_reopen", "SIGUSR1");
+        this.event("log_reopen", reopened(this.accessOutputs.reopen()));
+      },
+      SIGUSR2: () => {
+        audit("upgrade", "SIGUSR2");
+        if (!this.ending.hasBegun) this.handover.want();
+      },
     });
   }
 
@@ -304,6 +336,7 @@ export class Control implements PoolListener {
       geo: this.geo.buffers,
       keySets: this.keys.sets,
       beats: this.watch.buffer,
+      logLevel: this.operations.level,
     };
   }
 
@@ -394,7 +427,11 @@ export class Control implements PoolListener {
     this.log.add(startSummary(this.config, { ...facts, ports: this.ports, notes: all }, summary));
   }
 
-  private prepare(config: RuntimeConfig): NextConfiguration {
+  /**
+   * @param fileConfig as the files say it
+   * @param config the same with what operators have switched
+   */
+  private prepare(fileConfig: RuntimeConfig, config: RuntimeConfig): NextConfiguration {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
@@ -412,6 +449,7 @@ export class Control implements PoolListener {
       message,
       takeUp: () => {
         this.config = config;
+        this.fileConfig = fileConfig;
         this.ports = ports;
         this.nodes.use(nodes);
         this.cache.use(config.server.cache, cache);
@@ -469,6 +507,7 @@ export class Control implements PoolListener {
           port: this.ports.get("http") ?? this.ports.get("https") ?? 0,
           workers: this.pool.size,
           generation: this.reloads.generation,
+          operations: this.operations.state(),
         }),
       routes: () => routeList(this.config, this.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),
@@ -477,11 +516,13 @@ export class Control implements PoolListener {
       exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
     });
     const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
-    return new Map([...answers, ["keys", keysAnswer] as const]);
+    return new Map([...answers, ...this.operations.answers(), ["keys", keysAnswer] as const]);
   }
 
   private readonly targetStatus: TargetStatus = (originKey, route) =>
-    route === null ? "CLOSED" : this.nodes.statusOf(nodeKey(route, originKey));
+    route === null
+      ? { status: "CLOSED", drained: false }
+      : { status: this.nodes.statusOf(nodeKey(route, originKey)), drained: this.nodes.isDrained(originKey) };
 
   private event(event: EventName, fields: EventFields): void {
     this.events.event(event, fields);
@@ -501,6 +542,7 @@ interface OwnState {
   readonly port: number;
   readonly workers: number;
   readonly generation: number;
+  readonly operations: OperationState;
 }
 
 /** The process as `/internal/api/status` shows it, now. */

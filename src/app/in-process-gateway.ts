@@ -60,6 +60,7 @@ export class InProcessGateway {
     return {
       kind: "start",
       index: 0,
+      logLevel: "info",
       workers: 1,
       config: packConfig({ ...config, server: { ...config.server, port: this.port } }),
       labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),

@@ -2,6 +2,7 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
+import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
@@ -49,6 +50,7 @@ export type ToWorker =
       readonly certificates: ListenerCertificates;
       /** The fetched keys of token issuers that are there. */
       readonly keySets: readonly FetchedKeySet[];
+      readonly logLevel: LogLevel;
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
     }
@@ -61,6 +63,8 @@ export type ToWorker =
   | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
+  /** How much is logged from now on. */
+  | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
   | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
   /** The certificate that a client of this worker has asked for is there, or there will be none. */

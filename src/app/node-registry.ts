@@ -40,6 +40,8 @@ export class NodeRegistry {
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
   private readonly event: (event: EventName, fields: EventFields) => void;
+  /** Keys of the origins that an operator has drained. A reload keeps them. */
+  private readonly drained: Set<string> = new Set();
   /** Nodes whose last change came of a probe that got no response at all. */
   private readonly unreachable: Set<string> = new Set();
 
@@ -91,6 +93,7 @@ export class NodeRegistry {
       const before = this.list.slotOf(key);
       if (before >= 0) table.copyFrom(this.table, before, slot);
     });
+    list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.drained.has(target.originKey)));
     this.list = list;
     this.shared = shared;
     this.table = table;
@@ -123,11 +126,49 @@ export class NodeRegistry {
   }
 
   /** The breaker of a node, its failures in a row, and the health check's word; null for one that is not there. */
-  stateOf(key: string): { isOpen: boolean; failures: number; healthy: boolean } | null {
+  stateOf(key: string): { isOpen: boolean; failures: number; healthy: boolean; isDrained: boolean } | null {
     const slot = this.list.slotOf(key);
     if (slot < 0) return null;
     const isOpen = this.table.state(slot) !== BreakerState.Closed;
-    return { isOpen, failures: this.table.failures(slot), healthy: this.table.isHealthy(slot) };
+    const { table } = this;
+    return {
+      isOpen,
+      failures: table.failures(slot),
+      healthy: table.isHealthy(slot),
+      isDrained: table.isDrained(slot),
+    };
+  }
+
+  /**
+   * Takes an origin out of service, or back in: no new request goes there from any route, what is under way ends.
+   * docs/operations.md#draining-a-target
+   * @param target as routes.yaml names it, with or without its path
+   * @returns the origin's key; null where no route leads there
+   */
+  drain(target: string, isDrained: boolean): string | null {
+    const wanted = target.replace(/\/+$/, "").toLowerCase();
+    const found = this.list.nodes.find(
+      ({ target: { originKey, url } }) => originKey.toLowerCase() === wanted || url.toLowerCase() === wanted,
+    );
+    if (found === undefined) return null;
+    const { originKey } = found.target;
+    if (isDrained) this.drained.add(originKey);
+    else this.drained.delete(originKey);
+    this.list.nodes.forEach((node, slot) => {
+      if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
+    });
+    return originKey;
+  }
+
+  /** Keys of the drained origins that routes lead to. */
+  drainedOrigins(): readonly string[] {
+    const inUse = new Set(this.list.nodes.map(({ target }) => target.originKey));
+    return [...this.drained].filter((key) => inUse.has(key));
+  }
+
+  /** Whether an operator has drained an origin. */
+  isDrained(originKey: string): boolean {
+    return this.drained.has(originKey);
   }
 
   /** What is known of a node without asking it. */

@@ -24,6 +24,8 @@ export interface NextConfiguration {
 export interface ReloadPort {
   /** Reads the files. */
   read(): ReloadResult;
+  /** The configuration in use, as the files said it: what operators have switched since is built in by `prepare`. */
+  current(): RuntimeConfig;
   /** @throws what prevents the configuration, such as a port that is taken */
   prepare(config: RuntimeConfig): NextConfiguration;
   /** Whether the process ends: no reload begins any more. */
@@ -37,8 +39,23 @@ export interface ReloadPort {
   event(name: EventName, fields: EventFields): void;
 }
 
+/** What has come of a reload. */
+export interface ReloadOutcome {
+  readonly ok: boolean;
+  /** Of the configuration in use now. */
+  readonly generation: number;
+  /** Why nothing has changed; empty where it has. */
+  readonly faults: readonly string[];
+  /** What `config_reload` says beside these. */
+  readonly fields: EventFields;
+}
+
+type Waiting = ((outcome: ReloadOutcome) => void)[];
+
 /** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
 const RELOAD_PATIENCE_MS = 30_000;
+
+const ENDING = "the process is ending";
 
 /** Why a reload changes nothing. */
 class ReloadFaults extends Error {
@@ -58,22 +75,39 @@ export class Reloads {
   private readonly rollout: Rollout;
   private lastId = 0;
   private isRunning = false;
-  private isWanted = false;
+  /** Who waits for the next reload, and for the next `rebuild`; null where it is not wanted. */
+  private reloads: Waiting | null = null;
+  private rebuilds: Waiting | null = null;
 
   constructor(port: ReloadPort) {
     this.port = port;
     this.rollout = new Rollout(() => port.workers(), RELOAD_PATIENCE_MS);
   }
 
-  /** Reloads, now or after the one that is running; signals that come meanwhile are one more. */
-  want(): void {
-    if (this.port.isEnding()) return;
-    this.isWanted = true;
-    if (this.isRunning) return;
-    this.isRunning = true;
-    void this.runAll().finally(() => {
-      this.isRunning = false;
-    });
+  /**
+   * Reloads, now or after the one that is running; calls that come meanwhile share one more.
+   * @returns what came of it
+   */
+  want(): Promise<ReloadOutcome> {
+    this.reloads ??= [];
+    return this.outcomeFor(this.reloads);
+  }
+
+  /** Brings the configuration in use to the workers anew, without reading the files. No line of the log tells of it. */
+  rebuild(): Promise<ReloadOutcome> {
+    this.rebuilds ??= [];
+    return this.outcomeFor(this.rebuilds);
+  }
+
+  private outcomeFor(waiting: Waiting): Promise<ReloadOutcome> {
+    const outcome = new Promise<ReloadOutcome>((resolve) => waiting.push(resolve));
+    if (!this.isRunning) {
+      this.isRunning = true;
+      void this.runAll().finally(() => {
+        this.isRunning = false;
+      });
+    }
+    return outcome;
   }
 
   /** A worker has built a configuration, or has taken it up. @param error "" where it could */
@@ -87,42 +121,66 @@ export class Reloads {
   }
 
   private async runAll(): Promise<void> {
-    const { port } = this;
-    while (this.isWanted && !port.isEnding()) {
-      this.isWanted = false;
-      port.onBegin();
-      try {
-        const fields = await this.run();
-        this.isLastOk = true;
-        port.event("config_reload", { ok: true, generation: this.generation, ...fields });
-      } catch (error) {
-        this.isLastOk = false;
-        const faults = error instanceof ReloadFaults ? error.faults : [messageOf(error)];
-        port.event("config_reload", { ok: false, generation: this.generation, faults });
-      }
-      port.onEnd();
+    while (this.reloads !== null || this.rebuilds !== null) {
+      const { reloads, rebuilds } = this;
+      if (reloads !== null) this.reloads = null;
+      else this.rebuilds = null;
+      const outcome = await (reloads !== null ? this.reload() : this.rebuildNow());
+      for (const resolve of reloads ?? rebuilds!) resolve(outcome);
     }
   }
 
+  private async rebuildNow(): Promise<ReloadOutcome> {
+    const { port } = this;
+    return port.isEnding() ? this.failed([ENDING]) : this.attempt(() => port.current());
+  }
+
+  private async reload(): Promise<ReloadOutcome> {
+    const { port } = this;
+    if (port.isEnding()) return this.failed([ENDING]);
+    port.onBegin();
+    const outcome = await this.attempt(() => {
+      const result = port.read();
+      if (!result.ok) throw new ReloadFaults(result.faults);
+      return result.config;
+    });
+    const { ok, generation, faults, fields } = outcome;
+    this.isLastOk = ok;
+    if (ok) this.lastMs = Date.now();
+    port.event("config_reload", ok ? { ok, generation, ...fields } : { ok, generation, faults });
+    port.onEnd();
+    return outcome;
+  }
+
+  private async attempt(config: () => RuntimeConfig): Promise<ReloadOutcome> {
+    try {
+      const fields = await this.run(config());
+      return { ok: true, generation: this.generation, faults: [], fields };
+    } catch (error) {
+      return this.failed(error instanceof ReloadFaults ? error.faults : [messageOf(error)]);
+    }
+  }
+
+  private failed(faults: readonly string[]): ReloadOutcome {
+    return { ok: false, generation: this.generation, faults, fields: {} };
+  }
+
   /**
-   * Reads the files and brings what they say to every worker, or changes nothing anywhere.
+   * Brings a configuration to every worker, or changes nothing anywhere.
    * @returns what the log says of it
    * @throws ReloadFaults, or whatever building the configuration has thrown
    */
-  private async run(): Promise<EventFields> {
+  private async run(config: RuntimeConfig): Promise<EventFields> {
     const { port, rollout } = this;
-    const result = port.read();
-    if (!result.ok) throw new ReloadFaults(result.faults);
-    const next = port.prepare(result.config);
+    const next = port.prepare(config);
     const id = ++this.lastId;
     const message = { id, ...next.message };
     const errors = await rollout.all("prepared", id, () => port.broadcast({ kind: "prepare", ...message }));
     if (errors.length > 0 || port.isEnding()) {
       port.broadcast({ kind: "abort", id });
-      throw new ReloadFaults(errors.length > 0 ? errors : ["the process is ending"]);
+      throw new ReloadFaults(errors.length > 0 ? errors : [ENDING]);
     }
     this.generation++;
-    this.lastMs = Date.now();
     next.takeUp();
     const late = await rollout.all("applied", id, () => port.broadcast({ kind: "commit", ...message }));
     return { ...next.settled(), ...(late.length > 0 ? { late } : {}) };

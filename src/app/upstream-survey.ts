@@ -65,6 +65,7 @@ export class UpstreamSurvey {
       statusCode,
       latencyMs,
       consecutiveFailures: state?.failures ?? 0,
+      drained: state?.isDrained ?? false,
       error,
     };
   }

@@ -7,7 +7,7 @@ import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-
 import type { ControlPort } from "../features/admin/control-handler.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
-import type { Purge, PurgeCall } from "../features/admin/purge-handler.ts";
+import type { Purge, PurgeAudit, PurgeCall } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
@@ -19,6 +19,7 @@ import { AccessLog } from "../features/telemetry/access-log.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Pipeline } from "../message/exchange.ts";
@@ -71,6 +72,9 @@ export interface RuntimeInputs {
   readonly events: EventLog;
   readonly reports: TrafficReports;
   readonly control: ControlPort;
+  /** The level of the log. */
+  readonly threshold: LogThreshold;
+  readonly onPurged: PurgeAudit;
   readonly health: HealthHandler;
   readonly requestIds: RequestIds;
   readonly challenges: ChallengeAnswers;
@@ -141,6 +145,7 @@ export type WayInputs = Pick<
   | "counters"
   | "log"
   | "accessLines"
+  | "threshold"
   | "reports"
   | "requestIds"
   | "challenges"
@@ -188,6 +193,8 @@ export function publicWay(
           countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
           asnOf: geo.asnDb === "" ? () => "" : (ex) => String(places.asnOf(ex.clientIp) || ""),
           names: inputs.requestIds,
+          threshold: inputs.threshold,
+          isApart: hasOwnOutputs(lines),
         },
         lines,
       )
@@ -270,7 +277,8 @@ function endpointsOf(
   const status = new StatusHandler(inputs.client.sharedClock);
   const guard = new AccessGuard(config.internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
-  return builtInEndpoints(inputs.health, status, guard, inputs.control, probes, purge);
+  const { health, control, onPurged } = inputs;
+  return builtInEndpoints({ health, status, guard, control, probes, purge, onPurged });
 }
 
 /** What the handlers of routes are made with. */

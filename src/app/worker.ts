@@ -12,13 +12,16 @@ import { listenTls } from "../edge/tls-listener.ts";
 import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
+import type { Operator } from "../features/admin/operator.ts";
+import type { PurgeCall } from "../features/admin/purge-handler.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
-import { EventLog } from "../features/telemetry/events.ts";
+import { type EventFields, EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
+import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
 import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
@@ -89,6 +92,7 @@ export class Worker {
   private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
   private readonly events: EventLog;
+  private readonly threshold: LogThreshold = new LogThreshold();
   private readonly refusals: Refusals;
   private readonly reports: TrafficReports;
   private readonly countersTap: CountersTap;
@@ -128,7 +132,8 @@ export class Worker {
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
-    this.events = new EventLog(this.log, clock);
+    this.threshold.use(start.logLevel);
+    this.events = new EventLog(this.log, clock, this.threshold);
     this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
@@ -217,6 +222,7 @@ export class Worker {
     else if (message.kind === "leave") this.listeners.leave(message.worker);
     else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
     else if (message.kind === "settled") this.services.inTurn(() => this.wanted.settled(message.name));
+    else if (message.kind === "log-level") this.threshold.use(message.level);
     else if (message.kind === "keys") this.keySets.use(message.sets);
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -384,6 +390,8 @@ export class Worker {
       events: this.events,
       reports: this.reports,
       control: this.control,
+      threshold: this.threshold,
+      onPurged: (operator, call, purged) => this.events.event("audit", purgeFields(operator, call, purged)),
       health: this.health,
       requestIds: this.requestIds,
       challenges: this.challenges,
@@ -463,6 +471,14 @@ export class Worker {
       },
     });
   }
+}
+
+/** The fields of the line `audit` of a purge. */
+function purgeFields({ by, from }: Operator, call: PurgeCall, purged: number): EventFields {
+  const { isSoft, kind } = call;
+  const what: EventFields =
+    kind === "all" ? {} : kind === "tags" ? { tags: call.tags } : { [kind]: call.authority + call.target };
+  return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
 }
 
 /** No load balancer is in front of a sidecar. */

@@ -1,4 +1,5 @@
 import type { PageFile } from "./configured-file.ts";
+import { parseDuration } from "./duration.ts";
 import { TEXT } from "./form.ts";
 import { type Kind, list, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, orWritten } from "./row.ts";
@@ -69,6 +70,7 @@ function pageAt(status: string, value: string | boolean, { path, log, files }: S
 }
 
 const DAY_MS = 86_400_000;
+const RETRY_AFTER = "5m";
 
 const maintenanceBlock = block(
   {
@@ -83,7 +85,7 @@ const maintenanceBlock = block(
       doc: "for browsers; a built-in one without it",
     },
     allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients that get in" },
-    retry_after: { type: duration(1000, DAY_MS), default: "5m", doc: "when clients are asked to come again" },
+    retry_after: { type: duration(1000, DAY_MS), default: RETRY_AFTER, doc: "when clients are asked to come again" },
   },
   { isSwitch: true },
 );
@@ -96,6 +98,14 @@ export const maintenance: typeof maintenanceBlock = orWritten(maintenanceBlock, 
 
 /** What `maintenance` says, where it is there. */
 export type MaintenanceConfig = ConfigOf<typeof maintenanceBlock>;
+
+/** Maintenance that an operator switches on where the files say nothing of it. */
+export const PLAIN_MAINTENANCE: MaintenanceConfig = {
+  enabled: true,
+  page: null,
+  allow: [],
+  retryAfterMs: parseDuration(RETRY_AFTER),
+};
 
 /** For the settings references. */
 export const ERROR_PAGES_EXAMPLE = { 404: "./404.html", "5xx": "./sorry.html", intercept: true };

@@ -265,6 +265,8 @@ export const MIRROR_REST_MS = 10_000;
 export const MAX_STALE_DRAIN_BYTES = 65_536;
 /** Bytes of the body of a purge call. */
 export const MAX_PURGE_CALL_BYTES = 16_384;
+/** Bytes of the body of any other call by which an operator changes something. */
+export const MAX_ACTION_CALL_BYTES = 4096;
 
 // HTTP/2. What a peer may do how often before its connection ends with ENHANCE_YOUR_CALM; beside each what nghttp2
 // and Envoy do by default. Those of window updates and control frames grow with the frames that we send.

@@ -545,6 +545,18 @@ export function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 
+/** The address of the peer of a UNIX socket: its user's number, -1 where the system does not tell. */
+export function unixAddress(uid: number): string {
+  return uid < 0 ? UNIX : `${UNIX}${uid}`;
+}
+
+/** Whether an address is that of the peer of a UNIX socket. */
+export function isUnixPeer(address: string): boolean {
+  return address.startsWith(UNIX);
+}
+
+const UNIX = "unix:";
+
 /** An IPv4-mapped address of IPv6 as IPv4, any other as it is. */
 export function unmapped(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;

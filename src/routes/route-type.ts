@@ -33,7 +33,15 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
 export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "streamsHttp2" | "ownFields">;
 
 /** Says the state of a route's target (null for a transcoded one), such as `CLOSED`. docs/endpoints.md#upstreams */
-export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => string;
+export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => TargetState;
+
+/** How a target is, without asking it. */
+export interface TargetState {
+  /** A word of the breaker. docs/upstreams.md#circuit-breaker */
+  readonly status: string;
+  /** Whether an operator has taken it out. */
+  readonly drained: boolean;
+}
 
 /** What mirrors are made with. */
 export interface MirrorSite extends MirrorServices {

@@ -19,7 +19,7 @@ export const enum BreakerState {
 /**
  * Makes the table of a configuration's upstream nodes: all closed and healthy.
  *
- *     a node: breaker state | failures in a row | health (0 good, 1 bad) | worker of the trial + 1 | share held back
+ *     a node: breaker state | failures in a row | out (bit 0 unhealthy, bit 1 drained) | worker of the trial + 1 | share held back
  *
  * Each is an Int32; the share is in thousandths of the full one.
  */
@@ -53,22 +53,31 @@ export class NodeTable {
 
   /** What the active health check says; true where there is none. */
   isHealthy(slot: number): boolean {
-    return Atomics.load(this.cells, slot * CELLS + HEALTH) === 0;
+    return (Atomics.load(this.cells, slot * CELLS + OUT) & UNHEALTHY) === 0;
   }
 
   setHealthy(slot: number, healthy: boolean): void {
-    Atomics.store(this.cells, slot * CELLS + HEALTH, healthy ? 0 : 1);
+    this.mark(slot, UNHEALTHY, !healthy);
+  }
+
+  /** Whether an operator has taken the node out: no new request goes there, whatever else is out. A plain load. */
+  isDrained(slot: number): boolean {
+    return (this.cells[slot * CELLS + OUT]! & DRAINED) !== 0;
+  }
+
+  setDrained(slot: number, drained: boolean): void {
+    this.mark(slot, DRAINED, drained);
   }
 
   /**
-   * Whether a request may go there: healthy, and closed or waiting for its trial. Plain loads (3 ns instead of 13): what
+   * Whether a request may go there: healthy, not drained, and closed or waiting for its trial. Plain loads (3 ns instead of 13): what
    * is a moment old does no harm, since every step is a compare-and-exchange.
    */
   isUsable(slot: number): boolean {
     const at = slot * CELLS;
     const state = this.cells[at + STATE]!;
     if (state !== BreakerState.Closed && state !== BreakerState.HalfOpen) return false;
-    return this.cells[at + HEALTH] === 0;
+    return this.cells[at + OUT] === 0;
   }
 
   /** Whether the breaker is closed, as plainly. */
@@ -172,6 +181,12 @@ export class NodeTable {
     }
   }
 
+  private mark(slot: number, bit: number, isSet: boolean): void {
+    const at = slot * CELLS + OUT;
+    if (isSet) Atomics.or(this.cells, at, bit);
+    else Atomics.and(this.cells, at, ~bit);
+  }
+
   private step(at: number, from: BreakerState, to: BreakerState): boolean {
     return Atomics.compareExchange(this.cells, at + STATE, from, to) === from;
   }
@@ -183,6 +198,8 @@ export const MAX_HELD_BACK = 990;
 const CELLS = 5;
 const STATE = 0;
 const FAILURES = 1;
-const HEALTH = 2;
+const OUT = 2;
 const HOLDER = 3;
 const HELD_BACK = 4;
+const UNHEALTHY = 1;
+const DRAINED = 2;

@@ -132,3 +132,21 @@ describe("with a token", () => {
     expect([result.status_code, result.body.includes("open-sesame")]).toEqual([200, false]);
   });
 });
+
+describe("actions", () => {
+  const drain = ["Content-Type: application/json", "Content-Length: 2"];
+  test.skipIf(OUTER === undefined)("are not for peers that are merely allowed to look", async () => {
+    const reply = await fromOutside(
+      opened.port,
+      Buffer.concat([request("POST /internal/api/reload", drain), Buffer.from("{}")]),
+    );
+    expect([reply.status, json(reply).message]).toEqual([403, expect.stringContaining("actions need")]);
+  });
+
+  test("are not for whom a proxy on this machine speaks for", async () => {
+    const lines = [...drain, "X-Forwarded-For: 192.0.2.7"];
+    expect(
+      (await closed.once(Buffer.concat([request("POST /internal/api/reload", lines), Buffer.from("{}")]))).status,
+    ).toBe(403);
+  });
+});

@@ -16,6 +16,7 @@ import type { Router } from "../../features/route/router.ts";
 import { CountersTap } from "../../features/telemetry/counters-tap.ts";
 import { EventLog } from "../../features/telemetry/events.ts";
 import { LogBatch } from "../../features/telemetry/log-batch.ts";
+import { LogThreshold } from "../../features/telemetry/log-level.ts";
 import { Refusals } from "../../features/telemetry/refusals.ts";
 import { TelemetryLabels } from "../../features/telemetry/route-labels.ts";
 import type { WafIncident } from "../../features/waf/incident.ts";
@@ -202,6 +203,7 @@ export class DryRun {
       counters: new CountersTap(counters, new Refusals(counters, events, requestIds)),
       log,
       accessLines: log,
+      threshold: new LogThreshold(),
       reports,
       requestIds,
       challenges: { answerTo: () => null },
@@ -244,7 +246,9 @@ export class DryRun {
     };
     const control = { ask: (what: string) => this.notes.ask(`the running gateway, asked for its ${what}`) };
     const guard = new AccessGuard(internalApi);
-    return builtInEndpoints(new HealthHandler(), new StatusHandler(this.clock), guard, control, probes, () => 0);
+    const status = new StatusHandler(this.clock);
+    const parts = { health: new HealthHandler(), status, guard, control, probes };
+    return builtInEndpoints({ ...parts, purge: () => 0, onPurged: () => {} });
   }
 
   private site({ requestIds, budget: bodies }: WayInputs): RouteSite {

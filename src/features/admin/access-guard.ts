@@ -2,13 +2,14 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { InternalApiConfig } from "../../config/runtime-config.ts";
 import { Fault } from "../../core/fault.ts";
 import { errorBody } from "../../core/status.ts";
-import { type Exchange, isLoopback } from "../../message/exchange.ts";
+import { type Exchange, isLoopback, isUnixPeer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { saysForwarded } from "../../proto/h1/claimed-fields.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { isLocalName } from "./local-name.ts";
+import type { Operator } from "./operator.ts";
 
 /**
  * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
@@ -17,7 +18,7 @@ import { isLocalName } from "./local-name.ts";
  * With `internal_api.token` set alone, those who may come must also show it (401 otherwise). Without one, a request that another
  * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the
  * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
- * docs/security.md#internal-endpoints
+ * Who may open the UNIX socket may come, and needs nothing else. docs/security.md#internal-endpoints
  */
 export class AccessGuard {
   private readonly networks: NetworkSet;
@@ -37,6 +38,7 @@ export class AccessGuard {
    * @returns whether it may
    */
   admits(ex: Exchange): boolean {
+    if (isUnixPeer(ex.client.socketAddress)) return true;
     if (!this.mayCome(ex)) {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
@@ -48,8 +50,27 @@ export class AccessGuard {
     return false;
   }
 
+  /**
+   * Whether it is known who asks, of a request that `admits` has let in: `internal_api.allow` alone, which may name a network of scrapers,
+   * lets clients look and not act.
+   */
+  knowsOperator(ex: Exchange): boolean {
+    const { socketAddress } = ex.client;
+    if (this.operatorOf(ex).by !== "") return true;
+    return isLoopback(socketAddress) && isLoopback(ex.clientIp);
+  }
+
+  /** Who asks, of a request that `admits` has let in. */
+  operatorOf(ex: Exchange): Operator {
+    const { socketAddress } = ex.client;
+    if (isUnixPeer(socketAddress)) return { by: socketAddress.replace("unix:", "uid "), from: "unix" };
+    const showsToken = this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest);
+    return { by: ex.identity?.user ?? (showsToken ? "token" : ""), from: ex.clientIp };
+  }
+
   /** Whether `internal_api.auth` has no say in a request: it may not come at all, or shows the token. */
   decide(ex: Exchange): boolean {
+    if (isUnixPeer(ex.client.socketAddress)) return true;
     return !this.mayCome(ex) || (this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest));
   }
 

@@ -1,9 +1,10 @@
 import type { Handler } from "../../message/exchange.ts";
 import type { AccessGuard } from "./access-guard.ts";
+import { ActionHandler } from "./action-handler.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
 import type { HealthHandler } from "./health-handler.ts";
 import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
-import { type Purge, PurgeHandler } from "./purge-handler.ts";
+import { type Purge, type PurgeAudit, PurgeHandler } from "./purge-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
 /** Where a built-in endpoint is: an exact path. */
@@ -21,26 +22,20 @@ export interface BuiltInEndpoint extends BuiltInPlace {
 }
 
 /** The built-in endpoints of a worker. docs/endpoints.md */
-export function builtInEndpoints(
-  health: HealthHandler,
-  status: StatusHandler,
-  guard: AccessGuard,
-  control: ControlPort,
-  probes: ProbePorts,
-  purge: Purge | null,
-): readonly BuiltInEndpoint[] {
-  const parts = { health, status, guard, control, probes, purge };
+export function builtInEndpoints(parts: EndpointParts): readonly BuiltInEndpoint[] {
   return ENDPOINTS.map(({ make, ...place }) => ({ ...place, handler: make(parts) }));
 }
 
 /** What the endpoints are made of. */
-interface EndpointParts {
+export interface EndpointParts {
   readonly health: HealthHandler;
   readonly status: StatusHandler;
   readonly guard: AccessGuard;
   readonly control: ControlPort;
   readonly probes: ProbePorts;
+  /** Null where the cache is off. */
   readonly purge: Purge | null;
+  readonly onPurged: PurgeAudit;
 }
 
 interface EndpointRow extends BuiltInPlace {
@@ -54,6 +49,16 @@ function asked(path: string, question: string): EndpointRow {
     methods: READ,
     internal: true,
     make: ({ guard, control }) => new ControlHandler(question, guard, control),
+  };
+}
+
+/** The control thread does what an operator asks for. */
+function action(path: string, name: string): EndpointRow {
+  return {
+    path,
+    methods: WRITE,
+    internal: true,
+    make: ({ guard, control }) => new ActionHandler(name, guard, control),
   };
 }
 
@@ -80,8 +85,13 @@ const ENDPOINTS: readonly EndpointRow[] = [
     path: "/internal/api/cache/purge",
     methods: WRITE,
     internal: true,
-    make: ({ guard, purge }) => new PurgeHandler(guard, purge),
+    make: ({ guard, purge, onPurged }) => new PurgeHandler(guard, purge, onPurged),
   },
+  action("/internal/api/upstreams/drain", "drain"),
+  action("/internal/api/upstreams/undrain", "undrain"),
+  action("/internal/api/maintenance", "maintenance"),
+  action("/internal/api/reload", "reload"),
+  action("/internal/api/log-level", "log-level"),
 ];
 
 /** Where the built-in endpoints are. */

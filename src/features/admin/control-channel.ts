@@ -39,7 +39,7 @@ export class ControlChannel implements ControlPort {
       return;
     }
     const id = ++this.lastId;
-    this.waiting.set(id, { answer, untilMs: this.clock.nowMs + ANSWER_LIMIT_MS });
+    this.waiting.set(id, { answer, untilMs: this.clock.nowMs + (LONG_LIMITS.get(what) ?? ANSWER_LIMIT_MS) });
     this.send({ id, what, body });
   }
 
@@ -54,7 +54,7 @@ export class ControlChannel implements ControlPort {
   /** Answers 503 to what has waited too long; to be called every second or so. */
   expire(): void {
     for (const [id, one] of this.waiting) {
-      if (one.untilMs > this.clock.nowMs) return;
+      if (one.untilMs > this.clock.nowMs) continue;
       this.waiting.delete(id);
       one.answer(503, JSON_TYPE, BUSY);
     }
@@ -67,6 +67,11 @@ interface Waiting {
 }
 
 const ANSWER_LIMIT_MS = 10_000;
+/** Every worker may take RELOAD_PATIENCE_MS to build a configuration, and as long to take it up; another may be under way. */
+const LONG_LIMITS: ReadonlyMap<string, number> = new Map([
+  ["reload", 130_000],
+  ["maintenance", 130_000],
+]);
 /** Questions that may wait at once: a guard against a flood from an allowed network. */
 const MAX_WAITING = 64;
 const BUSY = JSON.stringify(errorBody(503, "the control thread does not answer"));

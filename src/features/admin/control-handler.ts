@@ -39,7 +39,7 @@ export class ControlHandler implements Handler {
 }
 
 /** A response on its way. It lets go of the exchange, which is pooled, as soon as one of the two is done with the other. */
-class PendingAnswer implements ReplySource {
+export class PendingAnswer implements ReplySource {
   private ex: Exchange | null;
 
   constructor(ex: Exchange) {

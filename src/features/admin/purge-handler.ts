@@ -1,10 +1,11 @@
 import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import type { BodySink } from "../../message/ports.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";
+import { CallBody, jsonObject } from "./call-body.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
+import type { Operator } from "./operator.ts";
 
 /** What a purge call asks for. */
 export type PurgeCall = { readonly isSoft: boolean } & Purged;
@@ -17,6 +18,9 @@ type Purged =
 /** Takes responses out of the cache. @returns how many */
 export type Purge = (call: PurgeCall) => number;
 
+/** Notes a purge. */
+export type PurgeAudit = (operator: Operator, call: PurgeCall, purged: number) => void;
+
 /**
  * `POST /internal/api/cache/purge` with `{"url"}` or `{"prefix"}` (an absolute URL, or a path for every host), `{"tag"}`,
  * `{"tags"}` or `{"all": true}`, and `"soft": true` beside it.
@@ -26,54 +30,43 @@ export class PurgeHandler implements Handler {
   readonly name = "cachePurge";
   private readonly guard: AccessGuard;
   private readonly purge: Purge | null;
+  private readonly onPurged: PurgeAudit;
 
-  /** @param purge null where the cache is off */
-  constructor(guard: AccessGuard, purge: Purge | null) {
+  /**
+   * @param purge null where the cache is off
+   * @param onPurged takes who has purged what, and how many responses that were
+   */
+  constructor(guard: AccessGuard, purge: Purge | null, onPurged: PurgeAudit) {
     this.guard = guard;
     this.purge = purge;
+    this.onPurged = onPurged;
   }
 
   handle(ex: Exchange): Verdict {
     if (!this.guard.admits(ex)) return Verdict.Done;
     if (isForeign(ex.request)) ex.sink.fixed(ex, FOREIGN);
     else if (this.purge === null) ex.sink.fixed(ex, CACHE_OFF);
-    else if (ex.request.contentLength > MAX_PURGE_CALL_BYTES) ex.sink.fixed(ex, TOO_LARGE);
     else {
-      const body = new PurgeBody(this.purge);
-      ex.body = body;
-      if (ex.request.hasBody()) ex.sink.wantBody(ex);
-      else body.onBodyEnd(ex);
+      const { purge } = this;
+      new CallBody(MAX_PURGE_CALL_BYTES, (asking, text) => this.act(asking, text, purge)).begin(ex);
     }
     return Verdict.Done;
   }
-}
 
-/** The body of one call. */
-class PurgeBody implements BodySink {
-  private readonly purge: Purge;
-  private readonly pieces: Buffer[] = [];
-  private length = 0;
-
-  constructor(purge: Purge) {
-    this.purge = purge;
+  private act(ex: Exchange, text: string | null, purge: Purge): void {
+    const call = text === null ? null : readCall(text);
+    if (text === null) ex.sink.fixed(ex, TOO_LARGE);
+    else if (call === null) ex.sink.fixed(ex, MALFORMED);
+    else {
+      const purged = purge(call);
+      this.onPurged(this.guard.operatorOf(ex), call, purged);
+      ex.sink.fixed(ex, jsonReply(200, { purged }));
+    }
   }
-
-  onBody(_ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
-    this.length += to - from;
-    if (this.length <= MAX_PURGE_CALL_BYTES) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
-  }
-
-  onBodyEnd(ex: Exchange): void {
-    const call = this.length > MAX_PURGE_CALL_BYTES ? null : readCall(Buffer.concat(this.pieces).toString("utf8"));
-    if (call === null) ex.sink.fixed(ex, MALFORMED);
-    else ex.sink.fixed(ex, jsonReply(200, { purged: this.purge(call) }));
-  }
-
-  onBodyFault(): void {}
 }
 
 function readCall(text: string): PurgeCall | null {
-  const asked = parsed(text);
+  const asked = jsonObject(text);
   if (asked === null) return null;
   const { soft = false, ...what } = asked;
   if (typeof soft !== "boolean" || Object.keys(what).length !== 1) return null;
@@ -98,15 +91,6 @@ function named(kind: "uri" | "prefix", reference: string): Purged | null {
   if (reference.startsWith("/") && !reference.startsWith("//")) return { kind, authority: "", target: reference };
   const match = ABSOLUTE.exec(reference);
   return match === null ? null : { kind, authority: match[1]!, target: match[2] ?? "/" };
-}
-
-function parsed(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
-  } catch {
-    return null;
-  }
 }
 
 const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)(\/\S*)?$/i;

@@ -20,6 +20,8 @@ export interface ProcessState {
   /** Rules of the WAF that are switched on. */
   readonly wafRules: number;
   readonly cpus: number;
+  /** What operators have done that holds until the process ends. */
+  readonly operations: object;
   readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
 }
 
@@ -39,6 +41,7 @@ export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traff
     port: state.port,
     worker_pool_size: state.workers,
     generation: state.generation,
+    operations: state.operations,
     runtime: {
       engine,
       engine_version: engineVersion,

@@ -10,6 +10,8 @@ export interface ProbedTarget {
   readonly latencyMs: number;
   /** Failures in a row that requests have met. */
   readonly consecutiveFailures: number;
+  /** Whether an operator has taken it out. */
+  readonly drained: boolean;
   /** Why no response came; "" when one did. */
   readonly error: string;
 }
@@ -30,6 +32,7 @@ export function upstreamHealth(targets: readonly ProbedTarget[], checkedAtMs: nu
       status_code: target.statusCode,
       latency_ms: Math.round(target.latencyMs * 1000) / 1000,
       consecutive_failures: target.consecutiveFailures,
+      drained: target.drained,
       error: target.error,
     })),
   };

@@ -40,7 +40,7 @@ export function targetChoice(
 
 /**
  * The choice where there is none: 34 ns a request with breaker, health and the counting of its response. A target without
- * which there is none is never taken out.
+ * which there is none is never taken out, except by an operator.
  */
 class SingleTarget implements TargetChoice {
   readonly answers?: AnswerMark;
@@ -51,8 +51,9 @@ class SingleTarget implements TargetChoice {
     if (answers !== null) this.answers = answers;
   }
 
-  choose(ex: Exchange): BalancedTarget {
+  choose(ex: Exchange): BalancedTarget | null {
     const { target } = this;
+    if (target.node.isDrained()) return null;
     return target.enter(ex) ? target : target.enterAnyway(ex);
   }
 
@@ -103,7 +104,7 @@ class Balancer implements TargetChoice {
   }
 }
 
-/** Takes every target in turn, whatever is known of it. */
+/** Takes every target in turn, whatever is known of it, but those that an operator has drained. */
 class AllInTurn {
   private readonly targets: readonly BalancedTarget[];
   private turn = 0;
@@ -121,7 +122,7 @@ class AllInTurn {
     for (let i = 0; i < targets.length; i++) {
       this.turn = (this.turn + 1) % targets.length;
       const target = targets[this.turn]!;
-      if ((tried & target.bit) === 0) return target;
+      if ((tried & target.bit) === 0 && !target.node.isDrained()) return target;
     }
     return null;
   }
@@ -347,6 +348,11 @@ export class UpstreamNode {
   /** Whether a request may go there now. */
   isUsable(): boolean {
     return this.table.isUsable(this.slot);
+  }
+
+  /** Whether an operator has taken it out. */
+  isDrained(): boolean {
+    return this.table.isDrained(this.slot);
   }
 
   /** The part of its share that it gets now: 1, less for some time after it has recovered. */

@@ -7,6 +7,7 @@ import { Method, methodName } from "../../message/request-head.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { FIELD_CHARS, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
+import type { LogThreshold } from "./log-level.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /** What the access log asks its surroundings for. */
@@ -27,6 +28,9 @@ export interface AccessLogPorts {
   readonly asnOf?: (ex: Exchange) => string;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
+  readonly threshold: LogThreshold;
+  /** Whether its lines have outputs of their own: only `debug` has a say in those. */
+  readonly isApart: boolean;
 }
 
 /** What a line is made of: the usual fields in JSON, those named, or a format of text. */
@@ -60,7 +64,9 @@ export class AccessLog implements ReplyTap {
   onHead(_ex: Exchange): void {}
 
   onEnd(ex: Exchange): void {
-    if (this.sample < 1 && this.ports.random() >= this.sample) return;
+    const { threshold, isApart, random } = this.ports;
+    if (!isApart && threshold.isQuiet) return;
+    if (this.sample < 1 && !threshold.isVerbose && random() >= this.sample) return;
     if (this.own === null) this.batch.add(this.line(ex));
     else {
       if (ex.fault !== Fault.None) this.ports.names.idOf(ex);

@@ -1,10 +1,13 @@
 import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../core/limits.ts";
 import { jsonText } from "./log-batch.ts";
+import { type LogLevel, LogThreshold } from "./log-level.ts";
 
 /** One kind of event of the log. */
 export interface EventRow {
   /** What it tells, for `edge help log`. */
   readonly meaning: string;
+  /** `info` without it; what has come to nothing (`ok: false`) is an error. docs/operations.md#log-level */
+  readonly level?: LogLevel | "always";
   /** Lines a second of one thread; the next one says how many were left out. Without it every event is a line. */
   readonly perSecond?: number;
   /** One line in so many milliseconds for each thing that it is about, likewise. */
@@ -16,12 +19,20 @@ export interface EventRow {
  * A flood is seen in the counters and must not drown the log: what a client can cause without being heard has a bound.
  */
 export const EVENTS = {
-  listening: { meaning: "The ports are open; `http3_port` is UDP." },
-  draining: { meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted." },
-  drain_cut: { meaning: "Connections still active after `shutdown_timeout` were closed; the exit code is 3." },
+  listening: { level: "always", meaning: "The ports are open; `http3_port` is UDP." },
+  draining: { level: "always", meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted." },
+  drain_cut: {
+    level: "warn",
+    meaning: "Connections still active after `shutdown_timeout` were closed; the exit code is 3.",
+  },
   config_reload: {
     meaning:
       "SIGHUP, once every worker serves the new configuration. With `ok: false`, `faults` says why nothing changed. `removed` names listeners and protections that are gone, `needs_restart` what takes effect only after a restart.",
+  },
+  audit: {
+    level: "always",
+    meaning:
+      "An operator did something: `action` is reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop; `by` a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null; `from` an address, unix, or the name of the signal (docs/operations.md#audit). Written at every level.",
   },
   upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
   log_reopen: {
@@ -29,6 +40,7 @@ export const EVENTS = {
   },
   start: { meaning: "A note or warning about how the gateway was started." },
   upstream_failed: {
+    level: "warn",
     meaning:
       "No connection to an upstream: `reason` is ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it). One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
@@ -44,38 +56,47 @@ export const EVENTS = {
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
   connection_limit: {
+    level: "warn",
     meaning:
       "Too many client connections, in total or from one address, or no file descriptors left: `reason`, the setting as `key`, and `open`. One line a minute for each reason.",
   },
   limit_reject: {
+    level: "warn",
     meaning:
       "A limit ended a request (408, 413, 503): `reason`, the setting as `key`, `route`, `client_ip`, `body_bytes`.",
     perSecond: 100,
   },
   spool_failed: {
+    level: "error",
     meaning: "A large body could not be written to disk: `folder` and `reason`, such as ENOSPC. The client got 503.",
     perSecond: 1,
   },
-  upstream_unhealthy: { meaning: "A health check failed `unhealthy_threshold` times in a row." },
+  upstream_unhealthy: { level: "warn", meaning: "A health check failed `unhealthy_threshold` times in a row." },
   upstream_healthy: { meaning: "An unhealthy upstream passes its health check again." },
-  breaker_open: { meaning: "A circuit breaker opened: the upstream gets no requests." },
+  breaker_open: { level: "warn", meaning: "A circuit breaker opened: the upstream gets no requests." },
   breaker_closed: { meaning: "A circuit breaker closed again." },
   waf_block: {
+    level: "warn",
     meaning: "The firewall refused a request: `rule_id`, `category`, `location`. `path` is the target up to its query.",
   },
-  waf_detect: { meaning: "The firewall matched a request in detection mode and let it pass." },
-  waf_over_limit: { meaning: "413: the body is larger than `max_inspect_body_size` and `over_limit` is `reject`." },
-  prefix_guard_block: { meaning: "403: the path leads out of its static prefix.", perSecond: 100 },
-  framing_reject: { meaning: "A malformed request was refused, by `reason`.", perSecond: 100 },
+  waf_detect: { level: "warn", meaning: "The firewall matched a request in detection mode and let it pass." },
+  waf_over_limit: {
+    level: "warn",
+    meaning: "413: the body is larger than `max_inspect_body_size` and `over_limit` is `reject`.",
+  },
+  prefix_guard_block: { level: "warn", meaning: "403: the path leads out of its static prefix.", perSecond: 100 },
+  framing_reject: { level: "warn", meaning: "A malformed request was refused, by `reason`.", perSecond: 100 },
   tls_reject: { meaning: "A TLS handshake failed, by `reason`.", perSecond: 100 },
-  rate_limited: { meaning: "A request exceeded its rate limit.", perSecond: 20 },
+  rate_limited: { level: "warn", meaning: "A request exceeded its rate limit.", perSecond: 20 },
   maintenance_reject: { meaning: "503: a request came to what is under maintenance.", perSecond: 20 },
   auth_refused: {
+    level: "warn",
     meaning:
       "A request without good credentials: `auth` is the method, `status` what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 where nothing could be said. `reason` says in a word why a token was not taken (docs/authentication.md#refused-tokens). The name that was tried is not written.",
     perSecond: 20,
   },
   auth_service_failed: {
+    level: "error",
     meaning: "An authentication service gave no verdict, by `reason`: requests got 503.",
     everyMs: 1000,
   },
@@ -86,6 +107,7 @@ export const EVENTS = {
   },
   bot_solved: { meaning: "A browser has solved its task and got a pass.", perSecond: 20 },
   sign_in_failed: {
+    level: "warn",
     meaning:
       "OpenID Connect: `step` is login (the provider could not be asked), callback (the way back failed), renewal or logout; `reason` says why.",
     perSecond: 20,
@@ -95,36 +117,46 @@ export const EVENTS = {
       "The keys of a token issuer are there, or are others than before; `passed_over` says which are of no use, and why.",
   },
   jwks_failed: {
+    level: "warn",
     meaning:
       "The keys of a token issuer could not be fetched; `keys_kept` from before stay, and `retry_in_s` says when it is tried again.",
   },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
-  cert_failed: { meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
+  cert_failed: { level: "error", meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
   cert_refused: {
+    level: "warn",
     meaning: "ACME: a name that a client asked for gets no certificate for now, and why.",
     perSecond: 20,
   },
-  cert_record_left: { meaning: "ACME: the record of a dns-01 challenge could not be removed from its zone." },
+  cert_record_left: {
+    level: "warn",
+    meaning: "ACME: the record of a dns-01 challenge could not be removed from its zone.",
+  },
   certificate_reload: { meaning: "A certificate file changed." },
   geo_reload: {
     meaning:
       "A database of addresses has changed: `database`, `file` and when it was `built`. With `ok: false`, `error` says why the one before stays.",
   },
   sidecar_warning: {
+    level: "warn",
     meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
     perSecond: 100,
   },
-  worker_failed: { meaning: "A worker could not start." },
-  worker_stalled: { meaning: "A worker did not respond for `stalled_ms` and is replaced; its connections are lost." },
-  worker_died: { meaning: "A worker ended and was started again." },
-  exception: { meaning: "A defect in edge, which cost one connection at most. Please report it." },
+  worker_failed: { level: "error", meaning: "A worker could not start." },
+  worker_stalled: {
+    level: "error",
+    meaning: "A worker did not respond for `stalled_ms` and is replaced; its connections are lost.",
+  },
+  worker_died: { level: "error", meaning: "A worker ended and was started again." },
+  exception: { level: "error", meaning: "A defect in edge, which cost one connection at most. Please report it." },
   log_failed: {
+    level: "error",
     meaning: "Lines of the access log cannot be written to `output`; they are dropped and counted.",
     perSecond: 1,
   },
-  log_dropped: { meaning: "Lines that could not be written in time." },
+  log_dropped: { level: "warn", meaning: "Lines that could not be written in time." },
 } as const satisfies Readonly<Record<string, EventRow>>;
 
 /** The name of an event. */
@@ -153,24 +185,32 @@ export class EventLog {
   /** By event and thing; the one that was written longest ago comes first. */
   private readonly things: Map<string, { atMs: number; leftOut: number }> = new Map();
 
-  /** @param clock milliseconds since the epoch */
-  constructor(sink: LineSink, clock: { readonly nowMs: number }) {
+  private readonly threshold: LogThreshold;
+
+  /**
+   * @param clock milliseconds since the epoch
+   * @param threshold the level, which may change
+   */
+  constructor(sink: LineSink, clock: { readonly nowMs: number }, threshold: LogThreshold = new LogThreshold()) {
     this.sink = sink;
     this.clock = clock;
+    this.threshold = threshold;
   }
 
-  /** Writes an event, where its bound lets it. */
+  /** Writes an event, where level and bound let it. */
   event(name: EventName, fields: EventFields): void {
-    if (this.takes(name)) this.write(name, fields);
+    const hasFailed = fields.ok === false && this.threshold.takes("error");
+    if (this.takes(name) || hasFailed) this.write(name, fields);
   }
 
   /**
    * To be asked where the fields cost something to make; `write` follows where it is true.
-   * @returns whether the bound of this kind lets it be written; if not, it counts as left out
+   * @returns whether the level and the bound of this kind let it be written; what is beyond the bound counts as left out
    */
   takes(name: EventName): boolean {
-    const { perSecond }: EventRow = EVENTS[name];
-    if (perSecond === undefined) return true;
+    const { perSecond, level = "info" }: EventRow = EVENTS[name];
+    if (level !== "always" && !this.threshold.takes(level)) return false;
+    if (perSecond === undefined || this.threshold.isVerbose) return true;
     let tally = this.tallies.get(name);
     if (tally === undefined) {
       tally = { second: -1, lines: 0, leftOut: 0 };
@@ -197,7 +237,8 @@ export class EventLog {
   /** Writes an event about a thing, such as an origin, once in `everyMs` of its row. @param thing whatever tells things apart */
   eventOf(thing: string, name: EventName, fields: EventFields): void {
     const { nowMs } = this.clock;
-    const { everyMs = 0 }: EventRow = EVENTS[name];
+    const { everyMs = 0, level = "info" }: EventRow = EVENTS[name];
+    if (level !== "always" && !this.threshold.takes(level)) return;
     const key = `${name} ${thing}`;
     const last = this.things.get(key);
     const sinceMs = last === undefined ? -1 : nowMs - last.atMs;

@@ -9,7 +9,7 @@ import { RouteKind } from "../../message/route.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
-import type { RouteShape, RouteSite, RouteType, TargetStatus } from "../route-type.ts";
+import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import { circuitBreaker, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
@@ -55,8 +55,8 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   };
 }
 
-function explainTarget(target: TargetConfig, status: string): object {
-  return { url: target.url, weight: target.weight, backup: target.backup, status };
+function explainTarget(target: TargetConfig, state: TargetState): object {
+  return { url: target.url, weight: target.weight, backup: target.backup, ...state };
 }
 
 function shape(route: UpstreamRouteConfig): RouteShape {

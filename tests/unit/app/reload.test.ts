@@ -11,6 +11,7 @@ test("a reload that the end of the process overtakes changes nothing, and its li
   const ended = Promise.withResolvers<void>();
   const reloads = new Reloads({
     read: () => ({ ok: true, config: {} as RuntimeConfig }),
+    current: () => ({}) as RuntimeConfig,
     prepare: () => ({
       message: {} as never,
       takeUp: () => {
@@ -25,10 +26,11 @@ test("a reload that the end of the process overtakes changes nothing, and its li
     onEnd: () => ended.resolve(),
     event: (_, fields) => events.push(fields),
   });
-  reloads.want();
+  const outcome = reloads.want();
   isEnding = true;
   reloads.onAnswer(0, "prepared", 1, "");
   await ended.promise;
+  expect(await outcome).toEqual({ ok: false, generation: 1, faults: ["the process is ending"], fields: {} });
   expect(told).toEqual(["prepare", "abort"]);
   expect([isTakenUp, reloads.generation]).toEqual([false, 1]);
   expect(events).toEqual([{ ok: false, generation: 1, faults: ["the process is ending"] }]);

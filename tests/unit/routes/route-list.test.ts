@@ -8,7 +8,10 @@ interface Listed {
 }
 
 function list(routes: string, config = ""): Listed {
-  const shown = routeList(configOf(config, routes), (key) => (key.endsWith(":1") ? "OPEN" : "CLOSED"));
+  const shown = routeList(configOf(config, routes), (key) => ({
+    status: key.endsWith(":1") ? "OPEN" : "CLOSED",
+    drained: false,
+  }));
   return JSON.parse(JSON.stringify(shown)) as Listed;
 }
 
@@ -35,8 +38,8 @@ test("an upstream route with its effective values", () => {
       methods: ["GET", "POST"],
       host: ["a.test"],
       targets: [
-        { url: "http://10.0.0.1:1/api", weight: 3, backup: false, status: "OPEN" },
-        { url: "http://10.0.0.1:2", weight: 1, backup: true, status: "CLOSED" },
+        { url: "http://10.0.0.1:1/api", weight: 3, backup: false, status: "OPEN", drained: false },
+        { url: "http://10.0.0.1:2", weight: 1, backup: true, status: "CLOSED", drained: false },
       ],
       load_balancing: { policy: "least_conn", key: "" },
       inbound_chunked_mode: "normalize",

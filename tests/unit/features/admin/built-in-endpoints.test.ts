@@ -12,7 +12,9 @@ test("every endpoint has a path of its own, and those that are internal ask thei
   const port = { ask: (what: string) => asked.push(what) };
   const guard = new AccessGuard(configOf("").internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: 0, isProbed: () => false, pipeline: () => IDLE_PORTS.pipeline };
-  const endpoints = builtInEndpoints(new HealthHandler(), new StatusHandler({ nowMs: 0 }), guard, port, probes, null);
+  const status = new StatusHandler({ nowMs: 0 });
+  const parts = { health: new HealthHandler(), status, guard, control: port, probes };
+  const endpoints = builtInEndpoints({ ...parts, purge: null, onPurged: () => {} });
   const paths = endpoints.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   expect(endpoints.filter(({ internal }) => !internal).map(({ path }) => path)).toEqual(["/health", "/api/status"]);
@@ -23,5 +25,6 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     expect(outsider.sink.calls).toEqual([internal ? "abort" : "fixed"]);
     handler.handle(fakeExchange().ex);
   }
-  expect(asked).toEqual(["exposition", "status", "metrics", "routes", "incidents", "upstreams"]);
+  const actions = ["drain", "undrain", "maintenance", "reload", "log-level"];
+  expect(asked).toEqual(["exposition", "status", "metrics", "routes", "incidents", "upstreams", ...actions]);
 });

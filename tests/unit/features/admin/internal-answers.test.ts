@@ -21,6 +21,7 @@ function setUp(configText = CONFIG) {
   const answers = internalAnswers({
     config: () => config,
     state: () => ({
+      operations: { log_level: "info", drained: [], maintenance: [] },
       startedAtMs: Date.parse("2026-01-31T12:00:00.000Z"),
       nowMs: Date.parse("2026-01-31T13:02:03.900Z"),
       uptimeMs: 3_723_900,
@@ -33,7 +34,7 @@ function setUp(configText = CONFIG) {
       cpus: 4,
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
     }),
-    routes: () => routeList(config, () => "CLOSED"),
+    routes: () => routeList(config, () => ({ status: "CLOSED", drained: false })),
     probeTargets: async () => [],
     totals: telemetry.totals,
     incidents: new IncidentReader(ring),
@@ -110,6 +111,7 @@ describe("/internal/api/status", () => {
       port: 8080,
       worker_pool_size: 2,
       generation: 1,
+      operations: { log_level: "info", drained: [], maintenance: [] },
       runtime: {
         engine: "bun",
         engine_version: ENGINE.slice("bun/".length),

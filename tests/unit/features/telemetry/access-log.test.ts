@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../../../src/core/fault.ts";
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
@@ -21,6 +22,8 @@ function setUp(sample = 1, random: () => number = () => 0) {
     namesUsers: false,
     countryOf: null,
     names: NAMES,
+    threshold: new LogThreshold(),
+    isApart: false,
   };
   const log = new AccessLog(telemetry.batch, sample, ports);
   const lineOf = (ex: Exchange): Record<string, unknown> => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ACCESS_FIELDS, type AccessField, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
 import { AccessLog, type LineForm } from "../../../../src/features/telemetry/access-log.ts";
+import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, NAMES } from "./telemetry-fake.ts";
 
@@ -15,6 +16,8 @@ function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExcha
     namesUsers: true,
     countryOf: () => "DE",
     names: NAMES,
+    threshold: new LogThreshold(),
+    isApart: false,
   };
   const { ex } = fakeExchange(request);
   Object.assign(ex, change);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { logReference } from "../../../../src/app/log-reference.ts";
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { fakeExchange } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
 
@@ -15,6 +16,8 @@ test("every field of an access line is explained, in its order", () => {
     namesUsers: true,
     countryOf: () => "DE",
     names: NAMES,
+    threshold: new LogThreshold(),
+    isApart: false,
   };
   new AccessLog(telemetry.batch, 1, ports).onEnd(fakeExchange({ headers: [] }).ex);
   expect([...USUAL_ACCESS_FIELDS]).toEqual(Object.keys(loggedLines(telemetry)[0]!) as never);

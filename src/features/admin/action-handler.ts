@@ -1,0 +1,73 @@
+import { MAX_ACTION_CALL_BYTES } from "../../core/limits.ts";
+import { errorBody } from "../../core/status.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import type { AccessGuard } from "./access-guard.ts";
+import { jsonReply } from "./built-in-reply.ts";
+import { CallBody, jsonObject } from "./call-body.ts";
+import { type ControlPort, PendingAnswer } from "./control-handler.ts";
+import { FOREIGN, isForeign } from "./foreign-origin.ts";
+import type { Operator } from "./operator.ts";
+
+/** What the control thread is asked to do, as JSON. */
+export interface ActionCall {
+  readonly operator: Operator;
+  /** The request's body, an object; what is in it has not been looked at. */
+  readonly call: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A built-in endpoint by which operators change something: `POST` with a JSON object, or with no body where nothing need be
+ * said. The control thread does it. docs/endpoints.md#actions
+ */
+export class ActionHandler implements Handler {
+  readonly name: string;
+  private readonly action: string;
+  private readonly guard: AccessGuard;
+  private readonly port: ControlPort;
+
+  /** @param action the question that the control thread is asked */
+  constructor(action: string, guard: AccessGuard, port: ControlPort) {
+    this.name = `action:${action}`;
+    this.action = action;
+    this.guard = guard;
+    this.port = port;
+  }
+
+  handle(ex: Exchange): Verdict {
+    if (!this.guard.admits(ex)) return Verdict.Done;
+    if (isForeign(ex.request)) ex.sink.fixed(ex, FOREIGN);
+    else if (!this.guard.knowsOperator(ex)) ex.sink.fixed(ex, UNKNOWN);
+    else if (!saysJson(ex)) ex.sink.fixed(ex, NO_JSON);
+    else new CallBody(MAX_ACTION_CALL_BYTES, (asking, text) => this.act(asking, text)).begin(ex);
+    return Verdict.Done;
+  }
+
+  private act(ex: Exchange, text: string | null): void {
+    const call = text === "" ? {} : jsonObject(text ?? "");
+    if (text === null) ex.sink.fixed(ex, TOO_LARGE);
+    else if (call === null) ex.sink.fixed(ex, MALFORMED);
+    else {
+      const asked: ActionCall = { operator: this.guard.operatorOf(ex), call };
+      const pending = new PendingAnswer(ex);
+      ex.source = pending;
+      this.port.ask(this.action, JSON.stringify(asked), (status, type, body) => pending.give(status, type, body));
+    }
+  }
+}
+
+/** A page of another origin can send no JSON without asking first; a call without a body says nothing of its type. */
+function saysJson({ request }: Exchange): boolean {
+  const index = request.headers.find(HeaderId.ContentType);
+  if (index < 0) return !request.hasBody();
+  return JSON_MEDIA.test(request.headers.valueText(index));
+}
+
+const JSON_MEDIA = /^application\/json *(;|$)/i;
+const UNKNOWN = jsonReply(
+  403,
+  errorBody(403, "actions need internal_api.token, a user of internal_api.auth, or a caller on this machine"),
+);
+const NO_JSON = jsonReply(415, errorBody(415, "the body must be application/json"));
+const MALFORMED = jsonReply(400, errorBody(400, "the body must be a JSON object"));
+const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_ACTION_CALL_BYTES} bytes`));

@@ -1,0 +1,45 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { BodySink } from "../../message/ports.ts";
+
+/** Takes the body of a call to a built-in endpoint, up to a bound. */
+export class CallBody implements BodySink {
+  private readonly maxBytes: number;
+  private readonly done: (ex: Exchange, text: string | null) => void;
+  private readonly pieces: Buffer[] = [];
+  private length = 0;
+
+  /** @param done takes the whole body; null where it is longer than `maxBytes` */
+  constructor(maxBytes: number, done: (ex: Exchange, text: string | null) => void) {
+    this.maxBytes = maxBytes;
+    this.done = done;
+  }
+
+  /** Begins to read; a body that says that it is too long is not read. */
+  begin(ex: Exchange): void {
+    ex.body = this;
+    if (ex.request.contentLength > this.maxBytes) this.done(ex, null);
+    else if (ex.request.hasBody()) ex.sink.wantBody(ex);
+    else this.onBodyEnd(ex);
+  }
+
+  onBody(_ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
+    this.length += to - from;
+    if (this.length <= this.maxBytes) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+  }
+
+  onBodyEnd(ex: Exchange): void {
+    this.done(ex, this.length > this.maxBytes ? null : Buffer.concat(this.pieces).toString("utf8"));
+  }
+
+  onBodyFault(): void {}
+}
+
+/** A JSON object; null for anything else. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
