@@ -1,9 +1,11 @@
 import { availableParallelism } from "node:os";
+import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
+import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
+import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -11,6 +13,7 @@ import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { type KeywordMemory, sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
@@ -27,6 +30,7 @@ import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { CacheOwner } from "./cache-owner.ts";
 import { TlsCertificates } from "./certificates.ts";
 import { controlExposition } from "./control-metrics.ts";
+import { feedSources } from "./dashboard-feed.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { GeoDatabases } from "./geo-databases.ts";
@@ -109,6 +113,7 @@ export class Control implements PoolListener {
   private readonly operations: Operations;
   private readonly watch: WorkerWatch;
   private readonly standIns: StandIns;
+  private readonly live: LiveFeed;
   private readonly acme: AcmeService;
   private readonly keys: KeyService;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
@@ -183,6 +188,7 @@ export class Control implements PoolListener {
       publish: (sets) => this.pool.broadcast({ kind: "keys", sets }),
       event: (event, fields) => this.event(event, fields),
     });
+    this.live = this.makeLive();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
   }
 
@@ -229,6 +235,26 @@ export class Control implements PoolListener {
     });
   }
 
+  private makeLive(): LiveFeed {
+    return new LiveFeed(
+      feedSources({
+        totals: this.totals,
+        incidents: new IncidentReader(this.incidents),
+        pool: this.pool,
+        watch: this.watch,
+        nodes: this.nodes,
+        labels: this.labels,
+        certificates: this.certificates,
+        cache: this.cache,
+        reloads: this.reloads,
+        startedAtMs: this.startedAtMs,
+        config: () => this.config,
+        isEnding: () => this.ending.hasBegun,
+        operated: () => this.operations.state(),
+      }),
+    );
+  }
+
   private makeReloads(): Reloads {
     return new Reloads({
       read: this.options.reload,
@@ -266,6 +292,7 @@ export class Control implements PoolListener {
       };
       this.finish = (code) => {
         this.watch.stop();
+        this.live.stop();
         this.nodes.stop();
         this.acme.stop();
         this.keys.stop();
@@ -345,6 +372,7 @@ export class Control implements PoolListener {
       case "listening":
         if (!this.ending.isDraining) this.listening.set(index, message.sockets);
         if (this.restarted.has(index)) this.standIns.done(index);
+        this.live.workerReady();
         // The signal may have come while this worker was starting.
         if (this.ending.hasBegun) this.ending.tell(index);
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
@@ -366,9 +394,15 @@ export class Control implements PoolListener {
         this.event("exception", { worker: index, error: message.message });
         break;
       case "question":
-        void this.rpc.answer(message.question.what, message.question.body).then((answer) => {
+        void this.rpc.answer(message.question.what, message.question.body, index).then((answer) => {
           this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
         });
+        break;
+      case "watchers":
+        this.live.setWatchers(index, message.count);
+        break;
+      case "seen":
+        this.live.seen(index, message.seen);
         break;
       case "wanted":
         void this.acme.wanted(message.name).then(() => this.pool.send(index, { kind: "settled", name: message.name }));
@@ -398,6 +432,7 @@ export class Control implements PoolListener {
     const sockets = this.listening.get(index) ?? [];
     this.listening.delete(index);
     this.watch.forget(index);
+    this.live.workerDied(index);
     this.standIns.workerDied(index, sockets, listenersOf(this.config));
     // What is left of its listeners would go on taking connections that are not served.
     if (!restarted) this.standIns.end();
@@ -415,6 +450,7 @@ export class Control implements PoolListener {
     this.serving.resolve();
     this.packet.forget(this.config);
     this.watch.start();
+    this.live.start();
     this.services.ready(() => this.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
@@ -516,7 +552,13 @@ export class Control implements PoolListener {
       exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
     });
     const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
-    return new Map([...answers, ...this.operations.answers(), ["keys", keysAnswer] as const]);
+    return new Map<string, Answerer>([
+      ...answers,
+      ...this.operations.answers(),
+      ["keys", keysAnswer],
+      ["watch", (_, worker) => this.live.watch(worker)],
+      ["config", () => ({ status: 200, contentType: YAML_TYPE, body: listConfig(this.config, ROUTE_FORMAT) })],
+    ]);
   }
 
   private readonly targetStatus: TargetStatus = (originKey, route) =>
@@ -526,8 +568,12 @@ export class Control implements PoolListener {
 
   private event(event: EventName, fields: EventFields): void {
     this.events.event(event, fields);
+    this.live.changed(event, fields);
   }
 }
+
+/** RFC 9512 §2.1 */
+const YAML_TYPE = "application/yaml";
 
 const WALL_CLOCK = {
   get nowMs(): number {

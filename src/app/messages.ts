@@ -1,6 +1,7 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
+import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
@@ -69,6 +70,10 @@ export type ToWorker =
   | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
   /** The certificate that a client of this worker has asked for is there, or there will be none. */
   | { readonly kind: "settled"; readonly name: string }
+  /** The dashboard is watched, or no longer: look at the traffic and say once a second what was `seen`. */
+  | { readonly kind: "observe"; readonly isWatched: boolean }
+  /** An event for the watchers of this worker. */
+  | { readonly kind: "live"; readonly text: string }
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
   /** The process will drain soon: what asks for its health is to know. */
@@ -110,6 +115,9 @@ export type FromWorker =
       readonly listener: ListenerName | "http3";
     }
   | { readonly kind: "question"; readonly question: ControlQuestion }
+  /** So many clients watch the dashboard by this worker. */
+  | { readonly kind: "watchers"; readonly count: number }
+  | { readonly kind: "seen"; readonly seen: SeenTraffic }
   | { readonly kind: "fenced"; readonly id: number }
   /** `error` is "" where the configuration can be used. */
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }

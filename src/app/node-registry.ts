@@ -14,9 +14,12 @@ import { type NodeInit, NodeList } from "./node-list.ts";
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
 
-/** A node with its state, for metrics. */
+/** A node with its state, for metrics and the dashboard. */
 export interface NodeStanding {
   readonly originKey: string;
+  /** The first of the routes that lead there. */
+  readonly route: UpstreamRouteConfig;
+  readonly failures: number;
   readonly breaker: BreakerState;
   readonly healthy: boolean;
 }
@@ -118,8 +121,10 @@ export class NodeRegistry {
 
   /** All nodes as they stand. */
   standings(): readonly NodeStanding[] {
-    return this.list.nodes.map(({ target }, slot) => ({
+    return this.list.nodes.map(({ target, route }, slot) => ({
       originKey: target.originKey,
+      route,
+      failures: this.table.failures(slot),
       breaker: this.table.state(slot),
       healthy: this.table.isHealthy(slot),
     }));

@@ -11,6 +11,8 @@ import type { Purge, PurgeAudit, PurgeCall } from "../features/admin/purge-handl
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
+import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
+import { StreamHandler, type Watchers } from "../features/dashboard/watchers.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { copyClientHost, isLoop, type RequestIds, writeForwarded } from "../features/forward/forward-head.ts";
@@ -76,6 +78,8 @@ export interface RuntimeInputs {
   readonly threshold: LogThreshold;
   readonly onPurged: PurgeAudit;
   readonly health: HealthHandler;
+  /** The open streams of the dashboard. */
+  readonly watchers: Watchers;
   readonly requestIds: RequestIds;
   readonly challenges: ChallengeAnswers;
   /** Counts the responses of upstreams that are no nodes. */
@@ -277,8 +281,12 @@ function endpointsOf(
   const status = new StatusHandler(inputs.client.sharedClock);
   const guard = new AccessGuard(config.internalApi);
   const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
+  const dashboard = {
+    page: new DashboardHandler(guard),
+    stream: new StreamHandler(guard, (answer) => inputs.control.ask("watch", "", answer), inputs.watchers),
+  };
   const { health, control, onPurged } = inputs;
-  return builtInEndpoints({ health, status, guard, control, probes, purge, onPurged });
+  return builtInEndpoints({ health, status, guard, control, probes, purge, onPurged, dashboard });
 }
 
 /** What the handlers of routes are made with. */

@@ -1,6 +1,7 @@
 import { closeSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
+import { faultRow } from "../core/fault.ts";
 
 import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
@@ -15,16 +16,20 @@ import { HealthHandler } from "../features/admin/health-handler.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { PurgeCall } from "../features/admin/purge-handler.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
+import { type ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
+import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
-import { CountersTap } from "../features/telemetry/counters-tap.ts";
+import { CountersTap, countedStatus } from "../features/telemetry/counters-tap.ts";
 import { type EventFields, EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
+import { UNMATCHED_LABEL } from "../features/telemetry/route-labels.ts";
 import { adoptKeywords } from "../features/waf/rule-table.ts";
-import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
+import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
+import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
@@ -55,6 +60,8 @@ type Start = Extract<ToWorker, { kind: "start" }>;
 /** How often log lines go to the control thread and late responses are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
+/** How often a worker says what it has seen while the dashboard is watched. */
+const SEEN_MS = 1000;
 /** How long no keys are asked for after the control thread did not answer. */
 const KEYS_PAUSE_MS = 1000;
 /** How often the free space of the disk is looked at, where the room for bodies depends on it. */
@@ -104,6 +111,10 @@ export class Worker {
   private readonly challenges: ChallengeReader;
   private readonly places: PlaceFinder = new PlaceFinder();
   private readonly keySets: KeySets;
+  private readonly watchers: Watchers;
+  private readonly observer: TrafficObserver;
+  /** While the dashboard is watched. */
+  private observing: Timer | null = null;
   private runtime: WorkerRuntime;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
@@ -137,6 +148,8 @@ export class Worker {
     this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
+    this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
+    this.observer = makeObserver(clock);
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
@@ -215,6 +228,8 @@ export class Worker {
   /** Takes what the control thread says. */
   receive(message: ToWorker): void {
     if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
+    else if (message.kind === "live") this.services.inTurn(() => this.watchers.send(message.text));
+    else if (message.kind === "observe") this.observe(message.isWatched);
     else if (message.kind === "leaving") this.health.draining = true;
     else if (message.kind === "drain") this.drain(message.hasSuccessor);
     else if (message.kind === "cut") this.cut();
@@ -232,6 +247,23 @@ export class Worker {
       this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
     } else if (message.kind === "commit") this.commit(message);
     else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
+  }
+
+  /** Looks at the traffic from now on, or no longer. */
+  private observe(isWatched: boolean): void {
+    if (this.observing !== null) clearInterval(this.observing);
+    this.observing = null;
+    this.countersTap.observer = isWatched ? this.observer : null;
+    this.observer.take(NO_VITALS);
+    if (!isWatched) return;
+    let dueMs = performance.now();
+    this.observing = setInterval(() => {
+      dueMs += SEEN_MS;
+      const lagMs = Math.max(0, performance.now() - dueMs);
+      // What it is late once does not count the next time.
+      dueMs += lagMs;
+      this.post({ kind: "seen", seen: this.observer.take(threadVitals(lagMs)) });
+    }, SEEN_MS);
   }
 
   /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
@@ -301,6 +333,7 @@ export class Worker {
     this.cache.use(store, message.cache);
     this.places.use(message.geo);
     const old = this.runtime;
+    if (hasOtherAccess(old.config, runtime.config)) this.services.inTurn(() => this.watchers.endAll());
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
@@ -361,6 +394,7 @@ export class Worker {
     this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
+    this.services.inTurn(() => this.watchers.end());
     this.gates.drain();
     this.services.inTurn(() => this.connections.drain());
     this.quic?.drain(hasSuccessor);
@@ -393,6 +427,7 @@ export class Worker {
       threshold: this.threshold,
       onPurged: (operator, call, purged) => this.events.event("audit", purgeFields(operator, call, purged)),
       health: this.health,
+      watchers: this.watchers,
       requestIds: this.requestIds,
       challenges: this.challenges,
       tally: {
@@ -466,7 +501,10 @@ export class Worker {
           gate.leave();
         },
         onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
-        onRefused: (fault, address) => this.refusals.framing(fault, address),
+        onRefused: (fault, address) => {
+          this.refusals.framing(fault, address);
+          if (this.observing !== null) this.observer.refused(address, faultRow(fault).label, null);
+        },
         onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
       },
     });
@@ -479,6 +517,24 @@ function purgeFields({ by, from }: Operator, call: PurgeCall, purged: number): E
   const what: EventFields =
     kind === "all" ? {} : kind === "tags" ? { tags: call.tags } : { [kind]: call.authority + call.target };
   return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
+}
+
+/** Whether others may see the internal endpoints: watchers come again, and show who they are. */
+function hasOtherAccess(before: RuntimeConfig, after: RuntimeConfig): boolean {
+  return JSON.stringify(before.internalApi) !== JSON.stringify(after.internalApi);
+}
+
+function makeObserver(clock: WorkerServices["clock"]): TrafficObserver {
+  const cacheOf = (ex: Exchange): string => CACHE_RESULT_NAMES[ex.cacheResult]!;
+  return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, statusOf: countedStatus, cacheOf });
+}
+
+const NO_VITALS: ThreadVitals = { cpuMicros: 0, lagMs: 0, heap: 0 };
+
+/** How this thread is. */
+function threadVitals(lagMs: number): ThreadVitals {
+  const { user, system } = process.threadCpuUsage();
+  return { cpuMicros: user + system, lagMs: Math.round(lagMs * 10) / 10, heap: process.memoryUsage().heapTotal };
 }
 
 /** No load balancer is in front of a sidecar. */

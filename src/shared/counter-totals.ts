@@ -79,6 +79,19 @@ export class CounterTotals {
     return this.at(row.at);
   }
 
+  /** One row of one worker. */
+  ofWorker(worker: number, row: CounterRow): number {
+    return this.rows[worker]![row.at]!;
+  }
+
+  /** Requests that one worker has served, those with malformed heads left out. */
+  requestsOf(worker: number): number {
+    const rows = this.rows[worker]!;
+    let sum = 0;
+    for (let i = LATENCY_AT; i <= LATENCY_AT + LATENCY_BOUNDS_MS.length; i++) sum += rows[i]!;
+    return sum;
+  }
+
   requests(): readonly RequestSeries[] {
     return this.series((one) => one.requests, this.routes);
   }

@@ -9,6 +9,8 @@ import { HealthHandler } from "../../features/admin/health-handler.ts";
 import { StatusHandler } from "../../features/admin/status-handler.ts";
 import { KeySets } from "../../features/auth/jwt/key-ring.ts";
 import { machineKey } from "../../features/balance/sticky.ts";
+import { DashboardHandler } from "../../features/dashboard/dashboard-handler.ts";
+import { StreamHandler, Watchers } from "../../features/dashboard/watchers.ts";
 import { FileCache } from "../../features/files/file-cache.ts";
 import { RequestIds } from "../../features/forward/forward-head.ts";
 import { PlaceFinder } from "../../features/geo/place-finder.ts";
@@ -247,8 +249,10 @@ export class DryRun {
     const control = { ask: (what: string) => this.notes.ask(`the running gateway, asked for its ${what}`) };
     const guard = new AccessGuard(internalApi);
     const status = new StatusHandler(this.clock);
-    const parts = { health: new HealthHandler(), status, guard, control, probes };
-    return builtInEndpoints({ ...parts, purge: () => 0, onPurged: () => {} });
+    const parts = { health: new HealthHandler(), status, guard, control, probes, purge: () => 0 };
+    const page = new DashboardHandler(guard);
+    const stream = new StreamHandler(guard, () => control.ask("watch"), new Watchers(() => {}));
+    return builtInEndpoints({ ...parts, onPurged: () => {}, dashboard: { page, stream } });
   }
 
   private site({ requestIds, budget: bodies }: WayInputs): RouteSite {

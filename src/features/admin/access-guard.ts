@@ -50,6 +50,13 @@ export class AccessGuard {
     return false;
   }
 
+  /** The same for what tells nothing of the gateway: no token is needed, since a page that a browser goes to cannot show one. */
+  admitsShell(ex: Exchange): boolean {
+    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (!this.hasAuth && this.tokenDigest !== null && this.mayCome(ex)) return this.isCalledRightly(ex);
+    return this.admits(ex);
+  }
+
   /**
    * Whether it is known who asks, of a request that `admits` has let in: `internal_api.allow` alone, which may name a network of scrapers,
    * lets clients look and not act.

@@ -36,6 +36,13 @@ export interface EndpointParts {
   /** Null where the cache is off. */
   readonly purge: Purge | null;
   readonly onPurged: PurgeAudit;
+  readonly dashboard: DashboardParts;
+}
+
+/** What answers for the dashboard, guarded already. */
+export interface DashboardParts {
+  readonly page: Handler;
+  readonly stream: Handler;
 }
 
 interface EndpointRow extends BuiltInPlace {
@@ -70,6 +77,9 @@ const ENDPOINTS: readonly EndpointRow[] = [
   { path: "/health", methods: READ, internal: false, make: ({ health }) => health },
   { path: "/api/status", methods: READ, internal: false, make: ({ status }) => status },
   asked("/metrics", "exposition"),
+  { path: "/internal/", methods: READ, internal: true, make: ({ dashboard }) => dashboard.page },
+  { path: "/internal/api/stream", methods: READ, internal: true, make: ({ dashboard }) => dashboard.stream },
+  asked("/internal/api/config", "config"),
   asked("/internal/api/status", "status"),
   asked("/internal/api/metrics", "metrics"),
   asked("/internal/api/routes", "routes"),

@@ -8,8 +8,8 @@ export interface ControlAnswer {
   readonly body: string;
 }
 
-/** Answers one kind of question; `body` is what came with it. */
-export type Answerer = (body: string) => ControlAnswer | Promise<ControlAnswer>;
+/** Answers one kind of question; `body` is what came with it, `worker` is who asks. */
+export type Answerer = (body: string, worker: number) => ControlAnswer | Promise<ControlAnswer>;
 
 /** A JSON response. */
 export function jsonAnswer(status: number, body: unknown): ControlAnswer {
@@ -27,12 +27,12 @@ export class ControlRpc {
     this.onError = onError;
   }
 
-  /** Answers a question; never rejects. */
-  async answer(what: string, body: string): Promise<ControlAnswer> {
+  /** Answers a question; never rejects. @param worker who asks */
+  async answer(what: string, body: string, worker = 0): Promise<ControlAnswer> {
     const answerer = this.answerers.get(what);
     if (answerer === undefined) return jsonAnswer(404, errorBody(404, "no such endpoint"));
     try {
-      return await answerer(body);
+      return await answerer(body, worker);
     } catch (error) {
       this.onError(error, what);
       return jsonAnswer(500, errorBody(500, "internal error"));

@@ -16,6 +16,8 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
  */
 export class CountersTap implements Phase, ReplyTap {
   readonly name = "counters";
+  /** Who looks at each request while the dashboard is watched; null while it is not. */
+  observer: RequestObserver | null = null;
   private readonly counters: WorkerCounters;
   private readonly refusals: Refusals;
   private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
@@ -64,6 +66,7 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestLeft();
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
+    if (this.observer !== null) this.observer.ended(ex);
     if (ex.fault === Fault.None) return;
     const { kind } = faultRow(ex.fault);
     if (kind === FaultKind.Framing) this.refusals.framing(ex.fault, ex.client.address, ex);
@@ -77,6 +80,11 @@ export class CountersTap implements Phase, ReplyTap {
     slots[column] = slot;
     return slot;
   }
+}
+
+/** Is shown every request when it has ended. */
+export interface RequestObserver {
+  ended(ex: Exchange): void;
 }
 
 const COMPRESSED: Readonly<Record<number, CounterRow>> = {

@@ -78,6 +78,14 @@ export function learnExclusions(lines: Iterable<LearnedLine>, limits: LearningLi
   };
 }
 
+/**
+ * The line that silences a rule where it was found, as `server.waf.exclusions` has it; "" for what is no rule of the firewall.
+ * docs/waf.md#false-positives
+ */
+export function exclusionLine(rule: string, path: string): string {
+  return IS_RULE.test(rule) ? `- {rule: ${rule}, path: ${JSON.stringify(stablePath(path))}}` : "";
+}
+
 function hitsOf(lines: readonly LearnedLine[], withAccess: boolean): { hits: Hit[]; refused: number } {
   const statuses = new Map<string, number>();
   for (const { event, request_id: id, status, rule_id: rule } of lines) {

@@ -3,6 +3,8 @@ import { AccessGuard } from "../../../../src/features/admin/access-guard.ts";
 import { builtInEndpoints } from "../../../../src/features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../../../../src/features/admin/health-handler.ts";
 import { StatusHandler } from "../../../../src/features/admin/status-handler.ts";
+import { DashboardHandler } from "../../../../src/features/dashboard/dashboard-handler.ts";
+import { StreamHandler, Watchers } from "../../../../src/features/dashboard/watchers.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { configOf } from "../../config/any-config.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
@@ -14,7 +16,11 @@ test("every endpoint has a path of its own, and those that are internal ask thei
   const probes = { idle: IDLE_PORTS, maxResponseBytes: 0, isProbed: () => false, pipeline: () => IDLE_PORTS.pipeline };
   const status = new StatusHandler({ nowMs: 0 });
   const parts = { health: new HealthHandler(), status, guard, control: port, probes };
-  const endpoints = builtInEndpoints({ ...parts, purge: null, onPurged: () => {} });
+  const dashboard = {
+    page: new DashboardHandler(guard),
+    stream: new StreamHandler(guard, () => port.ask("watch"), new Watchers(() => {})),
+  };
+  const endpoints = builtInEndpoints({ ...parts, purge: null, onPurged: () => {}, dashboard });
   const paths = endpoints.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   expect(endpoints.filter(({ internal }) => !internal).map(({ path }) => path)).toEqual(["/health", "/api/status"]);
@@ -26,5 +32,15 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     handler.handle(fakeExchange().ex);
   }
   const actions = ["drain", "undrain", "maintenance", "reload", "log-level"];
-  expect(asked).toEqual(["exposition", "status", "metrics", "routes", "incidents", "upstreams", ...actions]);
+  expect(asked).toEqual([
+    "exposition",
+    "watch",
+    "config",
+    "status",
+    "metrics",
+    "routes",
+    "incidents",
+    "upstreams",
+    ...actions,
+  ]);
 });

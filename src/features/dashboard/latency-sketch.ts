@@ -1,0 +1,99 @@
+import type { Percentiles } from "./live-state.ts";
+
+/** Buckets to a doubling of the time: each is 9 % wide, and what is read from it is within 5 %. */
+const PER_OCTAVE = 8;
+const LEAST_MS = 1 / 16;
+/** From 1/16 ms to 2^16 ms, a minute; the last takes all that is longer. */
+const BUCKETS = 20 * PER_OCTAVE;
+
+/** Durations as counts in buckets of growing width, which can be added up and can fade. */
+export class LatencySketch {
+  private readonly counts: Float64Array = new Float64Array(BUCKETS);
+  private total = 0;
+
+  /** @param ms 0 or more */
+  add(ms: number): void {
+    this.counts[bucketOf(ms)]!++;
+    this.total++;
+  }
+
+  /** Durations so far, faded ones as the part that is left. */
+  get count(): number {
+    return this.total;
+  }
+
+  /** The counts that are not 0, as bucket and count in turns: what another thread adds by `merge`. */
+  pairs(): number[] {
+    const pairs: number[] = [];
+    for (let i = 0; i < BUCKETS; i++) if (this.counts[i]! > 0) pairs.push(i, this.counts[i]!);
+    return pairs;
+  }
+
+  /** Adds what `pairs` of another sketch gave. */
+  merge(pairs: readonly number[]): void {
+    for (let i = 0; i + 1 < pairs.length; i += 2) {
+      this.counts[pairs[i]!]! += pairs[i + 1]!;
+      this.total += pairs[i + 1]!;
+    }
+  }
+
+  /** Keeps this share of every count, 0 to 1: what is old says less and less. */
+  fade(share: number): void {
+    this.total = 0;
+    for (let i = 0; i < BUCKETS; i++) {
+      const count = this.counts[i]! * share;
+      this.counts[i] = count < NOTHING ? 0 : count;
+      this.total += this.counts[i]!;
+    }
+  }
+
+  clear(): void {
+    this.counts.fill(0);
+    this.total = 0;
+  }
+
+  percentiles(): Percentiles {
+    if (this.total === 0) return null;
+    return [this.quantile(0.5), this.quantile(0.9), this.quantile(0.99)];
+  }
+
+  /** Within a bucket the durations are taken to be spread evenly. */
+  private quantile(share: number): number {
+    let left = share * this.total;
+    for (let i = 0; i < BUCKETS; i++) {
+      const count = this.counts[i]!;
+      if (count > 0 && count >= left) return LEAST_MS * 2 ** ((i + left / count) / PER_OCTAVE);
+      left -= count;
+    }
+    return LEAST_MS * 2 ** (BUCKETS / PER_OCTAVE);
+  }
+}
+
+/**
+ * Percentiles of a histogram with fixed bounds, as the shared counters keep them.
+ * @param counts by bucket; the last takes what is above all bounds
+ * @param boundsMs upper bounds of the others
+ */
+export function percentilesOf(counts: readonly number[], boundsMs: readonly number[]): Percentiles {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total <= 0) return null;
+  const quantile = (share: number): number => {
+    let left = share * total;
+    for (let i = 0; i < boundsMs.length; i++) {
+      const count = counts[i]!;
+      const from = i === 0 ? 0 : boundsMs[i - 1]!;
+      if (count > 0 && count >= left) return from + (boundsMs[i]! - from) * (left / count);
+      left -= count;
+    }
+    return boundsMs.at(-1)!;
+  };
+  return [quantile(0.5), quantile(0.9), quantile(0.99)];
+}
+
+function bucketOf(ms: number): number {
+  if (!(ms > LEAST_MS)) return 0;
+  return Math.min(BUCKETS - 1, Math.floor(Math.log2(ms / LEAST_MS) * PER_OCTAVE));
+}
+
+/** A count that has faded so far is gone. */
+const NOTHING = 0.01;

@@ -1,0 +1,407 @@
+import { FaultKind } from "../../core/fault.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
+import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
+import type { CounterTotals, LabelledCount, RequestSeries } from "../../shared/counter-totals.ts";
+import type { Incident, IncidentReader } from "../../shared/incident-ring.ts";
+import { Attackers } from "./attackers.ts";
+import { LatencySketch, percentilesOf } from "./latency-sketch.ts";
+import type {
+  LiveCache,
+  LiveChange,
+  LiveGateway,
+  LiveHit,
+  LiveLabel,
+  LivePoint,
+  LiveRow,
+  LiveState,
+  LiveTarget,
+  LiveTotals,
+  LiveWorker,
+  Percentiles,
+} from "./live-state.ts";
+import type { SeenLabel, SeenTraffic, ThreadVitals } from "./traffic-observer.ts";
+import { watchRefusal } from "./watchers.ts";
+
+/** What the feed is made of; each is asked anew for every event. */
+export interface FeedSources {
+  readonly totals: CounterTotals;
+  readonly incidents: IncidentReader;
+  readonly workers: number;
+  /** Whether a worker moves. */
+  readonly moves: (worker: number) => boolean;
+  readonly gateway: () => LiveGateway;
+  readonly targets: () => readonly LiveTarget[];
+  readonly certificates: () => LiveState["certificates"];
+  /** Null where it is off. */
+  readonly cache: () => Omit<LiveCache, "results"> | null;
+  /** The line that silences the rule of an incident where it was found. */
+  readonly exclusionOf: (incident: Incident) => string;
+  /** Tells all workers whether to look at their traffic. */
+  readonly observe: (isWatched: boolean) => void;
+  /** Sends an event to the watchers of one worker. */
+  readonly send: (worker: number, text: string) => void;
+}
+
+/** An event of the log that the control thread wrote. */
+type EventFields = Readonly<Record<string, unknown>>;
+
+/**
+ * The control thread's end of the live stream: once a second, while there are watchers, it makes one event of the counters, of what the
+ * workers have seen, and of what it knows itself. Without watchers it looks at the counters every few seconds, so that the
+ * charts have a past. docs/dashboard.md#the-stream
+ */
+export class LiveFeed {
+  private readonly from: FeedSources;
+  /** Watchers by worker. */
+  private readonly watchers: Int32Array;
+  private readonly points: LivePoint[] = [];
+  private readonly changes: LiveChange[] = [];
+  private readonly routes: Map<string, SeenTally> = new Map();
+  private readonly upstreams: Map<string, SeenTally> = new Map();
+  private readonly latency: LatencySketch = new LatencySketch();
+  private readonly attackers: Attackers = new Attackers();
+  private readonly vitals: (ThreadVitals | null)[];
+  private readonly loads: number[];
+  private rows: LiveRow[] = [];
+  private rowsLeftOut = 0;
+  private coarse: readonly number[] = [];
+  private incidentsSeenMs = 0;
+  private isObserved = false;
+  private ticks = 0;
+  private certificates: LiveState["certificates"] = [];
+  private certificatesAt = 0;
+  private timer: Timer | null = null;
+
+  constructor(sources: FeedSources) {
+    this.from = sources;
+    this.watchers = new Int32Array(sources.workers);
+    this.vitals = Array.from({ length: sources.workers }, () => null);
+    this.loads = Array.from({ length: sources.workers }, () => -1);
+  }
+
+  /** Begins to look. */
+  start(): void {
+    this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS);
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  /** A client of this worker wants to watch. @returns the first event, or a refusal */
+  watch(worker: number): { status: number; contentType: string; body: string } {
+    if (this.watcherCount() >= MAX_WATCHERS) return watchRefusal(`there are ${MAX_WATCHERS} watchers already`);
+    this.watchers[worker]!++;
+    this.observe();
+    const state: LiveState = { ...this.state(Date.now()), rows: [], history: this.points };
+    return { status: 200, contentType: "application/json", body: JSON.stringify(state) };
+  }
+
+  /** So many streams of this worker are open. */
+  setWatchers(worker: number, count: number): void {
+    this.watchers[worker] = count;
+    this.observe();
+  }
+
+  /** A worker has begun to serve: it is told whether to look. */
+  workerReady(): void {
+    if (this.isObserved) this.from.observe(true);
+  }
+
+  workerDied(worker: number): void {
+    this.setWatchers(worker, 0);
+    this.vitals[worker] = null;
+    this.loads[worker] = -1;
+  }
+
+  /** Takes what a worker has seen. */
+  seen(worker: number, seen: SeenTraffic): void {
+    const nowMs = Date.now();
+    this.latency.merge(seen.latency);
+    for (const one of seen.routes) addSeen(this.routes, one);
+    for (const one of seen.upstreams) addSeen(this.upstreams, one);
+    for (const one of seen.refused) this.attackers.add(one, nowMs);
+    const room = Math.max(0, MAX_ROWS - this.rows.length);
+    this.rows.push(...seen.rows.slice(0, room));
+    this.rowsLeftOut += seen.rowsLeftOut + Math.max(0, seen.rows.length - room);
+    const before = this.vitals[worker];
+    if (before) this.loads[worker] = Math.max(0, seen.vitals.cpuMicros - before.cpuMicros) / (TICK_MS * 1000);
+    this.vitals[worker] = seen.vitals;
+  }
+
+  /** The control thread has written an event to the log. */
+  changed(event: string, fields: EventFields): void {
+    if (PASSED_OVER.has(event)) return;
+    const bad = fields.ok === false || BAD.has(event);
+    this.changes.unshift({ at: Date.now(), event, text: textOf(fields), bad });
+    if (this.changes.length > MAX_CHANGES) this.changes.pop();
+  }
+
+  /** One look. @param nowMs milliseconds since the epoch */
+  tick(nowMs: number): void {
+    const isWatched = this.watcherCount() > 0;
+    if (!isWatched && this.ticks++ % TICKS_UNWATCHED !== 0) return;
+    this.addPoint(nowMs);
+    if (!isWatched) return;
+    const text = JSON.stringify(this.state(nowMs));
+    for (let worker = 0; worker < this.watchers.length; worker++) {
+      if (this.watchers[worker]! > 0) this.from.send(worker, text);
+    }
+    this.rows = [];
+    this.rowsLeftOut = 0;
+    this.latency.clear();
+    fade(this.routes);
+    fade(this.upstreams);
+  }
+
+  private observe(): void {
+    const isWatched = this.watcherCount() > 0;
+    if (isWatched === this.isObserved) return;
+    this.isObserved = isWatched;
+    if (isWatched) this.addIncidents();
+    else this.incidentsSeenMs = Date.now();
+    this.from.observe(isWatched);
+    this.latency.clear();
+    this.routes.clear();
+    this.upstreams.clear();
+    this.vitals.fill(null);
+    this.loads.fill(-1);
+  }
+
+  /** While there was no watcher, refusals of the firewall alone were kept. */
+  private addIncidents(): void {
+    for (const one of this.from.incidents.recent(MAX_PAST_INCIDENTS, this.incidentsSeenMs).reverse()) {
+      if (one.action !== "blocked") continue;
+      const refused = { address: one.clientIp, reason: "waf_blocked", count: 1, path: one.path, userAgent: "" };
+      this.attackers.add(refused, one.timestampMs);
+    }
+  }
+
+  private watcherCount(): number {
+    return this.watchers.reduce((sum, count) => sum + count, 0);
+  }
+
+  private addPoint(nowMs: number): void {
+    const { totals } = this.from;
+    const { buckets } = totals.requestLatency();
+    const coarse = percentilesOf(
+      buckets.map((count, i) => count - (this.coarse[i] ?? 0)),
+      LATENCY_BOUNDS_MS,
+    );
+    const latency = this.latency.count > 0 ? this.latency.percentiles() : coarse;
+    this.coarse = buckets;
+    this.points.push([
+      nowMs,
+      classesOf(totals.requests()),
+      rounded(latency),
+      totals.sum(COUNTERS.bodyBytesIn),
+      totals.sum(COUNTERS.bodyBytesOut),
+      sum(totals.wafBlocked()),
+    ]);
+    while (this.points.length > MAX_POINTS || nowMs - this.points[0]![0] > HISTORY_MS) this.points.shift();
+  }
+
+  private state(nowMs: number): LiveState {
+    const { totals, from } = { totals: this.from.totals, from: this.from };
+    const requests = totals.requests();
+    const targets = from.targets();
+    const routes = labelsOf(requests, this.routes);
+    if (nowMs - this.certificatesAt > CERTIFICATES_MS) {
+      this.certificates = from.certificates().slice(0, MAX_CERTIFICATES);
+      this.certificatesAt = nowMs;
+    }
+    return {
+      at: nowMs,
+      gateway: from.gateway(),
+      totals: totalsOf(totals, requests),
+      latency: this.points.at(-1)?.[2] ?? null,
+      routes: routes.slice(0, MAX_LABELS),
+      routeCount: routes.length,
+      upstreams: labelsOf(totals.upstreamRequests(), this.upstreams).slice(0, MAX_LABELS),
+      targets: [...targets].sort((a, b) => trouble(b) - trouble(a)).slice(0, MAX_TARGETS),
+      targetCount: targets.length,
+      hits: from.incidents.recent(MAX_HITS, 0).map((one) => this.hitOf(one)),
+      attackers: this.attackers.worst(nowMs),
+      cache: this.cache(),
+      certificates: this.certificates,
+      workers: this.workers(),
+      changes: this.changes,
+      rows: this.rows.sort((a, b) => a.at - b.at),
+      rowsLeftOut: this.rowsLeftOut,
+    };
+  }
+
+  private hitOf(one: Incident): LiveHit {
+    return {
+      at: one.timestampMs,
+      address: one.clientIp,
+      method: one.method,
+      path: one.path.slice(0, MAX_TEXT),
+      category: one.category,
+      rule: one.ruleId,
+      score: one.anomalyScore,
+      action: one.action,
+      snippet: one.payloadSnippet.slice(0, MAX_TEXT),
+      exclusion: this.from.exclusionOf(one),
+    };
+  }
+
+  private cache(): LiveCache | null {
+    const cache = this.from.cache();
+    if (cache === null) return null;
+    const names = CACHE_RESULT_NAMES.map((name, i) => [name, this.from.totals.cachePassed(i)] as const);
+    return { ...cache, results: Object.fromEntries(names.slice(1)) };
+  }
+
+  private workers(): LiveWorker[] {
+    return this.vitals.map((vitals, worker) => ({
+      requests: this.from.totals.requestsOf(worker),
+      connections: this.from.totals.ofWorker(worker, COUNTERS.activeConnections),
+      load: this.loads[worker]!,
+      lagMs: vitals?.lagMs ?? 0,
+      heap: vitals?.heap ?? 0,
+      moves: this.from.moves(worker),
+    }));
+  }
+}
+
+/** What was seen of a label in the last seconds: it fades. */
+class SeenTally {
+  readonly latency: LatencySketch = new LatencySketch();
+  bytesIn = 0;
+  bytesOut = 0;
+}
+
+function addSeen(tallies: Map<string, SeenTally>, { label, latency, bytesIn, bytesOut }: SeenLabel): void {
+  let tally = tallies.get(label);
+  if (tally === undefined) {
+    if (tallies.size >= MAX_SEEN) return;
+    tally = new SeenTally();
+    tallies.set(label, tally);
+  }
+  tally.latency.merge(latency);
+  tally.bytesIn += bytesIn;
+  tally.bytesOut += bytesOut;
+}
+
+function fade(tallies: Map<string, SeenTally>): void {
+  for (const [label, tally] of tallies) {
+    tally.latency.fade(KEPT);
+    tally.bytesIn *= KEPT;
+    tally.bytesOut *= KEPT;
+    if (tally.latency.count === 0) tallies.delete(label);
+  }
+}
+
+/** The busiest first. */
+function labelsOf(series: readonly RequestSeries[], seen: ReadonlyMap<string, SeenTally>): LiveLabel[] {
+  return [...Map.groupBy(series, ({ label }) => label)]
+    .map(([label, own]) => {
+      const tally = seen.get(label);
+      return {
+        label,
+        requests: own.reduce((total, { count }) => total + count, 0),
+        classes: classesOf(own),
+        latency: rounded(tally?.latency.percentiles() ?? null),
+        // A geometric series: what is kept of a steady flow comes to 1 / (1 - KEPT) seconds of it.
+        bytesPerSecond: [(tally?.bytesIn ?? 0) * (1 - KEPT), (tally?.bytesOut ?? 0) * (1 - KEPT)].map(Math.round) as [
+          number,
+          number,
+        ],
+      };
+    })
+    .sort(
+      (a, b) =>
+        (seen.get(b.label)?.latency.count ?? 0) - (seen.get(a.label)?.latency.count ?? 0) || b.requests - a.requests,
+    );
+}
+
+function totalsOf(totals: CounterTotals, requests: readonly RequestSeries[]): LiveTotals {
+  return {
+    requests: requests.reduce((total, { count }) => total + count, 0),
+    classes: classesOf(requests),
+    bytesIn: totals.sum(COUNTERS.bodyBytesIn),
+    bytesOut: totals.sum(COUNTERS.bodyBytesOut),
+    inFlight: totals.sum(COUNTERS.requestsInFlight),
+    connections: totals.sum(COUNTERS.activeConnections),
+    accepted: totals.sum(COUNTERS.acceptedConnections),
+    wafInspected: totals.sum(COUNTERS.wafInspected),
+    wafBlocked: sum(totals.wafBlocked()),
+    wafDetected: sum(totals.wafDetected()),
+    refusals: {
+      malformed: sum(totals.faults(FaultKind.Framing)),
+      tls: sum(totals.faults(FaultKind.Tls)),
+      limits: sum(totals.faults(FaultKind.Limit)),
+      rate: sum(totals.rateLimited()),
+      credentials:
+        totals.sum(COUNTERS.authRefused) + totals.sum(COUNTERS.authForbidden) + totals.sum(COUNTERS.authGuessed),
+      bots: totals.sum(COUNTERS.botPages) + totals.sum(COUNTERS.botJson),
+    },
+    breakerTrips: sum(totals.breakerTrips()),
+    logDropped: totals.sum(COUNTERS.logLinesDropped),
+  };
+}
+
+function classesOf(series: readonly RequestSeries[]): number[] {
+  const classes = [0, 0, 0, 0, 0, 0];
+  for (const { status, count } of series) classes[Math.floor(status / 100)]! += count;
+  return classes;
+}
+
+function sum(counts: readonly LabelledCount[]): number {
+  return counts.reduce((total, { count }) => total + count, 0);
+}
+
+/** Three digits are what they are good for. */
+function rounded(latency: Percentiles): Percentiles {
+  return latency === null ? null : (latency.map((ms) => Number(ms.toPrecision(3))) as unknown as Percentiles);
+}
+
+function trouble({ breaker, healthy, drained }: LiveTarget): number {
+  return (breaker === "closed" ? 0 : 2) + (healthy ? 0 : 2) + (drained ? 1 : 0);
+}
+
+function textOf(fields: EventFields): string {
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `${name}: ${Array.isArray(value) ? value.join("; ") : value}`,
+  );
+  return parts.join(", ").slice(0, MAX_CHANGE_CHARS);
+}
+
+/** Streams that may be open at once, all workers together. */
+export const MAX_WATCHERS = 32;
+const TICK_MS = 1000;
+/** Without watchers the counters are looked at once in so many ticks. */
+const TICKS_UNWATCHED = 5;
+const MAX_POINTS = 900;
+const HISTORY_MS = 15 * 60_000;
+const MAX_CHANGES = 50;
+const MAX_CHANGE_CHARS = 400;
+const MAX_LABELS = 100;
+/** Labels whose durations are kept. */
+const MAX_SEEN = 2048;
+const MAX_TARGETS = 200;
+const MAX_HITS = 30;
+const MAX_TEXT = 200;
+const MAX_PAST_INCIDENTS = 1000;
+const MAX_CERTIFICATES = 100;
+const CERTIFICATES_MS = 10_000;
+/** Rows of one event. */
+const MAX_ROWS = 60;
+/** Share of what was seen of a label that is left a second later: half of it after three. */
+const KEPT = 0.8;
+/** Said elsewhere, or of no interest after the start. */
+const PASSED_OVER: ReadonlySet<string> = new Set(["start", "upstream_failed", "log_dropped"]);
+const BAD: ReadonlySet<string> = new Set([
+  "worker_died",
+  "worker_stalled",
+  "worker_failed",
+  "upstream_unhealthy",
+  "breaker_open",
+  "cert_failed",
+  "jwks_failed",
+  "log_failed",
+  "exception",
+  "drain_cut",
+]);

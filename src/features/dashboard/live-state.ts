@@ -1,0 +1,180 @@
+// What the dashboard is told once a second. Types alone: the page of the browser is compiled with them, too.
+
+/** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
+export interface LiveTotals {
+  readonly requests: number;
+  /** Requests by the first digit of their status; what has none is in place 0. */
+  readonly classes: readonly number[];
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly inFlight: number;
+  readonly connections: number;
+  readonly accepted: number;
+  readonly wafInspected: number;
+  readonly wafBlocked: number;
+  readonly wafDetected: number;
+  /** Malformed requests, failed handshakes, limits, rate limits, missing credentials. */
+  readonly refusals: Readonly<Record<string, number>>;
+  readonly breakerTrips: number;
+  readonly logDropped: number;
+}
+
+/** Milliseconds that a half, nine tenths and all but a hundredth took at most; null where there were no requests. */
+export type Percentiles = readonly [p50: number, p90: number, p99: number] | null;
+
+/** A route, or an upstream. */
+export interface LiveLabel {
+  readonly label: string;
+  readonly requests: number;
+  readonly classes: readonly number[];
+  /** Of the last seconds. */
+  readonly latency: Percentiles;
+  /** Bytes of bodies a second, in and out, of the last seconds; of routes alone. */
+  readonly bytesPerSecond: readonly [into: number, out: number];
+}
+
+/** A target as one route sees it. */
+export interface LiveTarget {
+  readonly route: string;
+  readonly upstream: string;
+  readonly breaker: "closed" | "half-open" | "open";
+  readonly healthy: boolean;
+  /** Whether a health check looks at it. */
+  readonly checked: boolean;
+  /** In a row. */
+  readonly failures: number;
+  readonly drained: boolean;
+}
+
+/** What the firewall found. All texts come from a client. */
+export interface LiveHit {
+  readonly at: number;
+  readonly address: string;
+  readonly method: string;
+  readonly path: string;
+  readonly category: string;
+  readonly rule: string;
+  readonly score: number;
+  readonly action: string;
+  readonly snippet: string;
+  /** The line of `server.waf.exclusions` that silences the rule there; "" for what is no rule. */
+  readonly exclusion: string;
+}
+
+/** An address whose requests were refused. */
+export interface LiveAttacker {
+  readonly address: string;
+  readonly refusals: number;
+  /** The commonest first. */
+  readonly reasons: readonly (readonly [reason: string, count: number])[];
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly path: string;
+  readonly userAgent: string;
+}
+
+/** A worker thread. */
+export interface LiveWorker {
+  readonly requests: number;
+  readonly connections: number;
+  /** Share of one processor, 0 to 1; -1 where it is not known yet. */
+  readonly load: number;
+  /** How much later than wanted its timer came, in milliseconds. */
+  readonly lagMs: number;
+  /** Bytes of its heap. */
+  readonly heap: number;
+  readonly moves: boolean;
+}
+
+/** A request that has ended. All texts come from a client; there is no query among them. */
+export interface LiveRow {
+  readonly at: number;
+  readonly address: string;
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly protocol: string;
+  readonly status: number;
+  readonly ms: number;
+  readonly bytesOut: number;
+  readonly route: string;
+  readonly upstream: string;
+  readonly cache: string;
+  readonly fault: string;
+  readonly userAgent: string;
+  readonly id: string;
+}
+
+/** Something that happened to the gateway: an event of the log. */
+export interface LiveChange {
+  readonly at: number;
+  readonly event: string;
+  readonly text: string;
+  /** Whether it is bad news. */
+  readonly bad: boolean;
+}
+
+/** The response cache. */
+export interface LiveCache {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly maxBytes: number;
+  readonly evictions: number;
+  /** Lookups by result. */
+  readonly results: Readonly<Record<string, number>>;
+}
+
+/** What stays the same for long. */
+export interface LiveGateway {
+  readonly version: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly status: "ok" | "draining";
+  readonly generation: number;
+  readonly lastReloadOk: boolean;
+  readonly waf: "off" | "detection" | "enforce";
+  /** Prefixes and paths of the routes that are under maintenance. */
+  readonly maintenance: readonly string[];
+  readonly logLevel: string;
+  readonly rssBytes: number;
+}
+
+/** One point of the past, for the charts. */
+export type LivePoint = readonly [
+  at: number,
+  classes: readonly number[],
+  latency: Percentiles,
+  bytesIn: number,
+  bytesOut: number,
+  wafBlocked: number,
+];
+
+/** One event of `/internal/api/stream`. */
+export interface LiveState {
+  readonly at: number;
+  readonly gateway: LiveGateway;
+  readonly totals: LiveTotals;
+  /** Of the last second. */
+  readonly latency: Percentiles;
+  /** The busiest, of `routeCount`. */
+  readonly routes: readonly LiveLabel[];
+  readonly routeCount: number;
+  readonly upstreams: readonly LiveLabel[];
+  readonly targets: readonly LiveTarget[];
+  readonly targetCount: number;
+  /** The newest first. */
+  readonly hits: readonly LiveHit[];
+  readonly attackers: readonly LiveAttacker[];
+  /** Null where it is off. */
+  readonly cache: LiveCache | null;
+  readonly certificates: readonly { readonly domain: string; readonly notAfter: number }[];
+  readonly workers: readonly LiveWorker[];
+  /** The newest first. */
+  readonly changes: readonly LiveChange[];
+  /** Requests that ended since the last event, and how many more there were. */
+  readonly rows: readonly LiveRow[];
+  readonly rowsLeftOut: number;
+  /** In the first event alone. */
+  readonly history?: readonly LivePoint[];
+}

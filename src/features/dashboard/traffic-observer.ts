@@ -1,0 +1,226 @@
+import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { LatencySketch } from "./latency-sketch.ts";
+import type { LiveRow } from "./live-state.ts";
+
+/** What a worker has seen of its traffic since it said so last; it survives structured clone. */
+export interface SeenTraffic {
+  /** Durations of all requests, as pairs of a LatencySketch. */
+  readonly latency: readonly number[];
+  readonly routes: readonly SeenLabel[];
+  readonly upstreams: readonly SeenLabel[];
+  readonly refused: readonly SeenRefusals[];
+  readonly rows: readonly LiveRow[];
+  readonly rowsLeftOut: number;
+  readonly vitals: ThreadVitals;
+}
+
+/** A route or an upstream in it. */
+export interface SeenLabel {
+  readonly label: string;
+  readonly latency: readonly number[];
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+}
+
+/** The requests of one address that were refused for one reason. */
+export interface SeenRefusals {
+  readonly address: string;
+  readonly reason: string;
+  count: number;
+  path: string;
+  userAgent: string;
+}
+
+/** How a thread is. */
+export interface ThreadVitals {
+  /** Processor time since the thread began, in microseconds. */
+  readonly cpuMicros: number;
+  readonly lagMs: number;
+  /** Bytes of its heap, memory that threads share left out. */
+  readonly heap: number;
+}
+
+/** What the observer asks its surroundings for. */
+export interface ObserverPorts {
+  /** Milliseconds since the epoch. */
+  readonly clock: { readonly nowMs: number };
+  /** The label of requests without a route. */
+  readonly unmatched: string;
+  /** As it is counted. */
+  readonly statusOf: (ex: Exchange) => number;
+  /** "" where the request did not pass the cache. */
+  readonly cacheOf: (ex: Exchange) => string;
+}
+
+/**
+ * Looks at a worker's requests while there are watchers of the dashboard, and at none without. Everything that it keeps is bounded,
+ * and goes with `take` once a second.
+ */
+export class TrafficObserver {
+  private readonly ports: ObserverPorts;
+  private readonly latency: LatencySketch = new LatencySketch();
+  private readonly routes: Map<string, LabelTally> = new Map();
+  private readonly upstreams: Map<string, LabelTally> = new Map();
+  private readonly refusals: Map<string, SeenRefusals> = new Map();
+  private rows: LiveRow[] = [];
+  private goodRows = 0;
+  private rowsLeftOut = 0;
+
+  constructor(ports: ObserverPorts) {
+    this.ports = ports;
+  }
+
+  /** A request has ended. */
+  ended(ex: Exchange): void {
+    const label = ex.route === null ? this.ports.unmatched : ex.route.label;
+    if (label === STREAM_PATH) return;
+    const status = this.ports.statusOf(ex);
+    const ms = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
+    if (ex.step > 0) {
+      this.latency.add(ms);
+      const tally = tallyOf(this.routes, label);
+      tally.latency.add(ms);
+      tally.bytesIn += ex.bodyBytes;
+      tally.bytesOut += ex.sentBytes;
+    }
+    if (ex.upstreamLabel !== "" && ex.upstreamMs >= 0)
+      tallyOf(this.upstreams, ex.upstreamLabel).latency.add(ex.upstreamMs);
+    const reason = refusalOf(ex, status);
+    if (reason !== "") this.refused(ex.clientIp, reason, ex);
+    this.row(ex, status, ms, label);
+  }
+
+  /** A client was refused. @param ex null where there is no request */
+  refused(address: string, reason: string, ex: Exchange | null): void {
+    const key = `${address} ${reason}`;
+    let one = this.refusals.get(key);
+    if (one === undefined) {
+      if (this.refusals.size >= MAX_REFUSED) return;
+      one = { address: cut(address), reason, count: 0, path: "", userAgent: "" };
+      this.refusals.set(key, one);
+    }
+    one.count++;
+    // The first request of a second tells enough, and only that one makes texts.
+    if (ex === null || one.count > 1) return;
+    one.path = pathOf(ex);
+    one.userAgent = cut(ex.request.headers.valueOf(HeaderId.UserAgent));
+  }
+
+  /** Gives what was seen, and begins anew. */
+  take(vitals: ThreadVitals): SeenTraffic {
+    const seen = {
+      latency: this.latency.pairs(),
+      routes: seenLabels(this.routes),
+      upstreams: seenLabels(this.upstreams),
+      refused: [...this.refusals.values()],
+      rows: this.rows,
+      rowsLeftOut: this.rowsLeftOut,
+      vitals,
+    };
+    this.latency.clear();
+    this.refusals.clear();
+    this.rows = [];
+    this.goodRows = 0;
+    this.rowsLeftOut = 0;
+    return seen;
+  }
+
+  /** Of requests that went well only so many are shown that there is room for the others. */
+  private row(ex: Exchange, status: number, ms: number, route: string): void {
+    const isGood = status < 400;
+    if (this.rows.length >= MAX_ROWS || (isGood && this.goodRows >= MAX_ROWS / 2)) {
+      this.rowsLeftOut++;
+      return;
+    }
+    if (isGood) this.goodRows++;
+    const { request } = ex;
+    this.rows.push({
+      at: this.ports.clock.nowMs,
+      address: cut(ex.clientIp),
+      method: cut(request.methodText(), MAX_METHOD_CHARS),
+      host: cut(request.authority()),
+      path: pathOf(ex),
+      protocol: request.major === 1 ? `1.${request.minor}` : String(request.major),
+      status,
+      ms: Math.round(ms * 1000) / 1000,
+      bytesOut: ex.sentBytes,
+      route: cut(route),
+      upstream: cut(ex.upstreamLabel),
+      cache: this.ports.cacheOf(ex),
+      fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
+      userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
+      id: cut(ex.reply.requestId()),
+    });
+  }
+}
+
+/** Why the gateway itself refused a request; "" where it did not, or where it is no fault of the client. */
+function refusalOf(ex: Exchange, status: number): string {
+  if (ex.upstreamLabel !== "") return "";
+  const { kind, label } = faultRow(ex.fault);
+  if (kind === FaultKind.Framing || kind === FaultKind.Limit) return label;
+  if (ex.fault !== Fault.None && status === 403) return label;
+  return REFUSALS[status] ?? "";
+}
+
+/** What statuses mean that come without a fault. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  401: "unauthenticated",
+  403: "forbidden",
+  429: "rate_limited",
+};
+
+class LabelTally {
+  readonly latency: LatencySketch = new LatencySketch();
+  bytesIn = 0;
+  bytesOut = 0;
+}
+
+/** Those that come too late share one. */
+function tallyOf(tallies: Map<string, LabelTally>, label: string): LabelTally {
+  let tally = tallies.get(label);
+  if (tally !== undefined) return tally;
+  if (tallies.size >= MAX_LABELS) return tallies.get(OTHERS) ?? newTally(tallies, OTHERS);
+  tally = newTally(tallies, label);
+  return tally;
+}
+
+function newTally(tallies: Map<string, LabelTally>, label: string): LabelTally {
+  const tally = new LabelTally();
+  tallies.set(label, tally);
+  return tally;
+}
+
+/** What was seen of each label. Those that were not seen make room. */
+function seenLabels(tallies: Map<string, LabelTally>): SeenLabel[] {
+  const seen: SeenLabel[] = [];
+  for (const [label, { latency, bytesIn, bytesOut }] of tallies) {
+    if (latency.count > 0) seen.push({ label, latency: latency.pairs(), bytesIn, bytesOut });
+  }
+  tallies.clear();
+  return seen;
+}
+
+/** Without the query, which may hold what is for the origin alone. */
+function pathOf({ request }: Exchange): string {
+  return request.targetTo > request.targetFrom ? cut(request.path()) : "";
+}
+
+function cut(text: string, chars: number = MAX_CHARS): string {
+  return text.length > chars ? text.slice(0, chars) : text;
+}
+
+/** The one path whose requests last as long as the page is open. */
+export const STREAM_PATH = "/internal/api/stream";
+const OTHERS = "overflow";
+/** Labels that a worker tells apart in one second. */
+const MAX_LABELS = 512;
+/** Addresses with a reason that it tells apart in one second. */
+const MAX_REFUSED = 256;
+/** Rows that it gives a second. */
+const MAX_ROWS = 40;
+/** Characters of a text of a client. */
+const MAX_CHARS = 200;
+const MAX_METHOD_CHARS = 20;
