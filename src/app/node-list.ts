@@ -8,6 +8,8 @@ export interface NodeInit {
   readonly key: string;
   readonly route: UpstreamRouteConfig;
   readonly target: TargetConfig;
+  /** Whether it is a sidecar's, whose certificates and ids only its own connections know. */
+  readonly isMesh: boolean;
 }
 
 /**
@@ -25,11 +27,12 @@ export class NodeList {
     this.maxResponseFields = config.proxy.transport.maxResponseFields;
     const nodes: NodeInit[] = [];
     const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
-    for (const route of [...ofFile, ...sidecarRoutes(config)]) {
+    const ofMesh = new Set(sidecarRoutes(config));
+    for (const route of [...ofFile, ...ofMesh]) {
       nodeKeys(route).forEach((key, i) => {
         if (this.slots.has(key)) return;
         this.slots.set(key, nodes.length);
-        nodes.push({ key, route, target: route.targets[i]! });
+        nodes.push({ key, route, target: route.targets[i]!, isMesh: ofMesh.has(route) });
       });
     }
     this.nodes = nodes;

@@ -209,7 +209,9 @@ export class NodeRegistry {
     return isExpected(healthCheck, statusCode);
   }
 
-  private probeOrigin({ route, target }: NodeInit): ProbeOrigin {
+  private probeOrigin({ route, target, isMesh }: NodeInit): ProbeOrigin {
+    // Whether a peer can be reached is all that is asked; who it is, is for the requests to see.
+    if (isMesh) return probeOrigin(route, { ...target, scheme: "http" }, this.list.maxResponseFields);
     return probeOrigin(route, target, this.list.maxResponseFields);
   }
 

@@ -2,7 +2,7 @@ import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
 import type { SidecarConfig, TrafficSplit } from "../config/mesh-config.ts";
 import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
-import type { OriginScheme, TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import { NO_MATCH, type OriginScheme, type TargetConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
@@ -10,13 +10,17 @@ import { ForwardEnd, type ForwardServices } from "../features/forward/forward-ha
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { BoundedBodyPhase } from "../features/ingest/bounded-body.ts";
 import { buildRouter } from "../features/route/build-router.ts";
+import { methodSet } from "../features/route/method-set.ts";
+import { RequestMatcher } from "../features/route/request-matcher.ts";
 import type { Router } from "../features/route/router.ts";
 import { AuthorityChoice, type OriginSource } from "../features/sidecar/authority-choice.ts";
 import { BodyWarningTap } from "../features/sidecar/body-warning-tap.ts";
 import { EgressPhase } from "../features/sidecar/egress-phase.ts";
+import { IngressAccess, spiffeId } from "../features/sidecar/ingress-access.ts";
 import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
@@ -65,7 +69,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     bodies: budget,
   };
   const own = new OwnListeners(config);
-  const { serverIds, trafficSplits, allowedIds } = config.sidecar;
+  const { serverIds, trafficSplits } = config.sidecar;
   const handlerOf = (route: UpstreamRouteConfig, ids: readonly string[]): Handler => {
     const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own, ids);
     const targets = targetsOf(route, poolOf, inputs.nodes);
@@ -73,7 +77,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
   };
   const apps = appRoutes(config);
   const [inbound = null, grpc = null] = apps.map((app) =>
-    soleRoute(config, INGRESS_LABEL, handlerOf(app, []), streams(app)),
+    soleRoute(config, INGRESS_LABEL, handlerOf(app, []), streams(config, app)),
   );
   const splits = sidecarRoutes(config).slice(apps.length);
   const authorities = new AuthorityChoice(
@@ -85,23 +89,41 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
   const router = buildRouter(
     splits.map((split, i) => {
       const ids = trafficSplits[i]!.serverIds;
-      return routeInit(config, split.prefix, split.prefix, handlerOf(split, ids.length > 0 ? ids : serverIds));
+      return splitInit(config, split, handlerOf(split, ids.length > 0 ? ids : serverIds));
     }),
   );
   const egress = new EgressPhase({ splitFor: (head) => splitFor(router, head) }, direct, authorities);
-  const ingress = inbound === null ? egress : new IngressPhase(inbound, allowedIds, grpc);
+  const ingress =
+    inbound === null ? egress : new IngressPhase({ plain: inbound, grpc }, accessOf(config.sidecar), inputs.reports);
   const { maxBodyBytes } = config.server;
-  return { ingress: pipelineOf(ingress, maxBodyBytes, parts), egress: pipelineOf(egress, maxBodyBytes, parts) };
+  const peers = new PeerTap(inputs.reports, ({ client }) => spiffeId(client.identity) || NO_PEER);
+  return {
+    ingress: pipelineOf(ingress, maxBodyBytes, parts, [peers]),
+    egress: pipelineOf(egress, maxBodyBytes, parts),
+  };
 }
 
+function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
+  const rules = authorization.map((rule) => ({ ...rule, methods: methodSet(rule.methods).allowed }));
+  return new IngressAccess(allowedIds, rules);
+}
+
+/** The label of clients without an id. */
+const NO_PEER = "none";
+
 /** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
-function pipelineOf(route: Phase, readingLimit: number, { inputs, budget, accessLog }: SidecarParts): Pipeline {
+function pipelineOf(
+  route: Phase,
+  readingLimit: number,
+  { inputs, budget, accessLog }: SidecarParts,
+  more: readonly ReplyTap[] = [],
+): Pipeline {
   const warning = new BodyWarningTap({
     onWarning: (message, method, path, limit) => {
       inputs.events.event("sidecar_warning", { message, method, path, limit });
     },
   });
-  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning];
+  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning, ...more];
   if (accessLog !== null) taps.push(accessLog);
   const limit = new BodyLimitPhase(readingLimit);
   const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.reports), new DispatchPhase()];
@@ -119,9 +141,18 @@ function soleRoute(config: RuntimeConfig, label: string, handler: Handler, strea
   return buildRouter([{ ...routeInit(config, label, "/", handler), streamsHttp2 }]).routes[0]!;
 }
 
-/** Whether bodies that come by HTTP/2 go on as they come: an application that speaks it may answer before their end. */
-function streams({ targets }: UpstreamRouteConfig): boolean {
-  return targets.every(({ scheme }) => speaksHttp2(scheme));
+/** Whether bodies that come by HTTP/2 go on as they come: a server that speaks it may respond before their end. */
+function streams({ sidecar }: RuntimeConfig, { targets }: UpstreamRouteConfig): boolean {
+  return sidecar.buffer === null ? targets.every(({ scheme }) => speaksHttp2(scheme)) : !sidecar.buffer;
+}
+
+/** A split among the routes: prefix, host and `match` go before one another as they do at routes. docs/sidecar.md#splits */
+function splitInit(config: RuntimeConfig, split: UpstreamRouteConfig, handler: Handler): RouteInit {
+  const { prefix, hosts, match } = split;
+  const init = { ...routeInit(config, prefix, prefix, handler), hosts, streamsHttp2: streams(config, split) };
+  return match === null
+    ? init
+    : { ...init, match: new RequestMatcher(match, JSON.stringify([prefix, hosts, match]), 0) };
 }
 
 function routeInit(config: RuntimeConfig, label: string, path: string, handler: Handler): RouteInit {
@@ -133,7 +164,7 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
     methods: [],
     hosts: [],
     stripPrefix: false,
-    chunkedMode: ChunkedMode.Normalize,
+    chunkedMode: config.sidecar.buffer === false ? ChunkedMode.Passthrough : ChunkedMode.Normalize,
     maxBodyBytes: config.sidecar.maxBodyBytes,
     bodyLimitKey: "sidecar.max_body_bytes",
     handler,
@@ -209,12 +240,12 @@ export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
   return sidecarRoute(config, "/", []);
 }
 
-/** Chances stay what the weights say, so no breaker takes a backend out. docs/sidecar.md#splits */
+/** Chances stay what the weights say, unless a split has a breaker. docs/sidecar.md#splits */
 function sidecarRoute(
   config: RuntimeConfig,
   prefix: string,
   targets: readonly TargetConfig[],
-  { timeouts, retryAttempts }: Pick<TrafficSplit, "timeouts" | "retryAttempts"> = USUAL,
+  { hosts, match, timeouts, retryAttempts, circuitBreaker }: SplitTerms = USUAL,
 ): UpstreamRouteConfig {
   const { sidecar, proxy, server } = config;
   const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
@@ -224,8 +255,8 @@ function sidecarRoute(
     prefix,
     path: "",
     methods: [],
-    hosts: [],
-    match: null,
+    hosts,
+    match: match === null ? null : { ...NO_MATCH, ...match },
     rewrite: null,
     inboundChunkedMode: "normalize",
     maxBodyBytes: sidecar.maxBodyBytes,
@@ -243,7 +274,7 @@ function sidecarRoute(
     mirror: null,
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
-    circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
+    circuitBreaker,
     retryAttempts,
     timeouts: {
       ...timeouts,
@@ -262,11 +293,17 @@ function sidecarRoute(
   };
 }
 
+/** What a split says beside prefix and backends. */
+type SplitTerms = Pick<TrafficSplit, "hosts" | "match" | "timeouts" | "retryAttempts" | "circuitBreaker">;
+
 /** Where no split says otherwise. */
-const USUAL = {
+const USUAL: SplitTerms = {
+  hosts: [],
+  match: null,
   timeouts: { connectMs: null, responseHeaderMs: null, idleMs: 0, totalMs: 0 },
   retryAttempts: 1,
-} as const;
+  circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
+};
 
 const NO_CHECK = {
   enabled: false,

@@ -12,7 +12,10 @@ import type { Difference } from "../features/mirror/comparison.ts";
 import type { MirrorListener, MirrorSettings } from "../features/mirror/mirror.ts";
 import type { MaintenanceListener } from "../features/pages/maintenance-phase.ts";
 import type { GuardListener } from "../features/route/routing-phases.ts";
+import { type Denial, spiffeId } from "../features/sidecar/ingress-access.ts";
+import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
+import type { PeerTally } from "../features/telemetry/peer-tap.ts";
 import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
@@ -51,7 +54,9 @@ export class TrafficReports
     SignInListener,
     SpoolListener,
     GateObserver,
-    MirrorListener
+    MirrorListener,
+    DenialListener,
+    PeerTally
 {
   private readonly to: ReportPorts;
 
@@ -162,6 +167,25 @@ export class TrafficReports
       status,
       retry_after: retryAfterSeconds,
     });
+  }
+
+  onSidecarDenied(ex: Exchange, denial: Denial): void {
+    const { counters, log, names } = this.to;
+    counters.add(denial === "allowed_ids" ? COUNTERS.sidecarDeniedId : COUNTERS.sidecarDeniedRule);
+    const requestId = names.idOf(ex);
+    if (!log.takes("sidecar_denied")) return;
+    log.write("sidecar_denied", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      identity: spiffeId(ex.client.identity),
+      method: ex.request.methodText(),
+      path: ex.request.path(),
+      reason: denial,
+    });
+  }
+
+  onPeerEnded(peer: string, status: number): void {
+    this.to.counters.peerEnded(peer, status);
   }
 
   onMaintenance(ex: Exchange): void {

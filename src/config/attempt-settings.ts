@@ -1,6 +1,6 @@
-import { resolved, written } from "./piece.ts";
-import { block } from "./row.ts";
-import { duration, integer } from "./scalars.ts";
+import { list, resolved, written } from "./piece.ts";
+import { block, type Rows } from "./row.ts";
+import { duration, flag, integer } from "./scalars.ts";
 
 /** `timeouts` of what leads to origins. @param idle by default, as a file would say it. docs/upstreams.md#time-limits */
 export function timeoutsWith(idle: string | number) {
@@ -28,3 +28,32 @@ export const retries = written(
   resolved(retryBlock, ({ attempts }) => attempts),
   (attempts) => ({ attempts }),
 );
+
+const breakerRows = {
+  enabled: { type: flag(), default: true },
+  failure_threshold: {
+    type: integer(1, 1_000_000),
+    default: 5,
+    doc: "failures in a row: no connection, timeout, reset, malformed response",
+  },
+  open_duration: {
+    type: duration(1),
+    default: "30s",
+    doc: "at most; it ends when a connection, or the health check, succeeds",
+  },
+  failure_statuses: {
+    type: list(integer(400, 599), "statuses, such as 503", true),
+    doc: "statuses that count as failures, retried elsewhere where possible: [502, 503]",
+  },
+  slow_start: {
+    type: duration(0),
+    default: "0s",
+    doc: "time over which a recovered target returns to its full share",
+  },
+} as const satisfies Rows;
+
+/** `circuit_breaker` of a route. docs/upstreams.md#circuit-breaker */
+export const circuitBreaker = block(breakerRows);
+
+/** The same of a split, where it is off unless it is written. docs/sidecar.md#failing-backends */
+export const splitBreaker = block(breakerRows, { absent: { enabled: false } });

@@ -1,6 +1,6 @@
 import { CRAWLER_NAMES } from "../core/crawlers.ts";
 import { MAX_AGENT_NAME_CHARS, MAX_AGENT_NAMES, MAX_AGENTS_FILE_BYTES } from "../core/limits.ts";
-import { TEXT } from "./form.ts";
+import { pathPattern } from "./http-syntax.ts";
 import { describe, type Kind, list, piece, type Spot, Wrong } from "./piece.ts";
 import { OFF } from "./policy-settings.ts";
 import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
@@ -32,7 +32,7 @@ const allow = block({
   },
   cidr: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"] },
   paths: {
-    type: list(openPath(), "paths"),
+    type: list(pathPattern(), "paths"),
     default: ["/robots.txt", "/.well-known/*", "/favicon.ico"],
     doc: "exact, or with * at the end",
   },
@@ -216,16 +216,6 @@ function agentPart(): Kind<string> {
     },
     { is: "text", pattern: AGENT_PART },
   );
-}
-
-/** A path as it reads after decoding, with `*` at its end for all that begins so. */
-function openPath(): Kind<string> {
-  return piece((value) => {
-    const path = typeof value === "string" ? value.trim() : "";
-    if (!/^\/[\x21-\x7e]*$/.test(path) || /[?#%\\]|\/\/|\/\.{1,2}(\/|$)/.test(path) || path.slice(0, -1).includes("*"))
-      return new Wrong(`expected a path such as /feed.xml or /feed/*, found ${describe(value)}`);
-    return path;
-  }, TEXT);
 }
 
 /** The names in a file, one a line; `#` begins a comment. Faults name the line. */

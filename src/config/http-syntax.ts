@@ -53,6 +53,16 @@ export function method(faultOf: (name: string) => string = () => ""): Kind<strin
   );
 }
 
+/** A path as it reads after decoding, with `*` at its end for all that begins so. */
+export function pathPattern(): Kind<string> {
+  return piece((value) => {
+    const path = typeof value === "string" ? value.trim() : "";
+    if (!/^\/[\x21-\x7e]*$/.test(path) || /[?#%\\]|\/\/|\/\.{1,2}(\/|$)/.test(path) || path.slice(0, -1).includes("*"))
+      return new Wrong(`expected a path such as /feed.xml or /feed/*, found ${describe(value)}`);
+    return path;
+  }, TEXT);
+}
+
 /**
  * A path prefix: `/node`, `/node/` and `/node/*` all give `/node`; `/` stays. docs/routing.md#prefixes
  */

@@ -1,8 +1,9 @@
-import { retries, timeoutsWith } from "./attempt-settings.ts";
+import { retries, splitBreaker, timeoutsWith } from "./attempt-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { listenHost } from "./host-kinds.ts";
-import { pathPrefix } from "./http-syntax.ts";
+import { hostPattern, listenHost } from "./host-kinds.ts";
+import { pathPattern, pathPrefix, routeMethod } from "./http-syntax.ts";
+import { match } from "./match-settings.ts";
 import { originOf, parseOrigin } from "./origin.ts";
 import { list, resolved, type Spot } from "./piece.ts";
 import type { OriginConfig } from "./route-config.ts";
@@ -32,12 +33,45 @@ const backend = block(
 );
 
 const spiffeIds = () =>
-  list(textLike(/^spiffe:\/\/[^\s*]+\*?$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids");
+  list(textLike(/^spiffe:\/\/(?:[^\s*]+\*?|\*)$/, "a SPIFFE id such as spiffe://mesh/ns/shop/*"), "SPIFFE ids");
+
+/** What a split asks of requests beside path and host. */
+const splitMatch = block({ header: match.rows.header, query: match.rows.query, cookie: match.rows.cookie });
+
+/** What some clients may ask for: all that is named must hold. docs/sidecar.md#authorization */
+const accessRule = block(
+  {
+    identities: {
+      type: spiffeIds(),
+      example: ["spiffe://mesh/ns/shop/sa/web"],
+      doc: "every client without it, one without a certificate too; spiffe://* is each with an id",
+    },
+    methods: { type: list(routeMethod(), "methods", true), example: ["GET"], doc: "HEAD goes with GET" },
+    paths: {
+      type: list(pathPattern(), "paths", true),
+      example: ["/orders/*", "/shop.Orders/Get"],
+      doc: "exact, or with * at the end",
+    },
+  },
+  {
+    check({ identities, methods, paths }, { log, path }) {
+      if (identities.length === 0 && methods.length === 0 && paths.length === 0)
+        log.warn(path, "asks nothing: every client may ask for everything");
+    },
+  },
+);
 
 /** All weights may be 0: such a split answers 503. docs/sidecar.md#splits */
 const split = block(
   {
     prefix: { type: pathPrefix(), required: "the path prefix that is split, such as /api", example: "/checkout" },
+    host: {
+      type: list(hostPattern(), "host names", true),
+      field: "hosts",
+      example: ["checkout.shop.svc"],
+      doc: "every host by default",
+    },
+    match: { type: splitMatch, absent: null, doc: "all of it must hold, as at routes" },
     backends: {
       type: list(backend, "backends"),
       required: 'a list of backends, such as [{target: "http://10.0.0.5:8080", weight: 9}]',
@@ -49,6 +83,7 @@ const split = block(
     },
     timeouts: { type: timeoutsWith(0) },
     retries: { type: retries, field: "retryAttempts" },
+    circuit_breaker: { type: splitBreaker, doc: "off without this section; takes failing backends out for a while" },
   },
   {
     check({ backends, server_ids }, { log, path }) {
@@ -103,6 +138,16 @@ const sidecarRows = {
     example: ["spiffe://mesh/ns/shop/*"],
     doc: "clients with any other id get 403",
   },
+  authorization: {
+    type: list(accessRule, "rules"),
+    doc: "who may ask for what: a request that no rule allows gets 403; every request without rules",
+  },
+  buffer: {
+    type: flag(),
+    absent: null,
+    example: true,
+    doc: "true: every body is read whole first; false: none; by default those that do not go from HTTP/2 to HTTP/2",
+  },
   server_ids: {
     type: spiffeIds(),
     example: ["spiffe://mesh/*"],
@@ -146,10 +191,15 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
 
 function sortSplits(splits: readonly ConfigOf<typeof split>[], { path, log }: Spot): readonly ConfigOf<typeof split>[] {
   const seen = new Set<string>();
-  for (const [i, { prefix }] of splits.entries()) {
-    if (seen.has(prefix))
-      log.fault([...path, i, "prefix"], `a second split for ${prefix}: put its backends into the first`);
-    seen.add(prefix);
+  for (const [i, { prefix, hosts, match: asked }] of splits.entries()) {
+    if (asked !== null) continue;
+    for (const host of hosts.length === 0 ? [""] : hosts) {
+      const place = `${host} ${prefix}`;
+      const where = host === "" ? prefix : `${host} ${prefix}`;
+      if (seen.has(place))
+        log.fault([...path, i, "prefix"], `a second split for ${where}: put its backends into the first`);
+      seen.add(place);
+    }
   }
   return splits.toSorted((a, b) => b.prefix.length - a.prefix.length);
 }

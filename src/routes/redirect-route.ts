@@ -1,3 +1,4 @@
+import { expression } from "../config/match-settings.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { integerOf } from "../config/scalars.ts";
@@ -7,7 +8,6 @@ import { redirectFault } from "../features/answer/redirect-target.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
-import { expression } from "./match-keys.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";

@@ -1,4 +1,5 @@
 import { quote } from "../config/config-fault.ts";
+import { expression } from "../config/match-settings.ts";
 import type { Spot } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
@@ -7,7 +8,6 @@ import { keepsItsForm, RewritingHandler } from "../features/rewrite/path-rewrite
 import type { Handler } from "../message/exchange.ts";
 import { type Template, templateOf } from "../proto/template/template.ts";
 import { compileExpression, isExpressionFault } from "../shared/expression.ts";
-import { expression } from "./match-keys.ts";
 
 const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFault });
 

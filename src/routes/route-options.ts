@@ -5,6 +5,7 @@ import { isWithin, overlap } from "../config/cidr.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { checkCountries, checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
+import { match } from "../config/match-settings.ts";
 import {
   ERROR_PAGES_EXAMPLE,
   type ErrorPages,
@@ -20,7 +21,6 @@ import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values
 import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
-import { match } from "./match-keys.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */
 export const routeMethods = {

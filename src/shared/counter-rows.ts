@@ -9,6 +9,8 @@ const BOT_CHALLENGES = "Requests that were asked for a task, by what was sent: t
 const BOT_SOLUTIONS = "Solved tasks that came back, by whether they counted, or why not.";
 const CRAWLERS = "Addresses that named themselves a crawler and were looked up, by what was found.";
 const SIGN_IN_FAILURES = "Sign-ins with OpenID Connect, renewals of sessions and sign-outs that failed, by step.";
+const SIDECAR_DENIED =
+  "Inbound requests of a sidecar that were refused for who asks, by the setting that refused them.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -76,6 +78,8 @@ export const COUNTERS = placed({
   signInCallback: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "callback" }),
   signInRenewal: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "renewal" }),
   signInLogout: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "logout" }),
+  sidecarDeniedId: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "allowed_ids" }),
+  sidecarDeniedRule: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "authorization" }),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),

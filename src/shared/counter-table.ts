@@ -19,6 +19,7 @@ import {
   wafCategoryIndex,
 } from "./counter-rows.ts";
 import { OVERFLOW_ID } from "./label-registry.ts";
+import { createNameTable, NameWriter } from "./name-table.ts";
 
 /** One worker's counters in shared memory: the control thread makes them, keeps them, and gives them to each successor. */
 export interface CounterBuffers {
@@ -27,6 +28,9 @@ export interface CounterBuffers {
   readonly upstreamRequests: SharedArrayBuffer;
   readonly rateLimited: SharedArrayBuffer;
   readonly mirrored: SharedArrayBuffer;
+  /** Requests by peer, whose numbers are those of `peerNames`. */
+  readonly peers: SharedArrayBuffer;
+  readonly peerNames: SharedArrayBuffer;
 }
 
 /** The numbers of the labels, from the control thread's registries, sent with each configuration. */
@@ -43,6 +47,8 @@ export function createCounterBuffers(): CounterBuffers {
     upstreamRequests: createSeriesTable(UPSTREAM_SERIES),
     rateLimited: createSeriesTable(MAX_ROUTE_LABELS),
     mirrored: createSeriesTable(MIRROR_SERIES),
+    peers: createSeriesTable(PEER_SERIES),
+    peerNames: createNameTable(),
   };
 }
 
@@ -62,6 +68,8 @@ export class WorkerCounters {
   private readonly upstreamRequests: SeriesWriter;
   private readonly rateLimits: SeriesWriter;
   private readonly mirrors: SeriesWriter;
+  private readonly peers: SeriesWriter;
+  private readonly peerNames: NameWriter;
   private readonly bounds: Float64Array = Float64Array.from(LATENCY_BOUNDS_MS);
   private labels: CounterLabels;
 
@@ -74,6 +82,8 @@ export class WorkerCounters {
     this.upstreamRequests = new SeriesWriter(buffers.upstreamRequests);
     this.rateLimits = new SeriesWriter(buffers.rateLimited);
     this.mirrors = new SeriesWriter(buffers.mirrored);
+    this.peers = new SeriesWriter(buffers.peers);
+    this.peerNames = new NameWriter(buffers.peerNames);
     this.labels = labels;
   }
 
@@ -137,6 +147,11 @@ export class WorkerCounters {
   mirrored(route: string, what: MirrorCount): void {
     const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
     this.mirrors.increment(this.mirrors.slotOf(requestKey(id, MIRROR_COUNTS.indexOf(what), 0)));
+  }
+
+  /** Counts a request that a peer of the mesh has sent. @param status 100 to 599 */
+  peerEnded(peer: string, status: number): void {
+    this.peers.increment(this.peers.slotOf(requestKey(this.peerNames.idOf(peer), 0, status)));
   }
 
   /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */
@@ -203,6 +218,7 @@ export class WorkerCounters {
 const REQUEST_SERIES = 16384;
 const UPSTREAM_SERIES = 4096;
 const MIRROR_SERIES = 4096;
+const PEER_SERIES = 4096;
 
 /**
  * Counters that are made while the gateway runs, one for each key that comes up, in memory that threads share. One

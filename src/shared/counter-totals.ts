@@ -21,10 +21,11 @@ import {
   keyMethod,
   keyStatus,
   OVERFLOW_KEY,
+  requestKey,
   resetGauges,
 } from "./counter-table.ts";
-import type { LabelRegistry } from "./label-registry.ts";
-import { OVERFLOW_LABEL } from "./label-registry.ts";
+import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "./label-registry.ts";
+import { MAX_NAMES, namesIn } from "./name-table.ts";
 
 /** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
 export interface RequestSeries {
@@ -34,6 +35,9 @@ export interface RequestSeries {
   readonly status: number;
   readonly count: number;
 }
+
+/** The label of peers without a row of their own. */
+export const OTHER_PEERS = "other";
 
 /** One count of several that a label tells apart. */
 export interface LabelledCount {
@@ -55,6 +59,8 @@ export class CounterTotals {
   private readonly rows: readonly Float64Array[];
   private readonly routes: LabelRegistry;
   private readonly upstreams: LabelRegistry;
+  /** Peers of all workers: those beyond its room share the overflow, whatever the workers tell apart. */
+  private readonly peerLabels: LabelRegistry = new LabelRegistry([], MAX_NAMES);
 
   /** @param buffers one a worker, in the order of the workers' numbers */
   constructor(buffers: readonly CounterBuffers[], routes: LabelRegistry, upstreams: LabelRegistry) {
@@ -109,6 +115,27 @@ export class CounterTotals {
   /** Mirrored requests: `method` is the place of what became of them in MIRROR_COUNTS, `status` is always 0. */
   mirrored(): readonly RequestSeries[] {
     return this.series((one) => one.mirrored, this.routes);
+  }
+
+  /** Requests by the peer that sent them: `method` is always 0; OTHER_PEERS for those beyond the first MAX_NAMES. */
+  peers(): readonly RequestSeries[] {
+    const sums = new Map<number, number>();
+    for (const one of this.buffers) {
+      const names = namesIn(one.peerNames);
+      const own = new Map<number, number>();
+      addSeries(one.peers, own);
+      for (const [key, count] of own) {
+        const name = key === OVERFLOW_KEY ? "" : (names[keyLabelId(key)] ?? "");
+        const id = name === "" ? OVERFLOW_ID : this.peerLabels.idOf(name);
+        const sumKey = requestKey(id, 0, key === OVERFLOW_KEY ? 0 : keyStatus(key));
+        sums.set(sumKey, (sums.get(sumKey) ?? 0) + count);
+      }
+    }
+    return [...sums].map(([key, count]) => {
+      const id = keyLabelId(key);
+      const label = id === OVERFLOW_ID ? OTHER_PEERS : this.peerLabels.labelOf(id);
+      return { label, method: 0, status: keyStatus(key), count };
+    });
   }
 
   /** Every fault of a kind with its count, also where that is 0. */

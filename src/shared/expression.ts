@@ -87,6 +87,13 @@ export function compileRuleExpression(
   }
 }
 
+/** The expression of a value that is written between slashes, `i` after them for any letter case; null for a plain value. */
+export function expressionIn(value: string): string | null {
+  const found = /^\/(.*)\/(i?)$/s.exec(value);
+  if (found === null || value.length < 2) return null;
+  return found[2] === "i" ? `(?i)${found[1]}` : found[1]!;
+}
+
 /** Whether it is none. */
 export function isExpressionFault(result: Expression | ExpressionFault): result is ExpressionFault {
   return "fault" in result;

@@ -51,7 +51,7 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "placeholders are checked where they are written",
   },
   {
-    from: /^src\/routes\//,
+    from: /^src\/(config|routes)\//,
     to: /^src\/shared\/expression\.ts$/,
     typeOnly: false,
     why: "an expression is checked where it is written",

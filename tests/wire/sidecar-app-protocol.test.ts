@@ -1,53 +1,15 @@
 // docs/sidecar.md#listeners: app_protocol, with gRPC's own implementation for Node at both ends.
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
-import {
-  Client,
-  type ClientDuplexStream,
-  credentials,
-  Server,
-  ServerCredentials,
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type sendUnaryData,
-  status,
-} from "@grpc/grpc-js";
+import { Client, credentials, status } from "@grpc/grpc-js";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { chatOf, grpcEcho, unary } from "../harness/grpc-echo.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { MeshAuthority } from "../harness/mesh-authority.ts";
 import { exchangeOnce, json, request } from "../harness/raw-client.ts";
 import { OWN_FILES, startSidecar } from "../harness/sidecar.ts";
 
 const LIMIT = 100_000;
-const same = (bytes: Buffer): Buffer => bytes;
-const method = (name: string, isStream: boolean) => ({
-  path: `/test.Echo/${name}`,
-  requestStream: isStream,
-  responseStream: isStream,
-  requestSerialize: same,
-  requestDeserialize: same,
-  responseSerialize: same,
-  responseDeserialize: same,
-});
-
-/** A gRPC server that echoes. */
-async function grpcApplication(): Promise<{ readonly server: Server; readonly port: number }> {
-  const server = new Server({ "grpc.max_receive_message_length": -1 });
-  server.addService({ Unary: method("Unary", false), Chat: method("Chat", true) } as never, {
-    Unary: (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => reply(null, call.request),
-    Chat: (call: ServerDuplexStream<Buffer, Buffer>) => {
-      call.on("data", (message: Buffer) => call.write(message));
-      call.on("end", () => call.end());
-      call.on("error", () => {});
-    },
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    const done = (error: Error | null, bound: number): void => (error === null ? resolve(bound) : reject(error));
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), done);
-  });
-  return { server, port };
-}
-
 /** One port for two applications, told apart by HTTP/2's preface. */
 async function sharedPort(
   http1: number,
@@ -66,16 +28,7 @@ async function sharedPort(
   return { server, port: (server.address() as { port: number }).port };
 }
 
-function unary(client: Client, message: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest("/test.Echo/Unary", same, same, message, (error, reply) => {
-      if (error === null) resolve(reply!);
-      else reject(error);
-    });
-  });
-}
-
-const grpc = await grpcApplication();
+const grpc = await grpcEcho();
 const echo = EchoOrigin.start();
 const both = await sharedPort(echo.port, grpc.port);
 const mesh = await MeshAuthority.make();
@@ -88,7 +41,7 @@ const auto = await inbound({ app_port: both.port, app_protocol: "auto" });
 const plain = await startSidecar({ mode: "ingress", max_body_bytes: LIMIT, app_port: both.port, app_protocol: "auto" });
 afterAll(async () => {
   for (const { gateway } of [h2c, auto, plain]) await gateway.stop();
-  grpc.server.forceShutdown();
+  grpc.stop();
   both.server.close();
   echo.stop();
 });
@@ -107,16 +60,7 @@ describe.each([
   });
 
   test("a stream in both directions, where each message waits for the one before", async () => {
-    const call: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest("/test.Echo/Chat", same, same);
-    const got: string[] = [];
-    for await (const message of (async function* () {
-      call.write(Buffer.from("0"));
-      yield* call as AsyncIterable<Buffer>;
-    })()) {
-      got.push(message.toString());
-      if (got.length < 5) call.write(Buffer.from(String(got.length)));
-      else call.end();
-    }
+    const got = await chatOf(client, 5);
     expect(got).toEqual(["0", "1", "2", "3", "4"]);
   });
 

@@ -1,12 +1,13 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { Method } from "../../message/request-head.ts";
+import { ChunkedMode } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
  * The body of a request that may change something is read whole, up to the limit, before the upstream sees anything of the
  * request; then it goes on with its exact Content-Length. A larger declared length has been refused by the body limit
- * before. Bodies of HTTP/2 for an application of HTTP/2 stream, and are counted on their way. docs/sidecar.md#bodies
+ * before. Bodies of HTTP/2 for a server of HTTP/2 stream, and are counted on their way; so do all where the route passes them through. docs/sidecar.md#bodies
  */
 export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";
@@ -22,7 +23,8 @@ export class BoundedBodyPhase implements Phase {
   run(ex: Exchange): Verdict {
     const { method, major } = ex.request;
     if (method === Method.Get || method === Method.Head) return Verdict.Next;
-    if (major > 1 && ex.route!.streamsHttp2) return Verdict.Next;
+    const { streamsHttp2, chunkedMode } = ex.route!;
+    if ((major > 1 && streamsHttp2) || chunkedMode === ChunkedMode.Passthrough) return Verdict.Next;
     return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }

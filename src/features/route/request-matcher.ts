@@ -7,7 +7,7 @@ import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
-import { type Expression, LateExpression } from "../../shared/expression.ts";
+import { type Expression, expressionIn, LateExpression } from "../../shared/expression.ts";
 
 /**
  * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name
@@ -69,13 +69,6 @@ function namedTest([name, wanted]: FieldTest): NamedTest {
   }
   const expression: Expression = new LateExpression(source);
   return { name: bytes, holds: (values) => values.some((value) => expression.test(value)) };
-}
-
-/** The expression of a value that is written between slashes, `i` after them for any letter case; null for a plain value. */
-export function expressionIn(value: string): string | null {
-  const found = /^\/(.*)\/(i?)$/s.exec(value);
-  if (found === null || value.length < 2) return null;
-  return found[2] === "i" ? `(?i)${found[1]}` : found[1]!;
 }
 
 /**

@@ -1,34 +1,46 @@
 import { Fault } from "../../core/fault.ts";
-import { isAllowedId } from "../../core/spiffe-id.ts";
-import { type ClientIdentity, type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Route } from "../../message/route.ts";
+import type { Denial, IngressAccess } from "./ingress-access.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 
-/** The way to the application from the inbound listener, for clients whose identity is allowed. docs/sidecar.md#who-may-come-in */
+/** Is told of requests that are refused for who asks. */
+export interface DenialListener {
+  onSidecarDenied(ex: Exchange, denial: Denial): void;
+}
+
+/** The routes to the application. */
+export interface AppRoutes {
+  readonly plain: Route;
+  /** That of gRPC, where it goes another way; null where it does not. */
+  readonly grpc: Route | null;
+}
+
+/** The way to the application from the inbound listener, for clients that may ask for it. docs/sidecar.md#who-may-come-in */
 export class IngressPhase implements Phase {
   readonly name = "sidecarIngress";
-  private readonly route: Route;
-  private readonly allowedIds: readonly string[];
-  private readonly grpc: Route | null;
+  private readonly routes: AppRoutes;
+  private readonly access: IngressAccess;
+  private readonly listener: DenialListener;
 
-  /**
-   * @param allowedIds SPIFFE ids, `*` at the end allowed; empty admits every client that the handshake admitted
-   * @param grpc the route of gRPC, where that goes another way; null where it does not
-   */
-  constructor(route: Route, allowedIds: readonly string[], grpc: Route | null = null) {
-    this.route = route;
-    this.allowedIds = allowedIds;
-    this.grpc = grpc;
+  constructor(routes: AppRoutes, access: IngressAccess, listener: DenialListener) {
+    this.routes = routes;
+    this.access = access;
+    this.listener = listener;
   }
 
   run(ex: Exchange): Verdict {
-    ex.route = this.grpc !== null && isGrpc(ex.request.headers) ? this.grpc : this.route;
-    if (this.allowedIds.length > 0 && !isAllowed(ex.client.identity, this.allowedIds)) {
-      ex.sink.abort(ex, Fault.IdentityDenied);
-      return Verdict.Done;
-    }
-    return refuseUnroutable(ex) ? Verdict.Done : Verdict.Next;
+    const { request } = ex;
+    const { plain, grpc } = this.routes;
+    ex.route = grpc !== null && isGrpc(request.headers) ? grpc : plain;
+    const denial = this.access.denialOf(ex.client.identity, request);
+    if (denial === "") return refuseUnroutable(ex) ? Verdict.Done : Verdict.Next;
+    this.listener.onSidecarDenied(ex, denial);
+    if (request.major > 1 && isGrpc(request.headers)) ex.sink.fixed(ex, GRPC_DENIED);
+    else ex.sink.abort(ex, Fault.IdentityDenied);
+    return Verdict.Done;
   }
 }
 
@@ -39,8 +51,13 @@ function isGrpc(headers: HeaderBlock): boolean {
 
 const GRPC_TYPE = /^application\/grpc(?:$|[+; ])/i;
 
-/** Whether one of the ids that a certificate names is among those allowed. */
-export function isAllowed(identity: ClientIdentity | null, allowed: readonly string[]): boolean {
-  if (identity === null) return false;
-  return identity.uris.some((uri) => isAllowedId(uri, allowed));
-}
+/** PERMISSION_DENIED, as a response of trailers alone. */
+const GRPC_DENIED: PrebuiltResponse = new PrebuiltResponse(
+  200,
+  [
+    ["Content-Type", "application/grpc"],
+    ["grpc-status", "7"],
+    ["grpc-message", "not allowed for this identity"],
+  ],
+  "",
+);

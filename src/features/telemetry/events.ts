@@ -144,6 +144,12 @@ export const EVENTS = {
     meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
     perSecond: 100,
   },
+  sidecar_denied: {
+    level: "warn",
+    meaning:
+      "403 at the inbound listener of a sidecar: `reason` is allowed_ids or authorization, `identity` the SPIFFE id of the client (empty without one).",
+    perSecond: 20,
+  },
   worker_failed: { level: "error", meaning: "A worker could not start." },
   worker_stalled: {
     level: "error",

@@ -10,7 +10,7 @@ import { labelled, type Metric, type Sample } from "./metric.ts";
  * @param totals read at every scrape
  */
 export function gatewayMetrics(totals: CounterTotals): readonly Metric[] {
-  return [...plainMetrics(totals), ...labelledMetrics(totals), ...seriesMetrics(totals)];
+  return [...plainMetrics(totals), ...labelledMetrics(totals), ...seriesMetrics(totals), ...meshMetrics(totals)];
 }
 
 /** Those of COUNTERS: the rows of one name are one metric. */
@@ -113,6 +113,22 @@ function seriesMetrics(totals: CounterTotals): readonly Metric[] {
         totals
           .upstreamLatency()
           .flatMap(({ label, latency }) => histogram(upstreamSeconds, { upstream: label }, latency)),
+    },
+  ];
+}
+
+/** Those of a sidecar. docs/sidecar.md#who-asks */
+function meshMetrics(totals: CounterTotals): readonly Metric[] {
+  return [
+    {
+      name: "gateway_sidecar_peer_requests_total",
+      help: "Inbound requests of a sidecar, by the SPIFFE id of the client and status code; none: without an id, other: beyond the first 255.",
+      type: "counter",
+      read: () =>
+        totals.peers().map(({ label, status, count }) => ({
+          value: count,
+          labels: { peer: label, code: codeText(status) },
+        })),
     },
   ];
 }

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { retries, timeoutsWith } from "../../config/attempt-settings.ts";
+import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import { headerName } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
 import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
@@ -105,29 +105,6 @@ export const healthCheck = block(healthCheckRows, {
     ...lines,
     expect_status: `${expectStatusFrom}-${expectStatusTo}`,
   }),
-});
-
-export const circuitBreaker = block({
-  enabled: { type: flag(), default: true },
-  failure_threshold: {
-    type: integer(1, 1_000_000),
-    default: 5,
-    doc: "failures in a row: no connection, timeout, reset, malformed response",
-  },
-  open_duration: {
-    type: duration(1),
-    default: "30s",
-    doc: "at most; it ends when a connection, or the health check, succeeds",
-  },
-  failure_statuses: {
-    type: list(integer(400, 599), "statuses, such as 503", true),
-    doc: "statuses that count as failures, retried elsewhere where possible: [502, 503]",
-  },
-  slow_start: {
-    type: duration(0),
-    default: "0s",
-    doc: "time over which a recovered target returns to its full share",
-  },
 });
 
 export const timeouts = timeoutsWith("5m");

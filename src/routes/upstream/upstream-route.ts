@@ -1,3 +1,4 @@
+import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
 import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
@@ -12,7 +13,7 @@ import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
-import { circuitBreaker, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import { healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** The row of `type: upstream`: requests go to other servers. docs/upstreams.md#upstreams */
 export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {

@@ -1,9 +1,10 @@
 // docs/routing.md#match
 import { describe, expect, test } from "bun:test";
 import type { MatchConfig } from "../../../../src/config/route-config.ts";
-import { expressionIn, RequestMatcher } from "../../../../src/features/route/request-matcher.ts";
+import { RequestMatcher } from "../../../../src/features/route/request-matcher.ts";
 import { RequestHead } from "../../../../src/message/request-head.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
+import { expressionIn } from "../../../../src/shared/expression.ts";
 
 /** What a client sends, as the parser leaves it. */
 function headOf(target: string, lines: readonly string[], clientIp = ""): RequestHead {

@@ -1,14 +1,13 @@
-import { quote } from "../config/config-fault.ts";
-import { TEXT } from "../config/form.ts";
-import { country } from "../config/geo-settings.ts";
-import { HOP_BY_HOP, isToken } from "../config/http-syntax.ts";
-import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "../config/piece.ts";
-import type { FieldTest, MatchConfig } from "../config/route-config.ts";
-import { block } from "../config/row.ts";
-import { cidr, percent, text, textLike } from "../config/scalars.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
-import { expressionIn } from "../features/route/request-matcher.ts";
-import { compileExpression, isExpressionFault } from "../shared/expression.ts";
+import { compileExpression, expressionIn, isExpressionFault } from "../shared/expression.ts";
+import { quote } from "./config-fault.ts";
+import { TEXT } from "./form.ts";
+import { country } from "./geo-settings.ts";
+import { HOP_BY_HOP, isToken } from "./http-syntax.ts";
+import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "./piece.ts";
+import type { FieldTest, MatchConfig } from "./route-config.ts";
+import { block } from "./row.ts";
+import { cidr, percent, text, textLike } from "./scalars.ts";
 
 /** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
