@@ -3,6 +3,7 @@ import { usesTls } from "../config/origin.ts";
 import type { OriginConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { pathFieldsOf } from "../config/transcoder-resolution.ts";
+import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
 import { ReflectedSchemas } from "../features/transcode/reflected-schemas.ts";
 import { TranscodeHandler, type TranscodeServices } from "../features/transcode/transcode-handler.ts";
@@ -37,7 +38,8 @@ export function transcodeHandlers(
       codecs = new ReflectedCodec(known, codecRoute);
     }
     const { grpcMethod, pattern, timeoutMs, takesBytes } = route;
-    const settings = { grpcMethod, pattern, fields, timeoutMs, takesBytes };
+    const maxMessageBytes = config.transcoder.maxBodyBytes || MAX_GRPC_MESSAGE_BYTES;
+    const settings = { grpcMethod, pattern, fields, timeoutMs, takesBytes, maxMessageBytes };
     return new TranscodeHandler(settings, upstream, codecs, services);
   };
 }

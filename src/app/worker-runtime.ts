@@ -265,7 +265,8 @@ function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: Origin
   const { transcodeHandlers } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
   const { wheel, turn, upstream } = inputs.services;
   const { budget: bodies, requestIds, tally } = inputs;
-  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally });
+  const defer = (resume: () => void) => setImmediate(() => inputs.services.inTurn(resume));
+  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally, defer });
 }
 
 function fail(message: string): never {

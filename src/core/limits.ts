@@ -454,6 +454,9 @@ export const SCHEMA_RETRY_MS = 1000;
 export const MAX_SCHEMA_WAITERS = 1000;
 /** Bytes of one gRPC message of a response; a longer one is a malformed response. gRPC's own default is a quarter of it. */
 export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Messages of a stream of requests, and their bytes, that are transcoded before other connections get their turn. */
+export const MAX_STREAM_TURN_MESSAGES = 256;
+export const MAX_STREAM_TURN_BYTES = 64 * 1024;
 /** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */

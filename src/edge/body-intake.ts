@@ -3,6 +3,7 @@ import type { KeptBytes } from "../core/kept-bytes.ts";
 import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
+import { streamsLines } from "../message/line-stream.ts";
 import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
@@ -61,7 +62,9 @@ export class BodyPace {
 }
 
 /** Whether a rate is asked for: a gRPC stream that goes on as it comes may say nothing for a while, up to `read_timeout`. */
-export function asksRate({ request, route }: Exchange): boolean {
+export function asksRate(ex: Exchange): boolean {
+  const { request, route } = ex;
+  if (streamsLines(ex)) return false;
   return route?.streamsHttp2 !== true || !request.headers.valueOf(HeaderId.ContentType).startsWith("application/grpc");
 }
 

@@ -12,6 +12,7 @@ import {
 } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
+import { streamsLines } from "../message/line-stream.ts";
 import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -253,11 +254,11 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
     return true;
   }
 
-  /** Sets the time that the client has for more of its body. After a response that has begun, no rate is asked for. */
+  /** Sets the time that the client has for more of its body. Of a stream, and after a response that has begun, no rate is asked for. */
   private awaitBody({ pace }: H1Request, ex: Exchange): void {
     const { turn, settings } = this.ctx;
-    const isOpen = ex.state === ExchangeState.Open;
-    this.life.arm(isOpen ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
+    const asksRate = ex.state === ExchangeState.Open && !streamsLines(ex);
+    this.life.arm(asksRate ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
   }
 
   /** The body cannot be completed: the taker is told, the client gets the refusal or, with a response begun, a cut. */

@@ -22,6 +22,8 @@ export interface RouteKind {
   readonly normalizesBody: boolean;
   /** Whether bodies are JSON, whatever their declared type. */
   readonly readsJson: boolean;
+  /** Whether a body of lines (NDJSON) goes on line by line: see `streamsLines`. */
+  readonly takesLines: boolean;
   /** Whether the prefix is a folder of files, which no spelling of a path may leave. docs/security.md#paths-and-hosts */
   readonly isFolder: boolean;
   /** Whether responses may go into the cache: what a handler has at hand costs less than to look it up. */
@@ -41,6 +43,7 @@ const PLAIN: RouteKind = {
   takesBody: false,
   normalizesBody: false,
   readsJson: false,
+  takesLines: false,
   isFolder: false,
   isStorable: false,
   confirmsStored: false,
@@ -62,7 +65,7 @@ export const RouteKind = {
     namesRequests: true,
   },
   /** REST in front of gRPC: its patterns complement each other. */
-  Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, sharesMethods: true },
+  Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, takesLines: true, sharesMethods: true },
   /** The same where the body is what the method takes as it is, a file for instance. */
   TranscodedBytes: { ...PLAIN, name: "transcoded", takesBody: true, sharesMethods: true },
 } as const satisfies Record<string, RouteKind>;

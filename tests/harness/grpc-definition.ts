@@ -18,8 +18,8 @@ export function grpcDefinition(registry: Registry, name: string): object {
       method.name,
       {
         path: `/${name}/${method.name}`,
-        requestStream: method.methodKind === "client_streaming",
-        responseStream: method.methodKind === "server_streaming",
+        requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
+        responseStream: method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming",
         requestSerialize: serializer(method.input),
         requestDeserialize: deserializer(method.input),
         responseSerialize: serializer(method.output),

@@ -6,6 +6,7 @@ import {
   Metadata,
   Server,
   ServerCredentials,
+  type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
@@ -109,7 +110,11 @@ function handlers(seen: SeenCall[]) {
       fail(call.request as Failure, reply);
     },
     Watch: (call: Stream) => void watch(note("Watch", call), call),
-    Upload: () => {},
+    Upload: (call: ServerReadableStream<Json, Json>, reply: sendUnaryData<Json>) => {
+      let count = 0;
+      call.on("data", () => count++);
+      call.on("end", () => reply(null, { serial: String(count) }));
+    },
   };
 }
 

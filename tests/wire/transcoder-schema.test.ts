@@ -124,7 +124,10 @@ describe("reflection", () => {
     expect([missing.status, json(missing)]).toMatchObject([501, { code: 12 }]);
     const misfit = await gateway.once(request("GET /v1-misfit/1"));
     expect([misfit.status, json(misfit)]).toMatchObject([500, { code: 13 }]);
-    expect((await gateway.once(request("POST /v1-upload"))).status).toBe(500);
+    const upload = await gateway.once(
+      request("POST /v1-upload", ["Content-Type: application/json"], '[{"id":"1"},{}]'),
+    );
+    expect([upload.status, json(upload)]).toMatchObject([200, { serial: "2" }]);
   });
 
   test("is tried again when the upstream comes up, and when it has become another", async () => {

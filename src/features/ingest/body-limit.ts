@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { streamsLines } from "../../message/line-stream.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 
@@ -17,7 +18,7 @@ export class BodyLimitPhase implements Phase {
   run(ex: Exchange): Verdict {
     const route = ex.route!;
     const { request } = ex;
-    const limit = this.readingLimit !== null && isReading(request.method) ? this.readingLimit : route.maxBodyBytes;
+    const limit = this.limitOf(ex);
     ex.maxBodyBytes = limit;
     if (request.framing === Framing.Chunked) {
       // HTTP/2 has no chunked coding to reject: a body of unknown length is gathered like one to normalise.
@@ -28,6 +29,12 @@ export class BodyLimitPhase implements Phase {
     if (limit === 0 || request.contentLength <= limit) return Verdict.Next;
     ex.sink.abort(ex, Fault.BodyTooLarge);
     return Verdict.Done;
+  }
+
+  private limitOf(ex: Exchange): number {
+    if (this.readingLimit !== null && isReading(ex.request.method)) return this.readingLimit;
+    // Of a stream, the limit is that of one message, which its taker keeps.
+    return streamsLines(ex) ? 0 : ex.route!.maxBodyBytes;
   }
 }
 

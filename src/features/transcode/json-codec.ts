@@ -12,6 +12,7 @@ import { detailsOf } from "./status-details.ts";
 export class JsonCodec implements MethodCodec {
   readonly contentType = "application/grpc+json";
   readonly isStreaming = null;
+  readonly takesStream = null;
 
   encode({ path, query, body }: RequestInput): Uint8Array {
     const tree = emptyTree();

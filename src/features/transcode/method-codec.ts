@@ -6,6 +6,8 @@ export interface MethodCodec {
   readonly contentType: string;
   /** Whether the method answers with a stream; null where that is not known. */
   readonly isStreaming: boolean | null;
+  /** Whether the method takes a stream; null where that is not known. */
+  readonly takesStream: boolean | null;
   /** The request message. @throws BadInput where the input does not fit */
   encode(input: RequestInput): Uint8Array;
   /** The JSON text of a response's message. @throws UndecodableReply */

@@ -25,6 +25,13 @@ export class BadInput extends Error {
   }
 }
 
+/** A message of a stream is longer than is taken. */
+export class LongMessage extends Error {
+  constructor(maxBytes: number) {
+    super(`a message is longer than ${maxBytes} bytes`);
+  }
+}
+
 const MAX_REASON_CHARS = 300;
 
 /**

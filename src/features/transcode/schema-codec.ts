@@ -16,7 +16,7 @@ import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
 import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-text.ts";
 import { withExactNumbers } from "../../proto/grpc/long-numbers.ts";
-import { bodyType, fieldOf, fieldPath, isHttpBody } from "../../proto/grpc/schema.ts";
+import { bodyType, fieldOf, fieldPath, isHttpBody, takesStream } from "../../proto/grpc/schema.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { maskJson, type PatchMask, patchMaskOf } from "./patch-mask.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
@@ -39,6 +39,7 @@ export interface BodyFields {
 export class SchemaCodec implements MethodCodec {
   readonly contentType = "application/grpc";
   readonly isStreaming: boolean;
+  readonly takesStream: boolean;
   readonly bytesOf?: (message: Uint8Array) => BytesReply;
   private readonly method: DescMethod;
   private readonly registry: Registry;
@@ -59,7 +60,8 @@ export class SchemaCodec implements MethodCodec {
       enumAsInteger: enumNumbers,
     };
     this.mask = bodies.httpMethod === "PATCH" ? patchMaskOf(method.input, bodies.body) : null;
-    this.isStreaming = method.methodKind === "server_streaming";
+    this.isStreaming = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
+    this.takesStream = takesStream(method);
     if (isHttpBody(bodyType(method.output, bodies.responseBody || "*"))) this.bytesOf = (bytes) => this.bytesIn(bytes);
     this.responseField = bodies.responseBody === "" ? undefined : fieldOf(method.output, bodies.responseBody);
   }

@@ -4,6 +4,7 @@ import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
@@ -11,6 +12,7 @@ import { readJson } from "../../proto/grpc/json-text.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
 import { errorJson } from "./json-reply.ts";
+import { BodyLines } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields } from "./request-input.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
@@ -25,6 +27,8 @@ export interface TranscodeSettings {
   readonly timeoutMs: number;
   /** Whether the method takes the body as it is, whatever its type. */
   readonly takesBytes: boolean;
+  /** Bytes that one message of a stream may have. */
+  readonly maxMessageBytes: number;
 }
 
 /** What transcoding asks of its worker. */
@@ -32,6 +36,8 @@ export interface TranscodeServices {
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
   readonly bodies: BodyBudget;
+  /** Calls back in a later turn of the event loop. */
+  readonly defer: (resume: () => void) => void;
   readonly requestIds: { assign(ex: Exchange): void };
   /** Counts what upstreams answer. */
   readonly tally: { upstreamAnswered(label: string, status: number, durationMs: number): void };
@@ -55,7 +61,11 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
   handle(ex: Exchange): Verdict {
     this.services.requestIds.assign(ex);
     if (!ex.request.hasBody()) this.begin(ex, undefined, false);
-    else if (!this.settings.takesBytes && !isJson(ex)) refuse(ex, 415, "the body must be application/json");
+    else if (streamsLines(ex)) {
+      const lines = new BodyLines(ex, this.settings.maxMessageBytes);
+      ex.body = lines;
+      this.begin(ex, undefined, false, lines);
+    } else if (!this.settings.takesBytes && !isJson(ex)) refuse(ex, 415, "the body must be application/json");
     else {
       ex.body = new WholeBody(this, this.services.bodies);
       ex.sink.wantBody(ex);
@@ -73,12 +83,12 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
     else this.begin(ex, read.value, read.hasLong);
   }
 
-  private begin(ex: Exchange, body: JsonValue | undefined, hasLong: boolean): void {
+  private begin(ex: Exchange, body: JsonValue | undefined, hasLong: boolean, lines: BodyLines | null = null): void {
     try {
       const { pattern, fields, timeoutMs } = this.settings;
       const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasLong };
       const allowedMs = Math.min(timeoutMs, clientTimeoutMs(ex.request.headers));
-      new TranscodedExchange(ex, this, input, allowedMs).start();
+      new TranscodedExchange(ex, this, input, allowedMs, lines).start();
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
       refuse(ex, 400, error.message);

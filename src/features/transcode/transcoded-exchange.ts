@@ -5,10 +5,13 @@ import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
+import type { ReadJson } from "../../proto/grpc/json-text.ts";
 import type { CodecResult, CodecWaiter } from "./codec-source.ts";
 import { errorJson, mediaType, prepareHead } from "./json-reply.ts";
+import { MessagePump, type MessageTaker } from "./message-pump.ts";
+import { type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import { BadInput, type RequestInput } from "./request-input.ts";
+import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
 import { requestMetadata } from "./request-metadata.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
@@ -19,9 +22,11 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
  *   Waiting (for the schema) ──▶ Calling ──one message, status──▶ answered
  *                                   └──messages──▶ Streaming ──status──▶ ended
  *
+ * Where the method takes a stream, a pump moves its messages to the call meanwhile.
+ *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerOwner {
+export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerOwner, MessageTaker {
   private ex: Exchange | null;
   private readonly handler: TranscodeHandler;
   private readonly input: RequestInput;
@@ -37,9 +42,22 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   private isStreaming = false;
   private records = 0;
   private isCounted = false;
+  private readonly lines: BodyLines | null;
+  /** Moves the messages of a stream of requests; null where there is one request. */
+  private pump: MessagePump | null = null;
 
-  /** @param timeoutMs from now to the end of the response */
-  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput, timeoutMs: number) {
+  /**
+   * @param timeoutMs from now to the end of the response
+   * @param lines the body, where it is a stream of messages
+   */
+  constructor(
+    ex: Exchange,
+    handler: TranscodeHandler,
+    input: RequestInput,
+    timeoutMs: number,
+    lines: BodyLines | null = null,
+  ) {
+    this.lines = lines;
     this.ex = ex;
     this.handler = handler;
     this.input = input;
@@ -57,21 +75,41 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   }
 
   onCodec(result: CodecResult): void {
-    const { ex, handler } = this;
+    const { ex } = this;
     if (ex === null) return;
     if (result.kind === "fault") return this.abort(result.fault);
     if (result.kind === "status") return this.refuse(result.status);
-    this.codec = result.codec;
-    let message: Uint8Array;
+    const { codec } = result;
+    this.codec = codec;
+    if (this.lines !== null && codec.takesStream === false) return this.refuse(NOT_JSON, UNSUPPORTED_TYPE);
+    if (this.lines !== null || codec.takesStream === true) return this.callWithStream(codec);
+    const message = this.encoded(codec);
+    if (message !== null) this.begin(codec, message);
+  }
+
+  private callWithStream(codec: MethodCodec): void {
+    const source = this.lines ?? givenMessages(this.input, this.ex!.bodyBytes);
+    const pump = new MessagePump(source, this, this.handler.services.defer);
+    this.pump = pump;
+    this.begin(codec, null);
+    this.lines?.begin(() => pump.run());
+    pump.run();
+  }
+
+  private encoded(codec: MethodCodec): Uint8Array | null {
     try {
-      message = result.codec.encode(this.input);
+      return codec.encode(this.input);
     } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
-      return this.refuse({ code: GrpcCode.InvalidArgument, message: error.message, details: null });
+      this.onPumpError(error);
+      return null;
     }
+  }
+
+  private begin({ contentType }: MethodCodec, message: Uint8Array | null): void {
+    const { handler } = this;
+    const ex = this.ex!;
     const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
     ex.upstreamLabel = handler.upstream.label;
-    const { contentType } = result.codec;
     const request = {
       path: handler.settings.grpcMethod,
       contentType,
@@ -84,6 +122,40 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     if (this.ex === null) call.cancel();
     else this.call = call;
   }
+
+  // ── a stream of requests ──────────────────────────────────────────────────────────────────────────────────────
+
+  takeMessage({ value, hasLong }: ReadJson): boolean {
+    const { path, query } = this.input;
+    return this.call!.send(this.codec!.encode({ path, query, body: value, hasLong }));
+  }
+
+  takeEnd(): void {
+    this.call?.endRequests();
+  }
+
+  /** What the client has sent is no message: the call is given up. */
+  onPumpError(error: unknown): void {
+    if (error instanceof BadInput)
+      this.endWith({ code: GrpcCode.InvalidArgument, message: error.message, details: null });
+    else if (error instanceof LongMessage)
+      this.endWith({ code: GrpcCode.ResourceExhausted, message: error.message, details: null }, TOO_LARGE);
+    else throw error;
+  }
+
+  /** Before the call's handle is there, the pump has not begun. */
+  onSendable(): void {
+    if (this.call !== null) this.pump?.run();
+  }
+
+  private endWith(status: GrpcStatus, httpStatus: number = httpStatusOf(status.code)): void {
+    if (this.ex === null) return;
+    if (this.call !== null) this.count(httpStatus);
+    if (this.isStreaming) this.endStream(status);
+    else this.refuse(status, httpStatus);
+  }
+
+  // ── what the upstream does ────────────────────────────────────────────────────────────────────────────────────
 
   onMetadata(metadata: GrpcMetadata): void {
     this.metadata = metadata;
@@ -155,9 +227,9 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     if (reply !== null) this.give(200, mediaType(reply.contentType), Buffer.from(reply.data));
   }
 
-  private refuse(status: GrpcStatus): void {
+  private refuse(status: GrpcStatus, httpStatus: number = httpStatusOf(status.code)): void {
     const json = errorJson(status, this.codec?.details(status) ?? []);
-    this.give(httpStatusOf(status.code), JSON_TYPE, Buffer.from(json, "utf8"));
+    this.give(httpStatus, JSON_TYPE, Buffer.from(json, "utf8"));
   }
 
   private give(status: number, contentType: string, body: Buffer): void {
@@ -261,6 +333,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     this.ex = null;
     this.call = null;
     if (ex === null) return null;
+    this.pump?.stop();
     handler.services.wheel.remove(this.timer);
     if (this.codec === null) handler.codecs.leave(this);
     call?.cancel();
@@ -276,11 +349,27 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   }
 }
 
+/** The messages of a body that came whole: those of an array, else the body; without one, what path and query say. */
+function givenMessages({ body, path, query, hasLong }: RequestInput, bytes: number): GivenMessages {
+  const values = Array.isArray(body) ? body : body !== undefined || path.length + query.length > 0 ? [body] : [];
+  return new GivenMessages(
+    values.map((value) => ({ value: value!, hasLong })),
+    bytes,
+  );
+}
+
 function isOpen(ex: Exchange): boolean {
   return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
 }
 
 const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 const FAULT_STATUS = 502;
+const UNSUPPORTED_TYPE = 415;
+const TOO_LARGE = 413;
+const NOT_JSON: GrpcStatus = {
+  code: GrpcCode.InvalidArgument,
+  message: "the body must be application/json",
+  details: null,
+};
 const JSON_TYPE = "application/json";
 const NO_BODY: BytesReply = { contentType: "application/octet-stream", data: new Uint8Array() };

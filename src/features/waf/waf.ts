@@ -1,13 +1,16 @@
+import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyProgress } from "./body/body-inspector.ts";
 import { extraBytes } from "./body/content-codings.ts";
 import { declaredTypes } from "./body/declared-types.ts";
-import { type BodyScorer, InspectedBody, InspectedMessages } from "./body/inspected-body.ts";
+import { wholeMessagesEnd } from "./body/grpc-messages.ts";
+import { type BodyScorer, InspectedBody, InspectedMessages, type WholeMessages } from "./body/inspected-body.ts";
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import { StepBudget } from "./match/step-budget.ts";
@@ -144,9 +147,11 @@ export class WafBodyPhase implements Phase, BodyScorer {
     }
     // One byte more tells whether there is more.
     const heldBytes = maxInspectBodyBytes + (this.rejects ? 1 : extraBytes(request.headers));
-    const body = goesOnInMessages(ex)
-      ? new InspectedMessages(ex, heldBytes, this.budget, this)
-      : new InspectedBody(ex, heldBytes, this.budget, this);
+    const whole = messagesOf(ex);
+    const body =
+      whole === null
+        ? new InspectedBody(ex, heldBytes, this.budget, this)
+        : new InspectedMessages(ex, heldBytes, this.budget, this, whole);
     ex.held = body;
     ex.body = body;
     ex.sink.wantBody(ex);
@@ -164,10 +169,18 @@ export class WafBodyPhase implements Phase, BodyScorer {
   }
 }
 
-/** Whether an origin sees each message as it comes, and may answer before the next. */
-function goesOnInMessages({ request, route }: Exchange): boolean {
-  if (request.major === 1 || !route!.streamsHttp2) return false;
-  return declaredTypes(request.headers).isStream && request.headers.find(HeaderId.ContentEncoding) < 0;
+/** How messages end where the taker of the body sees each as it comes, and may answer before the next; null where it does not. */
+function messagesOf(ex: Exchange): WholeMessages | null {
+  const { request, route } = ex;
+  if (streamsLines(ex)) return wholeLinesEnd;
+  if (request.major === 1 || !route!.streamsHttp2) return null;
+  const isStream = declaredTypes(request.headers).isStream && request.headers.find(HeaderId.ContentEncoding) < 0;
+  return isStream ? (bytes, _, length) => wholeMessagesEnd(bytes, 0, length) : null;
+}
+
+function wholeLinesEnd(bytes: Uint8Array, newFrom: number, length: number): number {
+  const last = bytes.subarray(newFrom, length).lastIndexOf(Byte.Lf);
+  return last < 0 ? 0 : newFrom + last + 1;
 }
 
 /**

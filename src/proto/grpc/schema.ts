@@ -154,6 +154,11 @@ export function bodyType(message: DescMessage, body: string): DescMessage | unde
   return field?.fieldKind === "message" ? field.message : undefined;
 }
 
+/** Whether the requests of a method are a stream. */
+export function takesStream({ methodKind }: DescMethod): boolean {
+  return methodKind === "client_streaming" || methodKind === "bidi_streaming";
+}
+
 /** What a route asks of a method. */
 export interface MethodUse {
   /** The request fields that the path gives. */
@@ -167,13 +172,10 @@ export function methodFault(
   method: DescMethod,
   use: MethodUse,
 ): {
-  readonly part: "method" | "body" | "response_body" | { readonly field: string };
+  readonly part: "body" | "response_body" | { readonly field: string };
   readonly message: string;
 } | null {
-  const { input, output, methodKind } = method;
-  if (methodKind !== "unary" && methodKind !== "server_streaming") {
-    return { part: "method", message: `${methodPath(method)} takes a stream of requests, which REST cannot send` };
-  }
+  const { input, output } = method;
   for (const field of use.pathFields) {
     const path = fieldPath(input, field);
     if (typeof path === "string") return { part: { field }, message: `${input.typeName} has no field ${path}` };

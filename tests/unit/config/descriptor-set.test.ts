@@ -50,9 +50,7 @@ test("an unknown method", () => {
 });
 
 test("a method that takes a stream", () => {
-  expect(faultsOf(SET + route("/shop.Shop/Upload", "/upload"))).toEqual([
-    "config.yaml:7:20: transcoder.routes[0].grpc_method: /shop.Shop/Upload takes a stream of requests, which REST cannot send",
-  ]);
+  expect(faultsOf(SET + route("/shop.Shop/Upload", "/upload"))).toEqual([]);
 });
 
 test("a mapping to nothing, to a part that takes no text, and a parameter that is no field", () => {
@@ -132,7 +130,8 @@ test("auto of some services, and without some; names that lead nowhere are fault
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
     return [...new Set(result.config.transcoder.routes.map((one) => one.grpcMethod.replace("/library.", "")))];
   };
-  const all = ["UpdateBook", "GetBooks", "GetCover", "PutCover", "AddScan", "Download"].map((one) => `Library/${one}`);
+  const names = ["UpdateBook", "GetBooks", "GetCover", "PutCover", "AddScan", "Download", "Gather"];
+  const all = names.map((one) => `Library/${one}`);
   expect(served("true")).toEqual([...all, "Archive/Restore"]);
   expect(served("{services: [library.Archive]}")).toEqual(["Archive/Restore"]);
   expect(served("{exclude: [library.Library]}")).toEqual(["Archive/Restore"]);

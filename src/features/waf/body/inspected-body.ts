@@ -6,7 +6,6 @@ import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
 import type { BodyBudget } from "../../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner, LateOwner } from "../../../shared/body-hold.ts";
 import type { BodyProgress } from "./body-inspector.ts";
-import { wholeMessagesEnd } from "./grpc-messages.ts";
 
 /** Scores the beginning of a body. */
 export interface BodyScorer {
@@ -16,6 +15,12 @@ export interface BodyScorer {
    */
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
 }
+
+/**
+ * Says where the last whole message ends in `bytes[0, length)`, of which what is before `newFrom` has been asked about.
+ * @returns 0 or less where none is whole
+ */
+export type WholeMessages = (bytes: Uint8Array, newFrom: number, length: number) => number;
 
 /** What is held of a request body until it is scored, and how it goes on to the taker of the body. */
 abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
@@ -253,16 +258,24 @@ export class InspectedMessages extends ScoredBody implements BodySink {
   private scored = 0;
   private inspectedBytes = 0;
   private readonly progress: BodyProgress = { bytes: 0, steps: 0 };
+  private readonly wholeEnd: WholeMessages;
   /** The taker of the body; null before the first message is scored. */
   private taker: BodySink | null = null;
 
+  /** @param whole where the last whole message ends. For the others see ScoredBody */
+  constructor(ex: Exchange, maxBytes: number, budget: BodyBudget, scorer: BodyScorer, whole: WholeMessages) {
+    super(ex, maxBytes, budget, scorer);
+    this.wholeEnd = whole;
+  }
+
   onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     if (this.ex === null || from === to) return;
+    const before = this.length;
     if (!this.keep(ex, bytes, from, to)) return;
     // The end is told on its own, at once.
     if (ex.bodyDone) return;
     const isFull = this.inspectedBytes + this.length >= this.maxBytes;
-    const whole = isFull ? this.length : wholeMessagesEnd(this.bytes, 0, this.length);
+    const whole = isFull ? this.length : this.wholeEnd(this.bytes, before, this.length);
     if (whole > 0) this.decide(ex, whole);
   }
 
