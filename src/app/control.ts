@@ -36,8 +36,16 @@ import { Ending } from "./ending.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
+import { InternalSocket } from "./internal-socket.ts";
 import { KeyService } from "./key-service.ts";
-import { type ListenerName, type ListeningSocket, listenersOf, portFields, withPorts } from "./listeners.ts";
+import {
+  isUnixListener,
+  type ListenerName,
+  type ListeningSocket,
+  listenersOf,
+  portFields,
+  withPorts,
+} from "./listeners.ts";
 import { LogOutputs } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
@@ -127,6 +135,7 @@ export class Control implements PoolListener {
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
   private keywords: KeywordMemory | null = null;
+  private readonly internalSocket: InternalSocket = new InternalSocket();
   private readonly ending: Ending;
   private readonly running: RestartSettings;
   private finish: (code: number) => void = () => {};
@@ -277,7 +286,9 @@ export class Control implements PoolListener {
   run(): Promise<number> {
     this.pool.start();
     this.cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
-    this.ports = claimPorts(listenersOf(this.config), this.inherited.sockets);
+    const { sockets, predecessor } = this.inherited;
+    this.ports = claimPorts(listenersOf(this.config), sockets);
+    this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
     this.certificates.use(this.config);
     this.geo.use(this.config, this.geo.read(this.config));
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
@@ -299,6 +310,7 @@ export class Control implements PoolListener {
         this.certificates.stop();
         this.geo.stop();
         this.pool.stop();
+        this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
         void Promise.all(outputs.map((output) => output.drain(LOG_DRAIN_MS))).then(() => resolve(code));
       };
@@ -355,7 +367,11 @@ export class Control implements PoolListener {
       nodes: this.nodes.buffer,
       sockets: this.restarted.has(index)
         ? this.standIns.socketsFor(index, listenersOf(this.config))
-        : socketsOf(index, this.pool.size, this.inherited.sockets),
+        : socketsOf(
+            index,
+            this.pool.size,
+            this.inherited.sockets.filter((one) => !isUnixListener(one)),
+          ),
       waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
       certificates: this.certificates.sets,
       cache: this.cache.buffers,
@@ -364,6 +380,7 @@ export class Control implements PoolListener {
       keySets: this.keys.sets,
       beats: this.watch.buffer,
       logLevel: this.operations.level,
+      internalSocket: this.internalSocket.fd,
     };
   }
 
@@ -472,21 +489,25 @@ export class Control implements PoolListener {
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
     const geo = this.geo.read(config);
+    const socket = this.internalSocket.prepare(config.internalApi);
     const message = {
       config: packConfig(withPorts(config, ports)),
       labels: this.labelsOf(config),
       nodes: nodes.buffer,
       cache,
       geo: geo.buffers,
+      internalSocket: socket.fd,
     };
     collectSource(config);
     const before = this.config;
     return {
       message,
+      drop: () => socket.abort(),
       takeUp: () => {
         this.config = config;
         this.fileConfig = fileConfig;
         this.ports = ports;
+        socket.commit();
         this.nodes.use(nodes);
         this.cache.use(config.server.cache, cache);
         this.certificates.use(config);
@@ -509,7 +530,9 @@ export class Control implements PoolListener {
 
   /** The listening sockets of all workers; null while one of them is starting. */
   private allSockets(): readonly ListeningSocket[] | null {
-    return this.listening.size === this.pool.size ? [...this.listening.values()].flat() : null;
+    if (this.listening.size < this.pool.size) return null;
+    const ofWorkers = [...this.listening.values()].flat().filter((one) => !isUnixListener(one));
+    return [...ofWorkers, ...this.internalSocket.sockets];
   }
 
   private labelsOf(config: RuntimeConfig) {

@@ -61,6 +61,7 @@ export class InProcessGateway {
       kind: "start",
       index: 0,
       logLevel: "info",
+      internalSocket: -1,
       workers: 1,
       config: packConfig({ ...config, server: { ...config.server, port: this.port } }),
       labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),

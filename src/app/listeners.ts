@@ -3,7 +3,7 @@ import { isLoopback, unmapped } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 
 /** What the gateway listens for. A socket that goes to a successor, or comes from systemd, bears its name. */
-export type ListenerName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal";
+export type ListenerName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal" | "internal-socket";
 
 export const LISTENER_NAMES: readonly ListenerName[] = [
   "http",
@@ -11,13 +11,20 @@ export const LISTENER_NAMES: readonly ListenerName[] = [
   "sidecar-ingress",
   "sidecar-egress",
   "internal",
+  "internal-socket",
 ];
 
 /** Where one of the listeners is to be. */
 export interface ListenerPlace {
   readonly name: ListenerName;
+  /** The path of a UNIX socket, which has no port. */
   readonly host: string;
   readonly port: number;
+}
+
+/** Whether a listener is at a path, and not at an address. */
+export function isUnixListener({ name }: Pick<ListenerPlace, "name">): boolean {
+  return name === "internal-socket";
 }
 
 /** A socket that listens already. */
@@ -36,6 +43,7 @@ export function listenersOf({ server, sidecar, internalApi }: RuntimeConfig): re
   if (internalApi.listenPort >= 0) {
     places.push({ name: "internal", host: internalApi.listenHost, port: internalApi.listenPort });
   }
+  if (internalApi.socket !== "") places.push({ name: "internal-socket", host: internalApi.socket, port: 0 });
   if (!sidecar.enabled) return places;
   if (sidecar.mode !== "egress") {
     places.push({ name: "sidecar-ingress", host: sidecar.ingressHost, port: sidecar.ingressPort });
@@ -72,10 +80,14 @@ export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName
 export function portFields(
   config: RuntimeConfig,
   ports: ReadonlyMap<ListenerName, number>,
-): Readonly<Record<string, number>> {
+): Readonly<Record<string, number | string>> {
   const { http3 } = withPorts(config, ports).server;
-  const named = [...ports].map(([name, port]) => [PORT_FIELDS[name], port] as const);
-  return Object.fromEntries(http3.enabled ? [...named, ["http3_port", http3.port] as const] : named);
+  const { socket } = config.internalApi;
+  return {
+    ...Object.fromEntries([...ports].map(([name, port]) => [PORT_FIELDS[name], port])),
+    ...(http3.enabled ? { http3_port: http3.port } : {}),
+    ...(socket === "" ? {} : { internal_socket: socket }),
+  };
 }
 
 const PORT_FIELDS: Readonly<Record<ListenerName, string>> = {
@@ -84,6 +96,7 @@ const PORT_FIELDS: Readonly<Record<ListenerName, string>> = {
   "sidecar-ingress": "sidecar_ingress_port",
   "sidecar-egress": "sidecar_egress_port",
   internal: "internal_port",
+  "internal-socket": "internal_socket",
 };
 
 /**
@@ -94,7 +107,7 @@ export class OwnListeners {
   private readonly places: readonly ListenerPlace[];
 
   constructor(config: RuntimeConfig) {
-    this.places = listenersOf(config);
+    this.places = listenersOf(config).filter((place) => !isUnixListener(place));
   }
 
   /**

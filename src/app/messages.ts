@@ -52,6 +52,8 @@ export type ToWorker =
       /** The fetched keys of token issuers that are there. */
       readonly keySets: readonly FetchedKeySet[];
       readonly logLevel: LogLevel;
+      /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
+      readonly internalSocket: number;
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
     }
@@ -95,6 +97,8 @@ export interface NewConfiguration {
   readonly nodes: SharedArrayBuffer;
   readonly cache: CacheBuffers | null;
   readonly geo: GeoBuffers;
+  /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
+  readonly internalSocket: number;
 }
 
 /** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */

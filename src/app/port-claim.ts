@@ -1,7 +1,14 @@
 import { closeSync, existsSync, openSync, readlinkSync, readSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
-import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket, listenersOf } from "./listeners.ts";
+import {
+  isSamePlace,
+  isUnixListener,
+  type ListenerName,
+  type ListenerPlace,
+  type ListeningSocket,
+  listenersOf,
+} from "./listeners.ts";
 import type { FromWorker } from "./messages.ts";
 
 /**
@@ -30,7 +37,7 @@ export function claimPorts(
   inherited: readonly ListeningSocket[],
 ): Map<ListenerName, number> {
   return new Map(
-    places.map(({ name, host, port }) => {
+    tcpOf(places).map(({ name, host, port }) => {
       const socket = inherited.find((one) => one.name === name);
       return [name, socket === undefined ? claimPort(host, port) : (portOf(socket.fd) ?? port)];
     }),
@@ -61,12 +68,17 @@ export function moveClaims(
 ): Map<ListenerName, number> {
   const own = [...ports.values()];
   return new Map(
-    places.map((place) => {
+    tcpOf(places).map((place) => {
       const stays = before.some((one) => isSamePlace(one, place));
       if (stays) return [place.name, ports.get(place.name)!];
       return [place.name, own.includes(place.port) ? place.port : claimPort(place.host, place.port)];
     }),
   );
+}
+
+/** Those with a port: the UNIX socket is bound by the control thread. */
+function tcpOf(places: readonly ListenerPlace[]): ListenerPlace[] {
+  return places.filter((place) => !isUnixListener(place));
 }
 
 /** What to tell an operator where a worker cannot start. @param config with the ports that the system has chosen */

@@ -3,7 +3,7 @@ import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
-import { type ListenerPlace, listenersOf } from "./listeners.ts";
+import { isUnixListener, type ListenerPlace, listenersOf } from "./listeners.ts";
 import type { NewConfiguration, ToWorker } from "./messages.ts";
 
 /** What a reload gives: a new configuration, or why there is none. */
@@ -16,6 +16,8 @@ export interface NextConfiguration {
   readonly message: Omit<NewConfiguration, "id">;
   /** Every worker has built it: the control thread takes it up. */
   takeUp(): void;
+  /** Some worker could not build it: what was opened for it is closed. */
+  drop(): void;
   /** Every worker has taken it up. @returns the settings that only a restart takes up, and what it took away */
   settled(): EventFields;
 }
@@ -178,6 +180,7 @@ export class Reloads {
     const errors = await rollout.all("prepared", id, () => port.broadcast({ kind: "prepare", ...message }));
     if (errors.length > 0 || port.isEnding()) {
       port.broadcast({ kind: "abort", id });
+      next.drop();
       throw new ReloadFaults(errors.length > 0 ? errors : [ENDING]);
     }
     this.generation++;
@@ -296,7 +299,9 @@ export function needsRestart(running: RestartSettings, now: RuntimeConfig): read
  * client certificates, the firewall. docs/operations.md#reload
  */
 export function removedParts(before: RuntimeConfig, now: RuntimeConfig): readonly string[] {
-  const removed = listenersGone(before, now).map(({ name, host, port }) => `listener ${name} ${host}:${port}`);
+  const removed = listenersGone(before, now).map(
+    (place) => `listener ${place.name} ${place.host}${isUnixListener(place) ? "" : `:${place.port}`}`,
+  );
   for (const { name, isIn } of GUARDS) if (isIn(before) && !isIn(now)) removed.push(name);
   return removed;
 }

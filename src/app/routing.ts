@@ -129,9 +129,14 @@ export function isInternal({ kind, path }: Route): boolean {
   return kind.isBuiltIn && (path === "/metrics" || path.startsWith("/internal/"));
 }
 
-/** Whether `internal_api.listen` names a listener of its own. */
+/** Whether `internal_api.listen` names a listener of its own, which takes these endpoints off the public ones. */
 export function hasInternalListener({ internalApi }: RuntimeConfig): boolean {
   return internalApi.listenPort >= 0;
+}
+
+/** Whether there is a way for the internal endpoints alone: that listener's, or the UNIX socket's. */
+export function hasInternalWay(config: RuntimeConfig): boolean {
+  return hasInternalListener(config) || config.internalApi.socket !== "";
 }
 
 /** The transcoded routes that are in force. */

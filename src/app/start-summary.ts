@@ -91,6 +91,7 @@ function addresses(config: RuntimeConfig): Address[] {
       note: "internal endpoints",
     });
   }
+  if (internalApi.socket !== "") found.push({ url: `unix:${internalApi.socket}`, note: "internal endpoints" });
   if (sidecar.enabled && sidecar.mode !== "egress") {
     found.push({ url: link("http", sidecar.ingressHost, sidecar.ingressPort), note: "sidecar, inbound" });
   }

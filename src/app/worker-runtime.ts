@@ -44,7 +44,7 @@ import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import {
   authPaths,
   BUILT_IN_LABELS,
-  hasInternalListener,
+  hasInternalWay,
   internalRouter,
   publicRouter,
   ROBOTS_PATH,
@@ -105,7 +105,7 @@ export interface WorkerRuntime {
   readonly config: RuntimeConfig;
   readonly router: Router;
   readonly pipeline: Pipeline;
-  /** Of the listener of `internal_api.listen`. */
+  /** Of the listeners of `internal_api.listen` and `internal_api.socket`. */
   readonly internalPipeline: Pipeline;
   readonly settings: ConnectionSettings;
   readonly pools: OriginPools;
@@ -135,7 +135,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
   });
   const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
   const { pipeline, client, accessLog } = way;
-  const internalPipeline = hasInternalListener(config)
+  const internalPipeline = hasInternalWay(config)
     ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
     : pipeline;
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });

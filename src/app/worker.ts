@@ -7,7 +7,7 @@ import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
 
-import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
+import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
 import { WantedCertificates } from "../edge/wanted-certificates.ts";
@@ -32,6 +32,7 @@ import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
+import { duplicate } from "../net/system-socket.ts";
 import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
@@ -95,6 +96,8 @@ export class Worker {
   private readonly sidecar: SidecarIdentity = new SidecarIdentity();
   /** For the listener of `internal_api.listen`, likewise. */
   private readonly internalEdge: EdgeContext;
+  /** The control thread's descriptor of `internal_api.socket`; -1 where there is none. */
+  private internalSocket: number;
   /** The packet itself is not kept. */
   private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
@@ -129,6 +132,7 @@ export class Worker {
   constructor(start: Start, post: (message: FromWorker) => void) {
     const { config: packed, ...others } = start;
     this.start = others;
+    this.internalSocket = start.internalSocket;
     this.post = post;
     this.services = new WorkerServices(
       (error) => post({ kind: "exception", message: stackOf(error) }),
@@ -300,8 +304,9 @@ export class Worker {
    * Builds all that a configuration needs, beside what is in use; nothing of it serves yet. docs/operations.md#reload
    * @returns why it cannot be used, or ""
    */
-  private prepare({ id, config: packed, labels, nodes: table, cache }: NewConfiguration): string {
+  private prepare({ id, config: packed, labels, nodes: table, cache, internalSocket }: NewConfiguration): string {
     this.abandon();
+    this.internalSocket = internalSocket;
     let runtime: WorkerRuntime | null = null;
     try {
       const config = unpackConfig(packed);
@@ -365,6 +370,10 @@ export class Worker {
   private openListener(name: ListenerName, where: ListenAt): Listener {
     const { connections } = this;
     if (name === "https") return listenTls(this.edge, connections, this.https, where);
+    if (name === "internal-socket") {
+      const at = "fd" in where ? where : { fd: duplicate(this.internalSocket) };
+      return listenUnix(this.internalEdge, connections, at);
+    }
     if (name === "internal") return listenPlain(this.internalEdge, connections, where);
     if (name === "sidecar-egress") return listenPlain(this.egress, connections, where);
     if (name === "http") return listenPlain(this.edge, connections, where);

@@ -115,6 +115,7 @@ function listening({ server, sidecar, internalApi, routes }: RuntimeConfig): str
   if (sidecar.enabled && sidecar.mode !== "ingress")
     places.push(`${place(sidecar.egressHost, sidecar.egressPort)} (sidecar, out)`);
   if (internalApi.listenPort >= 0) places.push(`${place(internalApi.listenHost, internalApi.listenPort)} (internal)`);
+  if (internalApi.socket !== "") places.push(`${internalApi.socket} (internal)`);
   const waf = server.waf.enabled ? `on (${server.waf.mode})` : "off";
   const own = routes.filter((route) => route.waf !== null).length;
   const elsewhere = own === 0 ? "" : `, of its own at ${own === 1 ? "1 route" : `${own} routes`}`;

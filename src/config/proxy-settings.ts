@@ -17,6 +17,7 @@ import {
   size,
   sizeOrAuto,
   sizeOrDefault,
+  text,
   textLike,
   textOrNumber,
   word,
@@ -149,6 +150,14 @@ const internalApiRows = {
     example: "127.0.0.1:9090",
     doc: "a separate port; these endpoints are then not on the public one",
   },
+  // Resolved, "" is none.
+  socket: {
+    type: socketName(),
+    default: "",
+    example: "/run/edge/edge.sock",
+    doc: "a UNIX socket beside that; who may open it needs no token",
+  },
+  socket_mode: { type: fileMode(), default: "0600", doc: "the permissions of that socket" },
   max_proxy_test_response_bytes: { type: sizeOrDefault(TEST_RESPONSE), default: TEST_RESPONSE },
 } as const satisfies Rows;
 
@@ -189,6 +198,29 @@ function listenText(host: string, port: number): string {
   if (port < 0) return "";
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/** The path of a UNIX socket; resolved, absolute. unix(7) */
+function socketName(): Kind<string, string> {
+  return resolved(text("a path such as /run/edge/edge.sock"), (name, { files, path, log }) => {
+    if (name === "") return "";
+    const absolute = files.absolute(name);
+    if (Buffer.byteLength(absolute) > MAX_SOCKET_PATH)
+      log.fault(path, `expected a path of at most ${MAX_SOCKET_PATH} bytes, found ${quote(absolute)}`);
+    return absolute;
+  });
+}
+
+/** Permissions as chmod(1) takes them; resolved, their number. */
+function fileMode(): Kind<string, number> {
+  return written(
+    resolved(textLike(/^0?[0-7]{3}$/, '"0600", "0660" or other permissions, in quotes'), (mode) =>
+      Number.parseInt(mode, 8),
+    ),
+    (mode) => `0${mode.toString(8).padStart(3, "0")}`,
+  );
+}
+
+const MAX_SOCKET_PATH = 107;
 
 /** An address of a name server. In brackets an IPv6 address may have a port, and the resolver wants them where it has one. */
 function nameServer(): Kind<string> {

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
-import { ClientPeer } from "../message/exchange.ts";
-import { duplicate, waitingOn } from "../net/system-socket.ts";
+import { ClientPeer, unixAddress } from "../message/exchange.ts";
+import { duplicate, peerUser, waitingOn } from "../net/system-socket.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
@@ -53,6 +53,27 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where:
         connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
       } else if (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
       else refuse(socket);
+      ctx.observer.onOpen();
+    },
+  };
+  return listen(where, ctx.gate, {
+    ...connectionEvents(ctx, connections),
+    open(socket: ClientSocket): void {
+      ctx.turn.begin();
+      ctx.gate.admit(socket, opener);
+    },
+  });
+}
+
+/**
+ * Listens for cleartext HTTP/1.1 and HTTP/2 at a UNIX socket. Its peers have the number of their user in place of an address.
+ * @param where a socket that listens already
+ */
+export function listenUnix(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
+  const starter = new ConnectionStarter(ctx, connections);
+  const opener: Opener = {
+    opened(socket): void {
+      starter.start(socket, new ClientPeer(unixAddress(peerUser(socket.fd)), false, 0), "");
       ctx.observer.onOpen();
     },
   };

@@ -5,6 +5,7 @@ interface SystemSockets {
   readonly setOption: (fd: number, option: number) => boolean;
   readonly duplicate: (fd: number) => number;
   readonly waiting: (fd: number) => number;
+  readonly peerUser: (fd: number) => number;
 }
 
 /** Switches an option of TCP on. @returns false where the system library cannot be called, or the kernel refuses */
@@ -28,6 +29,14 @@ export function waitingOn(fd: number): number {
   return fd < 0 ? -1 : library().waiting(fd);
 }
 
+/**
+ * The number of the user whose process is at the other end of a UNIX socket. unix(7), SO_PEERCRED.
+ * @returns -1 where the system does not tell
+ */
+export function peerUser(fd: number): number {
+  return fd < 0 ? -1 : library().peerUser(fd);
+}
+
 /** The system library is loaded at the first call in a thread. */
 function library(): SystemSockets {
   loaded ??= load();
@@ -46,6 +55,7 @@ function load(): SystemSockets {
     const on = new Int32Array([1]);
     const info = new Uint32Array(TCP_INFO_WORDS);
     const length = new Uint32Array(1);
+    const credentials = new Int32Array(CREDENTIAL_WORDS);
     return {
       setOption: (fd, option) => setsockopt(fd, IPPROTO_TCP, option, on, on.byteLength) === 0,
       duplicate: (fd) => fcntl(fd, F_DUPFD_CLOEXEC, 0),
@@ -53,13 +63,17 @@ function load(): SystemSockets {
         length[0] = info.byteLength;
         return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) === 0 ? info[UNACKED_AT]! : -1;
       },
+      peerUser: (fd) => {
+        length[0] = credentials.byteLength;
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length) === 0 ? credentials[USER_AT]! : -1;
+      },
     };
   } catch {
     return NONE;
   }
 }
 
-const NONE: SystemSockets = { setOption: () => false, duplicate: () => -1, waiting: () => -1 };
+const NONE: SystemSockets = { setOption: () => false, duplicate: () => -1, waiting: () => -1, peerUser: () => -1 };
 let loaded: SystemSockets | null = null;
 
 const IPPROTO_TCP = 6;
@@ -67,4 +81,9 @@ const TCP_INFO = 11;
 const TCP_INFO_WORDS = 64;
 /** `tcpi_unacked`, which is the length of the accept queue where the socket listens. */
 const UNACKED_AT = 6;
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+/** Process, user, group. */
+const CREDENTIAL_WORDS = 3;
+const USER_AT = 1;
 const F_DUPFD_CLOEXEC = 1030;

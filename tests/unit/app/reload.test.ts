@@ -17,6 +17,7 @@ test("a reload that the end of the process overtakes changes nothing, and its li
       takeUp: () => {
         isTakenUp = true;
       },
+      drop: () => told.push("dropped"),
       settled: () => ({}),
     }),
     isEnding: () => isEnding,
@@ -31,7 +32,7 @@ test("a reload that the end of the process overtakes changes nothing, and its li
   reloads.onAnswer(0, "prepared", 1, "");
   await ended.promise;
   expect(await outcome).toEqual({ ok: false, generation: 1, faults: ["the process is ending"], fields: {} });
-  expect(told).toEqual(["prepare", "abort"]);
+  expect(told).toEqual(["prepare", "abort", "dropped"]);
   expect([isTakenUp, reloads.generation]).toEqual([false, 1]);
   expect(events).toEqual([{ ok: false, generation: 1, faults: ["the process is ending"] }]);
 });

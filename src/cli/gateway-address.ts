@@ -1,0 +1,243 @@
+import type { IncomingMessage, RequestOptions } from "node:http";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { messageOf } from "../core/error-text.ts";
+import type { CommandIo } from "./command-io.ts";
+import { CONFIG_FLAGS } from "./config-flags.ts";
+import { loadForRequest } from "./load-for-request.ts";
+
+/** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
+export const GATEWAY_FLAGS = [
+  {
+    name: "socket",
+    type: "string",
+    default: "",
+    placeholder: "PATH",
+    help: "the gateway's UNIX socket (internal_api.socket)",
+  },
+  {
+    name: "url",
+    type: "string",
+    default: "",
+    placeholder: "URL",
+    help: "where its internal endpoints are, such as http://127.0.0.1:8080; EDGE_TOKEN holds the token",
+  },
+  ...CONFIG_FLAGS,
+] as const;
+
+/** What these flags say. */
+export interface GatewayFlags {
+  readonly socket: string;
+  readonly url: string;
+  readonly config: string;
+  readonly routes: string;
+}
+
+/** What a running gateway has answered. */
+export interface GatewayReply {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** No response came, or none that can be used; the message is for people. */
+export class GatewayFault extends Error {}
+
+/** A running gateway, by its internal endpoints. */
+export class GatewayApi {
+  /** How the address is written for people: a URL, or `unix:/run/edge.sock`. */
+  readonly label: string;
+  private readonly options: RequestOptions;
+  private readonly isSecure: boolean;
+  private readonly base: string;
+
+  /**
+   * @param place a path of a UNIX socket, or a URL of http or https
+   * @param token "" where none is sent
+   * @param isOwn whether the certificate need not be checked: the address is that of this machine's own configuration
+   */
+  constructor(place: { readonly socketPath: string } | { readonly url: URL }, token: string, isOwn = false) {
+    const auth = token === "" ? {} : { Authorization: `Bearer ${token}` };
+    if ("socketPath" in place) {
+      this.label = `unix:${place.socketPath}`;
+      this.options = { socketPath: place.socketPath, headers: { Host: "localhost", ...auth } };
+      this.isSecure = false;
+      this.base = "";
+      return;
+    }
+    const { url } = place;
+    this.label = url.href.replace(/\/$/, "");
+    this.isSecure = url.protocol === "https:";
+    this.options = {
+      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: url.port === "" ? (this.isSecure ? 443 : 80) : Number(url.port),
+      headers: auth,
+      ...(isOwn ? { rejectUnauthorized: false } : {}),
+    };
+    this.base = url.pathname.replace(/\/$/, "");
+  }
+
+  /**
+   * Asks for a document.
+   * @param path with its slash and query, such as `/internal/api/status`
+   * @throws GatewayFault where no response has come, or one that is too long
+   */
+  get(path: string): Promise<GatewayReply> {
+    return this.ask("GET", path, null, ANSWER_LIMIT_MS);
+  }
+
+  /**
+   * The JSON of a document.
+   * @throws GatewayFault, also where the status is not 200
+   */
+  async json<T>(path: string): Promise<T> {
+    const { status, text } = await this.get(path);
+    if (status !== 200) throw new GatewayFault(this.refusal(path, status, text));
+    return this.parsed(path, text) as T;
+  }
+
+  /**
+   * Asks for an action.
+   * @param timeoutMs how long the response may take
+   * @throws GatewayFault as `get`
+   */
+  post(path: string, body: object, timeoutMs: number = ANSWER_LIMIT_MS): Promise<GatewayReply> {
+    return this.ask("POST", path, JSON.stringify(body), timeoutMs);
+  }
+
+  /**
+   * Opens a response that goes on, such as that of `/internal/api/stream`.
+   * @returns its status and its body; to be destroyed by the caller
+   * @throws GatewayFault where no response has come
+   */
+  async open(path: string): Promise<IncomingMessage> {
+    return this.send("GET", path, null, ANSWER_LIMIT_MS);
+  }
+
+  /** What to tell an operator whose call was refused. */
+  refusal(path: string, status: number, text: string): string {
+    let message = "";
+    try {
+      message = String((JSON.parse(text) as { message?: unknown }).message ?? "");
+    } catch {
+      // A page, or nothing: the status says it.
+    }
+    const cure = status === 401 ? " (set EDGE_TOKEN, or use --socket)" : status === 404 ? " (is this an edge?)" : "";
+    return `${this.label}${path}: ${status}${message === "" ? "" : ` ${message}`}${cure}`;
+  }
+
+  private parsed(path: string, text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new GatewayFault(`${this.label}${path}: the response is no JSON; is this an edge?`);
+    }
+  }
+
+  private async ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayReply> {
+    const response = await this.send(method, path, body, timeoutMs);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    const timer = setTimeout(() => response.destroy(), timeoutMs);
+    try {
+      for await (const piece of response) {
+        length += (piece as Buffer).length;
+        if (length > MAX_ANSWER_BYTES) throw new GatewayFault(`${this.label}${path}: the response is too long`);
+        pieces.push(piece as Buffer);
+      }
+    } catch (error) {
+      if (error instanceof GatewayFault) throw error;
+      throw new GatewayFault(`${this.label}${path}: the response broke off: ${messageOf(error)}`);
+    } finally {
+      clearTimeout(timer);
+      response.destroy();
+    }
+    return { status: response.statusCode ?? 0, text: Buffer.concat(pieces).toString("utf8") };
+  }
+
+  /** The runtime's `fetch` would go by the proxy that the environment names. */
+  private async send(method: string, path: string, body: string | null, timeoutMs: number): Promise<IncomingMessage> {
+    const { request } = this.isSecure ? await import("node:https") : await import("node:http");
+    const headers = {
+      ...this.options.headers,
+      Accept: "application/json, text/event-stream, text/plain",
+      ...(body === null
+        ? {}
+        : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)) }),
+    };
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => call.destroy(new Error("timeout")), timeoutMs);
+      const call = request({ ...this.options, method, path: this.base + path, headers, agent: false }, (response) => {
+        clearTimeout(timer);
+        resolve(response);
+      });
+      call.on("error", (error) => {
+        clearTimeout(timer);
+        reject(new GatewayFault(`no gateway answers at ${this.label}: ${reasonOf(error)}`));
+      });
+      call.end(body ?? undefined);
+    });
+  }
+}
+
+/**
+ * The gateway that the flags name: `--socket`, `--url`, or the one that would be started with the same configuration.
+ * @param io is told why there is none
+ * @param name of the command, such as `edge status`
+ */
+export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): GatewayApi | null {
+  const { socket, url } = flags;
+  const token = process.env.EDGE_TOKEN ?? "";
+  if (socket !== "") return new GatewayApi({ socketPath: socket }, token);
+  if (url !== "") {
+    const parsed = URL.parse(/^https?:\/\//i.test(url) ? url : `http://${url}`);
+    if (parsed !== null && parsed.hostname !== "") return new GatewayApi({ url: parsed }, token);
+    io.err(`${name}: --url: expected a URL such as http://127.0.0.1:8080, found ${JSON.stringify(url)}\n`);
+    return null;
+  }
+  const config = loadForRequest(flags, io);
+  if (config === null) return null;
+  const found = gatewayOf(config, token);
+  if (typeof found !== "string") return found;
+  io.err(`${name}: ${found}\n`);
+  return null;
+}
+
+/**
+ * The gateway that serves a configuration on this machine, by the way in that asks for least.
+ * @param token in place of that of the configuration; "" for that one
+ * @returns why there is none that can be found
+ */
+export function gatewayOf({ server, internalApi }: RuntimeConfig, token: string): GatewayApi | string {
+  const shown = token === "" ? internalApi.token : token;
+  const { socket, listenHost, listenPort } = internalApi;
+  if (socket !== "") return new GatewayApi({ socketPath: socket }, "");
+  if (listenPort >= 0) return new GatewayApi({ url: urlOf("http", listenHost, listenPort) }, shown);
+  const { tls } = server;
+  if (server.port > 0 && !(tls.enabled && tls.redirectHttp)) {
+    return new GatewayApi({ url: urlOf("http", server.host, server.port) }, shown);
+  }
+  if (tls.enabled && tls.port > 0 && tls.clientAuth !== "require") {
+    return new GatewayApi({ url: urlOf("https", server.host, tls.port) }, shown, true);
+  }
+  return "the configuration does not say where the internal endpoints are: set internal_api.socket, or use --url";
+}
+
+function urlOf(scheme: string, host: string, port: number): URL {
+  const named = host === "0.0.0.0" || host === "" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return new URL(`${scheme}://${named.includes(":") ? `[${named}]` : named}:${port}/`);
+}
+
+function reasonOf(error: Error): string {
+  const code = (error as { code?: string }).code ?? "";
+  return HINTS[code] ?? (code === "" ? error.message : code);
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused; is it running?",
+  ConnectionRefused: "connection refused; is it running?",
+  ENOENT: "no such socket; is it running?",
+  FailedToOpenSocket: "the socket cannot be opened; is it running, and may this user open it?",
+  EACCES: "permission denied; the mode of the socket says who may",
+};
+const ANSWER_LIMIT_MS = 15_000;
+/** The list of a hundred thousand routes is smaller. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;

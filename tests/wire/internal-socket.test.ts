@@ -1,0 +1,121 @@
+// docs/endpoints.md#the-unix-socket
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, existsSync, lstatSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { request } from "../harness/raw-client.ts";
+import { untilGone } from "../harness/run-process.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const origin = EchoOrigin.start();
+const SETTINGS = { server: { workers: 2 }, internal_api: { socket: "./edge.sock", token: "a-long-token" } };
+const gateway = await startGateway({ config: SETTINGS, routes: [upstream("/node", origin)] });
+afterAll(() => stopAll(gateway, origin));
+
+const socketOf = ({ folder }: Gateway) => join(folder, "edge.sock");
+
+async function curl(at: Gateway, args: readonly string[]): Promise<string> {
+  const run = Bun.spawn(["curl", "-sS", "--max-time", "10", "--unix-socket", socketOf(at), ...args], {
+    stderr: "inherit",
+  });
+  return new Response(run.stdout).text();
+}
+
+const status = async (at: Gateway = gateway) => JSON.parse(await curl(at, ["http://localhost/internal/api/status"]));
+
+test("who may open the socket needs no token; the file is for its owner alone, and goes at the end", async () => {
+  expect(lstatSync(socketOf(gateway)).mode & 0o777).toBe(0o600);
+  expect((await gateway.once(request("GET /internal/api/status"))).status).toBe(401);
+  expect((await status()).pid).toBe(gateway.pid);
+  expect(await curl(gateway, ["http://localhost/health"])).toBe('{"status":"ok"}');
+  expect(JSON.parse(await curl(gateway, ["http://localhost/node"])).error).toBe("404 Not Found");
+  const line = await gateway.log("the request", ({ path }) => path === "/internal/api/status");
+  expect(line.client_ip === "127.0.0.1" || line.client_ip === `unix:${process.getuid!()}`).toBe(true);
+});
+
+test("an action's line names the user at the other end", async () => {
+  await curl(gateway, ["--json", '{"level":"info"}', "http://localhost/internal/api/log-level"]);
+  const line = await gateway.log("audit", ({ event }) => event === "audit");
+  expect(line).toMatchObject({ action: "log_level", by: `uid ${process.getuid!()}`, from: "unix" });
+});
+
+test("every call is answered, whichever worker accepts it", async () => {
+  for (let i = 0; i < 20; i++) expect((await status()).status).toBe("ok");
+});
+
+test("a reload changes the mode, moves the socket and takes it away", async () => {
+  const moving = await startGateway({ config: SETTINGS });
+  try {
+    const change = async (internal_api: object): Promise<void> => {
+      const config = {
+        ...SETTINGS,
+        server: { ...SETTINGS.server, host: "127.0.0.1", port: moving.port },
+        internal_api,
+      };
+      writeFileSync(join(moving.folder, "config.yaml"), JSON.stringify(config));
+      const lines = moving.logs.json.length;
+      moving.signal("SIGHUP");
+      await moving.log("reload", (line) => line.event === "config_reload" && moving.logs.json.indexOf(line) >= lines);
+    };
+    await change({ socket: "./edge.sock", socket_mode: "0660" });
+    expect(lstatSync(socketOf(moving)).mode & 0o777).toBe(0o660);
+    await change({ socket: "./other.sock" });
+    expect([existsSync(socketOf(moving)), existsSync(join(moving.folder, "other.sock"))]).toEqual([false, true]);
+    await change({});
+    expect(existsSync(join(moving.folder, "other.sock"))).toBe(false);
+    expect(moving.logs.json.findLast(({ event }) => event === "config_reload")!.removed).toEqual([`listener internal-socket ${join(moving.folder, "other.sock")}`]);
+  } finally {
+    await moving.stop();
+  }
+});
+
+test("what a killed gateway has left is taken over; a socket that is in use, and a file that is none, are not", async () => {
+  const first = await startGateway({ config: SETTINGS });
+  try {
+    const config = { internal_api: { socket: socketOf(first) } };
+    const second = await runEdge(["serve"], { config });
+    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining("EADDRINUSE")]);
+    expect((await status(first)).pid).toBe(first.pid);
+    writeFileSync(join(first.folder, "plain"), "kept");
+    const none = { ...config, internal_api: { socket: join(first.folder, "plain") } };
+    expect((await runEdge(["serve"], { config: none })).stderr).toContain("a file that is no socket");
+    process.kill(first.pid, "SIGKILL");
+    await untilGone(first.pid);
+    expect(existsSync(socketOf(first))).toBe(true);
+    chmodSync(socketOf(first), 0o666);
+    const heir = await startGateway({ config });
+    expect(JSON.parse(await curl(first, ["http://localhost/internal/api/status"])).pid).toBe(heir.pid);
+    expect(lstatSync(socketOf(first)).mode & 0o777).toBe(0o600);
+    await heir.stop();
+    expect(existsSync(socketOf(first))).toBe(false);
+  } finally {
+    first.kill();
+  }
+});
+
+test("a new binary goes on with it, and no call is lost", async () => {
+  const old = await startGateway({ config: SETTINGS });
+  let pid = old.pid;
+  try {
+    let failed = 0;
+    let isOver = false;
+    const calls = (async () => {
+      while (!isOver) await status(old).catch(() => failed++);
+    })();
+    old.signal("SIGUSR2");
+    const line = await old.log("the successor", ({ event, pid: one }) => event === "listening" && one !== old.pid);
+    pid = line.pid as number;
+    await untilGone(old.pid);
+    await eventually(async () => expect((await status(old)).pid).toBe(pid));
+    isOver = true;
+    await calls;
+    expect(failed).toBe(0);
+    process.kill(pid, "SIGTERM");
+    await untilGone(pid);
+    expect(existsSync(socketOf(old))).toBe(false);
+  } finally {
+    old.kill();
+  }
+});
