@@ -1,6 +1,5 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { messageOf } from "../core/error-text.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { loadForRequest } from "./load-for-request.ts";
@@ -145,7 +144,7 @@ export class GatewayApi {
       }
     } catch (error) {
       if (error instanceof GatewayFault) throw error;
-      throw new GatewayFault(`${this.label}${path}: the response broke off: ${messageOf(error)}`);
+      throw new GatewayFault(`${this.label}${path}: the response broke off: ${(error as Error).message}`);
     } finally {
       clearTimeout(timer);
       response.destroy();

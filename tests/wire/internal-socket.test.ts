@@ -65,7 +65,9 @@ test("a reload changes the mode, moves the socket and takes it away", async () =
     expect([existsSync(socketOf(moving)), existsSync(join(moving.folder, "other.sock"))]).toEqual([false, true]);
     await change({});
     expect(existsSync(join(moving.folder, "other.sock"))).toBe(false);
-    expect(moving.logs.json.findLast(({ event }) => event === "config_reload")!.removed).toEqual([`listener internal-socket ${join(moving.folder, "other.sock")}`]);
+    expect(moving.logs.json.findLast(({ event }) => event === "config_reload")!.removed).toEqual([
+      `listener internal-socket ${join(moving.folder, "other.sock")}`,
+    ]);
   } finally {
     await moving.stop();
   }
