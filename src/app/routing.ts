@@ -37,10 +37,12 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
     ...handlers.extra,
     ...(servesRobots(config) ? [builtInRoute(robotsEndpoint(config), config)] : []),
     ...authPaths(config).map((place) => authPathRoute(place, config)),
-    ...transcodedRoutes(config).map((route) => ({
-      ...transcodedRoute(route, config, handlers.transcoded(route)),
-      guardedFields,
-    })),
+    ...transcodedRoutes(config)
+      .toSorted(headFirst)
+      .map((route) => ({
+        ...transcodedRoute(route, config, handlers.transcoded(route)),
+        guardedFields,
+      })),
     ...config.routes.map((route, i) => {
       const init = { ...configuredRoute(route, config, handlers.configured(route)), guardedFields };
       return matchers[i] === null ? init : { ...init, match: matchers[i]! };
@@ -191,6 +193,11 @@ function authPathRoute({ path, hosts }: AuthPath, config: RuntimeConfig): RouteI
     maxBodyBytes: config.server.maxBodyBytes,
     handler: NOTHING_THERE,
   };
+}
+
+/** GET brings HEAD along: a method that is there for HEAD comes before. */
+function headFirst(one: TranscodedRouteConfig, other: TranscodedRouteConfig): number {
+  return Number(other.httpMethod === "HEAD") - Number(one.httpMethod === "HEAD");
 }
 
 function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, handler: Handler): RouteInit {

@@ -38,6 +38,17 @@ export class FaultLog {
     });
   }
 
+  /** Takes over what was noted of another file. */
+  include(other: FaultLog): void {
+    this.faults.push(...other.faults);
+    this.warnings.push(...other.warnings);
+  }
+
+  /** Notes a fault, or a warning, at a place that is known already, also in another file. */
+  noteAt(position: ConfigPosition, message: string, isWarning: boolean): void {
+    (isWarning ? this.warnings : this.faults).push({ ...position, path: "", message: this.source.hide(message) });
+  }
+
   /**
    * Runs a schema over the raw value at `path` and notes every fault. So that the rest can still be judged, a part
    * with a fault is given as if it were absent; parts are told apart `depth` levels down. Ask `isFaulty` before

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
-import type { DescMethod } from "@bufbuild/protobuf";
-import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
-import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
-import { type HttpRule, httpRules, REST_METHODS } from "../proto/grpc/http-rules.ts";
+import { MAX_DESCRIPTOR_BYTES, MAX_RULE_FILE_BYTES } from "../core/limits.ts";
+import { patternShape } from "../core/path-pattern.ts";
+import { REST_METHODS } from "../proto/grpc/http-rules.ts";
 import { colonPattern } from "../proto/grpc/path-template.ts";
-import { bodyType, isHttpBody, methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { isHttpBody, methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { autoRoutes } from "./auto-routes.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
+import { type FiledRule, readHttpRules } from "./http-rule-file.ts";
 import type { DescriptorSetConfig, FieldMapping, TranscodedRouteConfig } from "./mesh-config.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { meshOrigin } from "./sidecar-settings.ts";
@@ -39,6 +40,7 @@ class TranscoderResolution {
   private readonly schemas: Map<string, Schema | null> = new Map();
   /** Where the routes stand, by method and shape of the path. */
   private readonly shapes: Map<string, number> = new Map();
+  private rules: readonly FiledRule[] = [];
 
   constructor(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles) {
     this.values = values;
@@ -53,6 +55,7 @@ class TranscoderResolution {
     }
     const shared = this.schemaFile([...ROOT, "descriptor_set"], values.descriptor_set);
     const routes = values.routes.map((_, i) => this.route(i, shared));
+    if (values.enabled) this.rules = this.readRules();
     if (values.auto.enabled && values.enabled) routes.push(...this.autoRoutes(shared));
     return { descriptorSet: shared, routes, descriptorSets: [...this.sets.values()] };
   }
@@ -125,89 +128,56 @@ class TranscoderResolution {
     else this.log.fault([...path, "http_path"], `${fault.message}: map the parameter with field_mappings`);
   }
 
-  /** The routes that `google.api.http` options ask for; one that is configured by hand takes the place of its like. */
-  private autoRoutes(shared: string): TranscodedRouteConfig[] {
-    const { log } = this;
+  /** The routes that rules of files and `google.api.http` options ask for; one that is configured by hand takes the place of its like. */
+  private autoRoutes(shared: string): readonly TranscodedRouteConfig[] {
+    const { log, values } = this;
     const at = [...ROOT, "auto"];
     const schema = this.schemas.get(shared) ?? null;
     if (schema === null) {
       if (!log.isFaulty([...ROOT, "descriptor_set"])) log.fault(at, "needs descriptor_set, the file with the methods");
       return [];
     }
-    if (this.values.upstream_url === "") {
+    if (values.upstream_url === "") {
       log.fault(at, "needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051");
       return [];
     }
-    const upstream = meshOrigin(this.values.upstream_url, [...ROOT, "upstream_url"], log);
-    const { rules, faults } = httpRules(schema);
-    const isWanted = this.autoFilter(schema, at);
-    if (isWanted === null) return [];
-    const wanted = rules.filter(({ method }) => isWanted(method));
-    for (const { method, message } of faults) if (isWanted(method)) this.skip(`${methodPath(method)}: ${message}`);
-    if (wanted.length === 0 && faults.length === 0) {
-      log.fault(at, "no method of the descriptor set has a google.api.http option");
-    }
-    return wanted.flatMap((rule) => this.autoRoute(rule, upstream, shared) ?? []);
-  }
-
-  /** A rule that cannot be served is no reason to serve none. */
-  private skip(what: string): void {
-    this.log.warn([...ROOT, "auto"], `${what}: not served`);
-  }
-
-  /** Which methods `auto` is about; null where a name leads to nothing, which is a fault. */
-  private autoFilter(schema: Schema, at: KeyPath): ((method: DescMethod) => boolean) | null {
-    const { services, exclude } = this.values.auto;
-    const methods = schema.methods();
-    const known = [...new Set(methods.map((method) => method.parent.typeName))];
-    let isFaulty = false;
-    const check = (key: string, names: readonly string[], all: readonly string[]): void => {
-      for (const [i, name] of names.entries()) {
-        if (methods.some((method) => isNamed(method, name))) continue;
-        isFaulty = true;
-        const message = `expected a ${key === "services" ? "service" : "service or method"} of the descriptor set`;
-        this.log.fault([...at, key, i], `${message}, found ${quote(name)}${didYouMean(name, all)}`);
-      }
-    };
-    check("services", services, known);
-    check("exclude", exclude, [...known, ...methods.map((method) => methodPath(method).slice(1))]);
-    if (isFaulty) return null;
-    return (method) =>
-      (services.length === 0 || services.some((name) => isNamed(method, name))) &&
-      !exclude.some((name) => isNamed(method, name));
-  }
-
-  private autoRoute(
-    rule: HttpRule,
-    upstream: TranscodedRouteConfig["upstream"],
-    shared: string,
-  ): TranscodedRouteConfig | null {
-    const shape = `${rule.httpMethod} ${patternShape(rule.pattern)}`;
-    const earlier = this.shapes.get(shape);
-    if (earlier !== undefined && earlier >= 0) return null;
-    const at = [...ROOT, "auto"];
-    const fault = methodFault(rule.method, { ...rule, pathFields: rule.pattern.variables.map((one) => one.name) });
-    if (fault !== null || earlier !== undefined) {
-      const why = fault?.message ?? `${rule.httpMethod} ${rule.template} is taken by another method`;
-      this.skip(`${methodPath(rule.method)}: ${why}`);
-      return null;
-    }
-    this.shapes.set(shape, AUTO);
-    return {
-      position: this.log.position(at),
-      httpMethod: rule.httpMethod,
-      httpPath: isFixedPattern(rule.pattern) ? patternShape(rule.pattern) : rule.template,
-      pattern: rule.pattern,
-      grpcMethod: methodPath(rule.method),
-      upstream,
-      fieldMappings: [],
+    const { services, exclude } = values.auto;
+    const { routes, skipped, wrong, unknown } = autoRoutes({
+      schema,
+      rules: this.rules,
+      services,
+      exclude,
+      upstream: meshOrigin(values.upstream_url, [...ROOT, "upstream_url"], log),
       descriptorSet: shared,
-      timeoutMs: this.values.timeout,
-      body: rule.body,
-      responseBody: rule.responseBody,
-      takesBytes: isHttpBody(bodyType(rule.method.input, rule.body)),
-      isAuto: true,
-    };
+      timeoutMs: values.timeout,
+      position: log.position(at),
+      taken: this.shapes.keys(),
+    });
+    for (const { key, index, message } of unknown) log.fault([...at, key, index], message);
+    for (const { position, message } of wrong) log.noteAt(position, message, false);
+    for (const { position, message } of skipped) log.noteAt(position, `transcoder.auto: ${message}`, true);
+    if (routes.length + skipped.length + wrong.length + unknown.length === 0) {
+      log.fault(at, "no method of the descriptor set has a google.api.http option or a rule of http_rules");
+    }
+    return routes;
+  }
+
+  /** The rules of the files that `http_rules` names. */
+  private readRules(): FiledRule[] {
+    const { values, log } = this;
+    const at = [...ROOT, "http_rules"];
+    if (values.http_rules.length > 0 && !values.auto.enabled)
+      log.fault(at, "needs auto: true, which makes routes of the rules");
+    return values.http_rules.flatMap((name, i) => {
+      const content = this.files.contents(
+        [...at, i],
+        name,
+        MAX_RULE_FILE_BYTES,
+        "http_rules takes the rules of a service",
+      );
+      if (log.isFaulty([...at, i])) return [];
+      return readHttpRules(name, Buffer.from(content, "latin1").toString("utf8"), log);
+    });
   }
 
   /** Reads a descriptor set, once. @returns its absolute path, "" where none is named */
@@ -231,13 +201,6 @@ class TranscoderResolution {
     }
     return file;
   }
-}
-
-/** Whether a name is that of the method (`shop.Shop/GetItem`), of its service, or of a package around it (`shop.*`). */
-function isNamed(method: DescMethod, name: string): boolean {
-  const path = methodPath(method).slice(1);
-  if (name.endsWith(".*")) return path.startsWith(name.slice(0, -1));
-  return name === method.parent.typeName || name === path || name === `/${path}`;
 }
 
 /** The request field of each path variable. */
@@ -269,6 +232,3 @@ function mappings(
     return { param, field };
   });
 }
-
-/** Among the places of routes: one that the descriptor set has asked for. */
-const AUTO = -1;

@@ -84,6 +84,11 @@ const transcoderRows = {
     doc: 'for the routes of "auto"',
   },
   auto: { type: auto, doc: "true takes the routes from google.api.http options" },
+  http_rules: {
+    type: list(fileName(), "files"),
+    example: ["./shop_http.yaml"],
+    doc: "gRPC API service configurations, whose http.rules take the place of options",
+  },
   json: { type: json },
   timeout: { type: duration(1), default: "30s" },
   tls: { type: upstreamTls, doc: 'for https upstreams; the keys of "tls" at a route' },

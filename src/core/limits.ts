@@ -440,6 +440,8 @@ export const MAX_EGRESS_ORIGINS = 1024;
 /** Characters of what a client's certificate says that go on in X-Forwarded-Client-Cert. */
 export const MAX_CLIENT_CERT_CHARS = 4096;
 
+/** Bytes of a service configuration with rules for methods. */
+export const MAX_RULE_FILE_BYTES = 4_194_304;
 /** Bytes of a FileDescriptorSet, and of the descriptors that one upstream tells of itself. */
 export const MAX_DESCRIPTOR_BYTES = 16 * 1024 * 1024;
 /** Files that are asked for, one after the other, to complete what reflection told. */

@@ -9,13 +9,14 @@ import { type RouteGroup, RouteNode } from "./router.ts";
  */
 export class PatternTable {
   private readonly root: PatternNode = new PatternNode();
-  private hasVerbs = false;
+  /** The most colons before and in a verb. */
+  private verbColons = 0;
 
   /** The place for the routes of a pattern, made now if it is new. */
   nodeOf(pattern: PathPattern): RouteNode {
     let node = this.root;
     for (const { kind, text } of pattern.segments) node = node.childFor(kind, text);
-    this.hasVerbs ||= pattern.verb !== "";
+    if (pattern.verb !== "") this.verbColons = Math.max(this.verbColons, pattern.verb.split(":").length);
     let routes = node.byVerb.get(pattern.verb);
     if (routes === undefined) {
       routes = new RouteNode(new Uint8Array(0), pattern.segments.length);
@@ -31,15 +32,32 @@ export class PatternTable {
    */
   find(path: string, head: RequestHead, method: number): RouteGroup | null {
     const segments = path.slice(1).split("/");
-    const last = segments.at(-1)!;
-    const colon = this.hasVerbs ? last.lastIndexOf(":") : -1;
-    if (colon >= 0) {
-      segments[segments.length - 1] = last.slice(0, colon);
-      const found = findIn(this.root, segments, 0, { verb: last.slice(colon + 1), head, method });
+    if (this.verbColons > 0) {
+      const found = this.findVerb(segments, head, method);
       if (found !== null) return found;
-      segments[segments.length - 1] = last;
     }
     return findIn(this.root, segments, 0, { verb: "", head, method });
+  }
+
+  /** The longest verb wins. It leaves the segments as they are. */
+  private findVerb(segments: string[], head: RequestHead, method: number): RouteGroup | null {
+    const last = segments.at(-1)!;
+    const colons: number[] = [];
+    for (
+      let at = last.lastIndexOf(":");
+      at >= 0 && colons.length < this.verbColons;
+      at = last.lastIndexOf(":", at - 1)
+    ) {
+      colons.unshift(at);
+      if (at === 0) break;
+    }
+    let found: RouteGroup | null = null;
+    for (const colon of colons) {
+      segments[segments.length - 1] = last.slice(0, colon);
+      found ??= findIn(this.root, segments, 0, { verb: last.slice(colon + 1), head, method });
+    }
+    segments[segments.length - 1] = last;
+    return found;
   }
 }
 

@@ -14,8 +14,8 @@ export interface RequestInput {
   readonly query: readonly FieldText[];
   /** The parsed body; undefined where there is none. */
   readonly body: JsonValue | undefined;
-  /** Whether the body has a LongNumber. */
-  readonly hasLong: boolean;
+  /** Whether the body has numbers that must be looked at with their fields. */
+  readonly hasOddNumbers: boolean;
 }
 
 /** The request cannot become a message; the text says why, for the client, and repeats only so much of the request. */
@@ -42,7 +42,7 @@ const MAX_REASON_CHARS = 300;
 export function pathFields(ex: Exchange, pattern: PathPattern, fields: ReadonlyMap<string, string>): FieldText[] {
   if (pattern.variables.length === 0) return [];
   const path = mergeSlashes(ex.forwardPath === "" ? ex.request.path() : ex.forwardPath);
-  const bare = pattern.verb === "" ? path : path.slice(0, path.lastIndexOf(":"));
+  const bare = pattern.verb === "" ? path : path.slice(0, path.length - pattern.verb.length - 1);
   const segments = bare.slice(1).split("/");
   return pattern.variables.map(({ name, from, to }): FieldText => {
     const parts = segments.slice(from, to < 0 ? undefined : to);

@@ -1,4 +1,5 @@
 import {
+  create,
   type DescField,
   type DescMethod,
   fromBinary,
@@ -11,6 +12,7 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
 import type { TranscoderJson } from "../../config/transcoder-settings.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
@@ -18,7 +20,7 @@ import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-te
 import { withExactNumbers } from "../../proto/grpc/long-numbers.ts";
 import { bodyType, fieldOf, fieldPath, isHttpBody, takesStream } from "../../proto/grpc/schema.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import { maskJson, type PatchMask, patchMaskOf } from "./patch-mask.ts";
+import { maskPaths, type PatchMask, patchMaskOf } from "./patch-mask.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
 import { detailsOf } from "./status-details.ts";
 
@@ -69,9 +71,11 @@ export class SchemaCodec implements MethodCodec {
   encode(input: RequestInput): Uint8Array {
     const { input: type } = this.method;
     try {
-      const json = input.hasLong ? withExactNumbers(type, this.jsonOf(input)) : this.jsonOf(input);
+      const json = input.hasOddNumbers ? withExactNumbers(type, this.jsonOf(input), this.registry) : this.jsonOf(input);
       const ignoreUnknownFields = this.bodies.json.ignoreUnknown;
-      return toBinary(type, fromJson(type, json, { registry: this.registry, ignoreUnknownFields }));
+      const message = fromJson(type, json, { registry: this.registry, ignoreUnknownFields });
+      this.fillMask(message, input.body);
+      return toBinary(type, message);
     } catch (error) {
       if (error instanceof BadInput) throw error;
       throw new BadInput(error instanceof Error ? error.message : "the request does not fit the method");
@@ -83,7 +87,14 @@ export class SchemaCodec implements MethodCodec {
     const { responseField } = this;
     if (responseField === undefined) return JSON.stringify(json);
     const name = this.bodies.json.protoNames ? responseField.name : responseField.jsonName;
-    return JSON.stringify((json as JsonObject)[name] ?? emptyValue(responseField));
+    return JSON.stringify((json as JsonObject)[name] ?? this.emptyValue(responseField));
+  }
+
+  /** What stands for a field that a response leaves out because it is empty. */
+  private emptyValue(field: DescField): JsonValue {
+    if (field.fieldKind === "list") return [];
+    if (field.fieldKind === "message") return toJson(field.message, create(field.message), this.writing);
+    return field.fieldKind === "map" ? {} : null;
   }
 
   private bytesIn(bytes: Uint8Array): BytesReply {
@@ -107,10 +118,10 @@ export class SchemaCodec implements MethodCodec {
   }
 
   private jsonOf({ path, query: asked, body }: RequestInput): JsonValue {
-    // google/api/http.proto: where the body is the whole message, nothing is left for the query.
-    const query = this.bodies.isAuto && this.bodies.body === "*" ? [] : asked;
+    const query = this.bodies.isAuto ? this.unbound(asked) : asked;
     const overlaid = path.length + query.length > 0;
     if (body !== undefined && this.bodies.body === "*" && !isJsonObject(body)) {
+      if (body === null && !TAKES_NULL.has(this.method.input.typeName)) throw new BadInput("the body must not be null");
       // Some messages are written as another JSON value, google.protobuf.Value for one.
       if (!overlaid) return body;
       throw new BadInput("the body must be a JSON object");
@@ -118,10 +129,27 @@ export class SchemaCodec implements MethodCodec {
     const tree = this.treeOf(body);
     for (const [name, values] of grouped(query)) this.place(tree, name, values, false);
     for (const [name, value] of path) this.place(tree, name, [value], true);
-    if (this.mask !== null && body !== undefined && keyOf(tree, this.mask.field) === null) {
-      setField(tree, this.mask.field, maskJson(this.mask.message, body));
-    }
     return tree;
+  }
+
+  /** Of a PATCH, the names that its body has, unless it says so itself. */
+  private fillMask(message: Message, body: JsonValue | undefined): void {
+    if (this.mask === null || body === undefined) return;
+    const { field, message: resource } = this.mask;
+    const request = reflect(this.method.input, message);
+    if (!request.isSet(field))
+      request.set(field, reflect(field.message, create(field.message, { paths: maskPaths(resource, body) })));
+  }
+
+  /** google/api/http.proto: what the body has is not left for the query, and with "*" nothing is. */
+  private unbound(query: RequestInput["query"]): RequestInput["query"] {
+    const { body } = this.bodies;
+    if (body === "") return query;
+    const field = body === "*" ? undefined : fieldOf(this.method.input, body);
+    return query.filter(([name]) => {
+      const first = /^[^.[]*/.exec(name)![0];
+      return field !== undefined && first !== field.name && first !== field.jsonName;
+    });
   }
 
   private treeOf(body: JsonValue | undefined): JsonTree {
@@ -132,12 +160,19 @@ export class SchemaCodec implements MethodCodec {
     return tree;
   }
 
+  /** Whether a name that leads to nothing has an unknown field, in place of going through a field that has none. */
+  private isUnknown(name: string): boolean {
+    const outer = name.slice(0, Math.max(0, name.lastIndexOf(".")));
+    const fields = outer === "" ? [] : fieldPath(this.method.input, outer);
+    return typeof fields === "string" || fields.every(({ fieldKind }) => fieldKind === "message");
+  }
+
   /** Puts a text where its field stands. @param overwrites whether it wins over what is there */
   private place(tree: JsonTree, name: string, values: readonly string[], overwrites: boolean): void {
     const entry = /^([^[\]]+)\[(.*)\]$/s.exec(name);
     const fields = fieldPath(this.method.input, entry?.[1] ?? name);
     // What the query has too much may be passed over; a path is checked with the configuration.
-    if (typeof fields === "string" && this.bodies.json.ignoreUnknown) return;
+    if (typeof fields === "string" && this.bodies.json.ignoreUnknown && this.isUnknown(fields)) return;
     if (typeof fields === "string")
       throw new BadInput(`${this.method.input.typeName} has no field ${JSON.stringify(fields)}`);
     if (entry !== null && fields.at(-1)!.fieldKind !== "map") throw new BadInput(`${entry[1]} is not a map`);
@@ -156,6 +191,8 @@ export class SchemaCodec implements MethodCodec {
 }
 
 const NO_BYTES = new Uint8Array();
+/** Messages that null is a value of. */
+const TAKES_NULL: ReadonlySet<string> = new Set(["google.protobuf.Value"]);
 
 function jsonFor(field: DescField, name: string, values: readonly string[]): JsonValue {
   if (!takesText(field)) throw new BadInput(`${name} cannot be given as text`);
@@ -219,10 +256,4 @@ function grouped(query: RequestInput["query"]): Map<string, string[]> {
     else group.push(value);
   }
   return groups;
-}
-
-/** What stands for a field that a response leaves out because it is empty. */
-function emptyValue(field: DescField): JsonValue {
-  if (field.fieldKind === "list") return [];
-  return field.fieldKind === "map" || field.fieldKind === "message" ? {} : null;
 }

@@ -80,13 +80,18 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
     if (text === "") return this.begin(ex, undefined, false);
     const read = readJson(text);
     if (read instanceof Error) refuse(ex, 400, read.message);
-    else this.begin(ex, read.value, read.hasLong);
+    else this.begin(ex, read.value, read.hasOddNumbers);
   }
 
-  private begin(ex: Exchange, body: JsonValue | undefined, hasLong: boolean, lines: BodyLines | null = null): void {
+  private begin(
+    ex: Exchange,
+    body: JsonValue | undefined,
+    hasOddNumbers: boolean,
+    lines: BodyLines | null = null,
+  ): void {
     try {
       const { pattern, fields, timeoutMs } = this.settings;
-      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasLong };
+      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasOddNumbers };
       const allowedMs = Math.min(timeoutMs, clientTimeoutMs(ex.request.headers));
       new TranscodedExchange(ex, this, input, allowedMs, lines).start();
     } catch (error) {

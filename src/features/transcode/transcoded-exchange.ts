@@ -125,9 +125,9 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 
   // ── a stream of requests ──────────────────────────────────────────────────────────────────────────────────────
 
-  takeMessage({ value, hasLong }: ReadJson): boolean {
+  takeMessage({ value, hasOddNumbers }: ReadJson): boolean {
     const { path, query } = this.input;
-    return this.call!.send(this.codec!.encode({ path, query, body: value, hasLong }));
+    return this.call!.send(this.codec!.encode({ path, query, body: value, hasOddNumbers }));
   }
 
   takeEnd(): void {
@@ -191,7 +191,10 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 
   onFailure(fault: Fault): void {
     this.call = null;
-    this.abort(fault);
+    // An upstream that keeps to the deadline resets the stream before the timer here has come round.
+    const { nowMs } = this.handler.services.turn;
+    if (nowMs - this.startedMs >= this.timeoutMs) this.onTimer();
+    else this.abort(fault);
   }
 
   onWritable(): void {
@@ -350,10 +353,10 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
 }
 
 /** The messages of a body that came whole: those of an array, else the body; without one, what path and query say. */
-function givenMessages({ body, path, query, hasLong }: RequestInput, bytes: number): GivenMessages {
+function givenMessages({ body, path, query, hasOddNumbers }: RequestInput, bytes: number): GivenMessages {
   const values = Array.isArray(body) ? body : body !== undefined || path.length + query.length > 0 ? [body] : [];
   return new GivenMessages(
-    values.map((value) => ({ value: value!, hasLong })),
+    values.map((value) => ({ value: value!, hasOddNumbers })),
     bytes,
   );
 }

@@ -3,9 +3,8 @@ import type { PathPattern } from "../../core/path-pattern.ts";
 import { templatePattern } from "./path-template.ts";
 import type { Schema } from "./schema.ts";
 
-/** A REST route that a method's `google.api.http` option asks for. */
-export interface HttpRule {
-  readonly method: DescMethod;
+/** What a rule asks for. */
+export interface RuleText {
   /** Upper-case. */
   readonly httpMethod: string;
   /** As written. */
@@ -15,34 +14,16 @@ export interface HttpRule {
   readonly responseBody: string;
 }
 
-/** A rule that cannot be served, and why. */
-export interface RuleFault {
-  readonly method: DescMethod;
-  readonly message: string;
-}
-
 /**
- * The rules of all methods, in the order of the files.
- * @returns beside them what is wrong with those that cannot be served
+ * The rules of a method's `google.api.http` option, the first and its additional bindings.
+ * @returns for each the rule, or why it cannot be served
  */
-export function httpRules(schema: Schema): {
-  readonly rules: readonly HttpRule[];
-  readonly faults: readonly RuleFault[];
-} {
+export function optionRules(schema: Schema, method: DescMethod): (RuleText | string)[] {
   const extension = schema.registry.getExtension("google.api.http");
-  const rules: HttpRule[] = [];
-  const faults: RuleFault[] = [];
-  for (const method of extension === undefined ? [] : schema.methods()) {
-    const { options } = method.proto;
-    if (options === undefined || !hasExtension(options, extension!)) continue;
-    const rule = getExtension(options, extension!) as RuleMessage;
-    for (const one of [rule, ...(rule.additionalBindings ?? [])]) {
-      const read = readRule(method, one);
-      if (typeof read === "string") faults.push({ method, message: read });
-      else rules.push(read);
-    }
-  }
-  return { rules, faults };
+  const { options } = method.proto;
+  if (extension === undefined || options === undefined || !hasExtension(options, extension)) return [];
+  const rule = getExtension(options, extension) as RuleMessage;
+  return [rule, ...(rule.additionalBindings ?? [])].map(readRule);
 }
 
 /** google.api.HttpRule as the library reads it from the descriptor set's own files. */
@@ -53,7 +34,7 @@ type RuleMessage = Message & {
   readonly additionalBindings?: readonly RuleMessage[];
 };
 
-function readRule(method: DescMethod, rule: RuleMessage): HttpRule | string {
+function readRule(rule: RuleMessage): RuleText | string {
   const kind = rule.pattern?.case ?? "";
   const value = rule.pattern?.value;
   const custom = kind === "custom" ? (value as { readonly kind?: string; readonly path?: string }) : null;
@@ -62,7 +43,7 @@ function readRule(method: DescMethod, rule: RuleMessage): HttpRule | string {
   if (!REST_METHODS.includes(httpMethod)) return `the HTTP method ${JSON.stringify(httpMethod)} cannot be served`;
   const pattern = templatePattern(template);
   if (typeof pattern === "string") return pattern;
-  return { method, httpMethod, template, pattern, body: rule.body ?? "", responseBody: rule.responseBody ?? "" };
+  return { httpMethod, template, pattern, body: rule.body ?? "", responseBody: rule.responseBody ?? "" };
 }
 
 /** The HTTP methods that a transcoded route may have. */

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { MAX_JSON_DEPTH } from "../../core/limits.ts";
+import { wholeDigits } from "./number-text.ts";
 
 /** A JSON object as it is put together from path, query and body: no name of it reaches Object.prototype. */
 export type JsonTree = { [name: string]: JsonValue };
@@ -31,20 +32,15 @@ export class LongNumber {
 
   /** Its digits where it is whole, whatever its spelling: `9.5e1` is `95`. Otherwise the double. */
   exact(): JsonValue {
-    const [, sign = "", whole = "", fraction = "", exponent = "0"] = NUMBER.exec(this.source) ?? [];
-    const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, "");
-    const bare = digits.replace(/0+$/, "");
-    const zeros = Number(exponent) - fraction.length + digits.length - bare.length;
-    if (zeros < 0 || bare.length + zeros > MAX_DIGITS) return Number(this.source);
-    return sign + bare + "0".repeat(zeros);
+    return wholeDigits(this.source) ?? Number(this.source);
   }
 }
 
 /** A JSON text that was read. */
 export interface ReadJson {
   readonly value: JsonValue;
-  /** Whether there is a LongNumber in it. */
-  readonly hasLong: boolean;
+  /** Whether there are numbers in it that must be looked at with their fields: a LongNumber, or a text such as "1e3" or "0x10"; also days such as 02-30. */
+  readonly hasOddNumbers: boolean;
 }
 
 /**
@@ -56,14 +52,14 @@ export function readJson(text: string): ReadJson | Error {
   const fault = shapeFault(text);
   if (fault !== "") return new Error(fault);
   try {
-    if (!LONG_NUMBER.test(text)) return { value: parse(text), hasLong: false };
-    let hasLong = false;
+    let hasOddNumbers = ODD_TEXT.test(text) || LATE_DAY.test(text);
+    if (!LONG_NUMBER.test(text)) return { value: parse(text), hasOddNumbers };
     const value = parse(text, (_key, value, { source }) => {
       if (typeof value !== "number" || source === undefined || !isLong(value, source)) return value;
-      hasLong = true;
+      hasOddNumbers = true;
       return new LongNumber(source);
     });
-    return { value, hasLong };
+    return { value, hasOddNumbers };
   } catch {
     return new Error("the body is not JSON");
   }
@@ -129,9 +125,10 @@ function nameOf(quoted: string): string {
 /** Digits enough to be more than a double has. */
 const LONG_NUMBER = /\d(?:\.?\d){15}/;
 const WHOLE = /^-?\d+$/;
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,9}))?$/;
-/** More than any field has. */
-const MAX_DIGITS = 40;
+/** In a date: a day that not each month, or year, has. */
+const LATE_DAY = /-(?:02-(?:29|3)|(?:0[469]|11)-31)/;
+/** A text that may be meant as a number and is more than digits. */
+const ODD_TEXT = /"(?!-?(?:0|[1-9]\d*)")\s*[+-]?\.?\d[\w.+-]*\s*"/;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;

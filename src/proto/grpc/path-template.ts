@@ -48,7 +48,7 @@ function literal(text: string): PatternSegment {
   return { kind: SegmentKind.Literal, text: Buffer.from(text, "utf8").latin1Slice() };
 }
 
-/** All up to the verb, and the verb: a colon outside of braces, after which no slash comes. */
-const TEMPLATE_PARTS = /^((?:\{[^{}]*\}|[^{}:/]+|\/)+)(?::([^{}:/]+))?$/;
+/** All up to the verb, and the verb: a colon outside of braces, after which no slash comes. More colons are part of the verb. */
+const TEMPLATE_PARTS = /^((?:\{[^{}]*\}|[^{}:/]+|\/)+)(?::([^{}/]+))?$/;
 const ONE: PatternSegment = { kind: SegmentKind.One, text: "" };
 const REST: PatternSegment = { kind: SegmentKind.Rest, text: "" };

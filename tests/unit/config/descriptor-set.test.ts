@@ -143,8 +143,98 @@ test("auto of some services, and without some; names that lead nowhere are fault
       "library.binpb": library,
     }),
   ).toEqual([
-    'config.yaml:5:21: transcoder.auto.services[0]: expected a service of the descriptor set, found "library.Libary" (did you mean "library.Library"?)',
-    'config.yaml:5:48: transcoder.auto.exclude[0]: expected a service or method of the descriptor set, found "library.Library/GetCovr" (did you mean "library.Library/GetCover"?)',
-    'config.yaml:5:73: transcoder.auto.exclude[1]: expected a service or method of the descriptor set, found "shop.*"',
+    'config.yaml:5:21: transcoder.auto.services[0]: expected a service of the schema, found "library.Libary" (did you mean "library.Library"?)',
+    'config.yaml:5:48: transcoder.auto.exclude[0]: expected a service or method of the schema, found "library.Library/GetCovr" (did you mean "library.Library/GetCover"?)',
+    'config.yaml:5:73: transcoder.auto.exclude[1]: expected a service or method of the schema, found "shop.*"',
+  ]);
+});
+
+const RULES = `type: google.api.Service
+config_version: 3
+apis: [{name: shop.Shop}]
+http:
+  rules:
+    - selector: shop.Shop.*
+      post: /all/{id}
+    - selector: shop.Shop.GetItem
+      get: /by/{id}
+      additional_bindings:
+        - custom: {kind: options, path: "/by/{name=a/*}:look"}
+          body: filter
+          response_body: title
+    - {selector: "shop.Shop.Watch, shop.Shop.Watch", get: "/w/{count}"}
+`;
+const withRules = (text: string, more = "") => ({
+  transcoder: `${SET}  upstream_url: h2c://shop.test:50051\n  auto: true\n  http_rules: [rules.yaml]\n${more}`,
+  files: { "rules.yaml": text },
+});
+
+test("rules of a file take the place of options, the last for a method", () => {
+  const { transcoder, files } = withRules(RULES, "");
+  const result = loadWith(transcoder, files);
+  if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
+  const shown = result.config.transcoder.routes.map((one) => [one.httpMethod, one.httpPath, one.grpcMethod, one.body]);
+  expect(shown).toContainEqual(["GET", "/by/{id}", "/shop.Shop/GetItem", ""]);
+  expect(shown).toContainEqual(["OPTIONS", "/by/{name=a/*}:look", "/shop.Shop/GetItem", "filter"]);
+  expect(shown).toContainEqual(["GET", "/w/{count}", "/shop.Shop/Watch", ""]);
+  expect(shown.filter(([, path]) => path!.startsWith("/v1") || path!.startsWith("/files"))).toEqual([]);
+  // One method has the path of the selector for all; its neighbours are left out with warnings that say where.
+  expect(shown.filter(([, path]) => path === "/all/{id}").length).toBe(1);
+  const warnings = lines([...result.warnings]).filter((line) => line.startsWith("rules.yaml:6:7: transcoder.auto: "));
+  expect(warnings.length).toBeGreaterThan(0);
+});
+
+test.each([
+  ["shop", "rules.yaml:1:1: expected a service configuration: type: google.api.Service, and http with its rules"],
+  [
+    "type: google.api.Other\nhttp: {rules: [{selector: '*', get: /x}]}\n",
+    'rules.yaml:1:7: type: expected google.api.Service, found "google.api.Other"',
+  ],
+  ["http: {}\n", "rules.yaml:1:7: http: expected rules: none is in this file"],
+  [
+    "http:\n  rules:\n    - get: /x\n",
+    "rules.yaml:3:7: http.rules[0].selector: missing: expected the name of a method, such as shop.Shop.GetItem",
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItm\n      get: /x\n",
+    'rules.yaml:3:17: selector: no method of the schema is "shop.Shop.GetItm" (did you mean "shop.Shop.GetItem"?)',
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Get*\n      get: /x\n",
+    'rules.yaml:3:17: http.rules[0].selector: expected a whole name, "*", or a name that ends with ".*", found "shop.Get*"',
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      body: '*'\n",
+    "rules.yaml:3:7: http.rules[0]: expected one of get, put, post, delete, patch, custom",
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      get: /x\n      put: /y\n",
+    "rules.yaml:3:7: http.rules[0]: expected one of get, put, post, delete, patch, custom, found get and put",
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      get: /x/{\n",
+    'rules.yaml:4:12: http.rules[0].get: the path template "/x/{" cannot be read',
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      gett: /x\n",
+    'rules.yaml:4:7: http.rules[0].gett: unknown key (did you mean "get"?)',
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      get: /x/{nope}\n",
+    "rules.yaml:3:7: /shop.Shop/GetItem: shop.ItemRequest has no field nope",
+  ],
+  [
+    "http:\n  rules:\n    - selector: shop.Shop.GetItem\n      custom: {kind: TRACE, path: /x}\n",
+    'rules.yaml:4:22: http.rules[0].custom.kind: expected GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, found "TRACE"',
+  ],
+])("a file of rules that will not do: %j", (text, fault) => {
+  const { transcoder, files } = withRules(text);
+  expect(faultsOf(transcoder, files)).toContain(fault);
+});
+
+test("rules without auto, or from a file that is not there", () => {
+  expect(faultsOf(`${SET}  http_rules: [rules.yaml]\n`)).toEqual([
+    "config.yaml:4:15: transcoder.http_rules: needs auto: true, which makes routes of the rules",
+    'config.yaml:4:16: transcoder.http_rules[0]: expected a readable file, found "rules.yaml": no such file',
   ]);
 });

@@ -53,6 +53,15 @@ describe("path patterns", () => {
     expect(find(router, "GET", "/v1/users/1/authors")).toBe("GET /v1/:kind/:id/authors");
   });
 
+  test("verbs with colons, the longest first", () => {
+    const router = routerOf("POST /v1/{id}:do", "POST /v1/{id}:do:it", "POST /v1/{id}");
+    expect(find(router, "POST", "/v1/7:do")).toBe("POST /v1/{id}:do");
+    expect(find(router, "POST", "/v1/7:do:it")).toBe("POST /v1/{id}:do:it");
+    expect(find(router, "POST", "/v1/a:b:do")).toBe("POST /v1/{id}:do");
+    expect(find(router, "POST", "/v1/a:b")).toBe("POST /v1/{id}");
+    expect(find(router, "POST", `/v1/${":".repeat(4000)}`)).toBe("POST /v1/{id}");
+  });
+
   test("a wrong method is told apart from a path of no route", () => {
     const router = routerOf("GET /v1/users/:id", "DELETE /v1/users/:id", "POST /v1/:kind/list");
     const head = headOfTarget("/v1/users/list", "PUT");
