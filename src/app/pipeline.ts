@@ -28,7 +28,7 @@ import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy } from "./page-policy.ts";
 import { settingsByIndex } from "./routing.ts";
-import { buildWafPolicy, leakPhase } from "./waf-policy.ts";
+import { buildWafPolicy } from "./waf-policy.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
@@ -49,7 +49,7 @@ export interface PipelineParts {
  *
  *   counters → http01 → clientAddress → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → responseLeaks → dispatch
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -90,7 +90,6 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     waf.trailers,
-    leakPhase(config, inputs),
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];

@@ -1,8 +1,10 @@
-import { wafOf } from "../config/route-config.ts";
+import { type RouteConfig, wafOf } from "../config/route-config.ts";
 import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
+import { MAX_HELD_LEAK_BYTES } from "../core/limits.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
+import type { LeakServices } from "../features/waf/responses/leak-guard.ts";
 import {
   RoutedWafBodyPhase,
   RoutedWafPhase,
@@ -10,7 +12,8 @@ import {
   type RouteFinder,
 } from "../features/waf/routed-waf.ts";
 import { type Firewall, RouteFirewall, Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
-import type { Exchange, Phase, TrailerGate } from "../message/exchange.ts";
+import type { Exchange, Handler, Phase, TrailerGate } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
@@ -23,12 +26,43 @@ export interface WafPolicy {
   readonly trailers: (Phase & TrailerGate) | null;
 }
 
-/** The phase that looks at responses; null where none is looked at. */
-export function leakPhase({ server }: RuntimeConfig, { reports, services }: WayInputs): Phase | null {
-  if (server.waf.responses === "off") return null;
-  const { ResponseLeakPhase } =
-    require("../features/waf/response-leaks.ts") as typeof import("../features/waf/response-leaks.ts");
-  return new ResponseLeakPhase(reports, services.clock);
+/** Looks at the responses of routes whose firewall does, and wraps no handler elsewhere. docs/waf.md#responses */
+export class LeakGuards {
+  private readonly config: RuntimeConfig;
+  private readonly inputs: Pick<WayInputs, "reports" | "services">;
+  private services: LeakServices | null = null;
+
+  constructor(config: RuntimeConfig, inputs: Pick<WayInputs, "reports" | "services">) {
+    this.config = config;
+    this.inputs = inputs;
+  }
+
+  wrap(handler: Handler, route: RouteConfig): Handler {
+    const { enabled, mode, responses, disabledRules, exclusions } = wafOf(this.config, route);
+    if (!enabled || responses === "off") return handler;
+    const { LeakGuard, LeakPolicy } = guards();
+    const withholds = responses === "enforce" && mode === "enforce";
+    return new LeakGuard(handler, new LeakPolicy({ withholds, disabledRules, exclusions }, this.shared()));
+  }
+
+  private shared(): LeakServices {
+    const { reports, services } = this.inputs;
+    this.services ??= {
+      listener: reports,
+      clock: services.clock,
+      wheel: services.wheel,
+      turn: services.turn,
+      idle: IDLE_PORTS,
+      room: new (guards().HeldRoom)(MAX_HELD_LEAK_BYTES),
+      allowedIps: new NetworkSet(this.config.server.waf.allowedIps),
+    };
+    return this.services;
+  }
+}
+
+/** Loaded where a configuration asks for it. */
+function guards(): typeof import("../features/waf/responses/leak-guard.ts") {
+  return require("../features/waf/responses/leak-guard.ts");
 }
 
 /** What the phases are made with. */

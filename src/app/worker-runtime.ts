@@ -61,6 +61,7 @@ import {
   sidecarRoutes,
 } from "./sidecar.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
+import { LeakGuards } from "./waf-policy.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What a runtime is wired from, beside the configuration. */
@@ -126,11 +127,12 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     purge,
   );
   const compression = new Compression(config, inputs);
+  const leaks = new LeakGuards(config, inputs);
   const transcoded = transcoding(config, inputs, pools);
   const router: Router = publicRouter(config, {
     endpoints,
     transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
-    configured: (route) => compression.wrap(routeTypeOf(route).build(route, site), route),
+    configured: (route) => compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), route), route),
     extra: inputs.extraRoutes,
   });
   const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));

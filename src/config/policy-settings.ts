@@ -185,9 +185,10 @@ export const waf = block(
     },
     protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
     responses: {
-      type: word("off", "detection"),
+      type: word("off", "detection", "enforce"),
       default: "off",
-      doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged",
+      guard: ["enforce"],
+      doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged; enforce: 502 in their place",
     },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
@@ -221,6 +222,7 @@ const routeWafBlock = block({
   anomaly_threshold: { type: waf.rows.anomaly_threshold.type, absent: null, example: 10 },
   disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
   fields: { type: waf.rows.fields.type, absent: null, example: { "post.body": "text" } },
+  responses: { type: waf.rows.responses.type, absent: null, example: "enforce" },
   exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },
 });
 

@@ -95,6 +95,7 @@ export const enum Fault {
   UpstreamMalformed,
   UpstreamTimeout,
   NoHealthyTarget,
+  ResponseWithheld,
   // Our own.
   InternalError,
   Cancelled,
@@ -346,6 +347,13 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.UpstreamMalformed]: row("upstream_malformed", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.UpstreamTimeout]: row("upstream_timeout", 504, "upstream timed out", false, FaultKind.Other),
   [Fault.NoHealthyTarget]: row("no_healthy_target", 503, "no healthy upstream", false, FaultKind.Other),
+  [Fault.ResponseWithheld]: row(
+    "response_withheld",
+    502,
+    "the response of the upstream was withheld",
+    false,
+    FaultKind.Other,
+  ),
   [Fault.InternalError]: row("internal_error", 500, "internal error", true, FaultKind.Other),
   [Fault.Cancelled]: row("cancelled", 0, "", true, FaultKind.Other),
 };

@@ -224,6 +224,13 @@ export const COMPRESSION_HOLD_MS = 250;
 /** The same where the cache would store it, which it can only with a length. */
 export const COMPRESSION_HOLD_STORED_MS = 2000;
 
+/** Bytes of a response's content that are looked at for leaks. docs/waf.md#responses */
+export const MAX_LEAK_BYTES = 16_384;
+/** Milliseconds for which a response is held to be looked at; then it is looked at as it goes out. */
+export const LEAK_HOLD_MS = 1000;
+/** Bytes of responses that a worker holds for it at the same time. */
+export const MAX_HELD_LEAK_BYTES = 16_777_216;
+
 /** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
 export const FILE_RECHECK_MS = 100;
 

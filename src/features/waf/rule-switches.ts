@@ -12,6 +12,11 @@ export interface RuleExclusion {
   readonly param: string;
 }
 
+/** What switches go by: of a rule of requests or of responses. */
+export interface SwitchedRule extends Pick<WafRule, "id" | "crs"> {
+  readonly category: string;
+}
+
 /** Which rules are off, where: `disabled_rules`, `exclusions`. docs/waf.md#false-positives */
 export class RuleSwitches {
   private readonly disabled: ReadonlySet<string>;
@@ -41,18 +46,21 @@ export class RuleSwitches {
     this.request++;
   }
 
+  /** Whether a rule counts nowhere. */
+  isDisabled(rule: SwitchedRule): boolean {
+    return this.disabled.has(rule.id) || numbersOf(rule).some((number) => this.disabled.has(number));
+  }
+
   /**
    * Whether a rule that has matched does not count. Asked of few requests, so strings are made here.
    * @param value what it matched in; null for the path, which has no name
    */
-  isOff(rule: WafRule, head: RequestHead, value: ValueReading | null): boolean {
-    if (this.disabled.has(rule.id)) return true;
-    const numbers = (rule.crs ?? []).map(String);
-    if (numbers.some((number) => this.disabled.has(number))) return true;
+  isOff(rule: SwitchedRule, head: RequestHead, value: ValueReading | null): boolean {
+    if (this.isDisabled(rule)) return true;
     if (this.texts.size > 0 && value !== null && !isForTexts(rule) && this.isText(value)) return true;
     if (this.exclusions.size === 0) return false;
     const family = `${rule.id.slice(0, rule.id.lastIndexOf("-"))}-*`;
-    return [rule.id, family, ...numbers].some((name) => this.isExcluded(name, head, value));
+    return [rule.id, family, ...numbersOf(rule)].some((name) => this.isExcluded(name, head, value));
   }
 
   /** Whether a value is one of a field that holds text; what a header or a cookie is called does not count. */
@@ -83,6 +91,11 @@ interface PlacedExclusion extends RuleExclusion {
   /** The request that this was worked out for. */
   request: number;
   isInPlace: boolean;
+}
+
+/** The numbers of its counterparts. */
+function numbersOf({ crs }: SwitchedRule): string[] {
+  return (crs ?? []).map(String);
 }
 
 /** `post[body]`, as forms name what is `post.body` in JSON. */

@@ -23,6 +23,7 @@ import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import { PROTOCOL_RULES } from "./protocol-profile.ts";
+import { LEAK_NAMES } from "./responses/leak-rules.ts";
 import { ANY_TEXT, type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
@@ -97,6 +98,7 @@ export const WAF_RULES: readonly WafRule[] = [
 /** What exclusions and the like may name: our rules, and those of the Core Rule Set that have one of them for a counterpart. */
 export const RULE_NAMES: readonly string[] = [
   ...WAF_RULES.map(({ id }) => id),
+  ...LEAK_NAMES,
   ...new Set(WAF_RULES.flatMap(({ crs }) => (crs ?? []).map(String))),
 ];
 

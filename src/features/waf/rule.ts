@@ -56,12 +56,12 @@ export interface Sharpness {
 export const PLAIN: Sharpness = { level: 1, profile: [] };
 
 /** Whether a rule counts in a field that holds code or rich text: what is no text, or is acted on wherever it is written. */
-export function isForTexts({ id, category }: WafRule): boolean {
+export function isForTexts({ id, category }: { readonly id: string; readonly category: string }): boolean {
   return !CONTENT.includes(category) || ALSO_FOR_TEXTS.includes(id);
 }
 
 /** What texts and programs are about. */
-const CONTENT: readonly WafCategory[] = ["sqli", "xss", "rce", "lfi", "rfi", "ssrf", "ldap"];
+const CONTENT: readonly string[] = ["sqli", "xss", "rce", "lfi", "rfi", "ssrf", "ldap"];
 /** External entities of XML, serialized objects: no one writes them. */
 const ALSO_FOR_TEXTS: readonly string[] = ["LFI-004", "RCE-010"];
 
