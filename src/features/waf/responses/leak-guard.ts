@@ -50,8 +50,8 @@ export class HeldRoom {
 }
 
 /**
- * Looks at what the responses of a handler give away, before a coding, a page or the cache makes something else of them, and whoever asked
- * for them: the cache's own fetches come this way, too. docs/waf.md#responses
+ * Looks at what the responses of a handler give away, before a coding, a page or the cache makes something else of them. The
+ * cache's own fetches come this way, too. docs/waf.md#responses
  */
 export class LeakGuard implements Handler {
   readonly name: string;
