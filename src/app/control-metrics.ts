@@ -1,3 +1,4 @@
+import type { Exemplars } from "../features/telemetry/exemplars.ts";
 import { Exposition } from "../features/telemetry/exposition.ts";
 import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
@@ -12,6 +13,7 @@ import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
 import type { GeoDatabases } from "./geo-databases.ts";
 import type { KeyService } from "./key-service.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
+import type { TelemetryExport } from "./telemetry-export.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread has to tell in metrics. */
@@ -25,6 +27,8 @@ export interface MetricSources {
   readonly cache: CacheOwner;
   readonly geo: GeoDatabases;
   readonly watch: WorkerWatch;
+  readonly telemetry: TelemetryExport;
+  readonly exemplars: Exemplars;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
   droppedLogLines(): number;
@@ -34,7 +38,7 @@ export interface MetricSources {
 export function controlExposition(sources: MetricSources): Exposition {
   const { totals, nodes, labels, acme, certificates, cache } = sources;
   const { lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;
-  return new Exposition([
+  const metrics = [
     ...gatewayMetrics(totals),
     ...nodeMetrics(
       () => nodes.standings(),
@@ -47,8 +51,10 @@ export function controlExposition(sources: MetricSources): Exposition {
     ...sources.geo.metrics(),
     ...cacheMetrics(cache),
     ...sources.watch.metrics(),
+    ...sources.telemetry.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
-  ]);
+  ];
+  return new Exposition(metrics, sources.exemplars);
 }
 
 /**

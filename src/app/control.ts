@@ -7,7 +7,8 @@ import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
-import { EXPOSITION_TYPE } from "../features/telemetry/exposition.ts";
+import { Exemplars } from "../features/telemetry/exemplars.ts";
+import { EXPOSITION_TYPE, type Exposition, OPENMETRICS_TYPE } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
@@ -68,6 +69,7 @@ import { listedSidecarRoutes, warnOfSidecar } from "./sidecar.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { type SummaryStyle, startSummary } from "./start-summary.ts";
+import { TelemetryExport } from "./telemetry-export.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
 import { routeLabels, upstreamLabels } from "./worker-runtime.ts";
@@ -88,6 +90,7 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
+const TELEMETRY_DRAIN_MS = 1000;
 /** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
@@ -101,7 +104,20 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly threshold: LogThreshold = new LogThreshold();
-  private readonly events: EventLog = new EventLog(this.log, WALL_CLOCK, this.threshold);
+  private readonly events: EventLog = new EventLog(
+    {
+      add: (line) => {
+        this.log.add(line);
+        this.telemetry.addLines(line);
+      },
+      leftOut: (lines) => this.log.leftOut(lines),
+    },
+    WALL_CLOCK,
+    this.threshold,
+  );
+  private readonly exemplars: Exemplars = new Exemplars();
+  private readonly telemetry: TelemetryExport;
+  private readonly exposition: Exposition;
   private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
     this.event("log_failed", { output, error }),
   );
@@ -149,6 +165,7 @@ export class Control implements PoolListener {
     this.running = restartSettings(config);
     const { workers } = config.server;
     this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this, options.early);
+    this.telemetry = this.makeTelemetry();
     const secret = crypto.getRandomValues(new Int32Array(2));
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
@@ -176,17 +193,7 @@ export class Control implements PoolListener {
     this.watch = this.makeWatch();
     this.ending = this.makeEnding();
     this.reloads = this.makeReloads();
-    this.operations = new Operations({
-      nodes: this.nodes,
-      reloads: this.reloads,
-      fileConfig: () => this.fileConfig,
-      config: () => this.config,
-      useLogLevel: (level) => {
-        this.threshold.use(level);
-        this.pool.broadcast({ kind: "log-level", level });
-      },
-      event: (event, fields) => this.event(event, fields),
-    });
+    this.operations = this.makeOperations();
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
@@ -198,7 +205,32 @@ export class Control implements PoolListener {
       event: (event, fields) => this.event(event, fields),
     });
     this.live = this.makeLive();
+    this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
+  }
+
+  private makeTelemetry(): TelemetryExport {
+    return new TelemetryExport({
+      workers: this.pool.size,
+      startedAtMs: this.startedAtMs,
+      metrics: () => this.exposition.metrics,
+      events: this.events,
+      exemplars: this.exemplars,
+    });
+  }
+
+  private makeOperations(): Operations {
+    return new Operations({
+      nodes: this.nodes,
+      reloads: this.reloads,
+      fileConfig: () => this.fileConfig,
+      config: () => this.config,
+      useLogLevel: (level) => {
+        this.threshold.use(level);
+        this.pool.broadcast({ kind: "log-level", level });
+      },
+      event: (event, fields) => this.event(event, fields),
+    });
   }
 
   private makeHandover(): Handover {
@@ -312,11 +344,13 @@ export class Control implements PoolListener {
         this.pool.stop();
         this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
-        void Promise.all(outputs.map((output) => output.drain(LOG_DRAIN_MS))).then(() => resolve(code));
+        const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
+        void Promise.all([...last, this.telemetry.stop(TELEMETRY_DRAIN_MS)]).then(() => resolve(code));
       };
       this.reactToSignals();
       this.nodes.start();
       this.keys.use(this.config);
+      void this.telemetry.use(this.config);
       void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config)]).then(() =>
         this.startWorkers(),
       );
@@ -377,6 +411,7 @@ export class Control implements PoolListener {
       cache: this.cache.buffers,
       keywords: this.keywords,
       geo: this.geo.buffers,
+      spans: this.telemetry.rings,
       keySets: this.keys.sets,
       beats: this.watch.buffer,
       logLevel: this.operations.level,
@@ -402,10 +437,12 @@ export class Control implements PoolListener {
       case "log":
         this.totals.logTaken(index, message.batch.length);
         this.log.add(message.batch);
+        this.telemetry.addLines(message.batch);
         break;
       case "access":
         this.totals.logTaken(index, message.batch.length);
         this.accessOutputs.add(message.batch);
+        this.telemetry.addLines(message.batch);
         break;
       case "exception":
         this.event("exception", { worker: index, error: message.message });
@@ -497,6 +534,7 @@ export class Control implements PoolListener {
       cache,
       geo: geo.buffers,
       internalSocket: socket.fd,
+      spans: this.telemetry.ringsFor(config),
     };
     collectSource(config);
     const before = this.config;
@@ -516,6 +554,7 @@ export class Control implements PoolListener {
         void this.acme.use(config);
         void this.accessOutputs.use(config);
         this.keys.use(config);
+        void this.telemetry.use(config);
       },
       settled: () => {
         this.packet.forget(config);
@@ -539,9 +578,9 @@ export class Control implements PoolListener {
     return this.labels.forConfiguration(routeLabels(config), upstreamLabels(config));
   }
 
-  private answers() {
-    const { totals, nodes, labels, acme, keys, certificates, cache, geo } = this;
-    const exposition = controlExposition({
+  private makeExposition(): Exposition {
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, exemplars } = this;
+    return controlExposition({
       totals,
       nodes,
       labels,
@@ -550,11 +589,17 @@ export class Control implements PoolListener {
       certificates,
       cache,
       geo,
-      watch: this.watch,
+      watch,
+      telemetry,
+      exemplars,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
     });
+  }
+
+  private answers() {
+    const { exposition, keys } = this;
     const survey = new UpstreamSurvey(this.nodes);
     const answers = internalAnswers({
       config: () => this.config,
@@ -572,7 +617,10 @@ export class Control implements PoolListener {
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
-      exposition: async () => ({ contentType: EXPOSITION_TYPE, text: await exposition.text() }),
+      exposition: async (format) =>
+        format === "openmetrics" && this.exemplars.hasAny
+          ? { contentType: OPENMETRICS_TYPE, text: await exposition.openMetrics() }
+          : { contentType: EXPOSITION_TYPE, text: await exposition.text() },
     });
     const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
     return new Map<string, Answerer>([

@@ -77,6 +77,7 @@ export class InProcessGateway {
       cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
       geo: NO_GEO,
+      spans: [],
       sockets: [],
       waitsForQuic: false,
       certificates: {},

@@ -43,6 +43,8 @@ export type ToWorker =
       readonly keywords: KeywordMemory | null;
       /** The databases of addresses. */
       readonly geo: GeoBuffers;
+      /** Rings for spans, one a worker; none where none are recorded. */
+      readonly spans: readonly SharedArrayBuffer[];
       /** Sockets that listen already, for this worker; where there are none it opens its own. */
       readonly sockets: readonly ListeningSocket[];
       /** Whether a predecessor or a dead worker may still have the UDP port, which cannot be shared or handed over. */
@@ -99,6 +101,7 @@ export interface NewConfiguration {
   readonly geo: GeoBuffers;
   /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
   readonly internalSocket: number;
+  readonly spans: readonly SharedArrayBuffer[];
 }
 
 /** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */

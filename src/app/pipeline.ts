@@ -20,6 +20,7 @@ import {
   RoutePrefixPhase,
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
+import type { Tracer } from "../features/telemetry/tracer.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
@@ -42,20 +43,24 @@ export interface PipelineParts {
   readonly contentCoding: Phase | null;
   /** Null where the cache is off. */
   readonly cache: ResponseCache | null;
+  /** Null without `telemetry`. */
+  readonly tracer: Tracer | null;
 }
 
 /**
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
- *   counters → http01 → clientAddress → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
+ *   counters → http01 → clientAddress → trace → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
  *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
  *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → responseLeaks → traceFields → dispatch
+ *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
  */
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
-  const { router, inputs, accessLog, budget, client, contentCoding, cache } = parts;
+  const { router, inputs, accessLog, budget, client, contentCoding, cache, tracer } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const pages = buildPagePolicy(config, router.routes, inputs.reports);
   const { preflight } = client;
@@ -67,6 +72,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     inputs.counters,
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
+    tracer === null ? null : tracer.phase,
     client.identityFields,
     client.serverAddressRules,
     waf.head,
@@ -90,11 +96,14 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     waf.trailers,
+    leakPhase(config, inputs),
+    tracer === null ? null : tracer.fieldsPhase,
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
   if (cache !== null) taps.push(cache.tap);
   if (accessLog !== null) taps.push(accessLog);
+  if (tracer !== null) taps.push(tracer.tap);
   return new Pipeline(
     phases.filter((phase) => phase !== null),
     cache === null ? client.headTaps : [cache.tap, ...client.headTaps],

@@ -21,6 +21,7 @@ import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { PeerTap } from "../features/telemetry/peer-tap.ts";
+import type { Tracer } from "../features/telemetry/tracer.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
@@ -44,6 +45,8 @@ export interface SidecarParts {
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;
+  /** Null without `telemetry`. Callers are applications and sidecars, whose traces are taken up. */
+  readonly tracer: Tracer | null;
 }
 
 /** What the two listeners of a sidecar do with requests. */
@@ -56,8 +59,8 @@ export interface SidecarPipelines {
  * The order of a request's way through a sidecar, made of the edge's own phases. Paths pass through unchanged, so neither
  * router nor guards nor firewall of the edge stand in it.
  *
- *   counters → sidecarIngress | sidecarEgress → bodyLimit → boundedBody → dispatch
- *   accessLog ← bodyWarning ← forwardEnd ← counters
+ *   counters → trace → sidecarIngress | sidecarEgress → bodyLimit → boundedBody → traceFields → dispatch
+ *   spans ← accessLog ← bodyWarning ← forwardEnd ← counters
  */
 export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): SidecarPipelines | null {
   if (!config.sidecar.enabled) return null;
@@ -112,12 +115,8 @@ function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
 const NO_PEER = "none";
 
 /** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
-function pipelineOf(
-  route: Phase,
-  readingLimit: number,
-  { inputs, budget, accessLog }: SidecarParts,
-  more: readonly ReplyTap[] = [],
-): Pipeline {
+function pipelineOf(route: Phase, readingLimit: number, parts: SidecarParts, more: readonly ReplyTap[] = []): Pipeline {
+  const { inputs, budget, accessLog, tracer } = parts;
   const warning = new BodyWarningTap({
     onWarning: (message, method, path, limit) => {
       inputs.events.event("sidecar_warning", { message, method, path, limit });
@@ -125,8 +124,17 @@ function pipelineOf(
   });
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning, ...more];
   if (accessLog !== null) taps.push(accessLog);
+  if (tracer !== null) taps.push(tracer.tap);
   const limit = new BodyLimitPhase(readingLimit);
-  const phases = [inputs.counters, route, limit, new BoundedBodyPhase(budget, inputs.reports), new DispatchPhase()];
+  const phases = [
+    inputs.counters,
+    ...(tracer === null ? [] : [tracer.phase]),
+    route,
+    limit,
+    new BoundedBodyPhase(budget, inputs.reports),
+    ...(tracer === null ? [] : [tracer.fieldsPhase]),
+    new DispatchPhase(),
+  ];
   return new Pipeline(phases, [], taps, null, inputs.requestIds);
 }
 

@@ -33,6 +33,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import type { SpanWriter } from "../shared/span-ring.ts";
 import type { AuthSite } from "./auth-methods.ts";
 import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
@@ -60,6 +61,7 @@ import {
   sidecarPipelines,
   sidecarRoutes,
 } from "./sidecar.ts";
+import { hasTraces, tracerOf } from "./tracing.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import { LeakGuards } from "./waf-policy.ts";
 import type { WorkerServices } from "./worker-services.ts";
@@ -97,6 +99,8 @@ export interface RuntimeInputs {
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyInputs;
+  /** Where spans go; null where no configuration has asked for them. */
+  readonly spans: SpanWriter | null;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
 }
@@ -140,7 +144,8 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
   const internalPipeline = hasInternalWay(config)
     ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
     : pipeline;
-  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog });
+  const tracer = tracerOf(config, inputs.spans, () => true);
+  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog, tracer });
   return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
 }
 
@@ -160,6 +165,7 @@ export type WayInputs = Pick<
   | "client"
   | "cookieKey"
   | "reverse"
+  | "spans"
 >;
 
 /** The way of a request on the public listeners, and the parts of it that others share. */
@@ -201,6 +207,7 @@ export function publicWay(
           names: inputs.requestIds,
           threshold: inputs.threshold,
           isApart: hasOwnOutputs(lines),
+          namesTraces: hasTraces(config),
         },
         lines,
       )
@@ -210,7 +217,8 @@ export function publicWay(
   const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
   const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf });
   const contentCoding = contentCodingPhase(config, router.routes);
-  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache });
+  const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
   if (hasGeo(config)) pipeline.places = places;
   return { pipeline, client, accessLog, cache };
 }

@@ -40,6 +40,7 @@ import { ConnectionCounts } from "../shared/connection-counts.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
+import { SpanWriter } from "../shared/span-ring.ts";
 import { WorkerCache } from "./cache-owner.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
@@ -118,6 +119,8 @@ export class Worker {
   private readonly observer: TrafficObserver;
   /** While the dashboard is watched. */
   private observing: Timer | null = null;
+  /** Null while nothing takes spans. */
+  private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
@@ -145,6 +148,7 @@ export class Worker {
     this.counters = new WorkerCounters(start.counters, start.labels);
     this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
+    this.takeRing(start.spans);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
     this.threshold.use(start.logLevel);
@@ -165,14 +169,7 @@ export class Worker {
     this.services.names.useServers(config.proxy.transport.nameservers);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
     const counts = new ConnectionCounts(start.connections, start.index);
-    this.reports = new TrafficReports({
-      counters: this.counters,
-      log: this.events,
-      names: this.requestIds,
-      ring: new IncidentWriter(start.incidents, start.index),
-      connections: counts,
-      clock,
-    });
+    this.reports = this.makeReports(counts);
     this.gates = new WorkerGates(config, counts, this.connections, this.reports);
     const nodes = this.nodes.prepare(config, start.nodes);
     this.runtime = this.wire(config, nodes, cacheStore);
@@ -188,6 +185,17 @@ export class Worker {
     this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
     this.useCertificates(config);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
+  }
+
+  private makeReports(connections: ConnectionCounts): TrafficReports {
+    return new TrafficReports({
+      counters: this.counters,
+      log: this.events,
+      names: this.requestIds,
+      ring: new IncidentWriter(this.start.incidents, this.start.index),
+      connections,
+      clock: this.services.clock,
+    });
   }
 
   /** The listener that is being opened. */
@@ -304,9 +312,11 @@ export class Worker {
    * Builds all that a configuration needs, beside what is in use; nothing of it serves yet. docs/operations.md#reload
    * @returns why it cannot be used, or ""
    */
-  private prepare({ id, config: packed, labels, nodes: table, cache, internalSocket }: NewConfiguration): string {
+  private prepare(next: NewConfiguration): string {
+    const { id, config: packed, labels, nodes: table, cache } = next;
     this.abandon();
-    this.internalSocket = internalSocket;
+    this.internalSocket = next.internalSocket;
+    this.takeRing(next.spans);
     let runtime: WorkerRuntime | null = null;
     try {
       const config = unpackConfig(packed);
@@ -356,6 +366,12 @@ export class Worker {
     this.services.inTurn(() => old.pools.close());
     collectLeftovers(config);
     this.post({ kind: "applied", id });
+  }
+
+  /** There is one for the life of the process, once a configuration has asked for it. */
+  private takeRing(rings: readonly SharedArrayBuffer[]): void {
+    const own = rings[this.start.index];
+    if (own !== undefined) this.spans ??= new SpanWriter(own);
   }
 
   /** Lets go of what was prepared and is not to be used. */
@@ -450,6 +466,7 @@ export class Worker {
       nodes,
       cookieKey: this.start.cookieKey,
       reverse: this.services.names,
+      spans: this.spans,
       budget: this.bodies,
       client: {
         buckets: this.start.buckets,

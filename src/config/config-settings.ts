@@ -2,6 +2,7 @@ import { internalApi, proxy } from "./proxy-settings.ts";
 import { block, type ConfigOf, type Row } from "./row.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
 import { sidecar } from "./sidecar-settings.ts";
+import { telemetry } from "./telemetry-settings.ts";
 import { transcoder } from "./transcoder-settings.ts";
 
 const sections = {
@@ -9,6 +10,7 @@ const sections = {
   proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
   sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },
+  telemetry: { type: telemetry, doc: "traces, metrics and logs for a collector of OpenTelemetry" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
 

@@ -1,6 +1,6 @@
 import { TEXT } from "./form.ts";
 import { didYouMean } from "./nearest-name.ts";
-import { describe, type Kind, piece, Wrong } from "./piece.ts";
+import { describe, type Kind, piece, resolved, Wrong } from "./piece.ts";
 
 /** The name of a header field, as written. */
 export function headerName(): Kind<string> {
@@ -28,6 +28,17 @@ export function headerValue(): Kind<string> {
     const fault = headerValueFault(value);
     return fault === "" ? value.trim() : new Wrong(fault);
   }, TEXT);
+}
+
+/** Values by the names of header fields. */
+export function namedFields<T>(kind: Kind<[string, T][]>): Kind<[string, T][]> {
+  return resolved(kind, (fields, { path, log }) => {
+    for (const [name] of fields) {
+      if (!isToken(name))
+        log.fault([...path, name], `expected a header name such as X-Team, found ${describe(name)}`, true);
+    }
+    return fields;
+  });
 }
 
 /** A method that a route can be bound to: one that the gateway tells apart. */

@@ -1,7 +1,7 @@
 import { ipVersion } from "../core/ip-address.ts";
 import { TEXT } from "./form.ts";
-import { headerValueFault, isToken } from "./http-syntax.ts";
-import { describe, type Kind, list, pairs, piece, resolved, type Spot, Wrong } from "./piece.ts";
+import { headerValueFault, namedFields } from "./http-syntax.ts";
+import { describe, type Kind, list, pairs, piece, type Spot, Wrong } from "./piece.ts";
 import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
 import { integer, text, textLike } from "./scalars.ts";
 
@@ -82,7 +82,7 @@ function requestFields(): Kind<[string, string][]> {
     const fault = typeof one === "string" ? headerValueFault(one) : "expected the header's value as text";
     return fault === "" ? (one as string).trim() : new Wrong(fault);
   }, TEXT_OR_NUMBER);
-  return named(pairs(value, "Name: value"));
+  return namedFields(pairs(value, "Name: value"));
 }
 
 function expectedFields(): Kind<[string, string | boolean][]> {
@@ -95,15 +95,5 @@ function expectedFields(): Kind<[string, string | boolean][]> {
     },
     { is: "either", forms: [...TEXT_OR_NUMBER.forms, { is: "flag" }] },
   );
-  return named(pairs(value, "Name: value"));
-}
-
-function named<T>(kind: Kind<[string, T][]>): Kind<[string, T][]> {
-  return resolved(kind, (fields, { path, log }) => {
-    for (const [name] of fields) {
-      if (!isToken(name))
-        log.fault([...path, name], `expected a header name such as X-Team, found ${describe(name)}`, true);
-    }
-    return fields;
-  });
+  return namedFields(pairs(value, "Name: value"));
 }

@@ -248,3 +248,22 @@ export function classOf(text: string, also?: (byte: number) => boolean): Uint8Ar
   for (const byte of latin1(text.replace(/a-z|A-Z|0-9/g, (range) => RANGES[range]!))) out[byte] = 1;
   return out;
 }
+
+/** Random bytes taken from the system by the page: one call serves hundreds of ids. */
+export class RandomPool {
+  readonly bytes: Uint8Array = new Uint8Array(POOL_BYTES);
+  private used = POOL_BYTES;
+
+  /** @param count of bytes, at most 4096 @returns where in `bytes` they begin; they are handed out once */
+  take(count: number): number {
+    if (this.used + count > POOL_BYTES) {
+      crypto.getRandomValues(this.bytes);
+      this.used = 0;
+    }
+    const from = this.used;
+    this.used += count;
+    return from;
+  }
+}
+
+const POOL_BYTES = 4096;

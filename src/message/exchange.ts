@@ -18,6 +18,7 @@ import type {
 
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
+import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
 import type { Target } from "./target.ts";
 
@@ -69,6 +70,8 @@ export class Exchange {
   captures: readonly (string | undefined)[] | null = null;
   /** Who the client has shown to be (`auth`); null where it was not asked. */
   identity: AuthIdentity | null = null;
+  /** The trace that the request belongs to; null where it is neither recorded nor told of. */
+  trace: RequestTrace | null = null;
   /** Largest request body for this request in bytes; 0 means no limit. */
   maxBodyBytes = 0;
   /** Request body bytes seen so far, decoded. */
@@ -184,6 +187,7 @@ export class Exchange {
     this.canonicalPath = "";
     this.captures = null;
     this.identity = null;
+    this.trace = null;
     this.maxBodyBytes = 0;
     this.bodyBytes = 0;
     this.sentBytes = 0;

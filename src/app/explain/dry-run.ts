@@ -213,6 +213,7 @@ export class DryRun {
       cookieKey: machineKey(),
       // No name server is asked.
       reverse: { confirm: nothing },
+      spans: null,
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {
         buckets: createTokenBuckets(SECRET),

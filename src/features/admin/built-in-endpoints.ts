@@ -1,4 +1,5 @@
-import type { Handler } from "../../message/exchange.ts";
+import type { Exchange, Handler } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { ActionHandler } from "./action-handler.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
@@ -69,6 +70,11 @@ function action(path: string, name: string): EndpointRow {
   };
 }
 
+/** Scrapers that read OpenMetrics say so. docs/tracing.md#exemplars */
+function wantedFormat({ request: { headers } }: Exchange): string {
+  return headers.valueOf(HeaderId.Accept).toLowerCase().includes("application/openmetrics-text") ? "openmetrics" : "";
+}
+
 const READ: readonly string[] = ["GET"];
 const WRITE: readonly string[] = ["POST"];
 
@@ -76,10 +82,15 @@ const WRITE: readonly string[] = ["POST"];
 const ENDPOINTS: readonly EndpointRow[] = [
   { path: "/health", methods: READ, internal: false, make: ({ health }) => health },
   { path: "/api/status", methods: READ, internal: false, make: ({ status }) => status },
-  asked("/metrics", "exposition"),
   { path: "/internal/", methods: READ, internal: true, make: ({ dashboard }) => dashboard.page },
   { path: "/internal/api/stream", methods: READ, internal: true, make: ({ dashboard }) => dashboard.stream },
   asked("/internal/api/config", "config"),
+  {
+    path: "/metrics",
+    methods: READ,
+    internal: true,
+    make: ({ guard, control }) => new ControlHandler("exposition", guard, control, wantedFormat),
+  },
   asked("/internal/api/status", "status"),
   asked("/internal/api/metrics", "metrics"),
   asked("/internal/api/routes", "routes"),

@@ -20,20 +20,22 @@ export class ControlHandler implements Handler {
   private readonly what: string;
   private readonly guard: AccessGuard;
   private readonly port: ControlPort;
+  private readonly bodyOf: (ex: Exchange) => string;
 
-  /** @param what the question that the control thread is asked */
-  constructor(what: string, guard: AccessGuard, port: ControlPort) {
+  /** @param what the question that the control thread is asked @param bodyOf what belongs to it */
+  constructor(what: string, guard: AccessGuard, port: ControlPort, bodyOf: (ex: Exchange) => string = queryOf) {
     this.name = `control:${what}`;
     this.what = what;
     this.guard = guard;
     this.port = port;
+    this.bodyOf = bodyOf;
   }
 
   handle(ex: Exchange): Verdict {
     if (!this.guard.admits(ex)) return Verdict.Done;
     const pending = new PendingAnswer(ex);
     ex.source = pending;
-    this.port.ask(this.what, queryOf(ex), (status, contentType, body) => pending.give(status, contentType, body));
+    this.port.ask(this.what, this.bodyOf(ex), (status, contentType, body) => pending.give(status, contentType, body));
     return Verdict.Done;
   }
 }

@@ -18,8 +18,8 @@ export interface InternalSources {
   readonly probeTargets: () => Promise<readonly ProbedTarget[]>;
   readonly totals: CounterTotals;
   readonly incidents: IncidentReader;
-  /** Text and content type of the Prometheus exposition. */
-  readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Text and content type of the Prometheus exposition. @param format what the scraper would rather have; "" for none */
+  readonly exposition: (format: string) => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
 /** The responses to all questions that the built-in endpoints ask, for a ControlRpc. */
@@ -34,8 +34,8 @@ export function internalAnswers(sources: InternalSources): ReadonlyMap<string, A
     ["incidents", (query) => incidentAnswer(incidents, query)],
     [
       "exposition",
-      async () => {
-        const { contentType, text } = await sources.exposition();
+      async (format) => {
+        const { contentType, text } = await sources.exposition(format);
         return { status: 200, contentType, body: text };
       },
     ],

@@ -1,4 +1,4 @@
-import { copyBytes, equalsLower, latin1, table, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, equalsLower, latin1, RandomPool, table, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS, MAX_REQUEST_ID_BYTES, MAX_VIA_HOPS } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -210,15 +210,12 @@ const HEX_PAIRS: Uint8Array = Uint8Array.from({ length: 512 }, (_, i) => {
   const digit = i & 1 ? (i >> 1) & 15 : i >> 5;
   return digit < 10 ? 0x30 + digit : 0x57 + digit;
 });
-/** Random bytes are taken from the system by the page: one call serves some four hundred ids. */
-const POOL_BYTES = 4096;
 const RANDOM_PER_ID = 10;
 const ID_CHARACTER: Uint8Array = table((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? 1 : 0));
 
 /** Gives every forwarded request its X-Request-Id. docs/upstreams.md#fields-that-are-sent */
 export class RequestIds implements RequestNamer {
-  private readonly random: Uint8Array = new Uint8Array(POOL_BYTES);
-  private used = POOL_BYTES;
+  private readonly random: RandomPool = new RandomPool();
   private readonly clock: { readonly nowMs: number };
 
   /** @param clock milliseconds since the epoch */
@@ -253,13 +250,8 @@ export class RequestIds implements RequestNamer {
   }
 
   private writeUuid(out: Buffer, start: number): number {
-    if (this.used + RANDOM_PER_ID > POOL_BYTES) {
-      crypto.getRandomValues(this.random);
-      this.used = 0;
-    }
-    const random = this.random;
-    const r = this.used;
-    this.used += RANDOM_PER_ID;
+    const r = this.random.take(RANDOM_PER_ID);
+    const random = this.random.bytes;
     const now = this.clock.nowMs;
     const high = Math.floor(now / 0x100000000);
     const low = now >>> 0;

@@ -4,6 +4,7 @@ import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import { Method, methodName } from "../../message/request-head.ts";
+import { hexOf } from "../../proto/trace/trace-context.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { FIELD_CHARS, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
@@ -26,6 +27,8 @@ export interface AccessLogPorts {
   readonly countryOf: ((ex: Exchange) => string) | null;
   /** The number of the client's network; "" where it is not known. */
   readonly asnOf?: (ex: Exchange) => string;
+  /** Whether lines have `trace_id`: where `telemetry` is configured. */
+  readonly namesTraces: boolean;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
   readonly threshold: LogThreshold;
@@ -100,6 +103,7 @@ export class AccessLog implements ReplyTap {
       `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), FIELD_CHARS.label)}` +
       `,"waf_score":${ex.wafScore}` +
       `,"user_agent":${jsonTextOrNull(userAgent, FIELD_CHARS.user_agent)}` +
+      (this.ports.namesTraces ? `,"trace_id":${ex.trace === null ? "null" : `"${hexOf(ex.trace.traceId)}"`}` : "") +
       (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", FIELD_CHARS.user)}` : "") +
       `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
     );

@@ -157,6 +157,12 @@ export const EVENTS = {
   },
   worker_died: { level: "error", meaning: "A worker ended and was started again." },
   exception: { level: "error", meaning: "A defect in edge, which cost one connection at most. Please report it." },
+  telemetry_failed: {
+    level: "error",
+    meaning:
+      "The collector did not take what was sent to it: `signal` is traces, metrics or logs, `dropped` how much was lost since the start. One line a minute for each signal.",
+    everyMs: 60_000,
+  },
   log_failed: {
     level: "error",
     meaning: "Lines of the access log cannot be written to `output`; they are dropped and counted.",

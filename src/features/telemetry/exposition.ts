@@ -1,33 +1,48 @@
 import type { Metric as PromMetric, Registry } from "prom-client";
-import type { Metric } from "./metric.ts";
+import { Exemplars } from "./exemplars.ts";
+import { REQUEST_SECONDS } from "./gateway-metrics.ts";
+import type { Metric, Sample } from "./metric.ts";
 
-/** The one content type of the text format. docs/endpoints.md#metrics */
+/** The content type of the text format. docs/endpoints.md#metrics */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
+/** That of OpenMetrics, whose buckets have exemplars. docs/tracing.md#exemplars */
+export const OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
  * The Prometheus text of a control thread: the metrics it is given, and `process_*`. prom-client is loaded at the first
  * scrape, which keeps 10 ms off the start.
  */
 export class Exposition {
-  private readonly metrics: readonly Metric[];
+  readonly metrics: readonly Metric[];
+  private readonly exemplars: Exemplars | null;
   private registry: Promise<Registry> | null = null;
+  private openRegistry: Promise<Registry> | null = null;
 
-  /** @param metrics in the order in which they are shown; names must be unique */
-  constructor(metrics: readonly Metric[]) {
+  /** @param metrics in the order in which they are shown; names must be unique @param exemplars null where there are none */
+  constructor(metrics: readonly Metric[], exemplars: Exemplars | null = null) {
     this.metrics = metrics;
+    this.exemplars = exemplars;
   }
 
   /** Reads everything now and gives the text. */
   async text(): Promise<string> {
-    this.registry ??= buildRegistry(this.metrics);
+    this.registry ??= buildRegistry(this.metrics, null);
     return (await this.registry).metrics();
+  }
+
+  /** The same as OpenMetrics, with exemplars. */
+  async openMetrics(): Promise<string> {
+    this.openRegistry ??= buildRegistry(this.metrics, this.exemplars ?? new Exemplars());
+    return (await this.openRegistry).metrics();
   }
 }
 
-async function buildRegistry(metrics: readonly Metric[]): Promise<Registry> {
+async function buildRegistry(metrics: readonly Metric[], exemplars: Exemplars | null): Promise<Registry> {
   const client = await import("prom-client");
   const registry = new client.Registry();
-  for (const metric of metrics) registry.registerMetric(adapted(metric));
+  // The type of a registry says its format, which is known only here.
+  if (exemplars !== null) registry.setContentType(OPENMETRICS_TYPE as never);
+  for (const metric of metrics) registry.registerMetric(adapted(metric, exemplars));
   addProcessMetrics(client, registry);
   return registry;
 }
@@ -36,10 +51,24 @@ async function buildRegistry(metrics: readonly Metric[]): Promise<Registry> {
  * A metric as a registry wants it. Its own Counter and Histogram cannot be set to numbers that were counted elsewhere;
  * a registry needs the name and `get` alone.
  */
-function adapted(metric: Metric): PromMetric {
-  const { name, help, type } = metric;
-  const shown = { name, help, type, get: async () => ({ name, help, type, aggregator: "sum", values: metric.read() }) };
+function adapted(metric: Metric, exemplars: Exemplars | null): PromMetric {
+  const { help, type } = metric;
+  // OpenMetrics names a counter without the end of its samples' names, which the registry appends.
+  const name = exemplars !== null && type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
+  const read = () => (name === REQUEST_SECONDS ? withExemplars(metric.read(), exemplars) : metric.read());
+  const shown = { name, help, type, get: async () => ({ name, help, type, aggregator: "sum", values: read() }) };
   return shown as unknown as PromMetric;
+}
+
+/** The samples of a histogram begin with its buckets. */
+function withExemplars(samples: readonly Sample[], exemplars: Exemplars | null): readonly object[] {
+  if (exemplars === null) return samples;
+  return samples.map((sample, bucket) => {
+    const found = exemplars.of(bucket);
+    if (found === null) return sample;
+    const { traceId, seconds, atSeconds } = found;
+    return { ...sample, exemplar: { labelSet: { trace_id: traceId }, value: seconds, timestamp: atSeconds } };
+  });
 }
 
 function addProcessMetrics(client: typeof import("prom-client"), registry: Registry): void {

@@ -5,6 +5,9 @@ import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../../shared/counter
 import type { CounterTotals, LabelledCount, LatencyTotals } from "../../shared/counter-totals.ts";
 import { labelled, type Metric, type Sample } from "./metric.ts";
 
+/** The histogram of how long requests take. */
+export const REQUEST_SECONDS = "gateway_request_duration_seconds";
+
 /**
  * The metrics that come from the workers' counters.
  * @param totals read at every scrape
@@ -66,7 +69,6 @@ function labelledMetrics(totals: CounterTotals): readonly Metric[] {
 
 /** Those whose series appear as they are counted, and the histograms. */
 function seriesMetrics(totals: CounterTotals): readonly Metric[] {
-  const requestSeconds = "gateway_request_duration_seconds";
   const upstreamSeconds = "gateway_upstream_request_duration_seconds";
   return [
     {
@@ -80,10 +82,10 @@ function seriesMetrics(totals: CounterTotals): readonly Metric[] {
         })),
     },
     {
-      name: requestSeconds,
+      name: REQUEST_SECONDS,
       help: "Time from the first byte of a request to the end of its response, malformed heads left out.",
       type: "histogram",
-      read: () => histogram(requestSeconds, {}, totals.requestLatency()),
+      read: () => histogram(REQUEST_SECONDS, {}, totals.requestLatency()),
     },
     {
       name: "gateway_upstream_requests_total",

@@ -4,6 +4,7 @@ import { MAX_LOG_LINE_CHARS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
+import { hexOf } from "../../proto/trace/trace-context.ts";
 import type { AccessLogPorts, LineForm } from "./access-log.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { IsoTime, jsonText } from "./log-batch.ts";
@@ -69,6 +70,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     user_agent: ({ request }) => cut(request.headers.valueOf(HeaderId.UserAgent), FIELD_CHARS.user_agent),
     referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer), FIELD_CHARS.path),
     tls_version: (ex) => ex.client.tlsVersion,
+    trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
     fault: (ex) => (ex.fault === Fault.None ? null : faultRow(ex.fault).label),
   };

@@ -20,6 +20,7 @@ function setUp(sample = 1, random: () => number = () => 0) {
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "",
     namesUsers: false,
+    namesTraces: false,
     countryOf: null,
     names: NAMES,
     threshold: new LogThreshold(),

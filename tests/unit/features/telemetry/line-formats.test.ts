@@ -14,6 +14,7 @@ function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExcha
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "hit",
     namesUsers: true,
+    namesTraces: true,
     countryOf: () => "DE",
     names: NAMES,
     threshold: new LogThreshold(),

@@ -14,6 +14,7 @@ test("every field of an access line is explained, in its order", () => {
     protocolOf: () => "HTTP/1.1",
     cacheOf: () => "",
     namesUsers: true,
+    namesTraces: true,
     countryOf: () => "DE",
     names: NAMES,
     threshold: new LogThreshold(),

@@ -1,0 +1,210 @@
+import type { ReadableLogRecord } from "@opentelemetry/sdk-logs";
+import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
+import type { ReadableSpan } from "@opentelemetry/sdk-trace";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { TelemetryConfig } from "../config/telemetry-settings.ts";
+import { messageOf } from "../core/error-text.ts";
+import type { EventLog } from "../features/telemetry/events.ts";
+import type { Exemplars } from "../features/telemetry/exemplars.ts";
+import type { Metric } from "../features/telemetry/metric.ts";
+import { logRecordOf } from "../features/telemetry/otlp/log-data.ts";
+import { metricData } from "../features/telemetry/otlp/metric-data.ts";
+import { type Channel, ChannelTally, openChannel, type Signal } from "../features/telemetry/otlp/otlp-channel.ts";
+import type { Sender } from "../features/telemetry/otlp/resource.ts";
+import { spansOf } from "../features/telemetry/otlp/span-data.ts";
+import { createSpanRings, SpanReader, type SpanRecord } from "../shared/span-ring.ts";
+import { VERSION } from "../shared/version.ts";
+import { recordsSpans } from "./tracing.ts";
+
+/** What the export asks the control thread for. */
+export interface ExportPorts {
+  readonly workers: number;
+  readonly startedAtMs: number;
+  /** All metrics of the gateway. */
+  readonly metrics: () => readonly Metric[];
+  readonly events: EventLog;
+  readonly exemplars: Exemplars;
+}
+
+/** The channels of a configuration; null for what it does not ask for. */
+interface Channels {
+  readonly sender: Sender;
+  readonly traces: Channel<ReadableSpan[]> | null;
+  readonly metrics: Channel<ResourceMetrics> | null;
+  readonly logs: Channel<ReadableLogRecord[]> | null;
+}
+
+/** Sends spans, metrics and lines of the log to a collector, from the control thread. docs/tracing.md */
+export class TelemetryExport {
+  /** Memory for spans, one ring a worker; none until a configuration asks for it. */
+  rings: readonly SharedArrayBuffer[] = [];
+  private readonly ports: ExportPorts;
+  private readonly tallies: Readonly<Record<Signal, ChannelTally>> = {
+    traces: new ChannelTally(),
+    metrics: new ChannelTally(),
+    logs: new ChannelTally(),
+  };
+  private readers: readonly SpanReader[] = [];
+  private channels: Channels | null = null;
+  /** Of the configuration in use; what was opened for another one is closed. */
+  private used: TelemetryConfig | null = null;
+  private spans: SpanRecord[] = [];
+  private lines: string[] = [];
+  private looks = 0;
+  private takesLines = false;
+  private timers: readonly NodeJS.Timeout[] = [];
+
+  constructor(ports: ExportPorts) {
+    this.ports = ports;
+  }
+
+  /** The memory that a configuration needs for spans. */
+  ringsFor(config: RuntimeConfig): readonly SharedArrayBuffer[] {
+    if (this.rings.length === 0 && recordsSpans(config)) {
+      this.rings = createSpanRings(this.ports.workers);
+      this.readers = this.rings.map((ring) => new SpanReader(ring));
+    }
+    return this.rings;
+  }
+
+  /** Takes up a configuration. Packages are loaded where it sends anything. */
+  async use(config: RuntimeConfig): Promise<void> {
+    const { telemetry } = config;
+    if (this.used !== null && JSON.stringify(telemetry) === JSON.stringify(this.used)) return;
+    this.used = telemetry;
+    this.ringsFor(config);
+    this.takesLines = telemetry.enabled && telemetry.otlp.enabled && telemetry.otlp.logs;
+    await this.close();
+    if (!telemetry.enabled || !telemetry.otlp.enabled) return;
+    try {
+      const channels = await this.open(telemetry);
+      if (this.used !== telemetry) return close(channels);
+      this.channels = channels;
+      this.timers = [
+        setInterval(() => this.sendSpansAndLines(++this.looks % LOOKS_A_SEND === 0), LOOK_MS),
+        setInterval(() => this.sendMetrics(), telemetry.otlp.metricsIntervalMs),
+      ];
+    } catch (error) {
+      this.failed("traces", messageOf(error));
+    }
+  }
+
+  /** Takes lines of the log, each with its line break. */
+  addLines(batch: string): void {
+    if (!this.takesLines) return;
+    const lines = batch.split("\n");
+    for (const line of lines) {
+      if (line === "") continue;
+      if (this.lines.length >= MAX_LINES) this.tallies.logs.dropped++;
+      else this.lines.push(line);
+    }
+  }
+
+  /** What has been sent and what has not, and why. */
+  metrics(): readonly Metric[] {
+    const rows = () =>
+      Object.entries(this.tallies).flatMap(([signal, { sent, dropped }]) => [
+        { value: sent, labels: { signal, result: "sent" } },
+        { value: dropped, labels: { signal, result: "dropped" } },
+      ]);
+    return [
+      {
+        name: "gateway_telemetry_items_total",
+        help: "Spans, metrics and log lines for the collector, by what became of them.",
+        type: "counter",
+        read: () => (this.used?.enabled === true ? rows() : []),
+      },
+    ];
+  }
+
+  /** Sends what is left. @param limitMs how long the collector has for it */
+  async stop(limitMs: number): Promise<void> {
+    const { channels } = this;
+    if (channels === null) return;
+    this.sendSpansAndLines(true);
+    this.sendMetrics();
+    const all = [channels.traces, channels.metrics, channels.logs].map((channel) => channel?.flush());
+    await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, limitMs))]);
+  }
+
+  private async open({ otlp, serviceName, resource: attributes }: TelemetryConfig): Promise<Channels> {
+    const { resourceFromAttributes } = await import("@opentelemetry/resources");
+    const resource = resourceFromAttributes({
+      "service.name": serviceName,
+      "service.version": VERSION,
+      "service.instance.id": crypto.randomUUID(),
+      ...Object.fromEntries(attributes),
+    });
+    const channelOf = <T>(signal: Signal) =>
+      openChannel<T>(signal, otlp, {
+        tally: this.tallies[signal],
+        onFailed: (which, error) => this.failed(which, error),
+      });
+    return {
+      sender: { resource, scope: { name: "edge", version: VERSION } },
+      traces: otlp.traces.enabled ? await channelOf<ReadableSpan[]>("traces") : null,
+      metrics: otlp.metrics ? await channelOf<ResourceMetrics>("metrics") : null,
+      logs: otlp.logs ? await channelOf<ReadableLogRecord[]>("logs") : null,
+    };
+  }
+
+  private async close(): Promise<void> {
+    for (const timer of this.timers) clearInterval(timer);
+    this.timers = [];
+    const { channels } = this;
+    this.channels = null;
+    if (channels !== null) close(channels);
+  }
+
+  /** Empties the rings; whole batches go at once, others with the next tick of the second. @param isDue whether they go now */
+  private sendSpansAndLines(isDue: boolean): void {
+    const { channels } = this;
+    if (channels === null) return;
+    for (const reader of this.readers) {
+      this.tallies.traces.dropped += reader.takeDropped();
+      for (let taken = reader.take(BATCH); taken.length > 0; taken = reader.take(BATCH)) {
+        this.ports.exemplars.note(taken);
+        this.spans.push(...taken);
+        if (this.spans.length >= BATCH) this.sendSpans(channels);
+      }
+    }
+    if (this.spans.length > 0 && isDue) this.sendSpans(channels);
+    while (this.lines.length >= (isDue ? 1 : BATCH)) this.sendLines(channels);
+  }
+
+  private sendSpans({ traces, sender }: Channels): void {
+    const spans = this.spans.splice(0).flatMap((record) => spansOf(record, sender));
+    traces?.send(spans, spans.length);
+  }
+
+  private sendLines({ logs, sender }: Channels): void {
+    const nowMs = Date.now();
+    const records = this.lines.splice(0, BATCH).map((line) => logRecordOf(line, sender, nowMs));
+    logs?.send(records, records.length);
+  }
+
+  private sendMetrics(): void {
+    const { channels } = this;
+    if (channels === null || channels.metrics === null) return;
+    const { metrics, startedAtMs } = this.ports;
+    const data = metricData(metrics(), channels.sender, startedAtMs, Date.now());
+    channels.metrics.send(data, 1);
+  }
+
+  private failed(signal: Signal, error: string): void {
+    this.ports.events.eventOf(signal, "telemetry_failed", { signal, error, dropped: this.tallies[signal].dropped });
+  }
+}
+
+function close({ traces, metrics, logs }: Channels): void {
+  for (const channel of [traces, metrics, logs]) channel?.close();
+}
+
+/** How often rings are emptied. */
+const LOOK_MS = 200;
+/** Looks until what is less than a batch is sent too. */
+const LOOKS_A_SEND = 5;
+/** Requests, or lines, of one call. */
+const BATCH = 512;
+/** Lines that wait for the next look. */
+const MAX_LINES = 8192;

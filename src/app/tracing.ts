@@ -1,0 +1,36 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { Tracer } from "../features/telemetry/tracer.ts";
+import type { Exchange } from "../message/exchange.ts";
+import type { SpanWriter } from "../shared/span-ring.ts";
+
+/** Whether spans of requests are recorded. */
+export function recordsSpans({ telemetry: { enabled, otlp } }: RuntimeConfig): boolean {
+  return enabled && otlp.enabled && otlp.traces.enabled;
+}
+
+/** Whether requests belong to traces. */
+export function hasTraces(config: RuntimeConfig): boolean {
+  return recordsSpans(config) || (config.telemetry.enabled && config.telemetry.propagate);
+}
+
+/**
+ * What finds the traces of requests; null where there are none.
+ * @param spans where spans go; null where nothing takes them
+ * @param trusts whether the trace that a client tells of is taken up
+ */
+export function tracerOf(
+  config: RuntimeConfig,
+  spans: SpanWriter | null,
+  trusts: (ex: Exchange) => boolean,
+): Tracer | null {
+  if (!hasTraces(config)) return null;
+  const { propagate, otlp } = config.telemetry;
+  const recorded = recordsSpans(config) ? spans : null;
+  const settings = { sample: recorded === null ? 0 : otlp.traces.sample, propagates: propagate };
+  return new Tracer(settings, { spans: recorded, random: Math.random, protocolOf }, trusts);
+}
+
+/** As `network.protocol.version` of the semantic conventions has it. */
+function protocolOf({ request: { major, minor } }: Exchange): string {
+  return major === 1 ? `1.${minor}` : String(major);
+}

@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import type { IExporterMetricsHelper, ISerializer } from "@opentelemetry/otlp-transformer";
+import type { TelemetryConfig } from "../../../config/telemetry-settings.ts";
+import { messageOf } from "../../../core/error-text.ts";
+
+/** What is sent to a collector. */
+export type Signal = "traces" | "metrics" | "logs";
+
+/** How often something was sent, and how often it was not. */
+export class ChannelTally {
+  sent = 0;
+  dropped = 0;
+}
+
+/** Who sends one signal to the collector, at most four calls at a time: what comes beyond that is dropped and counted. */
+export interface Channel<T> {
+  /** @param count how many items there are in it */
+  send(items: T, count: number): void;
+  /** Resolves when what is under way has arrived or was given up. */
+  flush(): Promise<void>;
+  close(): void;
+}
+
+/** What a channel reports to. */
+export interface ChannelListener {
+  readonly tally: ChannelTally;
+  onFailed(signal: Signal, error: string): void;
+}
+
+/**
+ * Opens a channel.
+ * @param otlp whose endpoint is the base of the collector
+ * @throws where the packages cannot be loaded
+ */
+export async function openChannel<T>(
+  signal: Signal,
+  otlp: TelemetryConfig["otlp"],
+  { tally, onFailed }: ChannelListener,
+): Promise<Channel<T>> {
+  const { createOtlpHttpExportDelegate, httpAgentFactoryFromOptions } = await import(
+    "@opentelemetry/otlp-exporter-base/node-http"
+  );
+  const [serializer, helper] = await codecOf(signal);
+  const headers = Object.fromEntries(otlp.headers);
+  const options = {
+    url: `${otlp.endpoint.replace(/\/+$/, "")}/v1/${signal}`,
+    headers: async () => ({ ...headers, "Content-Type": "application/x-protobuf" }),
+    timeoutMillis: otlp.timeoutMs,
+    concurrencyLimit: MAX_CALLS,
+    compression: otlp.compression,
+    agentFactory: httpAgentFactoryFromOptions({
+      keepAlive: true,
+      ...(otlp.caFile === "" ? {} : { ca: readFileSync(otlp.caFile) }),
+    }),
+    userAgent: "edge",
+  };
+  const delegate = createOtlpHttpExportDelegate<T, unknown>(
+    options,
+    serializer as ISerializer<T, unknown>,
+    `otlp_http_${signal}`,
+    helper as IExporterMetricsHelper<T>,
+    undefined,
+  );
+  return {
+    send(items, count) {
+      delegate.export(items, ({ code, error }) => {
+        if (code === SUCCESS) tally.sent += count;
+        else {
+          tally.dropped += count;
+          onFailed(signal, messageOf(error ?? "the collector did not take it"));
+        }
+      });
+    },
+    flush: () => delegate.forceFlush(),
+    close: () => void delegate.shutdown(),
+  };
+}
+
+async function codecOf(signal: Signal): Promise<readonly [unknown, unknown]> {
+  const library = await import("@opentelemetry/otlp-transformer");
+  if (signal === "traces") return [library.ProtobufTraceSerializer, library.TraceExporterMetricsHelper];
+  if (signal === "metrics") return [library.ProtobufMetricsSerializer, library.MetricsExporterMetricsHelper];
+  return [library.ProtobufLogsSerializer, library.LogsExporterMetricsHelper];
+}
+
+/** Calls under way at a time. */
+const MAX_CALLS = 4;
+const SUCCESS = 0;

@@ -1,0 +1,229 @@
+import { equalsLower, latin1, RandomPool } from "../../core/bytes.ts";
+import { Fault, faultRow } from "../../core/fault.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
+import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { RequestTrace } from "../../message/request-trace.ts";
+import {
+  isSampled,
+  isTracestate,
+  RANDOM,
+  readTraceparent,
+  SPAN_ID_BYTES,
+  TRACE_ID_BYTES,
+  traceparent,
+  withSampled,
+} from "../../proto/trace/trace-context.ts";
+import type { SpanRecord, SpanWriter } from "../../shared/span-ring.ts";
+import { countedStatus } from "./counters-tap.ts";
+import { UNMATCHED_LABEL } from "./route-labels.ts";
+
+/** What the tracer of a configuration does. */
+export interface TracerSettings {
+  /** Share of the requests without a caller that decides whose spans are recorded, 0 to 1. */
+  readonly sample: number;
+  /** Whether origins are told of the trace. */
+  readonly propagates: boolean;
+}
+
+/** What the tracer asks its worker for. */
+export interface TracerPorts {
+  /** Where spans go; null where none are recorded. */
+  readonly spans: SpanWriter | null;
+  /** A number from 0 up to 1, never 1, for sampling. */
+  readonly random: () => number;
+  /** Such as 1.1. */
+  readonly protocolOf: (ex: Exchange) => string;
+}
+
+/**
+ * Finds or begins the trace of each request, tells origins of it and records the spans of those that are sampled. A request that is
+ * neither sampled nor told of has no object. docs/tracing.md
+ */
+export class Tracer {
+  private readonly settings: TracerSettings;
+  private readonly ports: TracerPorts;
+  private readonly trusts: (ex: Exchange) => boolean;
+  private readonly pool: RandomPool = new RandomPool();
+  private readonly idle: RequestTrace[] = [];
+  private readonly clock: WallClock = new WallClock();
+
+  /** @param trusts whether the client's own trace is taken up */
+  constructor(settings: TracerSettings, ports: TracerPorts, trusts: (ex: Exchange) => boolean) {
+    this.settings = settings;
+    this.ports = ports;
+    this.trusts = trusts;
+  }
+
+  /** Right after the client's address is known: which trace the request belongs to. */
+  readonly phase: Phase = {
+    name: "trace",
+    run: (ex) => {
+      this.begin(ex);
+      return Verdict.Next;
+    },
+  };
+
+  /** Right before what responds: the fields that tell of the trace. */
+  readonly fieldsPhase: Phase = {
+    name: "traceFields",
+    run: (ex) => {
+      if (ex.trace !== null) this.tell(ex, ex.trace);
+      return Verdict.Next;
+    },
+  };
+
+  /** The last tap, since others name the trace. */
+  readonly tap: ReplyTap = {
+    name: "spans",
+    onHead() {},
+    onEnd: (ex) => {
+      const { trace } = ex;
+      if (trace === null) return;
+      ex.trace = null;
+      if (trace.sampled) this.ports.spans?.record(this.spanOf(ex, trace));
+      if (this.idle.length < KEPT_TRACES) this.idle.push(trace);
+    },
+  };
+
+  private begin(ex: Exchange): void {
+    const { sample, propagates } = this.settings;
+    const { headers } = ex.request;
+    const told = this.trusts(ex) ? findField(headers, TRACEPARENT) : NONE;
+    if (told >= 0) {
+      const trace = this.idle.pop() ?? new RequestTrace();
+      const flags = readTraceparent(
+        headers.bytes,
+        headers.spans[told * 4 + 2]!,
+        headers.spans[told * 4 + 3]!,
+        trace.traceId,
+        trace.parentId,
+      );
+      if (flags >= 0) return this.open(ex, trace, flags, true);
+      this.idle.push(trace);
+    }
+    const sampled = this.ports.random() < sample;
+    if (!sampled && !propagates) return;
+    const trace = this.idle.pop() ?? new RequestTrace();
+    this.draw(trace.traceId, TRACE_ID_BYTES);
+    trace.parentId.fill(0);
+    this.open(ex, trace, withSampled(RANDOM, sampled), false);
+  }
+
+  private open(ex: Exchange, trace: RequestTrace, flags: number, hasParent: boolean): void {
+    trace.flags = flags;
+    trace.sampled = isSampled(flags) && this.ports.spans !== null;
+    trace.hasParent = hasParent;
+    trace.dispatchedMs = -1;
+    if (trace.sampled || this.settings.propagates) {
+      this.draw(trace.spanId, SPAN_ID_BYTES);
+      this.draw(trace.clientSpanId, SPAN_ID_BYTES);
+    }
+    ex.trace = trace;
+  }
+
+  /** Random bytes that are not all zeros. */
+  private draw(id: Uint8Array, count: number): void {
+    const from = this.pool.take(count);
+    let any = 0;
+    for (let i = 0; i < count; i++) {
+      id[i] = this.pool.bytes[from + i]!;
+      any |= id[i]!;
+    }
+    if (any === 0) id[count - 1] = 1;
+  }
+
+  private tell(ex: Exchange, trace: RequestTrace): void {
+    trace.dispatchedMs = performance.now();
+    if (!this.settings.propagates) return;
+    const { headers } = ex.request;
+    takeOff(headers, TRACEPARENT);
+    if (!trace.hasParent || !isTracestate(valuesOf(headers, TRACESTATE))) takeOff(headers, TRACESTATE);
+    // The origin's caller is the request to it, where that has a span.
+    const caller = trace.sampled ? trace.clientSpanId : trace.spanId;
+    headers.add("traceparent", traceparent(trace.traceId, caller, trace.flags));
+  }
+
+  private spanOf(ex: Exchange, trace: RequestTrace): SpanRecord {
+    const { request } = ex;
+    const toEpoch = this.clock.offsetMs();
+    const startedMs = ex.startedMs > 0 ? ex.startedMs : ex.endedMs;
+    return {
+      startMs: startedMs + toEpoch,
+      endMs: Math.max(ex.endedMs, startedMs) + toEpoch,
+      sentMs: trace.dispatchedMs < 0 || ex.upstreamLabel === "" ? -1 : trace.dispatchedMs + toEpoch,
+      upstreamMs: ex.upstreamMs,
+      bytesIn: ex.bodyBytes,
+      bytesOut: ex.sentBytes,
+      status: countedStatus(ex),
+      attempts: ex.attempts,
+      port: ex.client.localPort,
+      tls: ex.client.tls,
+      flags: trace.flags,
+      traceId: trace.traceId,
+      spanId: trace.spanId,
+      parentId: trace.parentId,
+      clientSpanId: trace.clientSpanId,
+      protocol: this.ports.protocolOf(ex),
+      method: request.methodText(),
+      host: request.authority(),
+      path: request.targetTo > request.targetFrom ? request.path() : "",
+      route: ex.route === null ? UNMATCHED_LABEL : ex.route.label,
+      upstream: ex.upstreamLabel,
+      client: ex.clientIp,
+      userAgent: request.headers.valueOf(HeaderId.UserAgent),
+      requestId: ex.reply.requestId(),
+      fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
+      cache: CACHE_RESULT_NAMES[ex.cacheResult]!,
+    };
+  }
+}
+
+/**
+ * How far this thread's monotonic clock is from the time of day. It is read anew only when they have come apart, so that spans of one trace
+ * do not jump by the millisecond that the time of day is given in.
+ */
+class WallClock {
+  private offset: number = performance.timeOrigin;
+
+  offsetMs(): number {
+    const apart = Date.now() - performance.now() - this.offset;
+    if (apart > MAX_APART_MS || apart < -MAX_APART_MS) this.offset += apart;
+    return this.offset;
+  }
+}
+
+/** Index of the only field with this name, -1 where there is none, or more than one: a request has one caller. */
+function findField(headers: HeaderBlock, name: Uint8Array): number {
+  let found = NONE;
+  for (let i = 0; i < headers.count; i++) {
+    if (!isNamed(headers, i, name)) continue;
+    if (found >= 0) return NONE;
+    found = i;
+  }
+  return found;
+}
+
+function takeOff(headers: HeaderBlock, name: Uint8Array): void {
+  for (let i = 0; i < headers.count; i++) {
+    if (isNamed(headers, i, name)) headers.ids[i] = HeaderId.NamedByConnection;
+  }
+}
+
+/** The values of all fields with this name, as one. RFC 9110 §5.3 */
+function valuesOf(headers: HeaderBlock, name: Uint8Array): string {
+  const values: string[] = [];
+  for (let i = 0; i < headers.count; i++) if (isNamed(headers, i, name)) values.push(headers.valueText(i));
+  return values.join(",");
+}
+
+function isNamed({ bytes, spans }: HeaderBlock, index: number, name: Uint8Array): boolean {
+  return equalsLower(bytes, spans[index * 4]!, spans[index * 4 + 1]!, name);
+}
+
+const NONE = -1;
+const TRACEPARENT: Uint8Array = latin1("traceparent");
+const TRACESTATE: Uint8Array = latin1("tracestate");
+/** As many requests as a worker has under way at most times; more are made and let go. */
+const KEPT_TRACES = 1024;
+const MAX_APART_MS = 5;

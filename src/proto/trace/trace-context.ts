@@ -1,0 +1,109 @@
+/** Characters of a `traceparent` of version 00. */
+const LENGTH = 55;
+const TRACE_FROM = 3;
+const PARENT_FROM = 36;
+const FLAGS_FROM = 53;
+const DASH = 0x2d;
+/** The flag that the spans of the trace are recorded. W3C Trace Context 2, "Sampled Flag" */
+const SAMPLED = 0x01;
+/** The flag that at least the last seven bytes of the trace's id are random. Likewise, "Random Trace ID Flag" */
+export const RANDOM = 0x02;
+
+/** Bytes of the id of a trace. */
+export const TRACE_ID_BYTES = 16;
+/** Bytes of the id of a span. */
+export const SPAN_ID_BYTES = 8;
+
+/**
+ * Reads the value of a `traceparent` (W3C Trace Context 2, "traceparent Header"): versions above 00 by what they share with it.
+ * @param bytes the value is `bytes[from, to)`
+ * @param traceId gets 16 bytes
+ * @param parentId gets 8 bytes
+ * @returns its flags, of which only the two that are known are kept; -1 where it is not valid, and the ids are then of no use
+ */
+export function readTraceparent(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  traceId: Uint8Array,
+  parentId: Uint8Array,
+): number {
+  const length = to - from;
+  if (length < LENGTH) return -1;
+  const version = hexByte(bytes, from);
+  if (version < 0 || version === 0xff) return -1;
+  if (version === 0 ? length !== LENGTH : length > LENGTH && bytes[from + LENGTH] !== DASH) return -1;
+  for (const at of [TRACE_FROM, PARENT_FROM, FLAGS_FROM]) if (bytes[from + at - 1] !== DASH) return -1;
+  if (!readId(bytes, from + TRACE_FROM, traceId) || !readId(bytes, from + PARENT_FROM, parentId)) return -1;
+  const flags = hexByte(bytes, from + FLAGS_FROM);
+  return flags < 0 ? -1 : flags & (SAMPLED | RANDOM);
+}
+
+/** Whether these flags ask for the spans to be recorded. */
+export function isSampled(flags: number): boolean {
+  return (flags & SAMPLED) !== 0;
+}
+
+/** These flags with the recording switched on or off. */
+export function withSampled(flags: number, sampled: boolean): number {
+  return sampled ? flags | SAMPLED : flags & ~SAMPLED;
+}
+
+/** The value of a `traceparent` of version 00. */
+export function traceparent(traceId: Uint8Array, spanId: Uint8Array, flags: number): string {
+  return `00-${hexOf(traceId)}-${hexOf(spanId)}-${HEX[flags & 0xff]!}`;
+}
+
+/** Bytes as lower-case hexadecimal digits. */
+export function hexOf(bytes: Uint8Array): string {
+  let text = "";
+  for (let i = 0; i < bytes.length; i++) text += HEX[bytes[i]!]!;
+  return text;
+}
+
+/**
+ * Whether the value of a `tracestate`, or several joined with commas, can be passed on (W3C Trace Context 2, "tracestate Header"):
+ * at most 32 members `key=value`, no key twice.
+ */
+export function isTracestate(value: string): boolean {
+  if (value.length > MAX_STATE_CHARS) return false;
+  const keys = new Set<string>();
+  for (const part of value.split(",")) {
+    const member = part.replace(/^[ \t]+|[ \t]+$/g, "");
+    if (member === "") continue;
+    const key = MEMBER.exec(member)?.[1];
+    if (key === undefined || keys.has(key)) return false;
+    keys.add(key);
+  }
+  return keys.size <= MAX_STATE_MEMBERS;
+}
+
+/** False where it is not of hexadecimal digits in lower case, or all zeros. */
+function readId(bytes: Uint8Array, from: number, out: Uint8Array): boolean {
+  let any = 0;
+  for (let i = 0; i < out.length; i++) {
+    const byte = hexByte(bytes, from + i * 2);
+    if (byte < 0) return false;
+    out[i] = byte;
+    any |= byte;
+  }
+  return any !== 0;
+}
+
+/** The byte of two hexadecimal digits in lower case; -1 where they are none. */
+function hexByte(bytes: Uint8Array, at: number): number {
+  const high = DIGITS[bytes[at]!]!;
+  const low = DIGITS[bytes[at + 1]!]!;
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+const DIGITS: Int8Array = Int8Array.from({ length: 256 }, (_, byte) =>
+  "0123456789abcdef".indexOf(String.fromCharCode(byte)),
+);
+
+/** A key of one vendor, or of a tenant of one; a value of printable characters without comma and equals sign. */
+const MEMBER = /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+const MAX_STATE_MEMBERS = 32;
+/** Members of the longest keys and values, three of them; those who keep state are asked to make do with 512 characters in all. */
+const MAX_STATE_CHARS = 2048;
