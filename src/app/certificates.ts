@@ -16,6 +16,9 @@ export class TlsCertificates {
   private readonly sidecar: CertificateList;
   private reloads = 0;
   private failures = 0;
+  private readonly event: (event: EventName, fields: EventFields) => void;
+  /** Where the sidecar's identity comes from an agent. */
+  private workload: { readonly socketPath: string; stop(): void } | null = null;
 
   /**
    * @param send takes what has changed to every worker
@@ -25,6 +28,7 @@ export class TlsCertificates {
     send: (certificates: ListenerCertificates) => void,
     event: (event: EventName, fields: EventFields) => void,
   ) {
+    this.event = event;
     const changes = {
       onReloaded: (file: string) => {
         this.reloads++;
@@ -45,9 +49,31 @@ export class TlsCertificates {
     const { certificate, caFile } = sidecar;
     const certificates = certificate.certFile === "" ? [] : [certificate];
     this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
+    this.useAgent(sidecar.enabled ? sidecar.workloadApi : "");
+  }
+
+  /** Takes the sidecar's identity from the agent at a socket; "" from none. What the same agent gave before stays. */
+  private useAgent(socketPath: string): void {
+    if (socketPath === (this.workload?.socketPath ?? "")) return;
+    this.workload?.stop();
+    this.workload = null;
+    this.sidecar.useIdentity(null, "");
+    if (socketPath === "") return;
+    const { WorkloadApi } = require("./workload-api.ts") as typeof import("./workload-api.ts");
+    this.workload = new WorkloadApi(socketPath, {
+      onIdentity: (certificate, authorities) => {
+        this.sidecar.useIdentity(certificate, authorities);
+        this.event("workload_identity", { ok: true, identity: certificate.id, not_after: notAfterOf(certificate) });
+      },
+      onFailed: (error, retryMs) => {
+        const retry_in_s = Math.ceil(retryMs / 1000);
+        this.event("workload_identity", { ok: false, socket: socketPath, error, retry_in_s });
+      },
+    });
   }
 
   stop(): void {
+    this.workload?.stop();
     this.sidecar.stop();
     this.https.stop();
   }
@@ -117,6 +143,8 @@ export class CertificateList implements CertificateSink {
   private files: TlsFiles = NO_FILES;
   private fromFiles: readonly ServerCertificate[] = [];
   private clientAuthorities = "";
+  /** Whether certificate and authorities are an agent's, and no files'. */
+  private hasIdentity = false;
   /** What has been told of files that cannot be used. */
   private readonly failures: Map<string, string> = new Map();
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
@@ -159,6 +187,7 @@ export class CertificateList implements CertificateSink {
 
   /** Reads the files again. Nothing happens where they are as they were. */
   refresh(): void {
+    if (this.hasIdentity) return;
     const { certificates, clientCaFile } = this.files;
     const old = new Map(this.fromFiles.map((one) => [one.id, one]));
     const now = certificates.flatMap((pair) => this.read(pair, old.get(pair.certFile)) ?? []);
@@ -166,6 +195,15 @@ export class CertificateList implements CertificateSink {
     const isSame = now.length === this.fromFiles.length && now.every((one, i) => one === this.fromFiles[i]);
     if (isSame && authorities === this.clientAuthorities) return;
     this.fromFiles = now;
+    this.clientAuthorities = authorities;
+    this.changed();
+  }
+
+  /** Takes an identity and whom it trusts (PEM) in place of the one before; null and "" for none. */
+  useIdentity(certificate: ServerCertificate | null, authorities: string): void {
+    if (certificate === null && !this.hasIdentity) return;
+    this.hasIdentity = certificate !== null;
+    this.fromFiles = certificate === null ? [] : [certificate];
     this.clientAuthorities = authorities;
     this.changed();
   }
@@ -226,6 +264,10 @@ export class CertificateList implements CertificateSink {
     this.failures.set(file, text);
     this.listener.onFailed(file, text);
   }
+}
+
+function notAfterOf({ chain }: ServerCertificate): string {
+  return new Date(new X509Certificate(chain).validTo).toISOString();
 }
 
 const NO_FILES: TlsFiles = { certificates: [], clientCaFile: "" };

@@ -1,4 +1,5 @@
 import { configFile } from "../config/config-settings.ts";
+import { hasCertificate } from "../config/mesh-config.ts";
 import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
@@ -282,7 +283,7 @@ export function restartSettings(config: RuntimeConfig): RestartSettings {
     else if (row.restart === "HTTP/3" && server.http3.enabled) settings.set(`${path} (HTTP/3)`, value);
   }
   // No value of one row: cleartext and TLS are two kinds of listener.
-  return settings.set("sidecar.cert_file", sidecar.certificate.certFile !== "");
+  return settings.set("sidecar.cert_file", hasCertificate(sidecar));
 }
 
 /** Settings in which a configuration differs from what has been running since the start. */

@@ -1,6 +1,6 @@
 import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
-import type { SidecarConfig, TrafficSplit } from "../config/mesh-config.ts";
+import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../config/mesh-config.ts";
 import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { NO_MATCH, type OriginScheme, type TargetConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
@@ -333,6 +333,8 @@ export class SidecarIdentity {
   private key: string | undefined = undefined;
   private authorities: string | readonly string[] | undefined = undefined;
   private verifies = true;
+  /** Whether an agent has yet to say who is trusted: until then no server is. */
+  private isAwaited = false;
   /** What was taken last, as one text. */
   private taken = "";
 
@@ -349,6 +351,7 @@ export class SidecarIdentity {
     this.key = own?.key;
     this.authorities = set.clientAuthorities === "" ? systemRoots() : set.clientAuthorities;
     this.verifies = !config.insecureSkipVerify;
+    this.isAwaited = config.workloadApi !== "" && set.clientAuthorities === "";
     return true;
   }
 
@@ -357,7 +360,9 @@ export class SidecarIdentity {
     const identity = this;
     return {
       serverName: hostname,
-      serverIds,
+      get serverIds() {
+        return identity.isAwaited ? NO_SERVER : serverIds;
+      },
       get ca() {
         return identity.authorities;
       },
@@ -373,6 +378,9 @@ export class SidecarIdentity {
     };
   }
 }
+
+/** Ids that no server has. */
+const NO_SERVER: readonly string[] = ["spiffe://"];
 
 /** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
 export function systemRoots(): readonly string[] | undefined {
@@ -393,7 +401,7 @@ function sidecarWarnings({ sidecar }: RuntimeConfig): readonly string[] {
   if (sidecar.insecureSkipVerify && sidecar.mode !== "ingress") {
     warnings.push("sidecar.insecure_skip_verify: certificate verification is disabled for outbound connections");
   }
-  if (sidecar.certificate.certFile === "" && sidecar.mode !== "egress") {
+  if (!hasCertificate(sidecar) && sidecar.mode !== "egress") {
     warnings.push("sidecar: no cert_file, so the inbound listener speaks cleartext");
   }
   return warnings;

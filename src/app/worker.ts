@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { hasCertificate } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault.ts";
@@ -393,7 +394,7 @@ export class Worker {
     if (name === "internal") return listenPlain(this.internalEdge, connections, where);
     if (name === "sidecar-egress") return listenPlain(this.egress, connections, where);
     if (name === "http") return listenPlain(this.edge, connections, where);
-    const isSecure = this.runtime.config.sidecar.certificate.certFile !== "";
+    const isSecure = hasCertificate(this.runtime.config.sidecar);
     return isSecure
       ? listenTls(this.ingress, connections, this.mtls, where)
       : listenPlain(this.ingress, connections, where);

@@ -8,6 +8,11 @@ import type { transcoder } from "./transcoder-settings.ts";
 /** `sidecar:`. docs/sidecar.md */
 export interface SidecarConfig extends ConfigOf<typeof sidecar> {}
 
+/** Whether the sidecar has a certificate of its own, by files or by an agent: without one the inbound listener speaks clear text. */
+export function hasCertificate({ certificate, workloadApi }: SidecarConfig): boolean {
+  return certificate.certFile !== "" || workloadApi !== "";
+}
+
 /** `weight` of a backend is its share; all may be 0: such a split answers 503. */
 export type TrafficSplit = SidecarConfig["trafficSplits"][number];
 

@@ -132,6 +132,13 @@ const sidecarRows = {
   },
   key_file: { type: fileName(), default: "", field: "", example: "./sidecar-key.pem" },
   ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
+  workload_api: {
+    type: textLike(/^unix:\/[^\0\s]+$/, "the socket of a SPIFFE agent such as unix:///run/spire/agent.sock"),
+    absent: "",
+    field: "",
+    example: "unix:///run/spire/agent.sock",
+    doc: "certificate, key and authorities from a SPIFFE agent, in place of the files",
+  },
   insecure_skip_verify: { type: flag(), default: false },
   allowed_ids: {
     type: spiffeIds(),
@@ -161,13 +168,22 @@ const sidecarRows = {
 export const sidecar = block(sidecarRows, {
   check: checkSidecar,
   finish: ({ enabled }, values, { path, files }) => ({
+    // Resolved, the path of the socket; "" where files count.
+    workloadApi: values.workload_api.replace(/^unix:\/*/, "/").replace(/^\/$/, ""),
     certificate: enabled
       ? files.pair([...path, "cert_file"], values.cert_file, [...path, "key_file"], values.key_file)
       : { certFile: files.absolute(values.cert_file), keyFile: files.absolute(values.key_file) },
     caFile: enabled ? files.bundle([...path, "ca_file"], values.ca_file) : files.absolute(values.ca_file),
   }),
-  list: ({ certificate }, lines) => ({ ...lines, cert_file: certificate.certFile, key_file: certificate.keyFile }),
+  list: ({ certificate, workloadApi }, lines) => ({
+    ...lines,
+    cert_file: certificate.certFile,
+    key_file: certificate.keyFile,
+    ...(workloadApi === "" ? {} : { workload_api: `unix://${workloadApi}` }),
+  }),
 });
+
+const FILE_KEYS = ["cert_file", "key_file", "ca_file"] as const;
 
 function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
   const { log, path } = spot;
@@ -177,10 +193,14 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
     return;
   }
   checkBothOrNeither(values.cert_file, values.key_file, spot);
+  const ofFiles = values.workload_api === "" ? undefined : FILE_KEYS.find((key) => values[key] !== "");
+  if (ofFiles !== undefined)
+    log.fault([...path, "workload_api"], `gives certificate, key and authorities: remove ${ofFiles}`);
+  const hasCertificate = values.cert_file !== "" || values.workload_api !== "";
   const isMeant = isFaultyAt(spot, "cert_file") || isFaultyAt(spot, "key_file");
-  if (values.strict_mtls && values.cert_file === "" && values.key_file === "" && !isMeant)
+  if (values.strict_mtls && !hasCertificate && values.key_file === "" && !isMeant)
     log.fault([...path, "strict_mtls"], "needs cert_file and key_file, the sidecar's own certificate");
-  if (!values.strict_mtls && values.mode !== "egress" && values.cert_file === "" && !isMeant)
+  if (!values.strict_mtls && values.mode !== "egress" && !hasCertificate && !isMeant)
     log.warn(path, "no cert_file: the inbound listener speaks cleartext");
   const hasIds = values.server_ids.length > 0 || values.traffic_splits.some((one) => one.server_ids.length > 0);
   if (values.insecure_skip_verify && hasIds)

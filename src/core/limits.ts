@@ -504,6 +504,12 @@ export const CONNECT_FAILURE_LOG_MS = 10_000;
 /** Origins and reasons of which a worker remembers that. */
 export const MAX_LOGGED_ORIGINS = 256;
 
+/** Bytes of a message of a SPIFFE agent: identities of one process with the bundle of their trust domain. */
+export const MAX_WORKLOAD_MESSAGE_BYTES = 4_194_304;
+/** Pause before an agent that is away is asked again, the first time and at most. */
+export const WORKLOAD_RETRY_MIN_MS = 1000;
+export const WORKLOAD_RETRY_MAX_MS = 30_000;
+
 /** Bytes of a database of addresses; those of cities have 70 MB to 500 MB. */
 export const MAX_GEO_DATABASE_BYTES = 1_073_741_824;
 

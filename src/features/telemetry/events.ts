@@ -144,6 +144,10 @@ export const EVENTS = {
     meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
     perSecond: 100,
   },
+  workload_identity: {
+    meaning:
+      "The SPIFFE agent has given the sidecar an identity: `identity`, and `not_after`, its end. With `ok: false` the agent is away or gives none, by `error`: what it gave before stays until its end.",
+  },
   sidecar_denied: {
     level: "warn",
     meaning:
