@@ -52,9 +52,7 @@ export interface PipelineParts {
  *
  *   counters → http01 → clientAddress → trace → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → dispatch
- *   accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → responseLeaks → traceFields → dispatch
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → dispatch
  *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -96,7 +94,6 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),
     waf.trailers,
-    leakPhase(config, inputs),
     tracer === null ? null : tracer.fieldsPhase,
     new DispatchPhase(),
   ];
