@@ -291,6 +291,7 @@ function sidecarRoute(
     },
     strictOrigins: true,
     preserveHost: true,
+    grpcWeb: false,
     stripPrefix: false,
     tls: {
       caFile: sidecar.caFile,

@@ -1,10 +1,18 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
+import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 
 /** The body of an error. docs/transcoder.md#errors @param details JSON texts */
 export function errorJson(status: GrpcStatus, details: readonly string[]): string {
   return `{"code":${status.code},"message":${JSON.stringify(status.message)},"details":[${details.join(",")}]}`;
+}
+
+/** Refuses a request that is no message, with code 3. */
+export function refuse(ex: Exchange, status: number, message: string): void {
+  const body = errorJson({ code: GrpcCode.InvalidArgument, message, details: null }, []);
+  ex.sink.fixed(ex, new PrebuiltResponse(status, [["Content-Type", "application/json"]], body));
 }
 
 /**

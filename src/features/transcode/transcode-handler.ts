@@ -6,12 +6,10 @@ import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readJson } from "../../proto/grpc/json-text.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
-import { errorJson } from "./json-reply.ts";
+import { refuse } from "./json-reply.ts";
 import { BodyLines } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields } from "./request-input.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
@@ -128,9 +126,4 @@ function isJson(ex: Exchange): boolean {
   return (
     (coding === "" || coding === "identity") && (type === "" || type === "application/json" || type.endsWith("+json"))
   );
-}
-
-function refuse(ex: Exchange, status: number, message: string): void {
-  const body = errorJson({ code: GrpcCode.InvalidArgument, message, details: null }, []);
-  ex.sink.fixed(ex, new PrebuiltResponse(status, [["Content-Type", "application/json"]], body));
 }

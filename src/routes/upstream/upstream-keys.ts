@@ -152,6 +152,7 @@ const rows = {
     example: { regex: "^/old/(.*)$", to: "/new/{match.1}" },
     doc: 'or "path: /new{rest}"; the path that goes upstream, the query is kept',
   },
+  grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 
@@ -161,6 +162,7 @@ export const upstreamKeys = block(rows, {
     const { proxy, server } = routeSpot(spot);
     const targets = resolveTargets(values, spot);
     noteUseless(values, targets, spot);
+    checkGrpcWeb(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;
     return {
       targets,
@@ -218,6 +220,18 @@ function noteUseless(values: Values<typeof rows>, targets: readonly TargetConfig
   if (isUsed && targets.length > 0 && !targets.some(({ scheme }) => usesTls(scheme))) {
     log.warn([...path, "tls"], "has no effect: no target speaks TLS (https:// or h2://)");
   }
+}
+
+/** gRPC needs trailers and streams, which HTTP/2 has. */
+function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfig[], { log, path }: Spot): void {
+  if (!values.grpc_web) return;
+  const other = targets.find(({ scheme }) => !speaksHttp2(scheme));
+  if (other !== undefined && other.hostname !== "")
+    log.fault(
+      [...path, "grpc_web"],
+      `needs targets that speak gRPC, by HTTP/2: write h2c:// or h2:// in place of ${other.url}`,
+      true,
+    );
 }
 
 function checkBalancing({ policy, header, cookie }: Values<typeof balancingRows>, spot: Spot): void {

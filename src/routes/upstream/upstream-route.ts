@@ -49,6 +49,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
+    ...(route.grpcWeb ? { grpc_web: true } : {}),
     retries: { attempts: route.retryAttempts },
     timeouts: timeouts.show(route.timeouts),
     circuit_breaker: circuitBreaker.show(route.circuitBreaker),
@@ -91,6 +92,14 @@ function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
   const handler = forwardHandler(route, choice, site.forward);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
-  // Outermost, so that copies get the new path too.
-  return rewriting(whole, route, false);
+  // Outside of the mirror, so that copies get the new path too.
+  return grpcWeb(rewriting(whole, route, false), route, site);
+}
+
+/** What translates gRPC-Web is loaded where a route asks for it. */
+function grpcWeb(inner: Handler, route: UpstreamRouteConfig, { forward }: RouteSite): Handler {
+  if (!route.grpcWeb) return inner;
+  const { GrpcWebHandler } =
+    require("../../features/transcode/grpc-web.ts") as typeof import("../../features/transcode/grpc-web.ts");
+  return new GrpcWebHandler(inner, forward.bodies);
 }

@@ -1,0 +1,167 @@
+import { Fault, faultRow } from "../../core/fault.ts";
+import { type Exchange, ExchangeState, type Handler, Verdict } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { PassingSink } from "../../message/passing-sink.ts";
+import type { ReplySink } from "../../message/ports.ts";
+import { Framing, Method } from "../../message/request-head.ts";
+import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
+import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
+import { GivenBody } from "./given-body.ts";
+import { refuse } from "./json-reply.ts";
+import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
+
+/**
+ * Before the handler of an upstream route: calls of gRPC-Web, which browsers can make, go on as gRPC, and the responses come back
+ * with their trailers as the last frame of the body. All other requests go on as they are. docs/transcoder.md#grpc-web
+ */
+export class GrpcWebHandler implements Handler, WholeBodyTaker {
+  readonly name = "grpcWeb";
+  private readonly inner: Handler;
+  private readonly bodies: BodyBudget;
+
+  constructor(inner: Handler, bodies: BodyBudget) {
+    this.inner = inner;
+    this.bodies = bodies;
+  }
+
+  handle(ex: Exchange): Verdict {
+    const { request } = ex;
+    const { headers } = request;
+    const at = headers.find(HeaderId.ContentType);
+    const type = at < 0 ? null : WEB_TYPE.exec(headers.valueText(at));
+    if (type === null || request.method !== Method.Post) return this.inner.handle(ex);
+    const isText = type[1] !== undefined;
+    // What the client takes is what it sends, unless it says otherwise.
+    const accept = headers.valueOf(HeaderId.Accept).toLowerCase();
+    const wantsText = accept.includes(WEB) ? accept.includes(WEB_TEXT) : isText;
+    headers.setValue(at, `application/grpc${type[2]}`);
+    for (let i = headers.count - 1; i >= 0; i--) if (headers.ids[i] === HeaderId.Te) request.removeField(i);
+    headers.add("TE", "trailers");
+    ex.sink = new GrpcWebSink(ex.sink, wantsText);
+    if (!isText || !request.hasBody()) return this.inner.handle(ex);
+    ex.body = new WholeBody(this, this.bodies);
+    ex.sink.wantBody(ex);
+    return Verdict.Done;
+  }
+
+  /** A request of gRPC-Web is one message. */
+  onWholeBody(ex: Exchange, text: Buffer): void {
+    const bytes = decodeText(text);
+    if (bytes === null) return refuse(ex, 400, "the body is not base64");
+    const body = new GivenBody(bytes);
+    body.replace(ex);
+    this.inner.handle(ex);
+    body.deliver(ex);
+  }
+}
+
+/**
+ *   Waiting ──head: gRPC──▶ Messages ──end: a frame of trailers──▶ (over)
+ *      └──head: anything else──▶ Passing
+ */
+class GrpcWebSink extends PassingSink {
+  private readonly isText: boolean;
+  private readonly walk: FrameWalk = new FrameWalk();
+  private isGrpc = false;
+  /** The status and its companions, where the head had them: a response without messages has nothing but a head. */
+  private headStatus: readonly Field[] = [];
+
+  constructor(inner: ReplySink, isText: boolean) {
+    super(inner);
+    this.isText = isText;
+  }
+
+  override head(ex: Exchange): void {
+    const { reply } = ex;
+    const at = reply.headers.find(HeaderId.ContentType);
+    const type = at < 0 ? null : GRPC_TYPE.exec(reply.headers.valueText(at));
+    this.isGrpc = type !== null && reply.status === 200 && !reply.withoutBody;
+    if (this.isGrpc) {
+      // A client need not look for them in two places, and a page sees no field that CORS does not name.
+      this.headStatus = takeStatus(reply.headers);
+      reply.headers.setValue(at, `${this.isText ? WEB_TEXT : WEB}${type?.[1] ?? "+proto"}`);
+      reply.headers.removeAll(HeaderId.ContentLength);
+      reply.framing = Framing.Chunked;
+      reply.contentLength = 0;
+    }
+    this.inner.head(ex);
+  }
+
+  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    if (!this.isGrpc) return this.inner.body(ex, bytes, from, to);
+    this.walk.pass(bytes, from, to);
+    return this.isText ? this.write(ex, bytes.subarray(from, to)) : this.inner.body(ex, bytes, from, to);
+  }
+
+  override end(ex: Exchange): void {
+    if (this.isGrpc) {
+      const { trailers } = ex.reply;
+      const fields = [...this.headStatus, ...(trailers === null ? [] : fieldsOf(trailers))];
+      ex.reply.trailers = null;
+      this.write(ex, trailersFrame(fields.some(([name]) => name === STATUS) ? fields : NO_STATUS));
+    }
+    this.inner.end(ex);
+  }
+
+  /** Between two messages a client can be told why there are no more. */
+  override abort(ex: Exchange, fault: Fault): void {
+    if (
+      !this.isGrpc ||
+      ex.state !== ExchangeState.Replying ||
+      fault === Fault.Cancelled ||
+      !this.walk.isBetweenMessages
+    )
+      return this.inner.abort(ex, fault);
+    ex.fault = fault;
+    const code = fault === Fault.UpstreamTimeout ? GrpcCode.DeadlineExceeded : GrpcCode.Unavailable;
+    this.write(
+      ex,
+      trailersFrame([
+        [STATUS, String(code)],
+        ["grpc-message", faultRow(fault).label],
+      ]),
+    );
+    ex.reply.trailers = null;
+    this.inner.end(ex);
+  }
+
+  /** Every piece is padded, since it leaves at once. gRPC-Web, "Text-encoded (response) streams". */
+  private write(ex: Exchange, bytes: Uint8Array): boolean {
+    const piece = this.isText
+      ? Buffer.from(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64"), "latin1")
+      : bytes;
+    return this.inner.body(ex, piece, 0, piece.length);
+  }
+}
+
+type Field = readonly [name: string, value: string];
+
+/** Takes the status out of a head. */
+function takeStatus(headers: HeaderBlock): Field[] {
+  const found: Field[] = [];
+  for (let i = headers.count - 1; i >= 0; i--) {
+    const name = headers.nameText(i).toLowerCase();
+    if (!STATUS_FIELDS.includes(name)) continue;
+    found.unshift([name, headers.valueText(i)]);
+    headers.removeAt(i);
+  }
+  return found;
+}
+
+function fieldsOf(trailers: HeaderBlock): Field[] {
+  const fields: Field[] = [];
+  for (let i = 0; i < trailers.count; i++) fields.push([trailers.nameText(i).toLowerCase(), trailers.valueText(i)]);
+  return fields;
+}
+
+const WEB = "application/grpc-web";
+const WEB_TEXT = "application/grpc-web-text";
+const WEB_TYPE = /^application\/grpc-web(-text)?((?:\+[\w.-]+)?(?:\s*;.*)?)$/i;
+const GRPC_TYPE = /^application\/grpc(\+[\w.-]+)?(?:\s*;.*)?$/i;
+const STATUS = "grpc-status";
+const STATUS_FIELDS: readonly string[] = [STATUS, "grpc-message", "grpc-status-details-bin"];
+const NO_STATUS: readonly Field[] = [
+  [STATUS, String(GrpcCode.Unknown)],
+  ["grpc-message", "the upstream gave no status"],
+];
