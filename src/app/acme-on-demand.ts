@@ -7,6 +7,7 @@ import {
   MAX_ON_DEMAND_QUESTIONS,
   ON_DEMAND_ASK_MS,
   ON_DEMAND_REFUSAL_MS,
+  ON_DEMAND_RENEWAL_MS,
 } from "../core/limits.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import { AcmeStore } from "../features/acme/certificate-store.ts";
@@ -19,7 +20,8 @@ export type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many"
 export interface OnDemandPorts {
   /** Obtains a certificate, or takes the stored one. @returns whether it is shown now; never rejects */
   obtain(order: AcmeOrder): Promise<boolean>;
-  onRefused(name: string, reason: OnDemandRefusal): void;
+  /** @param isRenewal whether there is a certificate, which goes on to its end */
+  onRefused(name: string, reason: OnDemandRefusal, isRenewal: boolean): void;
   /** Milliseconds on a clock that never goes back. */
   now(): number;
 }
@@ -54,7 +56,7 @@ export class OnDemandNames {
     const until = this.refused.get(name);
     if (!isName || (until !== undefined && until > this.ports.now())) return Promise.resolve();
     if (this.open.size >= MAX_ON_DEMAND_QUESTIONS || this.shown >= MAX_ON_DEMAND_NAMES) {
-      this.ports.onRefused(name, "too_many");
+      this.ports.onRefused(name, "too_many", false);
       return Promise.resolve();
     }
     const work = this.decide(name).finally(() => this.open.delete(name));
@@ -97,7 +99,18 @@ export class OnDemandNames {
     // A service that was away is asked again soon.
     const waitMs = reason === "no_answer" ? ON_DEMAND_REFUSAL_MS / 60 : ON_DEMAND_REFUSAL_MS;
     this.refused.set(name, this.ports.now() + waitMs);
-    this.ports.onRefused(name, reason);
+    this.ports.onRefused(name, reason, false);
+  }
+
+  /**
+   * Asks whether the certificate for a name may be renewed: what was approved once need not be for ever.
+   * @returns 0 where it may, else milliseconds until it is to be asked again
+   */
+  async approveRenewal(name: string): Promise<number> {
+    const answer = await this.ask(name);
+    if (answer === true) return 0;
+    this.ports.onRefused(name, answer, true);
+    return answer === "no_answer" ? ON_DEMAND_REFUSAL_MS / 5 : ON_DEMAND_RENEWAL_MS;
   }
 }
 
@@ -106,6 +119,7 @@ export function obtainOnce(
   make: RenewalMaker,
   order: AcmeOrder,
   listener: RenewalListener,
+  approval: () => Promise<number>,
 ): { readonly renewal: CertificateRenewal; readonly isShown: Promise<boolean> } {
   const { promise: isShown, resolve } = Promise.withResolvers<boolean>();
   const renewal = make(
@@ -125,7 +139,7 @@ export function obtainOnce(
         resolve(false);
       },
     },
-    false,
+    { hasStandIn: false, approval },
   );
   void renewal.start(false);
   return { renewal, isShown };

@@ -3,7 +3,7 @@ import type { AcmeOrder } from "../config/acme-settings.ts";
 import type { AcmeConfig } from "../config/runtime-config.ts";
 import { AcmeClientAuthority } from "../features/acme/acme-client-authority.ts";
 import type { ChallengeResponder } from "../features/acme/certificate-authority.ts";
-import { CertificateRenewal, type RenewalListener } from "../features/acme/certificate-renewal.ts";
+import { CertificateRenewal, type RenewalListener, type RenewalParts } from "../features/acme/certificate-renewal.ts";
 import { AcmeStore } from "../features/acme/certificate-store.ts";
 import { makeDnsRecords } from "../features/acme/dns-records.ts";
 import { DnsResponder } from "../features/acme/dns-responder.ts";
@@ -21,8 +21,12 @@ export interface RenewalSurroundings {
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** @param hasStandIn whether a certificate of the gateway's own is shown until there is one */
-export type RenewalMaker = (order: AcmeOrder, listener: RenewalListener, hasStandIn: boolean) => CertificateRenewal;
+/** Makes the renewal of an order. */
+export type RenewalMaker = (
+  order: AcmeOrder,
+  listener: RenewalListener,
+  terms: Pick<RenewalParts, "hasStandIn" | "approval">,
+) => CertificateRenewal;
 
 /**
  * Wires `server.acme`: makes one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
@@ -37,10 +41,10 @@ export function renewalMaker(config: AcmeConfig, { responder, onLeftOver, inTurn
     return authority;
   };
   const records = dns === null ? null : new DnsResponder(makeDnsRecords(dns), dns, onLeftOver);
-  return (order, listener, hasStandIn) => {
+  return (order, listener, terms) => {
     const { directoryUrls, ...wish } = order;
     return new CertificateRenewal({
-      hasStandIn,
+      ...terms,
       wish,
       sources: directoryUrls.map((directoryUrl) => ({
         directoryUrl,

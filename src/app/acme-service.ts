@@ -75,7 +75,7 @@ export class AcmeService {
       });
       // Another reload may have come while the client was being loaded.
       if (this.used !== wanted) return;
-      this.renewals = orders.map((order, index) => make(order, this.listener(order.names, index), true));
+      this.renewals = orders.map((order, index) => make(order, this.listener(order.names, index), OWN_NAMES));
       if (acme.onDemand !== null) this.names = await this.onDemand(acme, make, orders.length);
       await Promise.all(this.renewals.map((renewal) => renewal.start(isReload)));
     } catch (error) {
@@ -105,20 +105,23 @@ export class AcmeService {
     const { OnDemandNames: Names, obtainOnce } = await import("./acme-on-demand.ts");
     const { used } = this;
     let next = orders;
-    return new Names(acme, {
+    const names: OnDemandNames = new Names(acme, {
       obtain: async (order) => {
         // What was approved of by another configuration is asked about again.
         if (this.used !== used) return false;
-        const { renewal, isShown } = obtainOnce(make, order, this.listener(order.names, next++));
+        const approval = () => names.approveRenewal(order.names[0]!);
+        const { renewal, isShown } = obtainOnce(make, order, this.listener(order.names, next++), approval);
         this.renewals = [...this.renewals, renewal];
         if (await isShown) return true;
         renewal.stop();
         this.renewals = this.renewals.filter((one) => one !== renewal);
         return false;
       },
-      onRefused: (name, reason) => this.around.event("cert_refused", { name, reason }),
+      onRefused: (name, reason, isRenewal) =>
+        this.around.event("cert_refused", { name, reason, ...(isRenewal ? { renewal: true } : {}) }),
       now: () => performance.now(),
     });
+    return names;
   }
 
   /** docs/acme.md#failures */
@@ -165,6 +168,9 @@ export class AcmeService {
     };
   }
 }
+
+/** What the configuration names has something to show from the start, and needs no approval. */
+const OWN_NAMES = { hasStandIn: true, approval: null } as const;
 
 function failureFields(
   names: readonly string[],

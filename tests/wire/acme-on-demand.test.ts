@@ -131,3 +131,16 @@ test("clients that leave while they wait cost nothing, and others are served", a
   expect(await shown("slow.test")).toBe("DNS:slow.test");
   await eventually(async () => expect(await edge.metric("gateway_active_connections")).toBeLessThanOrEqual(1));
 });
+
+test("a renewal is asked about again, and is made only where it is approved of", async () => {
+  directory.lifeMs = 6000;
+  const edge = await start();
+  expect(await shown("gone.test")).toBe("DNS:gone.test");
+  expect(await shown("stays.test")).toBe("DNS:stays.test");
+  approves = (name) => (name === "gone.test" ? 404 : 200);
+  const line = await edge.log("the refusal", (one) => one.event === "cert_refused");
+  expect(line).toMatchObject({ name: "gone.test", reason: "not_approved", renewal: true });
+  const renewed = await edge.log("the renewal", (one) => one.event === "cert_renewed");
+  expect(renewed.names).toEqual(["stays.test"]);
+  expect(directory.orders.filter((order) => JSON.stringify(order).includes("gone.test")).length).toBe(1);
+});

@@ -38,6 +38,11 @@ export interface RenewalParts {
   readonly store: AcmeStore;
   readonly lock: StoreLock;
   readonly listener: RenewalListener;
+  /**
+   * Asked before a certificate is renewed: 0 where it may be, else the milliseconds until it is to be asked again. Null where
+   * it needs no approval.
+   */
+  readonly approval: (() => Promise<number>) | null;
   /** Runs the steps of all renewals of the process one after the other: challenges and locks are for one at a time. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** Milliseconds since the epoch. */
@@ -160,6 +165,10 @@ export class CertificateRenewal {
     await this.askForWindow();
     const dueInMs = Math.max(this.dueMs(), this.notBeforeMs) - now();
     if (dueInMs > 0) return dueInMs;
+    if (this.current !== null && this.parts.approval !== null) {
+      const refusedMs = await this.parts.approval();
+      if (refusedMs > 0) return refusedMs;
+    }
     if (!lock.take()) return LOCKED_MS;
     try {
       // Another process may have been at it until now.

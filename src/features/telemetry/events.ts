@@ -127,7 +127,8 @@ export const EVENTS = {
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
   cert_refused: {
     level: "warn",
-    meaning: "ACME: a name that a client asked for gets no certificate for now, and why.",
+    meaning:
+      "ACME: a name that a client asked for gets no certificate for now, and why; with `renewal` its certificate is not renewed.",
     perSecond: 20,
   },
   cert_record_left: {

@@ -71,6 +71,7 @@ class Setup implements CertificateAuthority {
         return { directoryUrl, authority, accounts: new AcmeStore(this.dir, directoryUrl) };
       }),
       hasStandIn: true,
+      approval: null,
       inTurn: (work) => work(),
       responder: { answer: () => Promise.resolve() },
       store: this.store,
