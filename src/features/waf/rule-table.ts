@@ -1,4 +1,5 @@
 import { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
+import { CONSOLE, DIAGNOSIS } from "./detectors/admin-paths.ts";
 import { ASP_GROUP } from "./detectors/asp-code.ts";
 import { FILE_GROUP } from "./detectors/file-names.ts";
 import { LDAP_GROUP } from "./detectors/ldap-filters.ts";
@@ -91,6 +92,8 @@ export const WAF_RULES: readonly WafRule[] = [
   ...DETECTOR_GROUPS.flatMap((group) => group.rules),
   SCRIPT_UPLOAD,
   RESTRICTED_FILE,
+  DIAGNOSIS,
+  CONSOLE,
   ...MESSAGE_RULES,
   ...PROTOCOL_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));

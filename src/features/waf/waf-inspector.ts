@@ -2,6 +2,7 @@ import { Byte } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
+import { adminRule, mayNameAdmin } from "./detectors/admin-paths.ts";
 import {
   DotDot,
   isHarmless,
@@ -35,6 +36,8 @@ export class WafInspector {
   private readonly tables: RuleTables;
   private readonly queryGroups: number;
   private readonly protocol: ProtocolProfile | null;
+  /** Whether rules of level 2 count. */
+  private readonly isSharp: boolean;
   private readonly seen: SeenValues = new SeenValues();
   private readonly seenQueries: SeenValues = new SeenValues();
   private readonly traversal: TraversalScan = new TraversalScan();
@@ -61,6 +64,7 @@ export class WafInspector {
   ) {
     this.tables = tablesOf(sharpness);
     this.protocol = ProtocolProfile.of(sharpness.protocol);
+    this.isSharp = sharpness.level > 1;
     this.queryGroups = this.tables.groupsAt[InputLocation.Query]!;
     this.routes = routes;
     this.onSpent = onSpent;
@@ -79,7 +83,7 @@ export class WafInspector {
     const signs = pathSigns(head);
     const mayClimb = (signs & PathSign.Climb) !== 0;
     const mayPath = mayPathMatch(head, this.tables);
-    const mayFile = (signs & PathSign.Hidden) !== 0;
+    const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameAdmin(head, this.isSharp);
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
@@ -154,8 +158,11 @@ export class WafInspector {
     value.location = InputLocation.Path;
     this.values.nameNothing();
     value.loadEscaped(head.bytes, head.pathFrom, head.pathTo, false);
+    const start = head.pathFrom - head.targetFrom;
     const at = restrictedAt(value);
-    if (at >= 0) this.findings.foundInPath(RESTRICTED_FILE, head.pathFrom - head.targetFrom + at);
+    if (at >= 0) this.findings.foundInPath(RESTRICTED_FILE, start + at);
+    const rule = adminRule(value);
+    if (rule !== null) this.findings.foundInPath(rule, start);
   }
 
   private inspectClimbs(head: RequestHead): void {

@@ -66,6 +66,9 @@ function dotBefore(bytes: Uint8Array, from: number, to: number): number {
   return at;
 }
 
+/** Below these, such names are those of pages. */
+export const PAGE_FOLDERS =
+  "wiki doc docs documentation manual help blog blob tree questions tags tag topic topics article articles search";
 const PAGES = 1;
 /** A folder: what is in it is no one's business. */
 const FOLDER = 2;
@@ -79,6 +82,7 @@ const NAMES: WordSet = new WordSet([
   [FILE, ".profile .bash_profile .mysql_history .psql_history .python_history .sqlite_history .rhosts .passwd"],
   [FILE, ".s3cfg .boto .subversion .cvsignore .xauthority .viminfo .lesshst .terraform .vault-token .msmtprc"],
   [FILE, "wp-config.php wp-config.txt web.config debug.log id_rsa id_dsa id_ecdsa id_ed25519 database.yml"],
+  [FILE, "authorized_keys eval-stdin.php"],
   [FILE, "secrets.yml secrets.json credentials.json terraform.tfstate heapdump.hprof"],
 ]);
 const SAMPLES: WordSet = new WordSet([[1, "example sample template dist defaults example.local schema vault"]]);
