@@ -109,7 +109,8 @@ edge_is_fresh() {
 # Both tools are JavaScript with a `node` first line: run by $BUN they need no Node.js.
 check_types() {
   say "types"
-  "$BUN" node_modules/typescript/bin/tsc -p . --noEmit
+  "$BUN" node_modules/typescript/bin/tsc -p . --noEmit &&
+    "$BUN" node_modules/typescript/bin/tsc -p src/features/dashboard/page --noEmit
 }
 
 check_lint() {

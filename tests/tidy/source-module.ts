@@ -88,18 +88,25 @@ const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.SetAccessor,
 ]);
 
+/** The gateway with its tests, and the page that runs in a browser. */
+const PROJECTS = ["tsconfig.json", "src/features/dashboard/page/tsconfig.json"];
+
 /** Every TypeScript file of bin, src and tests. */
 export const SOURCE_MODULES: readonly SourceModule[] = await loadModules();
 
 async function loadModules(): Promise<SourceModule[]> {
   const api = new API({ cwd: ROOT });
   try {
-    const snapshot = await api.updateSnapshot({ openProjects: [join(ROOT, "tsconfig.json")] });
-    const program = snapshot.getProjects()[0]!.program;
+    const snapshot = await api.updateSnapshot({ openProjects: PROJECTS.map((path) => join(ROOT, path)) });
+    const programs = snapshot.getProjects().map(({ program }) => program);
     const modules: SourceModule[] = [];
     for (const path of PROJECT_FILES.filter((file) => /^(bin|src|tests)\/.*\.ts$/.test(file))) {
-      const tree = await program.getSourceFile(join(ROOT, path));
-      if (tree) modules.push(readModule(path, tree as unknown as Node));
+      for (const program of programs) {
+        const tree = await program.getSourceFile(join(ROOT, path));
+        if (!tree) continue;
+        modules.push(readModule(path, tree as unknown as Node));
+        break;
+      }
     }
     return modules;
   } finally {

@@ -62,6 +62,8 @@ export class LatencySketch {
     let left = share * this.total;
     for (let i = 0; i < BUCKETS; i++) {
       const count = this.counts[i]!;
+      // Of the first it is known only that they took no longer.
+      if (i === 0 && count >= left && count > 0) return LEAST_MS;
       if (count > 0 && count >= left) return LEAST_MS * 2 ** ((i + left / count) / PER_OCTAVE);
       left -= count;
     }

@@ -150,7 +150,7 @@ export class LiveFeed {
     }
     this.rows = [];
     this.rowsLeftOut = 0;
-    this.latency.clear();
+    this.latency.fade(KEPT_LATENCY);
     fade(this.routes);
     fade(this.upstreams);
   }
@@ -391,6 +391,8 @@ const CERTIFICATES_MS = 10_000;
 const MAX_ROWS = 60;
 /** Share of what was seen of a label that is left a second later: half of it after three. */
 const KEPT = 0.8;
+/** The same of all requests together: workers may say twice in a second what they have seen, and not at all in the next. */
+const KEPT_LATENCY = 0.4;
 /** Said elsewhere, or of no interest after the start. */
 const PASSED_OVER: ReadonlySet<string> = new Set(["start", "upstream_failed", "log_dropped"]);
 const BAD: ReadonlySet<string> = new Set([

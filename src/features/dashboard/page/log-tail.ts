@@ -1,0 +1,110 @@
+import type { LiveRow, LiveState } from "../live-state.ts";
+import { read, write } from "./address.ts";
+import { byId, h, say, set } from "./dom.ts";
+import { bytes, clock, count, duration, number, plain } from "./format.ts";
+import { LiveTable, text } from "./table.ts";
+
+/** A row with a number of its own. */
+interface Row extends LiveRow {
+  readonly key: string;
+}
+
+const KEPT = 500;
+const SHOWN = 100;
+
+/** The last requests, with filters that are in the address. */
+export class LogTail {
+  private rows: Row[] = [];
+  private leftOut = 0;
+  private lastKey = 0;
+  private isPaused = read("paused") !== "";
+  private readonly table: LiveTable<Row>;
+  private readonly status = byId<HTMLSelectElement>("log-status");
+  private readonly words = byId<HTMLInputElement>("log-text");
+  private readonly slow = byId<HTMLInputElement>("log-slow");
+  private readonly pause = byId<HTMLButtonElement>("log-pause");
+
+  constructor() {
+    this.table = new LiveTable({
+      name: "Last requests",
+      columns: COLUMNS,
+      keyOf: ({ key }) => key,
+      empty: "No request of this kind since the page was opened.",
+    });
+    byId("tail").append(this.table.element);
+    this.status.value = read("status");
+    this.words.value = read("text");
+    this.slow.value = read("slow");
+    this.status.addEventListener("change", () => this.filter("status", this.status.value));
+    this.words.addEventListener("input", () => this.filter("text", this.words.value));
+    this.slow.addEventListener("input", () => this.filter("slow", this.slow.value));
+    this.pause.addEventListener("click", () => {
+      this.isPaused = !this.isPaused;
+      write("paused", this.isPaused ? "1" : "");
+      this.show();
+    });
+    this.show();
+  }
+
+  take({ rows, rowsLeftOut }: LiveState): void {
+    if (this.isPaused) return;
+    for (const row of rows) this.rows.unshift({ ...row, key: String(++this.lastKey) });
+    this.rows.length = Math.min(this.rows.length, KEPT);
+    this.leftOut += rowsLeftOut;
+  }
+
+  show(): void {
+    const found = this.rows.filter((row) => this.fits(row));
+    this.table.show(found.slice(0, SHOWN), true);
+    say(this.pause, this.isPaused ? "Go on" : "Pause");
+    set(this.pause, "aria-pressed", String(this.isPaused));
+    const more = this.leftOut > 0 ? ` ${number(this.leftOut)} more were too many to be shown one by one.` : "";
+    say(
+      byId("log-says"),
+      `${this.isPaused ? "Paused. " : ""}${count(found.length, "request")} of the last ${number(this.rows.length)}.${more}`,
+    );
+  }
+
+  private filter(name: "status" | "text" | "slow", value: string): void {
+    write(name, value);
+    this.show();
+  }
+
+  private fits(row: Row): boolean {
+    const status = this.status.value;
+    if (status === "refused" && row.fault === "") return false;
+    if (/^\d$/.test(status) && String(row.status)[0] !== status) return false;
+    if (row.ms < Number(this.slow.value)) return false;
+    const words = this.words.value.trim().toLowerCase();
+    if (words === "") return true;
+    const { method, host, path, address, userAgent, route, upstream, id, fault } = row;
+    return [method, host, path, address, userAgent, route, upstream, id, fault].join(" ").toLowerCase().includes(words);
+  }
+}
+
+function showStatus(cell: HTMLElement, { status, fault }: LiveRow): void {
+  if (cell.firstChild !== null) return;
+  cell.append(h("span", { class: `status s${Math.floor(status / 100)}` }, String(status)));
+  if (fault !== "") cell.append(" ", h("small", {}, fault.replaceAll("_", " ")));
+}
+
+function showPath(cell: HTMLElement, { host, path, userAgent, id }: LiveRow): void {
+  if (cell.firstChild !== null) return;
+  cell.title = plain(`${userAgent}\n${id}`);
+  cell.append(h("span", { class: "soft" }, plain(host)), plain(path));
+}
+
+const COLUMNS = [
+  text<Row>("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+  { key: "status", head: "Status", show: showStatus },
+  text<Row>("method", "Method", ({ method }) => plain(method), { style: "mono" }),
+  { key: "path", head: "Host and path", show: showPath, style: "mono wide", isName: true },
+  text<Row>("ms", "Time taken", ({ ms }) => duration(ms), { style: "number" }),
+  text<Row>("bytes", "Bytes", ({ bytesOut }) => bytes(bytesOut), { style: "number minor" }),
+  text<Row>("address", "Client", ({ address }) => plain(address), { style: "mono" }),
+  text<Row>("upstream", "Served by", ({ upstream, cache }) => plain(upstream || (cache === "hit" ? "cache" : "edge")), {
+    style: "mono minor",
+  }),
+  text<Row>("cache", "Cache", ({ cache }) => cache || "–", { style: "minor" }),
+  text<Row>("protocol", "HTTP", ({ protocol }) => protocol, { style: "number minor" }),
+];

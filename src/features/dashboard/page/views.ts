@@ -1,0 +1,442 @@
+import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
+import { askDrain, toast } from "./actions.ts";
+import { read, write } from "./address.ts";
+import { byId, h, say, set } from "./dom.ts";
+import { ago, bytes, clock, count, duration, number, percent, plain, span } from "./format.ts";
+import { type BusyLabel, type Model, total } from "./model.ts";
+import { type Column, LiveTable, text } from "./table.ts";
+import { refusalRate, slowest } from "./verdict.ts";
+
+const DAY = 86_400_000;
+
+/** The sections below the charts. */
+export class Views {
+  private readonly model: Model;
+  private readonly routes: LiveTable<BusyLabel>;
+  private readonly targets: LiveTable<TargetRow>;
+  private readonly attackers: LiveTable<LiveAttacker>;
+  private readonly hits: LiveTable<LiveHit>;
+  private readonly timeline: LiveTable<LiveChange>;
+  private readonly workers: LiveTable<WorkerRow>;
+  private readonly certificates: LiveTable<LiveState["certificates"][number]>;
+  private readonly filter = byId<HTMLInputElement>("route-filter");
+  private readonly cache = new CacheView();
+
+  constructor(model: Model) {
+    this.model = model;
+    this.routes = placed("routes", {
+      name: "Routes",
+      columns: ROUTE_COLUMNS,
+      keyOf: ({ label }) => label,
+      empty: "No route has been asked for yet.",
+      sort: read("sort"),
+      onSort: (key) => write("sort", key),
+    });
+    this.targets = placed("targets", {
+      name: "Targets",
+      columns: TARGET_COLUMNS,
+      keyOf: (row) => row.key,
+      empty: "No route has an upstream.",
+    });
+    this.attackers = placed("attackers", {
+      name: "Addresses with most refusals",
+      columns: ATTACKER_COLUMNS,
+      keyOf: ({ address }) => address,
+      empty: "No request was refused in the last 15 minutes.",
+    });
+    this.hits = placed("hits", {
+      name: "What the firewall found",
+      columns: HIT_COLUMNS,
+      keyOf: (hit) => `${hit.at} ${hit.address} ${hit.rule} ${hit.path}`,
+      empty: "The firewall has found nothing.",
+    });
+    this.timeline = placed("timeline", {
+      name: "Changes",
+      columns: CHANGE_COLUMNS,
+      keyOf: (change) => `${change.at} ${change.event} ${change.text}`,
+      empty: "Nothing has changed since the start.",
+    });
+    this.workers = placed("workers", {
+      name: "Workers",
+      columns: WORKER_COLUMNS,
+      keyOf: ({ index }) => String(index),
+      empty: "–",
+    });
+    this.certificates = placed("certificates", {
+      name: "Certificates",
+      columns: CERTIFICATE_COLUMNS,
+      keyOf: ({ domain }) => domain,
+      empty: "No listener speaks TLS.",
+    });
+    this.filter.value = read("route");
+    this.filter.addEventListener("input", () => {
+      write("route", this.filter.value);
+      this.showRoutes();
+    });
+  }
+
+  show(state: LiveState): void {
+    this.showRoutes();
+    this.showTargets(state);
+    this.showAttacks(state);
+    this.timeline.show(state.changes);
+    const [change] = state.changes;
+    say(byId("changes-say"), change === undefined ? "" : `Last: ${titleOf(change)}, ${ago(state.at - change.at)}.`);
+    this.workers.show(
+      state.workers.map((worker, index) => ({
+        ...worker,
+        index,
+        rate: this.model.rateOf(({ workers }) => workers[index]?.requests ?? 0),
+      })),
+    );
+    this.certificates.show(state.certificates);
+    this.cache.show(state, this.model);
+    const { gateway } = state;
+    say(
+      byId("system-says"),
+      `${bytes(gateway.rssBytes)} of memory, ${count(state.totals.connections, "connection")} open, log level ${gateway.logLevel}.`,
+    );
+  }
+
+  private showRoutes(): void {
+    const all = this.model.busy(({ routes }) => routes);
+    const wanted = this.filter.value.trim().toLowerCase();
+    const shown = all.filter(({ label }) =>
+      // What is asked of the gateway itself, this page included, is shown to those who look for it.
+      wanted === "" ? !label.startsWith("/internal/") : label.toLowerCase().includes(wanted),
+    );
+    mostRequests = Math.max(1e-9, ...all.map(({ rate }) => rate));
+    this.routes.show(shown);
+    const slow = slowest(all);
+    const more = (this.model.state?.routeCount ?? 0) - all.length;
+    const words =
+      slow === null
+        ? "No request in the last seconds."
+        : `Slowest: ${plain(slow.label)}, p99 ${duration(slow.latency![2])}.`;
+    say(byId("slow-says"), more > 0 ? `${words} ${number(more)} quieter routes are left out.` : words);
+  }
+
+  private showTargets(state: LiveState): void {
+    const busy = new Map(this.model.busy(({ upstreams }) => upstreams).map((one) => [one.label, one]));
+    this.targets.show(
+      state.targets.map((target) => ({
+        ...target,
+        key: `${target.route} ${target.upstream}`,
+        traffic: busy.get(target.upstream) ?? null,
+      })),
+    );
+    const down = state.targets.filter(({ breaker, healthy }) => breaker !== "closed" || !healthy).length;
+    const says =
+      state.targetCount === 0
+        ? ""
+        : down === 0
+          ? `All ${number(state.targetCount)} take requests.`
+          : `${down} of ${state.targetCount} are out.`;
+    say(byId("upstreams-say"), says);
+  }
+
+  private showAttacks(state: LiveState): void {
+    this.attackers.show(state.attackers);
+    this.hits.show(state.hits);
+    const { waf } = state.gateway;
+    const mode =
+      waf === "off"
+        ? "The firewall is off."
+        : waf === "detection"
+          ? "The firewall only looks (detection)."
+          : "The firewall refuses.";
+    say(byId("attack-says"), `${number(refusalRate(this.model))} refusals/s. ${mode}`);
+  }
+}
+
+/** What a table of targets has in a row. */
+interface TargetRow extends LiveTarget {
+  readonly key: string;
+  readonly traffic: BusyLabel | null;
+}
+
+interface WorkerRow extends LiveWorker {
+  readonly index: number;
+  readonly rate: number;
+}
+
+/** What the cache did, as a bar with its parts in words. */
+class CacheView {
+  private readonly bar = h("div", { class: "mix tall", role: "img" });
+  private readonly facts = h("dl", { class: "facts" });
+
+  show({ cache }: LiveState, model: Model): void {
+    const place = byId("cache");
+    if (cache === null) {
+      if (place.firstElementChild?.className !== "empty")
+        place.replaceChildren(h("p", { class: "empty" }, "The cache is off."));
+      return;
+    }
+    if (!this.bar.isConnected) place.replaceChildren(this.bar, this.facts);
+    const parts = CACHE_PARTS.map(
+      ([name, style, results]) => [name, style, total(results.map((one) => cache.results[one] ?? 0))] as const,
+    );
+    mix(
+      this.bar,
+      parts.map(([, style, value]) => [style, value]),
+      `Lookups since the start: ${parts.map(([name, , value]) => `${name} ${number(value)}`).join(", ")}`,
+    );
+    const used = cache.maxBytes === 0 ? 0 : cache.bytes / cache.maxBytes;
+    const rows: [string, string][] = [
+      ["Hit ratio, last seconds", percent(hitRatio(model))],
+      ...parts.map(([name, , value]): [string, string] => [name, number(value)]),
+      [
+        "Stored",
+        `${count(cache.entries, "response")}, ${bytes(cache.bytes)} of ${bytes(cache.maxBytes)} (${percent(used)})`,
+      ],
+      ["Evicted", number(cache.evictions)],
+    ];
+    if (this.facts.childElementCount !== rows.length * 2) {
+      this.facts.replaceChildren(...rows.flatMap(([name]) => [h("dt", {}, name), h("dd")]));
+    }
+    rows.forEach(([, value], i) => void say(this.facts.children[i * 2 + 1]!, value));
+  }
+}
+
+/** The share of lookups in the last seconds that were answered from the cache; NaN without lookups. */
+export function hitRatio(model: Model): number {
+  const rate = (names: readonly string[]) =>
+    model.rateOf(({ cache }) => total(names.map((name) => cache?.results[name] ?? 0)));
+  const [hits, misses] = [rate(["hit", "stale", "revalidated"]), rate(["miss", "expired", "bypass", "refresh"])];
+  return hits / (hits + misses);
+}
+
+const CACHE_PARTS = [
+  ["Hits", "c2", ["hit"]],
+  ["Stale or revalidated", "c3", ["stale", "revalidated"]],
+  ["Misses", "c4", ["miss", "expired", "refresh"]],
+  ["Not looked up", "c0", ["bypass", "method"]],
+] as const;
+
+/** A bar whose parts are as long as their shares. */
+function mix(bar: HTMLElement, parts: readonly (readonly [style: string, value: number])[], words: string): void {
+  const all = total(parts.map(([, value]) => value));
+  if (bar.childElementCount !== parts.length) bar.replaceChildren(...parts.map(([style]) => h("i", { class: style })));
+  parts.forEach(([, value], i) => {
+    (bar.children[i] as HTMLElement).style.flexGrow = String(all === 0 ? 0 : value / all);
+  });
+  set(bar, "aria-label", words);
+  bar.title = words;
+}
+
+function placed<Row>(id: string, options: ConstructorParameters<typeof LiveTable<Row>>[0]): LiveTable<Row> {
+  const table = new LiveTable(options);
+  byId(id).append(table.element);
+  return table;
+}
+
+let mostRequests = 1;
+
+function showRate(cell: HTMLElement, { rate }: BusyLabel): void {
+  if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
+  say(cell.firstElementChild!, number(rate));
+  (cell.lastElementChild as HTMLElement).style.width = `${Math.round((rate / mostRequests) * 100)}%`;
+}
+
+function showMix(cell: HTMLElement, { recent }: BusyLabel): void {
+  if (cell.firstElementChild === null) cell.append(h("div", { class: "mix", role: "img" }));
+  const words = [2, 3, 4, 5]
+    .filter((digit) => recent[digit]! > 0)
+    .map((digit) => `${digit}xx ${number(recent[digit]!)}`);
+  mix(
+    cell.firstElementChild as HTMLElement,
+    [2, 3, 4, 5].map((digit) => [`c${digit}`, recent[digit]!]),
+    words.join(", ") || "no requests",
+  );
+}
+
+function showErrors(cell: HTMLElement, { errors, rate }: BusyLabel): void {
+  say(cell, rate === 0 ? "–" : percent(errors));
+  cell.classList.toggle("bad", errors >= 0.05);
+  cell.classList.toggle("warn", errors >= 0.01 && errors < 0.05);
+}
+
+function latency(place: 0 | 1 | 2, name: string, style = "number"): Column<BusyLabel> {
+  const value = (row: BusyLabel) => row.latency?.[place];
+  return text(name, name, (row) => duration(value(row)), { by: (row) => value(row) ?? -1, style });
+}
+
+const ROUTE_COLUMNS: readonly Column<BusyLabel>[] = [
+  text("route", "Route", ({ label }) => plain(label), { isName: true, style: "mono name", by: ({ label }) => label }),
+  { key: "rate", head: "Requests/s", show: showRate, by: ({ rate }) => rate, style: "number bar" },
+  { key: "mix", head: "Statuses", show: showMix, style: "mixed minor" },
+  { key: "errors", head: "5xx", show: showErrors, by: ({ errors }) => errors, style: "number" },
+  latency(0, "p50", "number minor"),
+  latency(1, "p90", "number minor"),
+  latency(2, "p99"),
+  text("out", "Out/s", ({ bytesPerSecond }) => bytes(bytesPerSecond[1]), {
+    by: ({ bytesPerSecond }) => bytesPerSecond[1],
+    style: "number minor",
+  }),
+  text("all", "Since start", ({ requests }) => number(requests), {
+    by: ({ requests }) => requests,
+    style: "number minor",
+  }),
+];
+
+function showHealth(cell: HTMLElement, target: LiveTarget): void {
+  const [style, words] = healthOf(target);
+  if (cell.firstElementChild === null) cell.append(h("span"));
+  const badge = cell.firstElementChild!;
+  set(badge, "class", `badge ${style}`);
+  say(badge, words);
+}
+
+function healthOf({ breaker, healthy, drained, failures }: LiveTarget): readonly [string, string] {
+  if (drained) return ["warn", "drained"];
+  if (!healthy) return ["bad", "unhealthy"];
+  if (breaker === "open") return ["bad", "breaker open"];
+  if (breaker === "half-open") return ["warn", "breaker half-open"];
+  return failures > 0 ? ["warn", `${count(failures, "failure")} in a row`] : ["good", "in use"];
+}
+
+function showDrain(cell: HTMLElement, target: LiveTarget): void {
+  if (cell.firstElementChild === null) cell.append(h("button", { type: "button", class: "small" }));
+  const button = cell.firstElementChild as HTMLButtonElement;
+  const words = target.drained ? "Use again …" : "Drain …";
+  say(button, words);
+  set(button, "aria-label", `${words.replace(" …", "")} ${plain(target.upstream)}`);
+  button.onclick = () => askDrain(target);
+}
+
+const TARGET_COLUMNS: readonly Column<TargetRow>[] = [
+  text("upstream", "Target", ({ upstream }) => plain(upstream), { isName: true, style: "mono name" }),
+  text("route", "Route", ({ route }) => plain(route), { style: "mono" }),
+  { key: "health", head: "State", show: showHealth },
+  text("check", "Health check", ({ checked, healthy }) => (checked ? (healthy ? "passes" : "fails") : "none"), {
+    style: "minor",
+  }),
+  text("rate", "Requests/s", ({ traffic }) => (traffic === null ? "–" : number(traffic.rate)), { style: "number" }),
+  {
+    key: "errors",
+    head: "5xx",
+    style: "number",
+    show: (cell, { traffic }) => (traffic === null ? say(cell, "–") : showErrors(cell, traffic)),
+  },
+  text("p50", "p50", ({ traffic }) => duration(traffic?.latency?.[0]), { style: "number minor" }),
+  text("p99", "p99", ({ traffic }) => duration(traffic?.latency?.[2]), { style: "number" }),
+  { key: "drain", head: "Action", show: showDrain },
+];
+
+const ATTACKER_COLUMNS: readonly Column<LiveAttacker>[] = [
+  text("address", "Address", ({ address }) => plain(address), { isName: true, style: "mono name" }),
+  text("refusals", "Refused", ({ refusals }) => number(refusals), { style: "number" }),
+  text("reasons", "Why", ({ reasons }) =>
+    reasons.map(([reason, times]) => `${words(reason)} ${number(times)}`).join(", "),
+  ),
+  text("path", "Last path", ({ path }) => plain(path) || "–", { style: "mono wide minor" }),
+  text("agent", "User agent", ({ userAgent }) => plain(userAgent) || "–", { style: "wide minor" }),
+  text("last", "Last", ({ lastAt }) => clock(lastAt), { style: "number" }),
+];
+
+function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
+  if (cell.firstChild !== null) return;
+  if (exclusion === "") {
+    cell.append("–");
+    return;
+  }
+  const copy = async () => {
+    await navigator.clipboard?.writeText(exclusion).catch(() => undefined);
+    toast("Copied: put it below server.waf.exclusions.");
+  };
+  cell.append(
+    h("code", {}, plain(exclusion)),
+    h(
+      "button",
+      { type: "button", class: "small", click: () => void copy(), "aria-label": "Copy the exclusion" },
+      "Copy",
+    ),
+  );
+}
+
+const HIT_COLUMNS: readonly Column<LiveHit>[] = [
+  text("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+  text("rule", "Rule", ({ rule }) => plain(rule), { style: "mono", isName: true }),
+  text("action", "Action", ({ action, score }) => `${action}, ${number(score)}`, { style: "minor" }),
+  text("address", "Client", ({ address }) => plain(address), { style: "mono minor" }),
+  text("path", "Request", ({ method, path }) => plain(`${method} ${path}`), { style: "mono wide" }),
+  text("snippet", "Found", ({ snippet }) => plain(snippet), { style: "mono wide minor" }),
+  { key: "exclusion", head: "Line that excludes it", show: showExclusion, style: "exclusion" },
+];
+
+const CHANGE_COLUMNS: readonly Column<LiveChange>[] = [
+  text("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+  {
+    key: "event",
+    head: "Event",
+    isName: true,
+    show: (cell, change) => {
+      if (cell.firstChild === null)
+        cell.append(h("span", { class: `badge ${change.bad ? "bad" : "calm"}` }, titleOf(change)));
+    },
+  },
+  text("text", "What", ({ text: what }) => plain(what), { style: "mono full" }),
+];
+
+const WORKER_COLUMNS: readonly Column<WorkerRow>[] = [
+  text("index", "#", ({ index }) => String(index), { isName: true }),
+  {
+    key: "load",
+    head: "Load",
+    style: "number bar",
+    show: (cell, { load, moves }) => {
+      if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
+      say(cell.firstElementChild!, moves ? (load < 0 ? "–" : percent(load)) : "stalled");
+      (cell.lastElementChild as HTMLElement).style.width = `${Math.min(100, Math.max(0, load * 100))}%`;
+      cell.classList.toggle("bad", !moves || load > 0.9);
+    },
+  },
+  text("rate", "Req/s", ({ rate }) => number(rate), { style: "number" }),
+  text("connections", "Conns", ({ connections }) => number(connections), { style: "number" }),
+  text("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), { style: "number" }),
+  text("lag", "Lag", ({ lagMs }) => duration(lagMs), { style: "number" }),
+];
+
+const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] = [
+  text("domain", "Name", ({ domain }) => plain(domain), { isName: true, style: "mono name" }),
+  {
+    key: "ends",
+    head: "Ends in",
+    style: "number",
+    show: (cell, { notAfter }) => {
+      const left = notAfter * 1000 - Date.now();
+      say(cell, left <= 0 ? "expired" : span(left));
+      cell.title = new Date(notAfter * 1000).toISOString();
+      cell.classList.toggle("bad", left < 2 * DAY);
+      cell.classList.toggle("warn", left >= 2 * DAY && left < 7 * DAY);
+    },
+  },
+];
+
+/** An event as people say it. */
+export function titleOf({ event, text: what, bad }: LiveChange): string {
+  if (event === "config_reload") return bad ? "Reload failed" : "Configuration reloaded";
+  const [, action] = event === "audit" ? (/^action: (\w+)/.exec(what) ?? []) : [];
+  if (action !== undefined) return `Operator: ${words(action)}`;
+  const name = TITLES[event] ?? words(event);
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  listening: "Started",
+  draining: "Ending",
+  breaker_open: "Breaker opened",
+  breaker_closed: "Breaker closed",
+  upstream_unhealthy: "Target unhealthy",
+  upstream_healthy: "Target healthy",
+  certificate_reload: "Certificate file read",
+  cert_obtained: "Certificate obtained",
+  cert_renewed: "Certificate renewed",
+  cert_failed: "Certificate failed",
+  exception: "Defect in edge",
+};
+
+/** `breaker_open` as people write it. */
+export function words(name: string): string {
+  return plain(name).replaceAll("_", " ");
+}
