@@ -11,8 +11,8 @@ import {
   readTraceparent,
   SPAN_ID_BYTES,
   TRACE_ID_BYTES,
-  traceparent,
   withSampled,
+  writeTraceparent,
 } from "../../proto/trace/trace-context.ts";
 import type { SpanRecord, SpanWriter } from "../../shared/span-ring.ts";
 import { countedStatus } from "./counters-tap.ts";
@@ -47,12 +47,15 @@ export class Tracer {
   private readonly pool: RandomPool = new RandomPool();
   private readonly idle: RequestTrace[] = [];
   private readonly clock: WallClock = new WallClock();
+  /** Name and value of the field for the next request. */
+  private readonly field: Uint8Array = new Uint8Array(FIELD_BYTES);
 
   /** @param trusts whether the client's own trace is taken up */
   constructor(settings: TracerSettings, ports: TracerPorts, trusts: (ex: Exchange) => boolean) {
     this.settings = settings;
     this.ports = ports;
     this.trusts = trusts;
+    this.field.set(TRACEPARENT);
   }
 
   /** Right after the client's address is known: which trace the request belongs to. */
@@ -115,10 +118,8 @@ export class Tracer {
     trace.sampled = isSampled(flags) && this.ports.spans !== null;
     trace.hasParent = hasParent;
     trace.dispatchedMs = -1;
-    if (trace.sampled || this.settings.propagates) {
-      this.draw(trace.spanId, SPAN_ID_BYTES);
-      this.draw(trace.clientSpanId, SPAN_ID_BYTES);
-    }
+    this.draw(trace.spanId, SPAN_ID_BYTES);
+    if (trace.sampled) this.draw(trace.clientSpanId, SPAN_ID_BYTES);
     ex.trace = trace;
   }
 
@@ -141,7 +142,9 @@ export class Tracer {
     if (!trace.hasParent || !isTracestate(valuesOf(headers, TRACESTATE))) takeOff(headers, TRACESTATE);
     // The origin's caller is the request to it, where that has a span.
     const caller = trace.sampled ? trace.clientSpanId : trace.spanId;
-    headers.add("traceparent", traceparent(trace.traceId, caller, trace.flags));
+    const { field } = this;
+    const end = writeTraceparent(field, TRACEPARENT.length, trace.traceId, caller, trace.flags);
+    headers.addBytes(field, 0, TRACEPARENT.length, TRACEPARENT.length, end);
   }
 
   private spanOf(ex: Exchange, trace: RequestTrace): SpanRecord {
@@ -224,6 +227,7 @@ function isNamed({ bytes, spans }: HeaderBlock, index: number, name: Uint8Array)
 const NONE = -1;
 const TRACEPARENT: Uint8Array = latin1("traceparent");
 const TRACESTATE: Uint8Array = latin1("tracestate");
+const FIELD_BYTES = 128;
 /** As many requests as a worker has under way at most times; more are made and let go. */
 const KEPT_TRACES = 1024;
 const MAX_APART_MS = 5;

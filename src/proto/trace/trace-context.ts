@@ -1,9 +1,13 @@
+import { latin1 } from "../../core/bytes.ts";
+
 /** Characters of a `traceparent` of version 00. */
 const LENGTH = 55;
 const TRACE_FROM = 3;
 const PARENT_FROM = 36;
 const FLAGS_FROM = 53;
 const DASH = 0x2d;
+const ZERO = 0x30;
+const DIGIT_BYTES: Uint8Array = latin1("0123456789abcdef");
 /** The flag that the spans of the trace are recorded. W3C Trace Context 2, "Sampled Flag" */
 const SAMPLED = 0x01;
 /** The flag that at least the last seven bytes of the trace's id are random. Likewise, "Random Trace ID Flag" */
@@ -49,9 +53,36 @@ export function withSampled(flags: number, sampled: boolean): number {
   return sampled ? flags | SAMPLED : flags & ~SAMPLED;
 }
 
-/** The value of a `traceparent` of version 00. */
-export function traceparent(traceId: Uint8Array, spanId: Uint8Array, flags: number): string {
-  return `00-${hexOf(traceId)}-${hexOf(spanId)}-${HEX[flags & 0xff]!}`;
+/**
+ * Writes the value of a `traceparent` of version 00, 55 bytes.
+ * @returns the offset after it
+ */
+export function writeTraceparent(
+  out: Uint8Array,
+  start: number,
+  traceId: Uint8Array,
+  spanId: Uint8Array,
+  flags: number,
+): number {
+  out[start] = ZERO;
+  out[start + 1] = ZERO;
+  out[start + 2] = DASH;
+  let at = writeHex(out, start + TRACE_FROM, traceId);
+  out[at] = DASH;
+  at = writeHex(out, at + 1, spanId);
+  out[at] = DASH;
+  out[at + 1] = ZERO;
+  out[at + 2] = ZERO + flags;
+  return at + 3;
+}
+
+function writeHex(out: Uint8Array, start: number, bytes: Uint8Array): number {
+  let at = start;
+  for (let i = 0; i < bytes.length; i++) {
+    out[at++] = DIGIT_BYTES[bytes[i]! >>> 4]!;
+    out[at++] = DIGIT_BYTES[bytes[i]! & 15]!;
+  }
+  return at;
 }
 
 /** Bytes as lower-case hexadecimal digits. */
