@@ -161,6 +161,6 @@ class FileReader {
 }
 
 /** Stored heads hold the numbers of their fields: another binary may have others. */
-const LAYOUT: string = Bun.hash(HEADER_NAMES.join()).toString(16);
+export const LAYOUT: string = Bun.hash(HEADER_NAMES.join()).toString(16);
 const FLAG_BYTES = 4;
 const STEP_BYTES = 1 << 22;

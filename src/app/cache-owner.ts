@@ -2,19 +2,26 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { CacheConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
+import type { DiskPurge } from "../features/cache/purge-rule.ts";
 import type { Route } from "../message/route.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
 import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
 import { CacheStore } from "../shared/cache-store.ts";
-import { CacheHandover, takeOverCache } from "./cache-handover.ts";
+import { DiskIndex } from "../shared/disk-index.ts";
+import { CacheHandover, LAYOUT, takeOverCache } from "./cache-handover.ts";
+import { CacheDisk, type DiskReports } from "./disk/cache-disk.ts";
 import { settingsByIndex } from "./routing.ts";
 
+/** The control thread and that of the disk. */
+const OTHER_THREADS = 2;
 /** How long until the lock is tried again, where a worker holds it. */
 const RETRY_MS = 5;
 
 /** What the memory of the cache depends on. */
-type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies"> & CacheSizes;
+type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies"> &
+  CacheSizes &
+  Partial<Pick<CacheConfig, "disk">>;
 
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
 export class CacheOwner {
@@ -26,9 +33,25 @@ export class CacheOwner {
   private storedKind = "";
   private readonly handover: CacheHandover = new CacheHandover();
   private version = 0;
+  /** Of all memories, so that what is on disk is found from each. */
+  private readonly seed: number = crypto.getRandomValues(new Int32Array(1))[0]!;
+  private readonly disk: CacheDisk | null;
+  private isDiskStarted = false;
 
-  constructor(config: MemoryConfig, workers: number) {
+  /** @param reports takes what there is to say of the disk; without it nothing is on disk */
+  constructor(config: MemoryConfig, workers: number, reports: DiskReports | null = null) {
     this.workers = workers;
+    const { disk = null } = config;
+    this.disk =
+      disk === null || reports === null
+        ? null
+        : new CacheDisk({ ...disk, kind: diskKind(config) }, workers + OTHER_THREADS, {
+            ...reports,
+            failed: (fields) => {
+              reports.failed(fields);
+              if (this.disk?.isRunning === false) void this.workerDied(workers + 1);
+            },
+          });
     this.use(config, this.buffersFor(config));
   }
 
@@ -39,16 +62,49 @@ export class CacheOwner {
   buffersFor(config: MemoryConfig): CacheBuffers | null {
     if (kindOf(config) === this.kind) return this.buffers;
     if (!config.enabled) return null;
-    return createCacheBuffers(config, this.workers + 1, crypto.getRandomValues(new Int32Array(1))[0]!, ++this.version);
+    const buffers = createCacheBuffers(config, this.workers + OTHER_THREADS, this.seed, ++this.version);
+    return { ...buffers, disk: this.disk?.buffer ?? null };
   }
 
   /** Takes up the memory from `buffersFor` the same configuration. */
   use(config: MemoryConfig, buffers: CacheBuffers | null): void {
+    const isOtherKind = this.storedKind !== "" && this.storedKind !== config.cookies;
     this.kind = kindOf(config);
     this.storedKind = config.cookies;
+    if (isOtherKind) this.disk?.renew(diskKind(config));
     if (buffers === this.buffers) return;
     this.buffers = buffers;
     this.memory = buffers === null ? null : new CacheMemory(buffers);
+    if (buffers === null) return;
+    if (this.isDiskStarted) this.disk?.useMemory(buffers);
+    else if (this.version > 1) void this.startDisk();
+  }
+
+  /** Starts what has to do with the disk. @returns when what was left there can be found, or soon */
+  async startDisk(): Promise<void> {
+    if (this.disk === null || this.buffers === null || this.isDiskStarted) return;
+    this.isDiskStarted = true;
+    await this.disk.start(this.buffers);
+  }
+
+  /** Writes what waits for the disk, and lets another process have it. */
+  async stopDisk(): Promise<void> {
+    await this.disk?.stop();
+  }
+
+  /** No successor takes over after all. */
+  keep(): void {
+    this.disk?.resume();
+  }
+
+  /** Takes out what is on disk, or makes it stale. @returns how many */
+  purgeDisk(purge: DiskPurge): Promise<number> {
+    return this.disk?.purge(purge) ?? Promise.resolve(0);
+  }
+
+  /** What is on disk; null where that is off. */
+  get diskIndex(): DiskIndex | null {
+    return this.disk?.index ?? null;
   }
 
   /**
@@ -56,6 +112,7 @@ export class CacheOwner {
    * @returns the file, or -1
    */
   async handOn(): Promise<number> {
+    await this.disk?.release();
     if (this.buffers !== null) await this.handover.dump(new CacheStore(this.buffers, this.workers), this.storedKind);
     return this.handover.file;
   }
@@ -69,6 +126,7 @@ export class CacheOwner {
   /** Takes back the lock, the fetches and the pins of a worker that has ended; to be done before it is started again. */
   async workerDied(worker: number): Promise<void> {
     const { memory } = this;
+    this.disk?.index.threadDied(worker);
     if (memory === null) return;
     const dead = worker + 1;
     const lock = new CacheLock(memory.words, this.workers + 1);
@@ -103,6 +161,11 @@ export class CacheOwner {
   }
 }
 
+/** Which entries on disk may be used. */
+function diskKind({ cookies }: MemoryConfig): string {
+  return `${LAYOUT} ${cookies}`;
+}
+
 function kindOf(config: MemoryConfig): string {
   return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies} ${config.eviction}` : "";
 }
@@ -118,7 +181,8 @@ export class WorkerCache {
   /** The store in this memory: the one in use where the memory stays. `use` takes it up. */
   storeIn(buffers: CacheBuffers | null, worker: number): CacheStore | null {
     if (buffers === null) return null;
-    return buffers.version === this.version && this.store !== null ? this.store : new CacheStore(buffers, worker);
+    if (buffers.version === this.version && this.store !== null) return this.store;
+    return new CacheStore(buffers, worker, buffers.disk === null ? null : new DiskIndex(buffers.disk, worker));
   }
 
   /** Takes up a store from `storeIn` of the same memory. */

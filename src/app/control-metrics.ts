@@ -5,6 +5,7 @@ import { type Metric, single } from "../features/telemetry/metric.ts";
 import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
+import type { DiskIndex } from "../shared/disk-index.ts";
 import { BreakerState } from "../shared/node-table.ts";
 import { VERSION } from "../shared/version.ts";
 import type { AcmeService } from "./acme-service.ts";
@@ -109,6 +110,30 @@ export function cacheMetrics(cache: CacheOwner): readonly Metric[] {
       "gateway_cache_evictions_total",
       "Stored responses evicted to make room for others.",
       () => cache.evictions,
+    ),
+    ...(cache.diskIndex === null ? [] : diskMetrics(cache.diskIndex)),
+  ];
+}
+
+/** What is on disk. docs/cache.md#on-disk */
+function diskMetrics(disk: DiskIndex): readonly Metric[] {
+  return [
+    single("gauge", "gateway_cache_disk_up", "1 while stored responses are written to disk, else 0.", () =>
+      disk.isWriting ? 1 : 0,
+    ),
+    single("gauge", "gateway_cache_disk_entries", "Stored responses on disk.", () => disk.entries),
+    single("gauge", "gateway_cache_disk_bytes", "Bytes of disk that stored responses use.", () => disk.bytes),
+    single(
+      "counter",
+      "gateway_cache_disk_evictions_total",
+      "Stored responses removed from disk to make room for others.",
+      () => disk.evictions,
+    ),
+    single(
+      "counter",
+      "gateway_cache_disk_missed_total",
+      "Stored responses that were gone from memory before they were written to disk.",
+      () => disk.missed,
     ),
   ];
 }

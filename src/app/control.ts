@@ -170,7 +170,7 @@ export class Control implements PoolListener {
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
     this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
-    this.cache = new CacheOwner(this.config.server.cache, this.pool.size);
+    this.cache = this.makeCache();
     this.nodes = new NodeRegistry(this.config, (event, fields) => this.event(event, fields));
     this.certificates = new TlsCertificates(
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
@@ -233,10 +233,19 @@ export class Control implements PoolListener {
     });
   }
 
+  private makeCache(): CacheOwner {
+    return new CacheOwner(this.config.server.cache, this.pool.size, {
+      opened: (fields) => this.event("cache_disk_open", fields),
+      failed: (fields) => this.event("cache_disk_failed", fields),
+      exception: (error) => this.event("exception", { what: "cache.disk", error }),
+    });
+  }
+
   private makeHandover(): Handover {
     return new Handover(
       () => this.allSockets(),
       (fields) => {
+        if (fields.ok === false && !this.handover.hasSuccessor) this.cache.keep();
         if (!this.ending.hasBegun) this.event("upgrade", fields);
       },
       binaryPathOf(startFacts()),
@@ -345,14 +354,15 @@ export class Control implements PoolListener {
         this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
         const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
-        void Promise.all([...last, this.telemetry.stop(TELEMETRY_DRAIN_MS)]).then(() => resolve(code));
+        const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS)];
+        void Promise.all([...last, ...others]).then(() => resolve(code));
       };
       this.reactToSignals();
       this.nodes.start();
       this.keys.use(this.config);
       void this.telemetry.use(this.config);
-      void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config)]).then(() =>
-        this.startWorkers(),
+      void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config), this.cache.startDisk()]).then(
+        () => this.startWorkers(),
       );
     });
   }
@@ -627,6 +637,7 @@ export class Control implements PoolListener {
       ...answers,
       ...this.operations.answers(),
       ["keys", keysAnswer],
+      ["cache-purge", async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge)))],
       ["watch", (_, worker) => this.live.watch(worker)],
       ["config", () => ({ status: 200, contentType: YAML_TYPE, body: listConfig(this.config, ROUTE_FORMAT) })],
     ]);

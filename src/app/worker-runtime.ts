@@ -123,7 +123,10 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const { budget } = inputs;
   const site = routeSite(config, inputs, pools);
-  const purge = inputs.cacheStore === null ? null : (call: PurgeCall): number => way.cache!.purge(call);
+  const purge =
+    inputs.cacheStore === null
+      ? null
+      : (call: PurgeCall, done: (purged: number) => void) => way.cache!.purge(call, done);
   const endpoints = endpointsOf(
     config,
     inputs,
@@ -156,6 +159,8 @@ export type WayInputs = Pick<
   | "counters"
   | "log"
   | "accessLines"
+  | "control"
+  | "onPurged"
   | "threshold"
   | "reports"
   | "requestIds"
@@ -243,6 +248,11 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     idle: IDLE_PORTS,
     counter: counters,
     purgers: new NetworkSet(config.server.cache.purgeFrom),
+    purgeDisk: (purge, done) =>
+      inputs.control.ask("cache-purge", JSON.stringify(purge), (status, _, body) =>
+        done(status === 200 ? Number(body) : 0),
+      ),
+    onPurged: (from, order, purged) => inputs.onPurged({ by: "", from }, order, purged),
     showsKeys: config.server.cache.statusKey,
     nameRequest: (ex) => requestIds.assign(ex),
     endTaps: [new ForwardEnd()],

@@ -451,7 +451,10 @@ export class Worker {
       reports: this.reports,
       control: this.control,
       threshold: this.threshold,
-      onPurged: (operator, call, purged) => this.events.event("audit", purgeFields(operator, call, purged)),
+      onPurged: (operator, call, purged) => {
+        this.counters.add(PURGES[call.kind]);
+        this.events.event("audit", purgeFields(operator, call, purged));
+      },
       health: this.health,
       watchers: this.watchers,
       requestIds: this.requestIds,
@@ -537,6 +540,13 @@ export class Worker {
     });
   }
 }
+
+const PURGES = {
+  uri: COUNTERS.cachePurgesUrl,
+  prefix: COUNTERS.cachePurgesPrefix,
+  tags: COUNTERS.cachePurgesTags,
+  all: COUNTERS.cachePurgesAll,
+} as const;
 
 /** The fields of the line `audit` of a purge. */
 function purgeFields({ by, from }: Operator, call: PurgeCall, purged: number): EventFields {

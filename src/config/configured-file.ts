@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { MAX_PAGE_BYTES } from "../core/limits.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -64,6 +64,15 @@ export class ConfiguredFiles {
     // The folder is looked for beside the configuration file, not where the command was typed: say where that is.
     if (fault !== "")
       this.log.fault(key, `expected an existing folder, found ${quote(path)}: ${fault} (looked for ${full})`);
+    return full;
+  }
+
+  /** A folder that can be written to, or be made in one that is there. */
+  workFolder(key: KeyPath, path: string): string {
+    const full = this.absolute(path);
+    const fault = writeFault(full);
+    if (fault !== "")
+      this.log.fault(key, `expected a folder to write to, found ${quote(path)}: ${fault} (looked for ${full})`);
     return full;
   }
 
@@ -146,6 +155,22 @@ function readPage(path: string): string | Error {
 function isSwapped(certFile: string, keyFile: string): boolean {
   const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)];
   return !cert.includes("BEGIN CERTIFICATE") && cert.includes("PRIVATE KEY-----") && key.includes("BEGIN CERTIFICATE");
+}
+
+/** Why a folder cannot be written to or made, or "". */
+function writeFault(path: string): string {
+  const isThere = existsSync(path);
+  const folder = isThere ? path : dirname(path);
+  try {
+    if (!statSync(folder).isDirectory()) return isThere ? "it is a file" : "what is above it is a file";
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return "";
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === "ENOENT" || code === "ENOTDIR") return "no such folder, nor one above it";
+    if (code === "EROFS") return "it is on a file system that is read-only";
+    return isThere ? "no permission to write to it" : "no permission to make it";
+  }
 }
 
 /** Why a path cannot be read as a file or a folder, or "". */

@@ -8,7 +8,19 @@ import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import type { WafConfig } from "./runtime-config.ts";
-import { cidr, duration, flag, integer, size, text, textLike, textOrNumber, word, wordOrEmpty } from "./scalars.ts";
+import {
+  cidr,
+  duration,
+  flag,
+  integer,
+  size,
+  text,
+  textLike,
+  textOrNumber,
+  word,
+  wordOrEmpty,
+  workFolder,
+} from "./scalars.ts";
 
 // Sections of `server:` that say what is done with requests and responses: guards, firewall, cache, added fields.
 
@@ -254,6 +266,20 @@ export function checkWafRules(
   }
 }
 
+/** `cache.disk`. docs/cache.md#on-disk */
+const cacheDisk = block(
+  {
+    path: {
+      type: workFolder(),
+      required: "cache.disk needs a path: the folder for stored responses, such as /var/cache/edge",
+      example: "/var/cache/edge",
+      doc: "of its own; made where the folder above it is there",
+    },
+    max_bytes: { type: size(1_048_576, 214_748_364_800), default: "1GiB", doc: "of all files together" },
+  },
+  {},
+);
+
 /** Off unless `enabled` is true. docs/cache.md */
 export const cache = block(
   {
@@ -286,12 +312,24 @@ export const cache = block(
       example: ["192.0.2.10"],
       doc: "clients whose PURGE takes responses out; none by default",
     },
+    disk: {
+      type: cacheDisk,
+      absent: null,
+      restart: "everywhere",
+      doc: "what is stored survives a restart; none by default",
+    },
     status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },
   {
     misplaced: new Map(FOREIGN_CACHE_KEYS),
     notes: ["Stale responses: as the upstream's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
     check(values, { log, path }) {
+      const { disk } = values;
+      if (values.enabled && disk !== null && values.max_payload_size > disk.max_bytes / 4)
+        log.warn(
+          [...path, "max_payload_size"],
+          "is above a quarter of disk.max_bytes: such responses are not kept on disk",
+        );
       if (values.enabled && values.max_payload_size > values.max_bytes)
         log.warn([...path, "max_payload_size"], "is above max_bytes: responses of that size are never stored");
     },

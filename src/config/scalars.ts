@@ -46,6 +46,11 @@ export function folderName(): Kind<string> {
   return resolved(text("a folder name"), (name, { files }) => files.absolute(name));
 }
 
+/** A folder that is written to: there and writable, or to be made in one that is. */
+export function workFolder(): Kind<string> {
+  return resolved(text("a folder name"), (name, { files, path }) => files.workFolder(path, name));
+}
+
 /** A text that must look a certain way; `what` says how, with an example. */
 export function textLike(pattern: RegExp, what: string): Kind<string> {
   return piece(

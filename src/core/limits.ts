@@ -251,6 +251,15 @@ export const CACHE_LOOKUP_MS = 200;
 export const CACHE_WAIT_MS = 10_000;
 /** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
 export const CACHE_POLL_MS = 4;
+/** Reads from the disk of the cache that a worker has under way at a time; what comes then waits its turn. */
+export const MAX_DISK_READS = 64;
+/** Bytes of a segment of the disk's cache, least and most: a sixty-fourth of all within these. */
+export const DISK_SEGMENT_MIN_BYTES = 1_048_576;
+export const DISK_SEGMENT_MAX_BYTES = 1_073_741_824;
+/** Milliseconds until a disk that failed is tried again. */
+export const DISK_RETRY_MS = 10_000;
+/** Milliseconds that a start waits at most for what the disk's cache has. */
+export const DISK_START_MS = 2000;
 /** How often two processes look whether what one has handed to the other still holds. */
 export const CACHE_HANDOVER_MS = 20;
 /** Responses that a worker fetches anew in the background at a time. */

@@ -1,7 +1,20 @@
-import { BlockCursor } from "./cache-blocks.ts";
 import { CacheKey } from "./cache-key.ts";
 import { type CacheMemory, FillResult, Head, Slot, SlotTime } from "./cache-memory.ts";
 import type { CacheStore } from "./cache-store.ts";
+import {
+  ENTRY_FIXED_BYTES,
+  ENTRY_PIECE_BYTES,
+  EntryMark,
+  EntryReader,
+  type EntryShape,
+  isPieceSound,
+  isPrefixSound,
+  markOf,
+  piecesOf,
+  readKey,
+  reserveFor,
+  shapeOf,
+} from "./entry-bytes.ts";
 
 /** Takes bytes one after the other; they may be overwritten once it has returned. */
 export type DumpWriter = (bytes: Buffer) => void;
@@ -9,20 +22,20 @@ export type DumpWriter = (bytes: Buffer) => void;
 export type DumpReader = (length: number) => Buffer | null;
 
 /**
- * The entries of a cache in a row, for another process: each with what is known of it, its key, head and body, and a checksum over
- * all of that. Times are written as they are from the moment of the dump.
- *
- *     an entry:  magic (4 bytes) | checksum (4) | lengths and facts (8 of 4) | times (5 of 8) | key | head | body
- *
+ * The entries of a cache in a row, for another process, in the form of `entry-bytes.ts`. Times are written as they are from the moment
+ * of the dump.
  * @param nowMs of the clock that the entries' times are of
  * @returns a generator that writes one entry a step, those that were stored first before the others
  */
 export function* dumpEntries(store: CacheStore, nowMs: number, write: DumpWriter): Generator<void> {
-  const cursor = new BlockCursor(store.memory);
+  const reader = new EntryReader(store);
+  const { words } = store.memory;
   for (const slot of slotsByAge(store.memory)) {
     if (!store.pinReady(slot)) continue;
     try {
-      write(entryBytes(store, cursor, slot, nowMs));
+      write(reader.prefix(slot, nowMs));
+      const pieces = piecesOf(words[store.memory.at(slot) + Slot.BodyBytes]!);
+      for (let i = 0; i < pieces; i++) write(reader.piece(slot, i));
     } finally {
       store.unpin(slot);
     }
@@ -31,7 +44,7 @@ export function* dumpEntries(store: CacheStore, nowMs: number, write: DumpWriter
 }
 
 /**
- * Stores the entries of a dump. What is malformed, cut off or not what its checksum says ends it.
+ * Stores the entries of a dump. What is malformed, cut off or not what its checksums say ends it.
  * @param nowMs the moment of the dump, by the clock of this store
  * @returns how many were stored
  */
@@ -39,15 +52,17 @@ export function loadEntries(store: CacheStore, nowMs: number, read: DumpReader):
   const key = new CacheKey(store.memory.seed);
   let count = 0;
   for (;;) {
-    const fixed = read(FIXED_BYTES);
-    if (fixed === null || fixed.readUInt32LE(0) !== MAGIC) return count;
+    const fixed = read(ENTRY_FIXED_BYTES);
+    const shape = fixed === null ? null : shapeOf(fixed, nowMs);
+    if (fixed === null || shape === null || shape.totalBytes > store.memory.data.length + MAX_KEY_BYTES) return count;
     const own = Buffer.from(fixed);
-    const lengths = LENGTHS.map((at) => own.readUInt32LE(at));
-    const total = lengths.reduce((sum, length) => sum + length, 0);
-    if (total > store.memory.data.length) return count;
-    const rest = read(total);
-    if (rest === null || checksum(own, rest) !== own.readUInt32LE(4)) return count;
-    if (loadEntry(store, key, own, rest, nowMs)) count++;
+    const rest = read(shape.prefixBytes - ENTRY_FIXED_BYTES);
+    if (rest === null) return count;
+    const prefix = Buffer.concat([own, rest]);
+    if (!isPrefixSound(prefix) || markOf(prefix).mark !== EntryMark.Live) return count;
+    const loaded = loadEntry(store, key, shape, prefix, read);
+    if (loaded === Loaded.Damaged) return count;
+    if (loaded === Loaded.Stored) count++;
   }
 }
 
@@ -59,77 +74,33 @@ function slotsByAge({ words, times, slotsAt }: CacheMemory): number[] {
   return slots.sort((a, b) => times[a * SlotTime.Count]! - times[b * SlotTime.Count]!);
 }
 
-function entryBytes(store: CacheStore, cursor: BlockCursor, slot: number, nowMs: number): Buffer {
-  const { words, times } = store.memory;
-  const at = store.memory.at(slot);
-  const [uriBytes, variantBytes] = [words[at + Slot.UriBytes]!, words[at + Slot.VariantBytes]!];
-  const parts = [padded(uriBytes), padded(variantBytes), words[at + Slot.HeadBytes]!, words[at + Slot.BodyBytes]!];
-  const total = parts.reduce((sum, length) => sum + length, 0);
-  const out = Buffer.allocUnsafe(FIXED_BYTES + total);
-  out.writeUInt32LE(MAGIC, 0);
-  const facts = [...parts, words[at + Slot.Status]!, words[at + Slot.Flags]!, words[at + Slot.FieldCount]!];
-  // How many of the padding bytes of both halves of the key are none of it.
-  const padding = (parts[0]! - uriBytes) * 4 + parts[1]! - variantBytes;
-  for (const [i, fact] of [...facts, padding, words[at + Slot.Tags]!].entries())
-    out.writeUInt32LE(fact >>> 0, 8 + i * 4);
-  for (const [i, which] of TIMES.entries()) {
-    const time = times[slot * SlotTime.Count + which]!;
-    const isNever = time === 0 && (which === SlotTime.StaleWhileUntil || which === SlotTime.StaleErrorUntil);
-    const written = which === SlotTime.ContentLength ? time : time - nowMs;
-    out.writeDoubleLE(isNever ? NEVER : written, TIMES_AT + i * 8);
-  }
-  cursor.seek(words[at + Slot.FirstBlock]!, 0);
-  cursor.read(out, FIXED_BYTES, total);
-  out.writeUInt32LE(checksum(out.subarray(0, FIXED_BYTES), out.subarray(FIXED_BYTES)), 4);
-  return out;
+const enum Loaded {
+  Stored = 0,
+  /** There was no room. */
+  PassedOver,
+  Damaged,
 }
 
-function loadEntry(store: CacheStore, key: CacheKey, fixed: Buffer, rest: Buffer, nowMs: number): boolean {
-  const [uriWords, variantWords, headBytes, bodyBytes] = LENGTHS.map((at) => fixed.readUInt32LE(at)) as Lengths;
-  const [status, flags, fieldCount, padding, tags] = FACTS.map((at) => fixed.readUInt32LE(at)) as Facts;
-  const [storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs] = [0, 1, 2, 3].map((i) => {
-    const time = fixed.readDoubleLE(TIMES_AT + i * 8);
-    return time === NEVER ? 0 : nowMs + time;
-  }) as [number, number, number, number];
-  key.begin(uriWords + variantWords);
-  key.add(rest, 0, uriWords - (padding >>> 2));
-  key.endUri();
-  key.add(rest, uriWords, uriWords + variantWords - (padding & 3));
-  key.endVariant();
-  const fill = store.claim(key);
-  if (fill < 0) return false;
-  if (!store.reserve(fill, key, headBytes, bodyBytes)) {
+function loadEntry(store: CacheStore, key: CacheKey, shape: EntryShape, prefix: Buffer, read: DumpReader): Loaded {
+  readKey(key, shape, prefix, ENTRY_FIXED_BYTES);
+  let fill = store.claim(key);
+  if (fill >= 0 && !reserveFor(store, fill, key, shape, prefix)) {
     store.abandon(fill, FillResult.GivenUp);
-    return false;
+    fill = -1;
   }
-  store.write(fill, 0, rest, uriWords + variantWords, rest.length);
-  const contentLength = fixed.readDoubleLE(TIMES_AT + 4 * 8);
-  const ages = { storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs };
-  const isStored = store.commit(fill, { status, flags, fieldCount, tags: tags | 0, contentLength, ...ages });
+  for (let i = 0, done = 0; done < shape.bodyBytes; i++) {
+    const piece = read(Math.min(ENTRY_PIECE_BYTES, shape.bodyBytes - done));
+    if (piece === null || !isPieceSound(prefix, shape, i, piece)) {
+      if (fill >= 0) store.abandon(fill, FillResult.GivenUp);
+      return Loaded.Damaged;
+    }
+    if (fill >= 0) store.write(fill, shape.headBytes + done, piece, 0, piece.length);
+    done += piece.length;
+  }
+  if (fill < 0) return Loaded.PassedOver;
+  const isStored = store.commit(fill, shape);
   store.unpin(fill);
-  return isStored;
+  return isStored ? Loaded.Stored : Loaded.PassedOver;
 }
 
-function padded(bytes: number): number {
-  return (bytes + 3) & ~3;
-}
-
-function checksum(fixed: Buffer, rest: Buffer): number {
-  return Bun.hash.crc32(rest, Bun.hash.crc32(fixed.subarray(8)));
-}
-
-type Lengths = [uriWords: number, variantWords: number, headBytes: number, bodyBytes: number];
-type Facts = [status: number, flags: number, fieldCount: number, padding: number, tags: number];
-const MAGIC = 0x31656765;
-const LENGTHS = [8, 12, 16, 20] as const;
-const FACTS = [24, 28, 32, 36, 40] as const;
-const TIMES = [
-  SlotTime.StoredAt,
-  SlotTime.FreshUntil,
-  SlotTime.StaleWhileUntil,
-  SlotTime.StaleErrorUntil,
-  SlotTime.ContentLength,
-] as const;
-const TIMES_AT = 44;
-const FIXED_BYTES = TIMES_AT + TIMES.length * 8;
-const NEVER = Number.MIN_SAFE_INTEGER;
+const MAX_KEY_BYTES = 1 << 20;

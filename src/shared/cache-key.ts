@@ -1,12 +1,23 @@
 import { copyBytes, LOWER } from "../core/bytes.ts";
 
+/** A key that is complete. */
+export interface KeyBytes {
+  readonly bytes: Buffer;
+  /** Words of both halves, and bytes of each. */
+  readonly wordCount: number;
+  readonly uriBytes: number;
+  readonly variantBytes: number;
+  readonly uriHash: number;
+  readonly variantHash: number;
+}
+
 /**
  * The key of a request, being put together: first what names the resource (authority and target), then what tells its
  * answers apart (method and Accept-Encoding). Between two parts stands a NUL, which occurs in none of them, so that no two
  * different requests have one key, whatever colons a client writes. Both halves are hashed by themselves: all responses of
  * one resource stand in one bucket, and go together when it is invalidated.
  */
-export class CacheKey {
+export class CacheKey implements KeyBytes {
   /** The bytes of both halves, each filled up with NULs to whole words. */
   bytes: Buffer = Buffer.alloc(FIRST_BYTES);
   words: Int32Array = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, FIRST_BYTES / 4);
@@ -70,6 +81,13 @@ export class CacheKey {
     this.variantBytes = this.end - from;
     this.pad();
     this.variantHash = hashWords(this.words, from >>> 2, this.end >>> 2, this.seed);
+  }
+
+  /** The same key, to be kept. */
+  copy(): KeyBytes {
+    const { uriBytes, variantBytes, uriHash, variantHash, wordCount } = this;
+    const bytes = Buffer.from(this.bytes.subarray(0, wordCount * 4));
+    return { bytes, wordCount, uriBytes, variantBytes, uriHash, variantHash };
   }
 
   private pad(): void {

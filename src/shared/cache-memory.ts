@@ -18,6 +18,8 @@ export interface CacheBuffers {
   readonly meta: SharedArrayBuffer;
   /** The entries: blocks of one size. */
   readonly data: SharedArrayBuffer;
+  /** What finds the entries on disk; null where there are none. */
+  readonly disk: SharedArrayBuffer | null;
 }
 
 /** Numbers of the header, one Int32 each. Lists hold numbers of slots and blocks plus 1, so that 0 is the end. */
@@ -244,7 +246,7 @@ export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: num
   words[Head.PinWords] = pinWords;
   words[Head.Seed] = seed;
   words[Head.GhostSets] = countsUses ? ghostSets(maxEntries) : 0;
-  return { version, meta, data: new SharedArrayBuffer(blocks * blockBytes) };
+  return { version, meta, data: new SharedArrayBuffer(blocks * blockBytes), disk: null };
 }
 
 /** Words of the ghosts of so many entries. */

@@ -2,6 +2,7 @@ import { BlockCursor } from "./cache-blocks.ts";
 import { type CacheMemory, Head, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
 import type { CacheSlots } from "./cache-slots.ts";
 import type { PurgeRule } from "./cache-store.ts";
+import type { DiskIndex } from "./disk-index.ts";
 
 /** Slots that are looked at under the lock at a time. */
 export const PURGE_STEP = 256;
@@ -9,9 +10,16 @@ export const PURGE_STEP = 256;
 /**
  * Takes those entries out of a run of slots that a rule means, or makes them stale, and keeps what is being fetched from being
  * stored. Under the lock.
+ * @param disk where copies of them may be; null where there are none
  * @returns how many they were
  */
-export function purgeStep(memory: CacheMemory, slots: CacheSlots, from: number, rule: PurgeRule): number {
+export function purgeStep(
+  memory: CacheMemory,
+  slots: CacheSlots,
+  from: number,
+  rule: PurgeRule,
+  disk: DiskIndex | null,
+): number {
   const { words } = memory;
   const to = Math.min(from + PURGE_STEP, words[Head.SlotsUsed]!);
   let count = 0;
@@ -20,8 +28,14 @@ export function purgeStep(memory: CacheMemory, slots: CacheSlots, from: number, 
     if (words[at + Slot.State] === SlotState.Filling) words[at + Slot.Flags]! |= SlotFlag.Outdated;
     if (words[at + Slot.State] !== SlotState.Ready || !mayHaveTag(words[at + Slot.Tags]!, rule.tags)) continue;
     if (!rule.matches(uriOf(memory, slot), slot)) continue;
-    if (rule.staleSinceMs < 0) slots.remove(slot);
-    else makeStale(memory, slot, rule.staleSinceMs);
+    const [uriHash, variantHash] = [words[at + Slot.UriHash]!, words[at + Slot.VariantHash]!];
+    if (rule.staleSinceMs < 0) {
+      slots.remove(slot);
+      disk?.remove(uriHash, variantHash);
+    } else {
+      makeStale(memory, slot, rule.staleSinceMs);
+      disk?.makeStale(uriHash, variantHash, rule.staleSinceMs);
+    }
     count++;
   }
   return count;

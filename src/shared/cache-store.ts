@@ -1,6 +1,6 @@
 import { MAX_CACHE_FILLS, MAX_CACHE_VARIANTS } from "../core/limits.ts";
 import { BlockCursor } from "./cache-blocks.ts";
-import type { CacheKey } from "./cache-key.ts";
+import type { CacheKey, KeyBytes } from "./cache-key.ts";
 import { CacheLock } from "./cache-lock.ts";
 import {
   type CacheBuffers,
@@ -17,6 +17,7 @@ import { CachePins } from "./cache-pins.ts";
 import { makeStale, PURGE_STEP, purgeStep } from "./cache-purge.ts";
 import { rebuildCache } from "./cache-repair.ts";
 import { CacheSlots } from "./cache-slots.ts";
+import type { DiskIndex } from "./disk-index.ts";
 
 /** What `find` has found. */
 export const enum CacheLookup {
@@ -74,6 +75,9 @@ export class CacheStore {
   fillGeneration = 0;
   /** Whether the fetch is this caller's to make: `fill` was made for it. */
   claimed = false;
+  /** What is on disk; null where that is off. */
+  readonly disk: DiskIndex | null;
+  private readonly version: number;
   private readonly id: number;
   private readonly lock: CacheLock;
   private readonly pins: CachePins;
@@ -87,8 +91,11 @@ export class CacheStore {
   /**
    * @param buffers from `createCacheBuffers`
    * @param thread number of this thread, 0 and up
+   * @param disk what of the entries is on disk: what is taken out here, is taken out there
    */
-  constructor(buffers: CacheBuffers, thread: number) {
+  constructor(buffers: CacheBuffers, thread: number, disk: DiskIndex | null = null) {
+    this.disk = disk;
+    this.version = buffers.version;
     this.memory = new CacheMemory(buffers);
     this.slots = new CacheSlots(this.memory);
     this.id = thread + 1;
@@ -141,7 +148,7 @@ export class CacheStore {
    * @param fill the slot of the fetch
    * @returns false when there is no room, or when what is fetched has been invalidated
    */
-  reserve(fill: number, key: CacheKey, headBytes: number, bodyBytes: number): boolean {
+  reserve(fill: number, key: KeyBytes, headBytes: number, bodyBytes: number): boolean {
     const { words, blockBytes } = this.memory;
     const at = this.memory.at(fill);
     const keyBytes = key.wordCount * 4;
@@ -199,9 +206,10 @@ export class CacheStore {
   /**
    * Makes a fetched response, written to its end, an entry in place of an older one with its key, and pins it: it can be sent
    * from then on, whatever becomes of the entry.
+   * @param isFromDisk whether it is a copy of what is on disk; the disk gets it otherwise
    * @returns false when it was invalidated meanwhile, so that it is no entry
    */
-  commit(fill: number, facts: EntryFacts): boolean {
+  commit(fill: number, facts: EntryFacts, isFromDisk: boolean = false): boolean {
     const { words, times } = this.memory;
     const at = this.memory.at(fill);
     const time = fill * SlotTime.Count;
@@ -219,8 +227,11 @@ export class CacheStore {
       words[at + Slot.Flags] = facts.flags;
       this.makeWay(fill);
       this.slots.makeReady(fill);
+      if (this.disk !== null && !isFromDisk) this.disk.remove(words[at + Slot.UriHash]!, words[at + Slot.VariantHash]!);
       return true;
     }, false);
+    if (committed && this.disk !== null && !isFromDisk && (facts.flags & SlotFlag.FromUpstream) !== 0)
+      this.disk.enqueue(fill, words[at + Slot.Generation]!, this.version);
     if (!committed) this.abandon(fill, FillResult.NotStorable);
     return committed;
   }
@@ -252,6 +263,51 @@ export class CacheStore {
   /** Whether a fetch under way may be one without end. */
   isGrowing(fill: number): boolean {
     return this.memory.words[this.memory.at(fill) + Slot.Status] === GROWING;
+  }
+
+  /** Says of a fetch that it reads the disk. */
+  noteReading(fill: number): void {
+    this.memory.words[this.memory.at(fill) + Slot.Status] = READING;
+  }
+
+  /** Says of a fetch that it asks the origin after all. */
+  noteFetching(fill: number): void {
+    this.memory.words[this.memory.at(fill) + Slot.Status] = 0;
+  }
+
+  /** The generation of a fetch, by which its end is told. */
+  generationOf(fill: number): number {
+    return this.memory.words[this.memory.at(fill) + Slot.Generation]!;
+  }
+
+  /** Whether a fetch reads the disk, and not the origin. */
+  isReading(fill: number): boolean {
+    return this.memory.words[this.memory.at(fill) + Slot.Status] === READING;
+  }
+
+  /** Does something while an entry cannot be taken out. @returns false where it has been taken out */
+  whileReady(slot: number, generation: number, work: () => void): boolean {
+    const at = this.memory.at(slot);
+    return this.locked(() => {
+      const { words } = this.memory;
+      if (words[at + Slot.State] !== SlotState.Ready || words[at + Slot.Generation] !== generation) return false;
+      work();
+      return true;
+    }, false);
+  }
+
+  /** Whether there is an entry with these hashes. */
+  hasReady(uriHash: number, variantHash: number): boolean {
+    const { words } = this.memory;
+    return this.locked(() => {
+      for (let next = this.slots.index.firstOf(uriHash); next !== 0; ) {
+        const at = this.memory.at(next - 1);
+        next = words[at + Slot.Next]!;
+        const isIt = words[at + Slot.UriHash] === uriHash && words[at + Slot.VariantHash] === variantHash;
+        if (isIt && words[at + Slot.State] === SlotState.Ready) return true;
+      }
+      return false;
+    }, false);
   }
 
   /** How a fetch ended that is no longer under way. */
@@ -291,6 +347,7 @@ export class CacheStore {
     const { words } = this.memory;
     return this.locked(() => {
       let count = 0;
+      const counted = new Set<number>();
       for (let next = this.slots.index.firstOf(key.uriHash); next !== 0; ) {
         const slot = next - 1;
         const at = this.memory.at(slot);
@@ -300,8 +357,12 @@ export class CacheStore {
         } else if (words[at + Slot.State] === SlotState.Ready && this.slots.index.holdsUri(slot, key)) {
           if (staleSinceMs < 0) this.slots.remove(slot);
           else makeStale(this.memory, slot, staleSinceMs);
+          if (this.disk !== null) counted.add(words[at + Slot.VariantHash]!);
           count++;
         }
+      }
+      if (this.disk !== null) {
+        count += this.disk.removeUri(key.uriHash, staleSinceMs, (variantHash) => !counted.has(variantHash));
       }
       if (count > 0) words[Head.Invalidations]!++;
       return count;
@@ -311,7 +372,11 @@ export class CacheStore {
   /** Takes one entry out. */
   remove(slot: number): void {
     this.locked(() => {
-      if (this.memory.words[this.memory.at(slot) + Slot.State] === SlotState.Ready) this.slots.remove(slot);
+      const { words } = this.memory;
+      const at = this.memory.at(slot);
+      if (words[at + Slot.State] !== SlotState.Ready) return true;
+      this.disk?.remove(words[at + Slot.UriHash]!, words[at + Slot.VariantHash]!);
+      this.slots.remove(slot);
       return true;
     }, false);
   }
@@ -324,7 +389,7 @@ export class CacheStore {
     let count = 0;
     Atomics.add(this.memory.words, Head.Invalidations, 1);
     for (let from = 0; from < this.memory.words[Head.SlotsUsed]!; from += PURGE_STEP) {
-      count += this.locked(() => purgeStep(this.memory, this.slots, from, rule), 0);
+      count += this.locked(() => purgeStep(this.memory, this.slots, from, rule, this.disk), 0);
     }
     return count;
   }
@@ -382,7 +447,13 @@ export class CacheStore {
       const slot = next - 1;
       const at = this.memory.at(slot);
       next = words[at + Slot.Next]!;
-      if (words[at + Slot.State] !== SlotState.Ready || words[at + Slot.UriHash] !== uriHash) continue;
+      if (words[at + Slot.UriHash] !== uriHash) continue;
+      if (words[at + Slot.State] === SlotState.Filling && slot !== fill && this.isReading(slot)) {
+        // What is being read is older than this.
+        if (words[at + Slot.VariantHash] === words[this.memory.at(fill) + Slot.VariantHash])
+          words[at + Slot.Flags]! |= SlotFlag.Outdated;
+      }
+      if (words[at + Slot.State] !== SlotState.Ready) continue;
       if (this.slots.index.haveSameKey(slot, fill)) {
         words[this.memory.at(fill) + Slot.Uses] = words[at + Slot.Uses]! | SlotUse.Inherited;
         this.slots.remove(slot);
@@ -422,5 +493,6 @@ export class CacheStore {
   }
 }
 
-/** Is no status of a response. */
+/** Are no status of a response. */
 const GROWING = 1;
+const READING = 2;

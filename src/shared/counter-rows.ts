@@ -11,6 +11,7 @@ const CRAWLERS = "Addresses that named themselves a crawler and were looked up, 
 const SIGN_IN_FAILURES = "Sign-ins with OpenID Connect, renewals of sessions and sign-outs that failed, by step.";
 const SIDECAR_DENIED =
   "Inbound requests of a sidecar that were refused for who asks, by the setting that refused them.";
+const CACHE_DISK_READS = "Entries of the cache read from disk, by whether they were what had been written.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
 /** One number that each worker counts, and how `/metrics` shows it. */
@@ -91,6 +92,12 @@ export const COUNTERS = placed({
     "gateway_compression_skipped_total",
     "Responses sent plain because too many were being compressed.",
   ),
+  cacheDiskReads: counter("gateway_cache_disk_reads_total", CACHE_DISK_READS, { result: "ok" }),
+  cacheDiskDamaged: counter("gateway_cache_disk_reads_total", CACHE_DISK_READS, { result: "damaged" }),
+  cachePurgesUrl: purged("url"),
+  cachePurgesPrefix: purged("prefix"),
+  cachePurgesTags: purged("tags"),
+  cachePurgesAll: purged("all"),
   logLinesDropped: hidden(),
   /** Characters of log batches that the worker sent to the control thread. */
   logCharsSent: hidden(),
@@ -167,6 +174,10 @@ function counter(metric: string, help: string, labels: CounterRow["labels"] = {}
 
 function compressed(encoding: string): NewRow {
   return counter("gateway_compressed_responses_total", "Responses compressed, by encoding.", { encoding });
+}
+
+function purged(kind: string): NewRow {
+  return counter("gateway_cache_purges_total", "Purges of the cache by operators, by what was named.", { kind });
 }
 
 function lenient(what: Leniency): NewRow {

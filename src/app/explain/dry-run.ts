@@ -205,6 +205,8 @@ export class DryRun {
       counters: new CountersTap(counters, new Refusals(counters, events, requestIds)),
       log,
       accessLines: log,
+      control: { ask: nothing },
+      onPurged: nothing,
       threshold: new LogThreshold(),
       reports,
       requestIds,

@@ -2,8 +2,9 @@ import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
+import { PendingAnswer } from "./control-handler.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import type { Operator } from "./operator.ts";
 
@@ -15,8 +16,8 @@ type Purged =
   | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
   | { readonly kind: "tags"; readonly tags: readonly string[] };
 
-/** Takes responses out of the cache. @returns how many */
-export type Purge = (call: PurgeCall) => number;
+/** Takes responses out of the cache. @param done is told how many, now or later */
+export type Purge = (call: PurgeCall, done: (purged: number) => void) => void;
 
 /** Notes a purge. */
 export type PurgeAudit = (operator: Operator, call: PurgeCall, purged: number) => void;
@@ -58,9 +59,13 @@ export class PurgeHandler implements Handler {
     if (text === null) ex.sink.fixed(ex, TOO_LARGE);
     else if (call === null) ex.sink.fixed(ex, MALFORMED);
     else {
-      const purged = purge(call);
-      this.onPurged(this.guard.operatorOf(ex), call, purged);
-      ex.sink.fixed(ex, jsonReply(200, { purged }));
+      const operator = this.guard.operatorOf(ex);
+      const pending = new PendingAnswer(ex);
+      ex.source = pending;
+      purge(call, (purged) => {
+        this.onPurged(operator, call, purged);
+        pending.give(200, JSON_TYPE, JSON.stringify({ purged }));
+      });
     }
   }
 }

@@ -2,6 +2,7 @@ import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
+import type { CacheKey } from "../../shared/cache-key.ts";
 import { FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import { CacheLookup, type CacheStore } from "../../shared/cache-store.ts";
 import { isEnough } from "./admission.ts";
@@ -9,6 +10,7 @@ import type { BackgroundFetches } from "./background-fetches.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { ConfirmingSink } from "./confirming-sink.ts";
 import { type RequestDirectives, requestDirectives } from "./directives.ts";
+import { DiskAnswer, type DiskReads, isOfUse } from "./disk-reads.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
@@ -16,13 +18,15 @@ import type { PurgeRequests } from "./purge-requests.ts";
 import { NOT_STORED } from "./replies.ts";
 import { isPartOnly, isSelective } from "./selection.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
-import type { Waiters } from "./waiters.ts";
+import { Waited, type Waiters } from "./waiters.ts";
 
 /** What the phase is made of. */
 export interface CachePhaseParts {
   readonly fetches: CacheFetches;
   readonly unstorable: UnstorableKeys;
   readonly waiters: Waiters;
+  /** Null where nothing is on disk. */
+  readonly disk: DiskReads | null;
   readonly background: BackgroundFetches;
   /** By the routes' numbers; null for those whose responses are not stored. */
   readonly policies: readonly (CachePolicy | null)[];
@@ -54,17 +58,17 @@ export class CachePhase implements Phase {
       return Verdict.Next;
     }
     if (policy.key !== null) policy.key.rewrite(ex.request);
-    return this.lookUp(ex, policy, true, false);
+    return this.lookUp(ex, policy, true, Waited.Nothing);
   }
 
   /** Goes on with an exchange that waited. */
-  onWaited(ex: Exchange, mayWait: boolean, collapsed: boolean, mayBeEndless: boolean): void {
+  onWaited(ex: Exchange, mayWait: boolean, waited: Waited, mayBeEndless: boolean): void {
     const policy = this.parts.policies[ex.route!.index]!;
     if (mayBeEndless) this.parts.fetches.noteUnstorable(ex);
-    if (this.lookUp(ex, policy, mayWait, collapsed) === Verdict.Next) ex.pipeline.resume(ex);
+    if (this.lookUp(ex, policy, mayWait, waited) === Verdict.Next) ex.pipeline.resume(ex);
   }
 
-  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean, collapsed: boolean): Verdict {
+  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean, waited: Waited): Verdict {
     const { request } = ex;
     const { headers } = request;
     // A body is no part of the key. The other two conditions are the origin's business (RFC 9111 §4.3.2).
@@ -87,15 +91,28 @@ export class CachePhase implements Phase {
         this.dropEntry();
         return directives.onlyIfCached ? this.notStored(ex) : this.refresh(ex, policy, directives);
       }
-      return this.hit(ex, policy, this.store.entry, CacheResult.Hit, collapsed);
+      return this.hit(ex, policy, this.store.entry, CacheResult.Hit, waited);
     } else if (found === CacheLookup.Stale && this.mayBeStale(this.store.entry, directives.maxStaleS)) {
       if (this.store.claimed) this.parts.fetches.gaveUp(this.store.fill, FillResult.GivenUp);
       return this.hit(ex, policy, this.store.entry, CacheResult.Stale);
     }
+    const asksDisk = found === CacheLookup.Nothing && mayWait && waited !== Waited.Disk && !policy.isConfirmed;
+    if (asksDisk && this.readDisk(ex, key, needed)) return Verdict.Wait;
     if (found === CacheLookup.Busy && isPlain && mayWait && this.parts.waiters.lookAgain(ex)) return Verdict.Wait;
     if (isRange && found === CacheLookup.Nothing && this.store.claimed) return this.fetchWhole(ex, policy);
     // Another's response is of no use to a request whose own may be for its client alone.
     return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
+  }
+
+  /** Whether what is not in memory is on disk, and comes from there. */
+  private readDisk(ex: Exchange, key: CacheKey, needed: number): boolean {
+    const { disk, fetches, waiters } = this.parts;
+    if (disk === null) return false;
+    const { nowMs } = fetches.ages;
+    const answer = disk.begin(key, (place) => isOfUse(place, nowMs) && isEnough(place.flags, needed));
+    if (answer === DiskAnswer.None) return false;
+    waiters.add(ex, disk.fill, disk.generation);
+    return true;
   }
 
   /** Nothing fresh: the stale response, another's fetch, or the origin. */
@@ -152,9 +169,9 @@ export class CachePhase implements Phase {
     return Verdict.Wait;
   }
 
-  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult, collapsed = false): Verdict {
+  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult, waited = Waited.Nothing): Verdict {
     if (policy.namesRequests) this.parts.nameRequest(ex);
-    this.parts.fetches.answers.answer(ex, ex.sink, entry, result, collapsed);
+    this.parts.fetches.answers.answer(ex, ex.sink, entry, result, waited);
     return Verdict.Done;
   }
 

@@ -10,6 +10,8 @@ import type { RequestKeys } from "./request-keys.ts";
 /** Who counts what the cache did. */
 export interface CacheCounter {
   cachePassed(result: CacheResult): void;
+  /** An entry was read from the disk. @param isSound whether it was what had been written */
+  diskRead(isSound: boolean): void;
 }
 
 /**

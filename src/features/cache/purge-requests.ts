@@ -1,16 +1,22 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, Verdict } from "../../message/exchange.ts";
+import type { Held } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import type { NetworkSet } from "../../shared/cidr.ts";
-import type { PurgeOrder } from "./response-cache.ts";
+import type { PurgeOrder } from "./purge-rule.ts";
 import { tagsOf } from "./tags.ts";
 
-/** Takes responses out, as an order says or those of a request's resource. @returns how many */
+/** Takes responses out, as an order says or those of a request's resource. */
 export interface Purger {
-  purge(order: PurgeOrder): number;
+  /** @param done is told how many, now or later */
+  purge(order: PurgeOrder, done: (purged: number) => void): void;
+  /** @returns how many */
   purgeResource(ex: Exchange, isSoft: boolean): number;
 }
+
+/** Is told of each purge. @param from the client's address */
+export type PurgeNote = (from: string, order: PurgeOrder, purged: number) => void;
 
 /**
  * `PURGE /path` from clients that may: takes out all responses of the resource, or those with the tags that the request names in
@@ -19,8 +25,10 @@ export interface Purger {
 export class PurgeRequests {
   private readonly clients: NetworkSet;
   private readonly purger: Purger;
+  private readonly onPurged: PurgeNote;
 
-  constructor(clients: NetworkSet, purger: Purger) {
+  constructor(clients: NetworkSet, purger: Purger, onPurged: PurgeNote) {
+    this.onPurged = onPurged;
     this.clients = clients;
     this.purger = purger;
   }
@@ -35,15 +43,53 @@ export class PurgeRequests {
     }
     const tags = [...tagsOf(request.headers)];
     const isSoft = isAskedSoftly(ex);
-    const purged =
-      tags.length > 0 ? this.purger.purge({ kind: "tags", tags, isSoft }) : this.purger.purgeResource(ex, isSoft);
-    const fields = [
-      ["Content-Type", "application/json"],
-      ["Cache-Control", "no-store"],
-    ] as const;
-    ex.sink.fixed(ex, new PrebuiltResponse(200, fields, JSON.stringify({ purged })));
+    if (tags.length === 0) {
+      const purged = this.purger.purgeResource(ex, isSoft);
+      const [authority, target] = [request.authority(), request.target()];
+      this.onPurged(ex.clientIp, { kind: "uri", authority, target, isSoft }, purged);
+      ex.sink.fixed(ex, saying(purged));
+      return Verdict.Done;
+    }
+    const pending = new PendingPurge(ex);
+    const { clientIp } = ex;
+    const order: PurgeOrder = { kind: "tags", tags, isSoft };
+    this.purger.purge(order, (purged) => {
+      this.onPurged(clientIp, order, purged);
+      pending.give(purged);
+    });
     return Verdict.Done;
   }
+}
+
+/** A response on its way, unless the client leaves. */
+class PendingPurge implements Held {
+  private ex: Exchange | null;
+
+  constructor(ex: Exchange) {
+    this.ex = ex;
+    ex.cacheUse = this;
+  }
+
+  give(purged: number): void {
+    const { ex } = this;
+    if (ex === null) return;
+    ex.cacheUse = null;
+    this.ex = null;
+    ex.sink.fixed(ex, saying(purged));
+  }
+
+  /** The exchange is over. */
+  release(): void {
+    this.ex = null;
+  }
+}
+
+function saying(purged: number): PrebuiltResponse {
+  const fields = [
+    ["Content-Type", "application/json"],
+    ["Cache-Control", "no-store"],
+  ] as const;
+  return new PrebuiltResponse(200, fields, JSON.stringify({ purged }));
 }
 
 /** `Soft-Purge: 1`, or the name that it has at another. */

@@ -1,5 +1,4 @@
 import { type Exchange, type IdleExchangePorts, type Phase, Pipeline, type ReplyTap } from "../../message/exchange.ts";
-import { HeaderBlock } from "../../message/header-block.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { NetworkSet } from "../../shared/cidr.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
@@ -7,12 +6,13 @@ import { CacheFetches } from "./cache-fetches.ts";
 import { CachePhase } from "./cache-phase.ts";
 import { type CacheCounter, CacheTap } from "./cache-tap.ts";
 import type { CacheTimes } from "./cache-times.ts";
+import { DiskReads } from "./disk-reads.ts";
 import type { CachePolicy } from "./policy.ts";
-import { PurgeRequests } from "./purge-requests.ts";
+import { type PurgeNote, PurgeRequests } from "./purge-requests.ts";
+import { type DiskPurge, type PurgeOrder, purgeRule } from "./purge-rule.ts";
 import { RequestKeys } from "./request-keys.ts";
 import { StoredAnswers } from "./stored-answers.ts";
 import { StoredHeads } from "./stored-head.ts";
-import { signatureOf, tagsOf } from "./tags.ts";
 import { UnstorableKeys } from "./unstorable-keys.ts";
 import { Waiters, type WaitTime } from "./waiters.ts";
 
@@ -26,20 +26,15 @@ export interface CacheServices {
   readonly purgers: NetworkSet;
   /** Whether Cache-Status says the key that a response is stored by. */
   readonly showsKeys: boolean;
+  /** Takes out what is on disk and not in memory, or makes it stale. */
+  readonly purgeDisk: (purge: DiskPurge, done: (purged: number) => void) => void;
+  /** Is told of what the method PURGE has taken out. */
+  readonly onPurged: PurgeNote;
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
   /** Notified of the end of what is fetched in the background. */
   readonly endTaps: readonly ReplyTap[];
 }
-
-/** What is to be taken out of the cache; softly, it is stale from now on. */
-export type PurgeOrder = { readonly isSoft: boolean } & (
-  | { readonly kind: "all" }
-  /** All responses of one resource, or of all whose target begins so; "" as authority stands for any. */
-  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
-  /** All that have one of these tags. */
-  | { readonly kind: "tags"; readonly tags: readonly string[] }
-);
 
 /** The response cache of one worker. docs/cache.md */
 export class ResponseCache {
@@ -49,6 +44,7 @@ export class ResponseCache {
   private readonly keys: RequestKeys;
   private readonly heads: StoredHeads;
   private readonly times: CacheTimes;
+  private readonly purgeDisk: CacheServices["purgeDisk"];
 
   /**
    * @param policies by the routes' numbers; null for those whose responses are not stored
@@ -70,10 +66,12 @@ export class ResponseCache {
     const waiters = new Waiters(store, { onWaited: (...waited) => phase.onWaited(...waited) }, services.time);
     const parts = { store, heads, keys, answers, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
+    const disk = diskReads(store, services, waiters);
     const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
     const { nameRequest } = services;
-    const purges = services.purgers.isEmpty() ? null : new PurgeRequests(services.purgers, this);
-    const phase = new CachePhase({ fetches, unstorable, waiters, background, policies, nameRequest, purges });
+    const purges = services.purgers.isEmpty() ? null : new PurgeRequests(services.purgers, this, services.onPurged);
+    const phase = new CachePhase({ fetches, unstorable, waiters, disk, background, policies, nameRequest, purges });
+    this.purgeDisk = services.purgeDisk;
     this.heads = heads;
     this.times = times;
     this.store = store;
@@ -82,23 +80,25 @@ export class ResponseCache {
     this.tap = new CacheTap(store, keys, services.counter, services.showsKeys);
   }
 
-  /** Takes responses out, or makes them stale. @returns how many */
-  purge(order: PurgeOrder): number {
-    const staleSinceMs = this.staleSince(order.isSoft);
-    if (order.kind === "all") return this.store.purge({ matches: () => true, tags: null, staleSinceMs });
-    if (order.kind === "tags") return this.purgeTags(order.tags, staleSinceMs);
+  /**
+   * Takes responses out, or makes them stale.
+   * @param done is told how many, now or later
+   */
+  purge(order: PurgeOrder, done: (purged: number) => void): void {
     if (order.kind === "uri" && order.authority !== "") {
-      return this.store.invalidate(this.keys.ofUri(order.authority, order.target), staleSinceMs);
+      done(this.store.invalidate(this.keys.ofUri(order.authority, order.target), this.staleSince(order.isSoft)));
+      return;
     }
-    const authority = Buffer.from(order.authority.toLowerCase(), "latin1");
-    const target = Buffer.from(order.target, "latin1");
-    const matches = (uri: Buffer): boolean => {
-      const end = uri.indexOf(0);
-      if (authority.length > 0 && !authority.equals(uri.subarray(0, end))) return false;
-      const own = uri.subarray(end + 1);
-      return order.kind === "uri" ? target.equals(own) : target.equals(own.subarray(0, target.length));
-    };
-    return this.store.purge({ matches, tags: null, staleSinceMs });
+    const purged = this.purgeMemory(order);
+    if (this.store.disk === null) {
+      done(purged);
+      return;
+    }
+    this.purgeDisk({ order, staleSinceMs: this.staleSince(order.isSoft) }, (onDisk) => {
+      // What was being read meanwhile is not stored.
+      this.purgeMemory(order);
+      done(purged + onDisk);
+    });
   }
 
   /** The same for all responses of the resource that a request names. */
@@ -106,19 +106,28 @@ export class ResponseCache {
     return this.store.invalidate(this.keys.of(ex), this.staleSince(isSoft));
   }
 
-  private purgeTags(tags: readonly string[], staleSinceMs: number): number {
-    const block = new HeaderBlock();
-    const matches = (_uri: Buffer, slot: number): boolean => {
-      this.heads.read(slot, block, 0);
-      const own = tagsOf(block);
-      return tags.some((tag) => own.has(tag));
-    };
-    return this.store.purge({ matches, tags: tags.map((tag) => signatureOf([tag])), staleSinceMs });
+  private purgeMemory(order: PurgeOrder): number {
+    const { tags, matches } = purgeRule(order);
+    return this.store.purge({
+      matches: (uri, slot) => matches(uri, (block) => this.heads.read(slot, block, 0)),
+      tags,
+      staleSinceMs: this.staleSince(order.isSoft),
+    });
   }
 
   private staleSince(isSoft: boolean): number {
     return isSoft ? this.times.ages.nowMs : -1;
   }
+}
+
+function diskReads(store: CacheStore, { time, times, counter }: CacheServices, waiters: Waiters): DiskReads | null {
+  if (store.disk === null) return null;
+  return new DiskReads(store, store.disk, {
+    inTurn: (work) => time.inTurn(work),
+    onEnded: (fill) => waiters.wake(fill),
+    originMs: () => times.ages.nowMs - times.clock.nowMs,
+    counted: (isSound) => counter.diskRead(isSound),
+  });
 }
 
 /** What is fetched in the background gives back what it holds. */

@@ -12,6 +12,7 @@ import { rangeNotSatisfiable } from "./replies.ts";
 import { isSelective, Selected, Selection } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { HitFields, type StoredHeads } from "./stored-head.ts";
+import { Waited } from "./waiters.ts";
 
 /** Responses out of entries. */
 export class StoredAnswers {
@@ -43,9 +44,9 @@ export class StoredAnswers {
   /**
    * Answers with an entry that the caller has pinned; the pin is given back when all is sent.
    * @param result Hit or Stale
-   * @param collapsed whether the exchange has waited for the fetch of another
+   * @param waited what the exchange has waited for
    */
-  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, collapsed: boolean = false): void {
+  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, waited: Waited = Waited.Nothing): void {
     const { words, times } = this.store.memory;
     const { reply, request } = ex;
     ex.cacheResult = result;
@@ -58,7 +59,7 @@ export class StoredAnswers {
     reply.withoutBody = request.method === Method.Head;
     reply.lengthWithoutBody = reply.withoutBody;
     reply.trailers = null;
-    this.readHead(ex, slot, result === CacheResult.Stale ? STALE : collapsed ? COLLAPSED : HIT);
+    this.readHead(ex, slot, result === CacheResult.Stale ? STALE : HITS[waited]);
     let selected = Selected.Whole;
     if (reply.status === 200 && isSelective(request)) {
       const size = request.method === Method.Get ? bodyBytes : -1;
@@ -164,9 +165,13 @@ function makeNotModified({ reply }: Exchange): void {
   }
 }
 
-const HIT: HitFields = new HitFields("edge; hit");
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");
-const COLLAPSED: HitFields = new HitFields("edge; fwd=uri-miss; collapsed");
+/** By what was waited for. */
+const HITS: Readonly<Record<Waited, HitFields>> = {
+  [Waited.Nothing]: new HitFields("edge; hit"),
+  [Waited.Fetch]: new HitFields("edge; fwd=uri-miss; collapsed"),
+  [Waited.Disk]: new HitFields("edge; hit; detail=disk"),
+};
 /** Of one response after the other. */
 const secondsOf = { ageS: 0, leftS: 0 };
 const PART_BOUND = 128;

@@ -85,15 +85,7 @@ export class StoredHeads {
     const own = headers.lend(length + room);
     this.cursor.seek(words[at + Slot.FirstBlock]!, this.store.keyBytesOf(slot));
     this.cursor.read(own, 0, length);
-    let from = count * ROW_BYTES;
-    for (let row = 0; row < count * ROW_BYTES; row += ROW_BYTES) {
-      const nameTo = from + own[row]! + own[row + 1]! * 256;
-      const valueFrom = nameTo + 2;
-      const valueTo = valueFrom + own[row + 2]! + own[row + 3]! * 256;
-      headers.push(own[row + 4]!, from, nameTo, valueFrom, valueTo);
-      from = valueTo + 2;
-    }
-    return from;
+    return pushFields(own, count, headers);
   }
 
   private writeRow(row: number, nameBytes: number, valueBytes: number, id: HeaderId): number {
@@ -109,6 +101,26 @@ export class StoredHeads {
   private writeText(at: number, text: string): number {
     return at + this.bytes.latin1Write(text, at, text.length);
   }
+}
+
+/** Reads a stored head into a block of fields. */
+export function readHead(bytes: Buffer, fieldCount: number, headers: HeaderBlock): void {
+  const own = headers.lend(bytes.length);
+  bytes.copy(own, 0);
+  pushFields(own, bytes.length === 0 ? 0 : fieldCount, headers);
+}
+
+/** @returns the end of the last field */
+function pushFields(own: Uint8Array, count: number, headers: HeaderBlock): number {
+  let from = count * ROW_BYTES;
+  for (let row = 0; row < count * ROW_BYTES; row += ROW_BYTES) {
+    const nameTo = from + own[row]! + own[row + 1]! * 256;
+    const valueFrom = nameTo + 2;
+    const valueTo = valueFrom + own[row + 2]! + own[row + 3]! * 256;
+    headers.push(own[row + 4]!, from, nameTo, valueFrom, valueTo);
+    from = valueTo + 2;
+  }
+  return from;
 }
 
 /** The fields that a hit has beside the stored ones: what the cache did, for how long it is fresh, and the age. */

@@ -5,14 +5,23 @@ import type { Held } from "../../message/ports.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 
+/** What an exchange has waited for. */
+export const enum Waited {
+  Nothing = 0,
+  /** Another's fetch. */
+  Fetch,
+  /** The disk, from which it or another read the entry. */
+  Disk,
+}
+
 /** Goes on with an exchange that waited for another's fetch. */
 export interface WaitOwner {
   /**
    * @param mayWait whether it may wait once more, or fetch for others
-   * @param collapsed whether it has waited for the fetch of another
+   * @param waited what it has waited for
    * @param mayBeEndless whether it has waited in vain for a response that came without an announced length
    */
-  onWaited(ex: Exchange, mayWait: boolean, collapsed: boolean, mayBeEndless: boolean): void;
+  onWaited(ex: Exchange, mayWait: boolean, waited: Waited, mayBeEndless: boolean): void;
 }
 
 /** What waiting needs of its worker. */
@@ -44,7 +53,8 @@ export class Waiters {
 
   /** Lets an exchange wait for the end of a fetch. */
   add(ex: Exchange, fill: number, generation: number): void {
-    const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS);
+    const waited = fill === NO_FETCH ? Waited.Nothing : this.store.isReading(fill) ? Waited.Disk : Waited.Fetch;
+    const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS, waited);
     ex.cacheUse = waiter;
     const others = this.waiting.get(fill);
     if (others === undefined) this.waiting.set(fill, [waiter]);
@@ -103,7 +113,7 @@ export class Waiters {
     waiter.ex = null;
     ex.cacheUse = null;
     try {
-      this.owner.onWaited(ex, mayWait, fill !== NO_FETCH, !isOver && this.store.isGrowing(fill));
+      this.owner.onWaited(ex, mayWait, waiter.waited, !isOver && this.store.isGrowing(fill));
     } catch (error) {
       // The others must not wait on its account.
       this.time.onException(error);
@@ -120,8 +130,10 @@ class Waiter implements Held {
   ex: Exchange | null;
   readonly generation: number;
   readonly untilMs: number;
+  readonly waited: Waited;
 
-  constructor(ex: Exchange, generation: number, untilMs: number) {
+  constructor(ex: Exchange, generation: number, untilMs: number, waited: Waited) {
+    this.waited = waited;
     this.ex = ex;
     this.generation = generation;
     this.untilMs = untilMs;

@@ -32,6 +32,11 @@ export class CountersTap implements Phase, ReplyTap {
     return Verdict.Next;
   }
 
+  /** Counts an entry that the cache has read from the disk. */
+  diskRead(isSound: boolean): void {
+    this.counters.add(isSound ? COUNTERS.cacheDiskReads : COUNTERS.cacheDiskDamaged);
+  }
+
   /** Counts what the cache did for a request that passed it. */
   cachePassed(result: CacheResult): void {
     this.counters.cachePassed(result);

@@ -34,6 +34,15 @@ export const EVENTS = {
     meaning:
       "An operator did something: `action` is reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop; `by` a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null; `from` an address, unix, or the name of the signal (docs/operations.md#audit). Written at every level.",
   },
+  cache_disk_open: {
+    meaning:
+      "The folder of `cache.disk` is in use, at the start or again: `path`, `entries` and `bytes` that are there.",
+  },
+  cache_disk_failed: {
+    level: "warn",
+    meaning:
+      "The folder of `cache.disk` cannot be used, or is full: `path`, and `reason`, such as ENOSPC. The cache goes on in memory. One line until it can be used again.",
+  },
   upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew; `outputs` is how many outputs of its own it has.",

@@ -194,6 +194,8 @@ export class GatewayLab {
       showsKeys: false,
       purgers: new NetworkSet([]),
       nameRequest: (ex) => ids.assign(ex),
+      purgeDisk: (_, done) => done(0),
+      onPurged() {},
       endTaps: [],
     });
   }

@@ -44,6 +44,8 @@ class Lab {
       showsKeys: false,
       purgers: new NetworkSet([]),
       nameRequest: () => {},
+      purgeDisk: (_, done) => done(0),
+      onPurged() {},
       endTaps: [],
     });
   }

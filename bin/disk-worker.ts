@@ -1,0 +1,3 @@
+import { runDiskThread } from "../src/app/disk/disk-thread.ts";
+
+runDiskThread();

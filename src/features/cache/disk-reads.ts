@@ -1,0 +1,263 @@
+import { read } from "node:fs";
+import { MAX_DISK_READS } from "../../core/limits.ts";
+import type { CacheKey, KeyBytes } from "../../shared/cache-key.ts";
+import { FillResult, SlotFlag } from "../../shared/cache-memory.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
+import type { DiskIndex, DiskPlace } from "../../shared/disk-index.ts";
+import {
+  ENTRY_FIXED_BYTES,
+  ENTRY_PIECE_BYTES,
+  EntryMark,
+  type EntryShape,
+  isPieceSound,
+  isPrefixSound,
+  markOf,
+  reserveFor,
+  shapeOf,
+} from "../../shared/entry-bytes.ts";
+
+/** What reading the disk needs of its worker. */
+export interface DiskReadPorts {
+  /** Runs something that is not a socket event as a turn of its own. */
+  inTurn(work: () => void): void;
+  /** Is notified that a fetch has ended, so that waiting exchanges continue. */
+  onEnded(fill: number): void;
+  /** What is added to a time of day to get one of the store. */
+  originMs(): number;
+  /** Counts a read. */
+  counted(isSound: boolean): void;
+}
+
+/** What came of a key that was looked for on the disk. */
+export const enum DiskAnswer {
+  /** It is not there. */
+  None = 0,
+  /** It is being read into `fill`. */
+  Reading,
+}
+
+/**
+ * Brings entries from the disk into the memory: by asynchronous reads, once for all who ask, as a fetch for which they wait like for
+ * that of an origin. What is damaged in any way is taken out, and counts as not there. docs/cache.md#on-disk
+ */
+export class DiskReads {
+  /** The fetch that the last `begin` has found or begun. */
+  fill = -1;
+  generation = 0;
+  private readonly store: CacheStore;
+  private readonly disk: DiskIndex;
+  private readonly ports: DiskReadPorts;
+  private readonly waiting: DiskRead[] = [];
+  private readonly buffers: Buffer[] = [];
+  private active = 0;
+
+  constructor(store: CacheStore, disk: DiskIndex, ports: DiskReadPorts) {
+    this.store = store;
+    this.disk = disk;
+    this.ports = ports;
+  }
+
+  /**
+   * Begins to read what a look-up has not found in memory, right after that look-up.
+   * @param isOfUse whether an entry would serve the request
+   */
+  begin(key: CacheKey, isOfUse: (place: DiskPlace) => boolean): DiskAnswer {
+    const { store, disk } = this;
+    if (!store.claimed && store.fill >= 0 && store.isReading(store.fill)) {
+      this.fill = store.fill;
+      this.generation = store.fillGeneration;
+      return DiskAnswer.Reading;
+    }
+    if (!disk.has(key)) return DiskAnswer.None;
+    const fill = store.claimed ? store.fill : store.claim(key);
+    if (fill < 0) return DiskAnswer.None;
+    // In this order: who takes the entry out after it was found, finds this fetch.
+    store.noteReading(fill);
+    const place = disk.find(key);
+    if (place === null || !isOfUse(place)) {
+      if (place !== null) disk.release(place);
+      if (store.claimed) store.noteFetching(fill);
+      else store.abandon(fill, FillResult.GivenUp);
+      return DiskAnswer.None;
+    }
+    this.fill = fill;
+    this.generation = store.generationOf(fill);
+    const one = new DiskRead(this, place, fill, key);
+    if (this.active < MAX_DISK_READS) this.start(one);
+    else this.waiting.push(one);
+    return DiskAnswer.Reading;
+  }
+
+  /** Reads bytes of a segment. @param then gets null where they cannot be read */
+  readInto(buffer: Buffer, place: DiskPlace, from: number, length: number, then: (bytes: Buffer | null) => void): void {
+    read(place.fd, buffer, 0, length, place.offset + from, (error, count) => {
+      this.ports.inTurn(() => then(error !== null || count !== length ? null : buffer.subarray(0, length)));
+    });
+  }
+
+  /** What is added to a time of day to get one of the store. */
+  get originMs(): number {
+    return this.ports.originMs();
+  }
+
+  /** Stores a head, for which room is made. */
+  reserve(fill: number, key: KeyBytes, shape: EntryShape, prefix: Buffer): boolean {
+    return reserveFor(this.store, fill, key, shape, prefix);
+  }
+
+  write(fill: number, offset: number, piece: Buffer): void {
+    this.store.write(fill, offset, piece, 0, piece.length);
+  }
+
+  /** A read has ended well: the entry can be found. */
+  done(one: DiskRead, shape: EntryShape): void {
+    const { fill, place } = one;
+    // The index knows its times by the one clock of all threads, and whether it was made stale.
+    const { storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs } = place;
+    const times = one.softened({ storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs });
+    const isStored = this.store.commit(fill, { ...shape, ...times }, true);
+    this.end(one, true);
+    this.ports.onEnded(fill);
+    if (!isStored) this.store.unpin(fill);
+    // Those who wait go on first: what many churn must not be gone by then.
+    else setImmediate(() => this.ports.inTurn(() => this.store.unpin(fill)));
+  }
+
+  /** There is no room for it: those who wait go to the origin. */
+  noRoom(one: DiskRead): void {
+    this.giveUp(one, FillResult.NotStorable);
+    this.end(one, true);
+  }
+
+  /** It is not what was written, or cannot be read. */
+  damaged(one: DiskRead, key: Pick<KeyBytes, "uriHash" | "variantHash">): void {
+    this.disk.drop(one.place, key);
+    this.giveUp(one, FillResult.GivenUp);
+    this.end(one, false);
+  }
+
+  private giveUp({ fill }: DiskRead, result: FillResult): void {
+    this.store.abandon(fill, result);
+    this.ports.onEnded(fill);
+  }
+
+  private start(one: DiskRead): void {
+    this.active++;
+    one.start(this.buffers.pop() ?? Buffer.allocUnsafeSlow(ENTRY_PIECE_BYTES));
+  }
+
+  private end(one: DiskRead, isSound: boolean): void {
+    this.active--;
+    this.disk.release(one.place);
+    this.ports.counted(isSound);
+    if (this.buffers.length < MAX_FREE_BUFFERS) this.buffers.push(one.buffer!);
+    one.buffer = null;
+    const next = this.waiting.shift();
+    if (next !== undefined) this.start(next);
+  }
+}
+
+type EntryTimes = Pick<EntryShape, "storedAtMs" | "freshUntilMs" | "staleWhileUntilMs" | "staleErrorUntilMs">;
+
+/** One entry that is being read. */
+class DiskRead {
+  readonly place: DiskPlace;
+  readonly fill: number;
+  buffer: Buffer | null = null;
+  private readonly owner: DiskReads;
+  private readonly key: KeyBytes;
+  private prefix: Buffer = EMPTY;
+  private shape: EntryShape | null = null;
+  private done = 0;
+  /** Since when it is stale; -1 where its file says nothing of that. */
+  private staleSinceMs = -1;
+
+  /** @param key what was asked for; it holds for this call alone */
+  constructor(owner: DiskReads, place: DiskPlace, fill: number, key: CacheKey) {
+    this.owner = owner;
+    this.place = place;
+    this.fill = fill;
+    this.key = key.copy();
+  }
+
+  start(buffer: Buffer): void {
+    this.buffer = buffer;
+    const length = Math.min(this.place.totalBytes, ENTRY_PIECE_BYTES);
+    this.owner.readInto(buffer, this.place, 0, length, (bytes) => this.onPrefix(bytes));
+  }
+
+  private onPrefix(bytes: Buffer | null): void {
+    const shape = bytes === null ? null : shapeOf(bytes, 0);
+    if (bytes === null || shape === null || !this.isIt(shape, bytes)) {
+      this.owner.damaged(this, this.key);
+      return;
+    }
+    const { prefixBytes, totalBytes, bodyBytes } = shape;
+    const hasAll = totalBytes <= bytes.length;
+    this.shape = shape;
+    this.prefix = hasAll ? bytes.subarray(0, prefixBytes) : Buffer.from(bytes.subarray(0, prefixBytes));
+    if (!this.owner.reserve(this.fill, this.key, shape, this.prefix)) this.owner.noRoom(this);
+    else if (hasAll && bodyBytes <= ENTRY_PIECE_BYTES) this.onPiece(bytes.subarray(prefixBytes, totalBytes));
+    else this.readOn();
+  }
+
+  /** Its times, where an earlier process has made it stale. */
+  softened(times: EntryTimes): EntryTimes {
+    const early = this.staleSinceMs < 0 ? 0 : times.freshUntilMs - this.staleSinceMs;
+    if (early <= 0) return times;
+    const sooner = (time: number): number => (time > 0 ? time - early : time);
+    return {
+      storedAtMs: times.storedAtMs,
+      freshUntilMs: times.freshUntilMs - early,
+      staleWhileUntilMs: sooner(times.staleWhileUntilMs),
+      staleErrorUntilMs: sooner(times.staleErrorUntilMs),
+    };
+  }
+
+  private readOn(): void {
+    const shape = this.shape!;
+    const length = Math.min(ENTRY_PIECE_BYTES, shape.bodyBytes - this.done);
+    this.owner.readInto(this.buffer!, this.place, shape.prefixBytes + this.done, length, (piece) =>
+      this.onPiece(piece),
+    );
+  }
+
+  private onPiece(piece: Buffer | null): void {
+    const shape = this.shape!;
+    if (piece === null || !this.isSound(piece)) {
+      this.owner.damaged(this, this.key);
+      return;
+    }
+    this.owner.write(this.fill, shape.headBytes + this.done, piece);
+    this.done += piece.length;
+    if (this.done < shape.bodyBytes) this.readOn();
+    else this.owner.done(this, shape);
+  }
+
+  private isSound(piece: Buffer): boolean {
+    if (piece.length === 0) return this.shape!.bodyBytes === 0;
+    return isPieceSound(this.prefix, this.shape!, Math.floor(this.done / ENTRY_PIECE_BYTES), piece);
+  }
+
+  /** Whether what was read is the entry of the index, whole, and has the key that was asked for. */
+  private isIt(shape: EntryShape, bytes: Buffer): boolean {
+    const { prefixBytes, totalBytes, keyBytes, uriBytes, variantBytes } = shape;
+    if (uriBytes !== this.key.uriBytes || variantBytes !== this.key.variantBytes) return false;
+    if (prefixBytes > bytes.length || totalBytes !== this.place.totalBytes) return false;
+    const { mark, sinceMs } = markOf(bytes);
+    if (!isPrefixSound(bytes.subarray(0, prefixBytes)) || mark === EntryMark.Dead) return false;
+    if (mark === EntryMark.Soft) this.staleSinceMs = sinceMs + this.owner.originMs;
+    return this.key.bytes.subarray(0, keyBytes).equals(bytes.subarray(ENTRY_FIXED_BYTES, ENTRY_FIXED_BYTES + keyBytes));
+  }
+}
+
+/** Whether an entry on disk is of any use: what is stale may be sent, or confirmed at the origin. */
+export function isOfUse(place: DiskPlace, nowMs: number): boolean {
+  const { flags, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs } = place;
+  if ((flags & SlotFlag.HasValidator) !== 0) return true;
+  return Math.max(freshUntilMs, staleWhileUntilMs, staleErrorUntilMs) > nowMs;
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);
+/** Of those that are not used a few are kept. */
+const MAX_FREE_BUFFERS = 4;
