@@ -103,12 +103,15 @@ export class GatewayApi {
   }
 
   /**
-   * Opens a response that goes on, such as that of `/internal/api/stream`.
-   * @returns its status and its body; to be destroyed by the caller
-   * @throws GatewayFault where no response has come
+   * Opens the stream of live numbers. docs/dashboard.md#the-stream
+   * @returns a response to be destroyed by the caller
+   * @throws GatewayFault where no stream has come
    */
-  async open(path: string): Promise<IncomingMessage> {
-    return this.send("GET", path, null, ANSWER_LIMIT_MS);
+  async openStream(): Promise<IncomingMessage> {
+    const response = await this.send("GET", STREAM, null, ANSWER_LIMIT_MS);
+    if (response.statusCode === 200) return response;
+    const { status, text } = await this.collected(STREAM, response, ANSWER_LIMIT_MS);
+    throw new GatewayFault(this.refusal(STREAM, status, text));
   }
 
   /** What to tell an operator whose call was refused. */
@@ -132,7 +135,10 @@ export class GatewayApi {
   }
 
   private async ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayReply> {
-    const response = await this.send(method, path, body, timeoutMs);
+    return this.collected(path, await this.send(method, path, body, timeoutMs), timeoutMs);
+  }
+
+  private async collected(path: string, response: IncomingMessage, timeoutMs: number): Promise<GatewayReply> {
     const pieces: Buffer[] = [];
     let length = 0;
     const timer = setTimeout(() => response.destroy(), timeoutMs);
@@ -237,6 +243,7 @@ const HINTS: Readonly<Record<string, string>> = {
   FailedToOpenSocket: "the socket cannot be opened; is it running, and may this user open it?",
   EACCES: "permission denied; the mode of the socket says who may",
 };
+const STREAM = "/internal/api/stream";
 const ANSWER_LIMIT_MS = 15_000;
 /** The list of a hundred thousand routes is smaller. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;

@@ -35,6 +35,8 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ],
   ["certs", { run: listCerts, summary: "list, renew or revoke the certificates that ACME has obtained" }],
   ["passwd", { run: makePassword, summary: "print a line of a users file, with the hash of a password" }],
+  ["status", { run: showStatus, summary: "show on one screen whether the running gateway is well" }],
+  ["top", { run: watchGateway, summary: "watch the running gateway: routes, upstreams, clients" }],
   ["logs", { run: showLogs, summary: "show the log for people, filtered by status, route, event and time" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
@@ -117,6 +119,16 @@ async function listCerts(args: readonly string[], io: CommandIo): Promise<number
 async function makePassword(args: readonly string[], io: CommandIo): Promise<number> {
   const { runPasswd } = await import("./passwd.ts");
   return runPasswd(args, io);
+}
+
+async function showStatus(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runStatus } = await import("./status.ts");
+  return runStatus(args, io);
+}
+
+async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const { runTop } = await import("./top.ts");
+  return runTop(args, io, signals);
 }
 
 async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {

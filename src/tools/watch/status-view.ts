@@ -1,0 +1,255 @@
+import type { LiveLabel, LivePoint, LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
+import { type Finding, findings } from "./findings.ts";
+import {
+  bytes,
+  type Column,
+  count,
+  Line,
+  milliseconds,
+  type Paint,
+  type Paints,
+  rate,
+  share,
+  span,
+  table,
+} from "./text.ts";
+
+/** What `edge status` shows: one screen. */
+export function statusText(state: LiveState, label: string, width: number, paints: Paints): string {
+  const found = findings(state);
+  const lines = [
+    ...heading(state, label, found, width, paints),
+    "",
+    ...traffic(state, width, paints),
+    ...workers(state, width, paints),
+    ...routes(state, width, paints),
+    ...upstreams(state, width, paints),
+    ...rest(state, width, paints),
+    ...changes(state, width, paints),
+  ];
+  return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+}
+
+/** The word for how it is. */
+export function verdict(found: readonly Finding[]): { readonly word: string; readonly isWell: boolean } {
+  if (found.some(({ isBad }) => isBad)) return { word: "not well", isWell: false };
+  return { word: found.length > 0 ? "well, with notes" : "well", isWell: true };
+}
+
+function heading(state: LiveState, label: string, found: readonly Finding[], width: number, paints: Paints): string[] {
+  const { gateway, at } = state;
+  const { word, isWell } = verdict(found);
+  const paint = isWell ? (found.length > 0 ? paints.warn : paints.good) : paints.bad;
+  const reload = state.changes.find(({ event }) => event === "config_reload");
+  const when = reload === undefined ? "" : `, reload ${span(at - reload.at)} ago ${reload.bad ? "failed" : "ok"}`;
+  return [
+    new Line(width).add(`edge ${gateway.version}`, paints.strong).part(`● ${word}`, paint).end(label, paints.faint),
+    new Line(width)
+      .add(`up ${span(at - gateway.startedAt)}`)
+      .part(`${gateway.host}, pid ${gateway.pid}`)
+      .part(`configuration ${gateway.generation}${when}`)
+      .part(`firewall ${gateway.waf}`),
+    ...found.map(({ isBad, text }) =>
+      new Line(width).add(`  ${isBad ? "✗" : "!"} ${text}`, isBad ? paints.bad : paints.warn),
+    ),
+  ].map(String);
+}
+
+function traffic({ totals, history = [], latency, at }: LiveState, width: number, paints: Paints): string[] {
+  const recent = history.filter(([when]) => at - when <= RECENT_MS);
+  const [first, last] = [recent[0], recent.at(-1)];
+  const line = labelled("requests", width, paints);
+  if (first !== undefined && last !== undefined && last[0] > first[0]) {
+    const perSecond = sum(classes(first, last)) / ((last[0] - first[0]) / 1000);
+    line.add(`${rate(perSecond)}/s`.padEnd(9));
+    addClasses(line, classes(first, last), paints);
+    line.part("in the last minute", paints.faint);
+  } else {
+    line.add(count(totals.requests).padEnd(9));
+    addClasses(line, totals.classes, paints);
+    line.part("since the start", paints.faint);
+  }
+  const times = labelled("latency", width, paints);
+  const shown = latency ?? recent.findLast(([, , found]) => found !== null)?.[2] ?? null;
+  if (shown === null) times.add("no requests of late", paints.faint);
+  else {
+    const [p50, p90, p99] = shown;
+    times
+      .add(`p50 ${milliseconds(p50)}`)
+      .part(`p90 ${milliseconds(p90)}`)
+      .part(`p99 ${milliseconds(p99)}`);
+  }
+  const open = labelled("open", width, paints)
+    .add(`connections ${count(totals.connections)}`)
+    .part(`${count(totals.inFlight)} under way`)
+    .part(`${bytes(totals.bytesIn)} in, ${bytes(totals.bytesOut)} out`);
+  return [line, times, open].map(String);
+}
+
+function addClasses(line: Line, counts: readonly number[], paints: Paints): void {
+  const all = sum(counts);
+  for (const first of [2, 3, 4, 5]) {
+    const paint = first === 5 && counts[5]! > 0 ? paints.bad : paints.plain;
+    line.part(`${first}xx ${share(counts[first]!, all)}`, paint, 2);
+  }
+}
+
+function workers({ workers: all, gateway }: LiveState, width: number, paints: Paints): string[] {
+  const moving = all.filter(({ moves }) => moves).length;
+  const line = labelled("workers", width, paints)
+    .add(`${moving} of ${all.length} serve`, moving < all.length ? paints.bad : paints.plain)
+    .part(`memory ${bytes(gateway.rssBytes)}`);
+  const loads = all.filter(({ load }) => load >= 0).map(({ load }) => `${Math.round(load * 100)} %`);
+  if (loads.length > 0) line.part(`load ${loads.join(" ")}`);
+  return [String(line)];
+}
+
+function routes({ routes: all, routeCount }: LiveState, width: number, paints: Paints): string[] {
+  const shown = all.slice(0, MAX_ROWS);
+  if (shown.length === 0) return [];
+  const columns: Column<LiveLabel>[] = [
+    { title: `ROUTES (${routeCount})`, width: 0, rank: 0, cell: ({ label }) => label },
+    { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => count(requests) },
+    { title: "4XX", width: 7, rank: 2, cell: (one) => share(one.classes[4]!, one.requests) },
+    { title: "5XX", width: 7, rank: 0, cell: (one) => share(one.classes[5]!, one.requests), paint: failing },
+  ];
+  return ["", ...table(columns, shown, width, paints), ...more(routeCount - shown.length, paints)];
+}
+
+function failing({ classes: counts }: LiveLabel, paints: Paints): Paint {
+  return counts[5]! > 0 ? paints.bad : paints.plain;
+}
+
+/** A target of all its routes: what is worst of them. */
+export interface UpstreamRow {
+  readonly name: string;
+  readonly state: string;
+  readonly isBad: boolean;
+  readonly failures: number;
+  readonly traffic: LiveLabel | null;
+}
+
+/** The upstreams with what is known of them; those in trouble come first. */
+export function upstreamRows({ targets, upstreams: seen }: LiveState): UpstreamRow[] {
+  const traffic = new Map(seen.map((one) => [one.label, one]));
+  const byName = Map.groupBy(targets, ({ upstream }) => upstream);
+  const named = [...byName].map(([name, own]) => {
+    const worst = own.reduce((one, other) => (trouble(other) > trouble(one) ? other : one));
+    const failures = Math.max(...own.map((target) => target.failures));
+    return { name, state: stateOf(worst), isBad: trouble(worst) > 1, failures, traffic: traffic.get(name) ?? null };
+  });
+  const others = seen
+    .filter(({ label }) => !byName.has(label))
+    .map((one) => ({ name: one.label, state: "", isBad: false, failures: 0, traffic: one }));
+  return [...named, ...others];
+}
+
+function trouble({ breaker, healthy, drained }: LiveTarget): number {
+  return breaker === "open" || !healthy ? 3 : breaker === "half-open" ? 2 : drained ? 1 : 0;
+}
+
+function stateOf({ breaker, healthy, drained, checked }: LiveTarget): string {
+  if (!healthy) return "unhealthy";
+  if (breaker !== "closed") return breaker;
+  if (drained) return "drained";
+  return checked ? "healthy" : "in use";
+}
+
+/** How a state stands out. */
+export function statePaint({ isBad, state }: UpstreamRow, paints: Paints): Paint {
+  return isBad ? paints.bad : state === "drained" ? paints.warn : state === "healthy" ? paints.good : paints.plain;
+}
+
+function upstreams(state: LiveState, width: number, paints: Paints): string[] {
+  const rows = upstreamRows(state);
+  if (rows.length === 0) return [];
+  const columns: Column<UpstreamRow>[] = [
+    { title: `UPSTREAMS (${rows.length})`, width: 0, rank: 0, cell: ({ name }) => name },
+    { title: "STATE", width: 9, rank: 0, cell: (row) => row.state, paint: statePaint, isText: true },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => count(failures) },
+    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => count(one?.requests ?? 0) },
+    { title: "5XX", width: 7, rank: 2, cell: ({ traffic: one }) => share(one?.classes[5] ?? 0, one?.requests ?? 0) },
+  ];
+  const shown = rows.slice(0, MAX_ROWS);
+  return ["", ...table(columns, shown, width, paints), ...more(rows.length - shown.length, paints)];
+}
+
+function rest({ cache, certificates, totals, attackers, at }: LiveState, width: number, paints: Paints): string[] {
+  const lines: Line[] = [];
+  if (cache !== null) {
+    const { hit = 0, ...others } = cache.results;
+    lines.push(
+      labelled("cache", width, paints)
+        .add(`${share(hit, hit + sum(Object.values(others)))} hits`)
+        .part(`${count(cache.entries)} entries`)
+        .part(`${bytes(cache.bytes)} of ${bytes(cache.maxBytes)}`),
+    );
+  }
+  if (certificates.length > 0) {
+    const line = labelled("certificates", width, paints);
+    const soonest = [...certificates].sort((a, b) => a.notAfter - b.notAfter);
+    for (const { domain, notAfter } of soonest.slice(0, MAX_CERTIFICATES)) {
+      line.part(
+        `${domain} ${notAfter > at ? span(notAfter - at) : "expired"}`,
+        notAfter - at < WEEK_MS ? paints.bad : paints.plain,
+      );
+    }
+    if (soonest.length > MAX_CERTIFICATES) line.part(`and ${soonest.length - MAX_CERTIFICATES} more`, paints.faint);
+    lines.push(line);
+  }
+  const refused = Object.entries({ ...totals.refusals, firewall: totals.wafBlocked }).filter(([, value]) => value > 0);
+  const line = labelled("refused", width, paints);
+  if (refused.length === 0) line.add("nothing since the start", paints.faint);
+  else for (const [name, value] of refused.sort((a, b) => b[1] - a[1])) line.part(`${name} ${count(value)}`);
+  lines.push(line);
+  for (const { address, refusals, reasons, lastAt } of attackers.slice(0, MAX_ATTACKERS)) {
+    const why = reasons.map(([reason, value]) => `${reason} ${count(value)}`).join(", ");
+    lines.push(
+      labelled("", width, paints)
+        .add(address)
+        .part(`${count(refusals)} in 15 minutes, ${span(at - lastAt)} ago`)
+        .part(why, paints.faint),
+    );
+  }
+  return ["", ...lines.map(String)];
+}
+
+function changes({ changes: all, at }: LiveState, width: number, paints: Paints): string[] {
+  const shown = all.filter(({ event }) => event !== "listening").slice(0, MAX_CHANGES);
+  if (shown.length === 0) return [];
+  return [
+    "",
+    ...shown.map(({ at: when, event, text, bad }, i) =>
+      String(
+        labelled(i === 0 ? "changes" : "", width, paints)
+          .add(`${span(at - when)} ago`.padEnd(12), paints.faint)
+          .add(event, bad ? paints.bad : paints.plain)
+          .add(`  ${text}`, paints.faint),
+      ),
+    ),
+  ];
+}
+
+function labelled(label: string, width: number, paints: Paints): Line {
+  return new Line(width).label(label, LABEL_WIDTH, paints.strong);
+}
+
+function more(left: number, paints: Paints): string[] {
+  return left > 0 ? [paints.faint(`and ${count(left)} more`)] : [];
+}
+
+function classes(first: LivePoint, last: LivePoint): number[] {
+  return last[1].map((value, i) => value - (first[1][i] ?? 0));
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, value) => total + value, 0);
+}
+
+const LABEL_WIDTH = 13;
+const MAX_ROWS = 8;
+const MAX_CERTIFICATES = 4;
+const MAX_ATTACKERS = 3;
+const MAX_CHANGES = 4;
+const RECENT_MS = 60_000;
+const WEEK_MS = 7 * 86_400_000;

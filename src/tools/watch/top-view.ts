@@ -1,0 +1,262 @@
+import type { LiveLabel, LiveState } from "../../features/dashboard/live-state.ts";
+import { findings } from "./findings.ts";
+import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
+import { statePaint, type UpstreamRow, upstreamRows, verdict } from "./status-view.ts";
+import {
+  bytes,
+  type Column,
+  count,
+  Line,
+  milliseconds,
+  type Paint,
+  type Paints,
+  rate,
+  share,
+  span,
+  table,
+} from "./text.ts";
+
+/** What `edge top` lists. */
+export const VIEWS = ["routes", "upstreams", "clients"] as const;
+export type View = (typeof VIEWS)[number];
+
+/** What it is sorted by: a key of the keyboard, and its name. */
+export const SORTS = { r: "requests", e: "errors", l: "latency", b: "bytes", n: "name" } as const;
+export type Sort = keyof typeof SORTS;
+
+/** What the keys have chosen. */
+export interface TopChoice {
+  readonly view: View;
+  readonly sort: Sort;
+  /** Rows that are above the screen. */
+  readonly from: number;
+  readonly isPaused: boolean;
+}
+
+/** Size of the screen, and how it is painted. */
+export interface TopFrame {
+  readonly width: number;
+  readonly height: number;
+  readonly paints: Paints;
+}
+
+/** Lines above the list. */
+const HEAD_LINES = 6;
+const FOOT_LINES = 1;
+
+/** The lines of the screen, as many as it has. */
+export function topLines(
+  state: LiveState,
+  rates: LiveRates,
+  label: string,
+  choice: TopChoice,
+  frame: TopFrame,
+): string[] {
+  const { width, height, paints } = frame;
+  const room = Math.max(1, height - HEAD_LINES - FOOT_LINES);
+  const rows = listOf(state, rates, choice, width, paints);
+  const [head = "", ...list] = rows;
+  const shown = list.slice(choice.from, choice.from + room - 1);
+  const lines = [...headLines(state, rates, label, frame), "", head, ...shown];
+  while (lines.length < height - FOOT_LINES) lines.push("");
+  return [...lines.slice(0, Math.max(0, height - FOOT_LINES)), footLine(choice, list.length, room - 1, frame)];
+}
+
+/** The same once, for a pipe: all rows of all lists. */
+export function topText(state: LiveState, rates: LiveRates, label: string, frame: TopFrame): string {
+  const { width, paints } = frame;
+  const lists = VIEWS.flatMap((view) => [
+    "",
+    ...listOf(state, rates, { view, sort: "r", from: 0, isPaused: false }, width, paints),
+  ]);
+  return `${[...headLines(state, rates, label, frame), ...lists].join("\n")}\n`;
+}
+
+/** How many rows a list has. */
+export function rowCount(state: LiveState, rates: LiveRates, view: View): number {
+  if (view === "routes") return state.routes.length;
+  return view === "upstreams" ? upstreamRows(state).length : rates.clients().length;
+}
+
+function headLines(state: LiveState, rates: LiveRates, label: string, { width, paints }: TopFrame): string[] {
+  const { gateway, totals, latency, workers, at, cache } = state;
+  const found = findings(state);
+  const { word, isWell } = verdict(found);
+  const worst = found.find(({ isBad }) => isBad) ?? found[0];
+  const paint = isWell ? (worst === undefined ? paints.good : paints.warn) : paints.bad;
+  const first = new Line(width)
+    .add(`edge ${gateway.version}`, paints.strong)
+    .part(`● ${word}`, paint)
+    .part(`up ${span(at - gateway.startedAt)}`)
+    .end(label, paints.faint);
+  const second = new Line(width).add(worst === undefined ? "" : worst.text, paint);
+  const perSecond = rates.total;
+  const third = new Line(width).add(`${rate(perSecond)} requests/s`.padEnd(17), paints.strong);
+  for (const first of [2, 3, 4, 5]) {
+    const own = rates.perSecond((one) => one.totals.classes[first]!);
+    third.part(`${first}xx ${share(own, perSecond)}`, first === 5 && own > 0 ? paints.bad : paints.plain, 2);
+  }
+  const times =
+    latency === null ? "no requests" : latency.map((ms, i) => `${PERCENTILES[i]} ${milliseconds(ms)}`).join("  ");
+  third.part(times, paints.plain);
+  const hits =
+    cache === null
+      ? ""
+      : share(
+          rates.perSecond((one) => one.cache?.results.hit ?? 0),
+          rates.perSecond(lookups),
+        );
+  const fourth = new Line(width)
+    .add(`connections ${count(totals.connections)}`)
+    .part(`${count(totals.inFlight)} under way`)
+    .part(`out ${bytes(rates.perSecond((one) => one.totals.bytesOut))}/s`)
+    .part(`firewall ${rate(rates.perSecond((one) => one.totals.wafBlocked))}/s refused`)
+    .part(hits === "" || hits === "-" ? "" : `cache ${hits}`);
+  const loads = workers.map(({ load, moves }) => (moves ? (load < 0 ? "…" : `${Math.round(load * 100)}%`) : "✗"));
+  const fifth = new Line(width)
+    .add(`workers ${loads.join(" ")}`)
+    .part(`memory ${bytes(gateway.rssBytes)}`)
+    .end(sparkline(rates.past, Math.min(60, Math.max(0, Math.floor(width / 2) - 4))), paints.faint);
+  return [first, second, third, fourth, fifth].map((line) => String(line).trimEnd());
+}
+
+function lookups({ cache }: LiveState): number {
+  return Object.values(cache?.results ?? {}).reduce((sum, value) => sum + value, 0);
+}
+
+/** The last values as bars, the largest of them full. */
+function sparkline(values: readonly number[], columns: number): string {
+  const shown = values.slice(-columns);
+  const top = Math.max(1, ...shown);
+  return shown.map((value) => BARS[Math.min(BARS.length - 1, Math.ceil((value / top) * (BARS.length - 1)))]).join("");
+}
+
+function footLine(
+  { view, sort, from, isPaused }: TopChoice,
+  rows: number,
+  room: number,
+  { width, paints }: TopFrame,
+): string {
+  const line = new Line(width).add(isPaused ? " paused " : ` ${view} by ${SORTS[sort]} `, paints.turned);
+  line.part("q quit", paints.faint, 2).part("1 2 3 lists", paints.faint, 2);
+  line.part("sort: r e l b n", paints.faint, 2).part("p pause", paints.faint, 2);
+  if (rows > room) line.end(`${from + 1}-${Math.min(rows, from + room)} of ${rows} ↑↓`, paints.faint);
+  return String(line);
+}
+
+function listOf(
+  state: LiveState,
+  rates: LiveRates,
+  { view, sort }: TopChoice,
+  width: number,
+  paints: Paints,
+): string[] {
+  if (view === "routes") {
+    const rows = state.routes.map((one) => ({ ...one, rate: rates.ofLabel(one, "routes") }));
+    return table(routeColumns(state.routeCount), sorted(rows, routeKeys, sort), width, paints);
+  }
+  if (view === "upstreams") {
+    const rows = upstreamRows(state).map((row) => ({
+      ...row,
+      rate: row.traffic === null ? NO_RATE : rates.ofLabel(row.traffic, "upstreams"),
+    }));
+    return table(upstreamColumns(rows.length), sorted(rows, upstreamKeys, sort), width, paints);
+  }
+  const clients = rates.clients();
+  return table(clientColumns(rates.isSampled), sorted(clients, clientKeys, sort), width, paints);
+}
+
+interface Rated {
+  readonly rate: LabelRate;
+}
+type RouteRow = LiveLabel & Rated;
+type RatedUpstream = UpstreamRow & Rated;
+
+/** What rows are sorted by: numbers with the largest first, then by name. */
+type Keys<T> = Readonly<Record<Exclude<Sort, "n">, (row: T) => number>> & { readonly n: (row: T) => string };
+
+function sorted<T>(rows: readonly T[], keys: Keys<T>, sort: Sort): T[] {
+  const byName = (a: T, b: T): number => keys.n(a).localeCompare(keys.n(b));
+  if (sort === "n") return [...rows].sort(byName);
+  return [...rows].sort((a, b) => keys[sort](b) - keys[sort](a) || keys.r(b) - keys.r(a) || byName(a, b));
+}
+
+const routeKeys: Keys<RouteRow> = {
+  r: (row) => row.rate.perSecond,
+  e: (row) => row.rate.failedPerSecond + row.rate.refusedPerSecond,
+  l: ({ latency }) => latency?.[2] ?? -1,
+  b: ({ bytesPerSecond: [into, out] }) => into + out,
+  n: ({ label }) => label,
+};
+const upstreamKeys: Keys<RatedUpstream> = {
+  r: (row) => row.rate.perSecond,
+  e: (row) => (row.isBad ? 1e9 : 0) + row.rate.failedPerSecond,
+  l: ({ traffic }) => traffic?.latency?.[2] ?? -1,
+  b: () => 0,
+  n: ({ name }) => name,
+};
+const clientKeys: Keys<SeenClient> = {
+  r: ({ requests }) => requests,
+  e: ({ failed, refusals }) => failed + refusals,
+  l: () => 0,
+  b: ({ bytesOut }) => bytesOut,
+  n: ({ address }) => address,
+};
+
+function routeColumns(total: number): Column<RouteRow>[] {
+  return [
+    { title: `ROUTES (${total})`, width: 0, rank: 0, cell: ({ label }) => label },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
+    { title: "4XX/S", width: 6, rank: 3, cell: (row) => rate(row.rate.refusedPerSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ latency }) => milliseconds(latency?.[0]) },
+    { title: "P90", width: 8, rank: 5, cell: ({ latency }) => milliseconds(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => milliseconds(latency?.[2]) },
+    { title: "IN/S", width: 9, rank: 7, cell: ({ bytesPerSecond: [into] }) => bytes(into) },
+    { title: "OUT/S", width: 9, rank: 4, cell: ({ bytesPerSecond: [, out] }) => bytes(out) },
+    { title: "TOTAL", width: 8, rank: 6, cell: ({ requests }) => count(requests) },
+  ];
+}
+
+function upstreamColumns(total: number): Column<RatedUpstream>[] {
+  return [
+    { title: `UPSTREAMS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
+    { title: "STATE", width: 9, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => milliseconds(traffic?.latency?.[0]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => milliseconds(traffic?.latency?.[2]) },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => count(failures) },
+    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => count(traffic?.requests ?? 0) },
+  ];
+}
+
+function failing(row: Rated, paints: Paints): Paint {
+  return row.rate.failedPerSecond > 0 ? paints.bad : paints.plain;
+}
+
+function clientColumns(isSampled: boolean): Column<SeenClient>[] {
+  const name = `CLIENTS, last ${CLIENT_SECONDS} s${isSampled ? " (sampled)" : ""}`;
+  return [
+    { title: name, width: 0, rank: 0, cell: ({ address }) => address },
+    { title: "REQUESTS", width: 8, rank: 0, cell: ({ requests }) => count(requests) },
+    { title: "ERRORS", width: 6, rank: 0, cell: ({ failed }) => count(failed) },
+    { title: "OUT", width: 9, rank: 3, cell: ({ bytesOut }) => bytes(bytesOut) },
+    { title: "REFUSED", width: 7, rank: 1, cell: ({ refusals }) => count(refusals), paint: refusing },
+    {
+      title: "WHY, LAST PATH",
+      width: 16,
+      rank: 2,
+      cell: ({ why, path }) => [why, path].filter((text) => text !== "").join("  "),
+      isText: true,
+    },
+  ];
+}
+
+function refusing({ refusals }: SeenClient, paints: Paints): Paint {
+  return refusals > 0 ? paints.warn : paints.plain;
+}
+
+const NO_RATE: LabelRate = { perSecond: 0, failedPerSecond: 0, refusedPerSecond: 0 };
+const PERCENTILES = ["p50", "p90", "p99"];
+const BARS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];

@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test";
+import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
+import { LiveRates } from "../../../../src/tools/watch/rates.ts";
+import { statusText } from "../../../../src/tools/watch/status-view.ts";
+import {
+  bytes,
+  COLORS,
+  count,
+  ENDLESS,
+  fitted,
+  milliseconds,
+  NO_COLORS,
+  span,
+} from "../../../../src/tools/watch/text.ts";
+import { topLines, topText, VIEWS } from "../../../../src/tools/watch/top-view.ts";
+import { liveState, target } from "./live-states.ts";
+
+const HOSTILE = "/\u001b[2J\u001b]0;owned\u0007\r\nwide 漢字漢字漢字 \u202e";
+
+/** All that a client can name is hostile, and every list is long. */
+function crowded(): LiveState {
+  const label = (i: number) => ({ ...liveState().routes[0]!, label: `${HOSTILE}${i}`, requests: i * 1_000_003 });
+  const many = Array.from({ length: 60 }, (_, i) => i);
+  return liveState({
+    routes: many.map(label),
+    routeCount: 4000,
+    upstreams: many.map(label),
+    targets: many.map((i) =>
+      target({ upstream: `http://${"h".repeat(i)}:80`, breaker: i % 3 === 0 ? "open" : "closed" }),
+    ),
+    attackers: many.map((i) => ({
+      address: `2001:db8::${i}`,
+      refusals: i,
+      reasons: [["waf_blocked", i]],
+      firstAt: 0,
+      lastAt: 1,
+      path: HOSTILE,
+      userAgent: HOSTILE,
+    })),
+    cache: { entries: 1, bytes: 2, maxBytes: 3, evictions: 4, results: { hit: 1, miss: 3 } },
+    certificates: many.map((i) => ({ domain: `${i}.example.com`, notAfter: i })),
+    changes: [{ at: 1, event: "config_reload", text: HOSTILE, bad: true }],
+    workers: many.map(() => liveState().workers[0]!),
+  });
+}
+
+const widths = [20, 40, 80, 120, 200];
+const controls = (text: string) =>
+  Bun.stripANSI(text)
+    .replaceAll("\n", "")
+    .match(/[\p{Cc}\p{Cf}]/u);
+
+describe("no line is wider than the screen, and no client moves the cursor", () => {
+  test.each(widths)("at %i columns", (width) => {
+    for (const state of [liveState(), crowded()]) {
+      for (const paints of [NO_COLORS, COLORS]) {
+        const text = statusText(state, "unix:/run/edge.sock", width, paints);
+        expect(Math.max(...text.split("\n").map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(
+          Math.max(width, 48),
+        );
+        expect(controls(text)).toBeNull();
+        const rates = new LiveRates();
+        for (let i = 0; i < 3; i++) rates.add({ ...state, at: state.at + i * 1000 });
+        for (const view of VIEWS) {
+          const lines = topLines(
+            state,
+            rates,
+            "x",
+            { view, sort: "e", from: 0, isPaused: false },
+            { width, height: 24, paints },
+          );
+          expect(lines.length).toBe(24);
+          expect(controls(lines.join("\n"))).toBeNull();
+        }
+      }
+    }
+  });
+});
+
+test("a status says what is asked for", () => {
+  const text = statusText(liveState(), "unix:/run/edge.sock", 80, NO_COLORS);
+  expect(text.split("\n").slice(0, 7)).toEqual([
+    "edge 1.2.3   ● well                                          unix:/run/edge.sock",
+    "up 1d 2h   machine, pid 7   configuration 1   firewall enforce",
+    "",
+    "requests     1,000      2xx 96 %  3xx 1 %  4xx 2 %  5xx 1 %   since the start",
+    "latency      p50 0.4 ms   p90 2 ms   p99 30 ms",
+    "open         connections 12   2 under way   2 KiB in, 3.81 MiB out",
+    "workers      1 of 1 serve   memory 100 MiB   load 25 %",
+  ]);
+  expect(text).toContain("refused      malformed 4   firewall 3\n");
+});
+
+test("rates are what happened between two events", () => {
+  const rates = new LiveRates();
+  const first = liveState();
+  rates.add(first);
+  const route = { ...first.routes[0]!, requests: 1000, classes: [0, 0, 970, 0, 10, 20] };
+  const row = { address: "192.0.2.1", method: "GET", host: "", path: "/x", protocol: "", status: 500, ms: 1 };
+  const rows = [{ ...row, at: 1, bytesOut: 5, route: "", upstream: "", cache: "", fault: "", userAgent: "", id: "" }];
+  const second = { ...first, at: first.at + 2000, routes: [route], rows, totals: { ...first.totals, requests: 1100 } };
+  rates.add(second);
+  expect(rates.total).toBe(50);
+  expect(rates.ofLabel(route, "routes")).toEqual({ perSecond: 50, failedPerSecond: 5, refusedPerSecond: 0 });
+  expect(rates.clients()).toEqual([
+    { address: "192.0.2.1", requests: 1, failed: 1, bytesOut: 5, refusals: 0, why: "", path: "/x" },
+  ]);
+  const once = topText(second, rates, "x", { width: ENDLESS, height: 0, paints: NO_COLORS });
+  expect(once).toContain("\nROUTES (1)");
+  expect(once).toContain("\nUPSTREAMS (1)");
+  expect(once).toContain("\nCLIENTS, last 10 s");
+  rates.add({ ...second, at: second.at + 1000, totals: { ...second.totals, requests: 3 } });
+  expect(rates.total).toBe(0);
+});
+
+test("numbers are short", () => {
+  expect([0, 7, 1234, 56_789, 1_234_567, 3e9].map(count)).toEqual(["0", "7", "1,234", "56.8k", "1.23M", "3G"]);
+  expect([0, 999, 1000, 1536, 5e9].map(bytes)).toEqual(["0 B", "999 B", "0.98 KiB", "1.5 KiB", "4.66 GiB"]);
+  expect([0.042, 12, 999.6, 2500].map(milliseconds)).toEqual(["0.04 ms", "12 ms", "1 s", "2.5 s"]);
+  expect([0, 59_999, 61_000, 3_600_000, 93_784_000].map(span)).toEqual(["0s", "59s", "1m 1s", "1h", "1d 2h"]);
+  expect([fitted("abc", 3), fitted("abcd", 3), fitted("漢字", 3), fitted("x", 0)]).toEqual(["abc", "ab…", "漢…", ""]);
+});
