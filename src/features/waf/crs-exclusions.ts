@@ -1,3 +1,4 @@
+import { counterpartsOf } from "./rule.ts";
 import { WAF_RULES } from "./rule-table.ts";
 
 /** What lists of rules that are taken away from the Core Rule Set come to. */
@@ -26,7 +27,7 @@ export function importCrsExclusions(text: string): ImportedExclusions {
     if (directive === "" || directive.startsWith("#")) continue;
     if (/^SecRuleRemoveById$/i.test(directive)) {
       for (const number of operands.flatMap(numbersOf)) {
-        const ids = counterpartsOf(number);
+        const ids = counterpartsOf(number, WAF_RULES);
         if (ids.length > 0) disabled.set(number, ids);
         else unknown.add(number);
       }
@@ -38,16 +39,11 @@ export function importCrsExclusions(text: string): ImportedExclusions {
       continue;
     }
     for (const number of numbersOf(operands[0] ?? "")) {
-      if (counterpartsOf(number).length === 0) unknown.add(number);
+      if (counterpartsOf(number, WAF_RULES).length === 0) unknown.add(number);
       else exclusions.push(...params.map((param) => ({ rule: number, param })));
     }
   }
   return { disabled: [...disabled], exclusions, unknown: [...unknown], ignored };
-}
-
-/** Our rules with a counterpart of that number. */
-function counterpartsOf(number: string): string[] {
-  return WAF_RULES.filter(({ crs }) => crs?.includes(Number(number))).map(({ id }) => id);
 }
 
 /** A number, or of a range those that have a counterpart. */

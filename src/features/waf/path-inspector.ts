@@ -3,6 +3,7 @@ import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { findPackedGroups } from "./match/escaped-scan.ts";
 import { MIN_PACKED_CHARS } from "./match/packed-text.ts";
 import { InputLocation } from "./match/value-reading.ts";
+import { WordSet } from "./match/word-set.ts";
 import type { RuleTables } from "./rule-table.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
 
@@ -19,6 +20,24 @@ export function mayPathMatch(head: RequestHead, tables: RuleTables): boolean {
   if (pathTo - pathFrom <= MIN_PACKED_CHARS) return false;
   const { automaton, groupsAt } = tables;
   return (findPackedGroups(automaton, bytes, pathFrom + 1, pathTo) & groupsAt[InputLocation.Segment]!) !== 0;
+}
+
+/**
+ * Whether a path without dots and escapes may be that of a file, a diagnosis page or a console that no client is to see: `FILES-*`.
+ * @param isSharp whether any part of it counts, not the last alone
+ */
+export function mayNameFile({ bytes, pathFrom, pathTo, targetFlags }: RequestHead, isSharp: boolean): boolean {
+  const end = bytes[pathTo - 1] === Byte.Slash ? pathTo - 1 : pathTo;
+  if ((ENDINGS[bytes[end - 1]!]! & (1 << (bytes[end - 2]! & 31))) !== 0) {
+    let from = end;
+    while (from > pathFrom && bytes[from - 1] !== Byte.Slash) from--;
+    if (LAST_NAMES.valueOf(bytes, from, end) !== 0) return true;
+  }
+  if (bytes[pathFrom + 1] === LOWER_A && ACTUATOR.every((byte, i) => bytes[pathFrom + i] === byte)) return true;
+  // Servers with parameters of segments cut them off.
+  return (
+    isSharp || ((targetFlags & TargetFlag.Mark) !== 0 && bytes.subarray(pathFrom, pathTo).includes(Byte.Semicolon))
+  );
 }
 
 /**
@@ -82,6 +101,18 @@ function hasMark(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
+/** Last segments without dots, or with an extension that most files of a site have, of paths that count at level 1. */
+const LAST = [
+  "server-status server-info heapdump id_rsa id_dsa id_ecdsa id_ed25519 authorized_keys wp-config.php wp-config.txt",
+  "secrets.json credentials.json eval-stdin.php env configprops threaddump httptrace httpexchanges sessions logfile jolokia",
+].join(" ");
+const LAST_NAMES: WordSet = new WordSet([[1, LAST]]);
+/** By the last byte of these, a bit for each that is before it: few other segments end so. */
+const ENDINGS: Int32Array = new Int32Array(256);
+for (const name of LAST.split(" "))
+  ENDINGS[name.charCodeAt(name.length - 1)]! |= 1 << (name.charCodeAt(name.length - 2) & 31);
+const ACTUATOR: Uint8Array = Buffer.from("/actuator/");
+const LOWER_A = 0x61;
 /** The bytes that TargetFlag.Mark tells of, and the backslash. */
 const IS_MARK: Uint8Array = classOf("$<{'\"(;|&`*!+\\");
 /**

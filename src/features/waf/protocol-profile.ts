@@ -34,7 +34,7 @@ const HEADER: WafRule = {
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "header field that `waf.protocol` restricts",
-  crs: [920450],
+  crs: [920450, 920451],
   needs: "protocol",
 };
 const NO_BROWSER: WafRule = {
@@ -42,7 +42,7 @@ const NO_BROWSER: WafRule = {
   category: "protocol",
   score: NOTICE_SCORE,
   description: "no User-Agent, or a Host that is an address",
-  crs: [920320, 920350],
+  crs: [920320, 920330, 920350],
   needs: "protocol",
 };
 const FILE: WafRule = {

@@ -27,6 +27,7 @@ export class RuleSwitches {
   private request = 0;
 
   /**
+   * @param disabledRules ids
    * @param inactive rules that are too sharp for the firewall
    * @param fields see Sharpness
    */
@@ -48,7 +49,7 @@ export class RuleSwitches {
 
   /** Whether a rule counts nowhere. */
   isDisabled(rule: SwitchedRule): boolean {
-    return this.disabled.has(rule.id) || numbersOf(rule).some((number) => this.disabled.has(number));
+    return this.disabled.has(rule.id);
   }
 
   /**

@@ -38,6 +38,21 @@ export interface WafRule {
   readonly crs?: readonly number[];
 }
 
+/**
+ * The rules that a number of the Core Rule Set switches off: those whose main counterpart it is, or where it is none's, those that have it
+ * at all. Rules that go by its whole engine would otherwise take all others with them.
+ */
+export function counterpartsOf(number: string, rules: readonly Pick<WafRule, "id" | "crs">[]): string[] {
+  const having = rules.filter(({ crs }) => crs?.includes(Number(number)));
+  const main = having.filter(({ crs }) => crs![0] === Number(number));
+  return (main.length > 0 ? main : having).map(({ id }) => id);
+}
+
+/** Names of rules, with numbers of the Core Rule Set as the rules that they switch off. */
+export function idsOf(names: readonly string[], rules: readonly Pick<WafRule, "id" | "crs">[]): string[] {
+  return names.flatMap((name) => (/^\d+$/.test(name) ? counterpartsOf(name, rules) : [name]));
+}
+
 /** What an application is made with. docs/waf.md#profiles */
 export type WafProfile = WafConfig["profile"][number];
 

@@ -2,7 +2,7 @@ import { Byte } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
-import { adminRule, mayNameAdmin } from "./detectors/admin-paths.ts";
+import { adminRule } from "./detectors/admin-paths.ts";
 import {
   DotDot,
   isHarmless,
@@ -19,9 +19,9 @@ import { findGroups, findPackedGroups, PAIR_BYTES } from "./match/escaped-scan.t
 import { SeenValues } from "./match/seen-values.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import { InputLocation, ValueReading } from "./match/value-reading.ts";
-import { inspectPath, mayPathMatch } from "./path-inspector.ts";
+import { inspectPath, mayNameFile, mayPathMatch } from "./path-inspector.ts";
 import { ProtocolProfile } from "./protocol-profile.ts";
-import { isActive, PLAIN, type Sharpness } from "./rule.ts";
+import { idsOf, isActive, PLAIN, type Sharpness } from "./rule.ts";
 import { type RuleExclusion, RuleSwitches } from "./rule-switches.ts";
 import { type RuleTables, tablesOf, WAF_RULES } from "./rule-table.ts";
 import { inspectPairs, ValueInspector } from "./value-inspector.ts";
@@ -83,7 +83,7 @@ export class WafInspector {
     const signs = pathSigns(head);
     const mayClimb = (signs & PathSign.Climb) !== 0;
     const mayPath = mayPathMatch(head, this.tables);
-    const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameAdmin(head, this.isSharp);
+    const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameFile(head, this.isSharp);
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
     const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
     if (this.findings.score > 0) this.findings.begin(head);
@@ -184,7 +184,7 @@ export function switchesOf(
   sharpness: Sharpness,
 ): RuleSwitches {
   const inactive = WAF_RULES.filter((rule) => !isActive(rule, sharpness));
-  return new RuleSwitches(disabledRules, exclusions, inactive, sharpness.fields);
+  return new RuleSwitches(idsOf(disabledRules, WAF_RULES), exclusions, inactive, sharpness.fields);
 }
 
 const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER, progress: null };

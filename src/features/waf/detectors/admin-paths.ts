@@ -1,12 +1,10 @@
 import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
-import type { RequestHead } from "../../../message/request-head.ts";
-import { TargetFlag } from "../../../message/request-head.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type WafRule } from "../rule.ts";
 import { PAGE_FOLDERS } from "./restricted-files.ts";
 
-/** Neither has keywords: `mayNameAdmin` calls them, for the path alone. */
+/** Neither has keywords: `mayNameFile` calls them, for the path alone. */
 export const DIAGNOSIS: WafRule = {
   id: "FILES-003",
   category: "files",
@@ -20,22 +18,6 @@ export const CONSOLE: WafRule = {
   description: "path of a console or of a diagnosis page, which operators use",
   level: 2,
 };
-
-/**
- * Whether a path without dots and escapes may end in a name that counts here or is a file's (FILES-001).
- * @param isSharp whether any part of it counts, not the last alone
- */
-export function mayNameAdmin({ bytes, pathFrom, pathTo, targetFlags }: RequestHead, isSharp: boolean): boolean {
-  const end = bytes[pathTo - 1] === Byte.Slash ? pathTo - 1 : pathTo;
-  let from = end;
-  while (from > pathFrom && bytes[from - 1] !== Byte.Slash) from--;
-  if (LAST_NAMES.valueOf(bytes, from, end) !== 0) return true;
-  if (bytes[pathFrom + 1] === LOWER_A && ACTUATOR.every((byte, i) => bytes[pathFrom + i] === byte)) return true;
-  // Servers with parameters of segments cut them off.
-  return (
-    isSharp || ((targetFlags & TargetFlag.Mark) !== 0 && bytes.subarray(pathFrom, pathTo).includes(Byte.Semicolon))
-  );
-}
 
 /** Judges a path that is in the reading as a whole, decoded. @returns the rule that it matches, null for none */
 export function adminRule({ bytes, length }: ValueReading): WafRule | null {
@@ -100,18 +82,4 @@ const NAMES: WordSet = new WordSet([
 /** The whole path. */
 const AT_ROOT: WordSet = new WordSet([[HANDS_OUT, "server-status server-info heapdump"]]);
 const PAGES: WordSet = new WordSet([[1, PAGE_FOLDERS]]);
-/** Last segments without dots, or with an extension that most files of a site have, of paths that count at level 1. */
-const LAST_NAMES: WordSet = new WordSet([
-  [
-    1,
-    "server-status server-info heapdump id_rsa id_dsa id_ecdsa id_ed25519 authorized_keys wp-config.php wp-config.txt",
-  ],
-  [
-    1,
-    "secrets.json credentials.json eval-stdin.php env configprops threaddump httptrace httpexchanges sessions logfile",
-  ],
-  [1, "jolokia"],
-]);
-const ACTUATOR: Uint8Array = Buffer.from("/actuator/");
-const LOWER_A = 0x61;
 let plain: Uint8Array = EMPTY_BYTES;

@@ -7,7 +7,7 @@ import { CODE_NAMES, CODE_WORDS, CodeWord, GADGETS, TYPE_NAMES } from "./code-wo
 
 const SHELLSHOCK: WafRule = {
   id: "RCE-009",
-  crs: [932170],
+  crs: [932170, 932171],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "Shellshock (CVE-2014-6271)",
@@ -15,7 +15,7 @@ const SHELLSHOCK: WafRule = {
 };
 export const SERIALIZED_OBJECT: WafRule = {
   id: "RCE-010",
-  crs: [944200, 933170],
+  crs: [933170, 944200, 944210],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "serialized object of Java, .NET, PHP, Python, Ruby or Node.js",

@@ -17,7 +17,7 @@ import { isFetchParameter, isFileParameter, isIncludeParameter } from "./paramet
 
 const CLIMBING_PATH: WafRule = {
   id: "LFI-001",
-  crs: [930100, 930110],
+  crs: [930110, 930100],
   category: "lfi",
   score: WARNING_SCORE,
   description: "path traversal by three levels or more",
@@ -44,7 +44,7 @@ const SENSITIVE_FILE: WafRule = {
 };
 const STREAM_WRAPPER: WafRule = {
   id: "LFI-003",
-  crs: [933200],
+  crs: [933200, 933140],
   category: "lfi",
   score: CRITICAL_SCORE,
   description: "stream wrapper that reads files",

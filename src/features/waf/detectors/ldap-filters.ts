@@ -19,7 +19,6 @@ const WHOLE_FILTER: WafRule = {
   description: "condition of an LDAP filter, whole or in part",
   level: 2,
   profiles: ["ldap"],
-  crs: [921200],
 };
 
 /** Filters of directories. RFC 4515 §3. */

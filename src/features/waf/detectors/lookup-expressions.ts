@@ -17,7 +17,7 @@ const OTHER_LOOKUPS = "env sys java main ctx bundle map log4j k8s docker base64 
 
 const JNDI_LOOKUP: WafRule = {
   id: "LOG4J-001",
-  crs: [944150, 944151],
+  crs: [944150, 944151, 944152],
   category: "log4j",
   score: CRITICAL_SCORE,
   description: "JNDI lookup of a logging library (CVE-2021-44228)",
@@ -26,7 +26,7 @@ const JNDI_LOOKUP: WafRule = {
 };
 const NESTED_LOOKUP: WafRule = {
   id: "LOG4J-002",
-  crs: [944152],
+  crs: [944151, 944150, 944152],
   category: "log4j",
   score: ERROR_SCORE,
   description: "nested lookups",

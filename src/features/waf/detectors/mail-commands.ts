@@ -13,7 +13,7 @@ import {
 
 const MAIL_COMMAND: WafRule = {
   id: "PROTOCOL-008",
-  crs: [932300, 932310, 932320],
+  crs: [932300, 932301, 932310, 932311, 932320, 932321],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "command of SMTP or IMAP after a line break",

@@ -16,7 +16,7 @@ import { EVENT_STEMS, isHandlerName, WORDS, Word } from "./script-words.ts";
 
 const SCRIPT_ELEMENT: WafRule = {
   id: "XSS-001",
-  crs: [941110],
+  crs: [941110, 941100, 941160, 941320],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script element with a source or with code",
@@ -24,7 +24,7 @@ const SCRIPT_ELEMENT: WafRule = {
 };
 export const EVENT_HANDLER: WafRule = {
   id: "XSS-002",
-  crs: [941120],
+  crs: [941120, 941100, 941160],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "event handler or srcdoc attribute",
@@ -36,7 +36,7 @@ export const EVENT_HANDLER: WafRule = {
 };
 export const SCRIPT_URL: WafRule = {
   id: "XSS-003",
-  crs: [941170],
+  crs: [941170, 941100, 941210],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script URL, or URL of an inline document",
@@ -48,7 +48,7 @@ export const SCRIPT_URL: WafRule = {
 };
 const ACTIVE_ELEMENT: WafRule = {
   id: "XSS-004",
-  crs: [941160],
+  crs: [941160, 941100, 941320],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "element in a query or header that embeds a document or redirects",
@@ -56,7 +56,7 @@ const ACTIVE_ELEMENT: WafRule = {
 };
 const EMBEDDED_ELEMENT: WafRule = {
   id: "XSS-005",
-  crs: [941320],
+  crs: [941320, 941100, 941160],
   category: "xss",
   score: NOTICE_SCORE,
   description: "embedding element in a body, where an article may have one",

@@ -19,7 +19,7 @@ const MONGO_BREAKOUT: WafRule = {
   description:
     "text that ends a query of a document database and goes on with an operator or a loop, or an operator in place of a value",
   keywords: ["} $", "}$", "] $", "new date(", ";sleep(", "; sleep("],
-  crs: [942290, 934100],
+  crs: [942290],
 };
 
 const ANY_OPERATOR: WafRule = {

@@ -37,7 +37,7 @@ interface TraversalRule extends WafRule {
 export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   {
     id: "TRAVERSAL-001",
-    crs: [930110],
+    crs: [930110, 930100],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "literal dot-dot segment that leaves its route",
@@ -45,7 +45,7 @@ export const TRAVERSAL_RULES: readonly TraversalRule[] = [
   },
   {
     id: "TRAVERSAL-002",
-    crs: [930100],
+    crs: [930100, 930110],
     category: "traversal",
     score: CRITICAL_SCORE,
     description: "percent-encoded dot-dot segment",

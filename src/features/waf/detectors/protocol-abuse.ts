@@ -6,7 +6,7 @@ import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type 
 
 const HEADER_INJECTION: WafRule = {
   id: "PROTOCOL-001",
-  crs: [921120, 921150],
+  crs: [921151, 921120, 921160, 921190],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "CRLF injection of a header field or status line",
@@ -38,7 +38,6 @@ export const HIDDEN_CHARSET: WafRule = {
 };
 export const UNREADABLE_BODY: WafRule = {
   id: "PROTOCOL-005",
-  crs: [920540, 200003],
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "body that cannot be decoded, or that readers take apart in different ways",

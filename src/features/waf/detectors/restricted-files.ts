@@ -9,7 +9,7 @@ export const RESTRICTED_FILE: WafRule = {
   category: "files",
   score: CRITICAL_SCORE,
   description: "path of a file that no site means to serve: version control, environment, key, backup",
-  crs: [930130],
+  crs: [930130, 930140],
 };
 
 /**

@@ -13,7 +13,7 @@ const INDIRECT_CALL: WafRule = {
     ...each("alert confirm prompt eval", (name) => [`${name}.call`, `${name}.apply`, `${name}.bind`, `${name}?.(`]),
     ...["constructor(", "constructor`", "^__proto__[", "^constructor["],
   ],
-  crs: [941210],
+  crs: [941390],
 };
 
 /** Calls that name no function that is looked for elsewhere. */

@@ -32,7 +32,7 @@ import {
 
 const SCRIPT_BREAKOUT: WafRule = {
   id: "XSS-006",
-  crs: [941130],
+  crs: [941390, 941370],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script after a quote or bracket that closes one of the page's",
@@ -44,7 +44,7 @@ const SCRIPT_BREAKOUT: WafRule = {
 };
 const SCRIPT_SINK: WafRule = {
   id: "XSS-007",
-  crs: [941370],
+  crs: [941390, 941180, 941370],
   category: "xss",
   score: CRITICAL_SCORE,
   description: "script that exfiltrates data, is obfuscated, or probes for execution",

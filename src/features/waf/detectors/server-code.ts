@@ -30,7 +30,7 @@ import { CODE_NAMES, CODE_WORDS, CodeWord, GADGET_CLASSES } from "./code-words.t
 
 const PHP_CODE: WafRule = {
   id: "RCE-005",
-  crs: [933150, 933160],
+  crs: [933160, 933120, 933150, 933151],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "PHP code execution, or a PHP setting that enables it",
@@ -50,7 +50,7 @@ const PHP_TAG: WafRule = {
 };
 const JAVA_CODE: WafRule = {
   id: "RCE-007",
-  crs: [944100, 944110, 944240],
+  crs: [944130, 944100, 944110, 944250],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "Java expression injection or deserialization gadget",
@@ -61,7 +61,7 @@ const JAVA_CODE: WafRule = {
 };
 const SCRIPT_CODE: WafRule = {
   id: "RCE-008",
-  crs: [934100, 934110],
+  crs: [934100, 934101, 934180],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "Python, Ruby or Node.js code execution, or server-side template injection",

@@ -29,7 +29,7 @@ import {
 
 const SHELL_COMMAND: WafRule = {
   id: "RCE-001",
-  crs: [932230, 932235, 932250],
+  crs: [932235, 932230, 932236, 932250, 932260, 932380],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "shell command after a command separator",
@@ -41,7 +41,7 @@ const SHELL_COMMAND: WafRule = {
 };
 const SHELL_WORD: WafRule = {
   id: "RCE-002",
-  crs: [932260],
+  crs: [932250, 932235, 932236],
   category: "rce",
   score: NOTICE_SCORE,
   description: "possible shell command, or a column of a list, or a line of a manual",

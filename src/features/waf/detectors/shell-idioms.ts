@@ -7,7 +7,7 @@ import { COMMANDS } from "./shell-words.ts";
 
 const SHELL_IDIOM: WafRule = {
   id: "RCE-004",
-  crs: [932160],
+  crs: [932160, 932190, 932200],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "reverse shell, inline interpreter code, or shell syntax that evades filters",

@@ -7,7 +7,7 @@ import { SQL_FUNCTIONS, Sql, SqlTokens } from "./sql-tokens.ts";
 
 export const SQL_UNION: WafRule = {
   id: "SQLI-001",
-  crs: [942270, 942190],
+  crs: [942270, 942190, 942360, 942361, 942480, 942100],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "UNION SELECT after a literal, or with a column list",
@@ -18,7 +18,7 @@ export const SQL_UNION: WafRule = {
 };
 export const SQL_COMPARISON: WafRule = {
   id: "SQLI-002",
-  crs: [942130, 942180],
+  crs: [942130, 942180, 942390, 942520, 942521, 942100],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "boolean condition after a literal that is broken out of",
@@ -44,14 +44,14 @@ export const SQL_COMPARISON: WafRule = {
 };
 const SQL_COMMENT: WafRule = {
   id: "SQLI-003",
-  crs: [942440],
+  crs: [942440, 942100, 942180, 942300, 942520],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "comment after a quote, which truncates the statement",
 };
 const SQL_STATEMENT: WafRule = {
   id: "SQLI-004",
-  crs: [942350, 942210],
+  crs: [942350, 942100, 942210, 942540],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "stacked query after a semicolon",
@@ -65,7 +65,7 @@ const SQL_STATEMENT: WafRule = {
 };
 const SQL_CLAUSE: WafRule = {
   id: "SQLI-008",
-  crs: [942300],
+  crs: [942380, 942100],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "ORDER BY, GROUP BY or LIMIT after a literal, which probes the column count",
@@ -73,7 +73,7 @@ const SQL_CLAUSE: WafRule = {
 };
 const SQL_CONCATENATION: WafRule = {
   id: "SQLI-009",
-  crs: [942480],
+  crs: [942362, 942360, 942100],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "subquery or function call joined to a literal by an operator",

@@ -29,7 +29,7 @@ const SQL_NAMES: string = [
 
 const SQL_FUNCTION: WafRule = {
   id: "SQLI-005",
-  crs: [942160, 942150],
+  crs: [942160, 942100, 942150, 942151, 942170, 942190, 942280],
   category: "sqli",
   score: CRITICAL_SCORE,
   description: "time-based or error-based extraction, file access or command execution by a SQL function",
@@ -40,7 +40,7 @@ const SQL_FUNCTION: WafRule = {
 };
 const SQL_CATALOG: WafRule = {
   id: "SQLI-006",
-  crs: [942140],
+  crs: [942140, 942100],
   category: "sqli",
   score: ERROR_SCORE,
   description: "system catalog or server variable, or a string built from character codes",
@@ -48,7 +48,7 @@ const SQL_CATALOG: WafRule = {
 };
 const SQL_SELECT: WafRule = {
   id: "SQLI-007",
-  crs: [942360],
+  crs: [942480, 942100],
   category: "sqli",
   score: NOTICE_SCORE,
   description: "SELECT … FROM a table",

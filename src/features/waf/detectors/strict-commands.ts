@@ -13,7 +13,7 @@ const STRICT_COMMAND: WafRule = {
   keywords: [";", "|", "&", "`", "$", "\\n", "\n", "^", "<{", "^{", "usr/bin", "/bin/", " -", " /", " c:", " \\"],
   level: 2,
   profiles: ["php", "node", "python", "ruby"],
-  crs: [932230, 932235, 932260],
+  crs: [932236, 932235, 932260, 932350],
 };
 
 /** Command lines where no prose is. */

@@ -23,7 +23,7 @@ const STRICT_PATH: WafRule = {
   ],
   level: 2,
   profiles: ["files", "php", "java"],
-  crs: [930120, 930110, 930100],
+  crs: [930100, 930110, 930120],
 };
 
 /** Paths where no prose is; the path of the target itself has rules of its own. */

@@ -34,7 +34,7 @@ const DENSE_SQL: WafRule = {
   ],
   level: 2,
   profiles: ["sql"],
-  crs: [942100, 942190, 942380],
+  crs: [942100, 942480],
 };
 
 /** SQL by the proportion of its tokens, whatever they say. */

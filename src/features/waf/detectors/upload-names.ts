@@ -7,7 +7,7 @@ import { CRITICAL_SCORE, type DetectionListener, type WafRule } from "../rule.ts
 /** Found by the reader of multipart bodies. */
 export const SCRIPT_UPLOAD: WafRule = {
   id: "RCE-012",
-  crs: [933110, 932180],
+  crs: [933110, 932180, 944140],
   category: "rce",
   score: CRITICAL_SCORE,
   description: "upload of an executable file, or file name with path traversal",

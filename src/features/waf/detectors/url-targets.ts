@@ -23,7 +23,7 @@ const INCLUDED_SCRIPT: WafRule = {
 };
 const INCLUDED_URL: WafRule = {
   id: "RFI-002",
-  crs: [931110],
+  crs: [931110, 931130],
   category: "rfi",
   score: CRITICAL_SCORE,
   description: "remote script in a parameter for a local file",
@@ -46,7 +46,7 @@ const NETWORK_SHARE: WafRule = {
 };
 const METADATA_SERVICE: WafRule = {
   id: "SSRF-001",
-  crs: [934120],
+  crs: [934110, 934120],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "cloud metadata service",
@@ -54,7 +54,7 @@ const METADATA_SERVICE: WafRule = {
 };
 const LOOPBACK_URL: WafRule = {
   id: "SSRF-002",
-  crs: [934110],
+  crs: [934110, 934190],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "loopback address in a parameter for a URL",
@@ -65,6 +65,7 @@ const INTERNAL_URL: WafRule = {
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "private network in a parameter for a URL",
+  crs: [931100],
   keywords: words(
     ".svc .internal //intranet //internal //corp //lan //consul .intranet .corp .lan .local .consul //kubernetes",
   ),
@@ -77,7 +78,7 @@ const INTERNAL_MENTION: WafRule = {
 };
 const OBFUSCATED_ADDRESS: WafRule = {
   id: "SSRF-005",
-  crs: [934120],
+  crs: [934120, 934110],
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "obfuscated IP address",

@@ -2,6 +2,7 @@ import type { TimerWheel } from "../../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { type IncidentListener, snippetOf } from "../incident.ts";
+import { idsOf } from "../rule.ts";
 import { type RuleExclusion, RuleSwitches } from "../rule-switches.ts";
 import type { AddressSet } from "../waf-scorer.ts";
 import { KEY_RULE, LEAK_RULES } from "./leak-rules.ts";
@@ -82,7 +83,7 @@ export class LeakPolicy {
     this.services = services;
     this.withholds = settings.withholds;
     const { disabledRules, exclusions } = settings;
-    this.switches = new RuleSwitches(disabledRules, exclusions);
+    this.switches = new RuleSwitches(idsOf(disabledRules, LEAK_RULES), exclusions);
     this.everywhere = exclusions.length === 0 ? LEAK_RULES.filter((rule) => !this.switches.isDisabled(rule)) : null;
   }
 

@@ -47,7 +47,7 @@ export const LEAK_RULES: readonly LeakRule[] = [
     category: "leak",
     description: "stack trace of a program",
     score: 4,
-    crs: [953100],
+    crs: [953100, 950150, 952110, 953101, 956100],
     isWithheld: true,
     signs: [
       {
@@ -84,7 +84,7 @@ export const LEAK_RULES: readonly LeakRule[] = [
     category: "leak",
     description: "error of a database",
     score: 4,
-    crs: [951100],
+    crs: [951230, 951110, 951120, 951220, 951240, 951250],
     isWithheld: true,
     signs: [
       { words: "You have an error in your SQL syntax", around: /SQL syntax(?:;|,)? (?:check the manual|near)/ },
