@@ -38,6 +38,7 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ["status", { run: showStatus, summary: "show on one screen whether the running gateway is well" }],
   ["top", { run: watchGateway, summary: "watch the running gateway: routes, upstreams, clients" }],
   ["logs", { run: showLogs, summary: "show the log for people, filtered by status, route, event and time" }],
+  ["purge", { run: purgeCache, summary: "take stored responses out of a running gateway's cache" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
   ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
@@ -134,6 +135,11 @@ async function watchGateway(args: readonly string[], io: CommandIo, signals: Hel
 async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {
   const { runLogs } = await import("./logs.ts");
   return runLogs(args, io);
+}
+
+async function purgeCache(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runPurge } = await import("./purge.ts");
+  return runPurge(args, io);
 }
 
 async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {
