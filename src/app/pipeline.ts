@@ -52,7 +52,7 @@ export interface PipelineParts {
  *
  *   counters → http01 → clientAddress → trace → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → dispatch
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → responseRules → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → dispatch
  *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -90,6 +90,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     waf.body,
     lateFieldsPhase(config, router),
     pages.intercept,
+    waf.response,
     contentCoding,
     cache === null ? null : cache.phase,
     new NormalizePhase(budget, inputs.reports),

@@ -16,7 +16,7 @@ import { type Denial, spiffeId } from "../features/sidecar/ingress-access.ts";
 import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { PeerTally } from "../features/telemetry/peer-tap.ts";
-import type { IncidentListener, OverLimit, WafIncident } from "../features/waf/incident.ts";
+import type { IncidentListener, OverLimit, RuleText, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
@@ -116,6 +116,7 @@ export class TrafficReports
       anomaly_score: incident.anomalyScore,
       action: incident.action,
       location: incident.location,
+      ...(incident.text === undefined ? {} : said(incident.text)),
       ...(incident.hiddenRules === undefined ? {} : { triggered_rules: incident.hiddenRules }),
     });
   }
@@ -326,6 +327,16 @@ const SOLUTION_ROWS: Readonly<Record<Exclude<ChallengeCause["solution"], "none">
 const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];
 
 /** In the order of Leniency. */
+/** What a rule says of itself, without what it does not say. */
+function said({ msg, data, severity, tags }: RuleText): object {
+  const fields = {
+    ...(msg === "" ? {} : { msg }),
+    ...(data === "" ? {} : { data }),
+    ...(severity === "" ? {} : { severity }),
+  };
+  return tags.length === 0 ? fields : { ...fields, tags };
+}
+
 const LENIENT_ROWS: readonly CounterRow[] = [
   COUNTERS.lenientBareLf,
   COUNTERS.lenientFolding,

@@ -11,7 +11,16 @@ import {
   RoutedWafTrailerPhase,
   type RouteFinder,
 } from "../features/waf/routed-waf.ts";
-import { type Firewall, RouteFirewall, Waf, WafBodyPhase, WafPhase, WafTrailerPhase } from "../features/waf/waf.ts";
+import type { RuleFirewall } from "../features/waf/seclang/rule-firewall.ts";
+import {
+  type Firewall,
+  type MakeRules,
+  RouteFirewall,
+  Waf,
+  WafBodyPhase,
+  WafPhase,
+  WafTrailerPhase,
+} from "../features/waf/waf.ts";
 import type { Exchange, Handler, Phase, TrailerGate } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
@@ -24,6 +33,8 @@ export interface WafPolicy {
   readonly head: Phase | null;
   readonly body: Phase | null;
   readonly trailers: (Phase & TrailerGate) | null;
+  /** Lets rules look at responses. */
+  readonly response: Phase | null;
 }
 
 /** Looks at the responses of routes whose firewall does, and wraps no handler elsewhere. docs/waf.md#responses */
@@ -77,14 +88,40 @@ export interface WafParts {
 export function buildWafPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
   const { waf } = config.server;
   if (config.routes.some((route) => route.waf !== null)) return routedPolicy(config, parts);
-  if (!waf.enabled) return { head: null, body: null, trailers: null };
+  if (!waf.enabled) return { head: null, body: null, trailers: null, response: null };
   const { router, inputs, budget } = parts;
-  const own = new Waf(waf, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
-  return {
-    head: new WafPhase(own),
-    body: waf.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(own, budget),
-    trailers: new WafTrailerPhase(own),
+  const own = new Waf(
+    waf,
+    new NetworkSet(waf.allowedIps),
+    router,
+    inputs.reports,
+    inputs.services.clock,
+    rulesMaker(inputs),
+  );
+  const { head, body, trailers } = phases(own, budget);
+  return { head, body, trailers, response: responsePhase([own.rules], () => own.rules) };
+}
+
+/** What makes rules is loaded where there are some. */
+function rulesMaker({ reports, services }: WayInputs): MakeRules {
+  return (settings, switches) => {
+    const { rules } = settings;
+    if (rules === undefined || rules.entries.length === 0) return null;
+    const { RuleFirewall } =
+      require("../features/waf/seclang/rule-firewall.ts") as typeof import("../features/waf/seclang/rule-firewall.ts");
+    return new RuleFirewall(rules, { settings, switches, listener: reports, clock: services.clock });
   };
+}
+
+/** Null where no rule looks at responses. */
+function responsePhase(
+  all: readonly (RuleFirewall | null)[],
+  rulesOf: (ex: Exchange) => RuleFirewall | null,
+): Phase | null {
+  if (!all.some((rules) => rules?.looksAtResponses)) return null;
+  const { RuleResponsePhase } =
+    require("../features/waf/seclang/response-phase.ts") as typeof import("../features/waf/seclang/response-phase.ts");
+  return new RuleResponsePhase(rulesOf);
 }
 
 /** The firewall that judges a request, for questions without a running gateway. @param router see pathRouter */
@@ -101,30 +138,37 @@ interface Phases {
   readonly head: WafPhase;
   readonly body: WafBodyPhase | null;
   readonly trailers: WafTrailerPhase;
+  readonly rules: RuleFirewall | null;
 }
 
 function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
   const { router, inputs, budget, finder } = parts;
   const { waf } = config.server;
+  const makeRules = rulesMaker(inputs);
+  const { clock } = inputs.services;
   // One for each level, since what an inspector knows of harmless values holds for the rules that it has.
   const bases = new Map<string, Waf>();
   const baseOf = (settings: WafConfig): Waf => {
     const key = JSON.stringify([settings.level, settings.profile]);
+    // Rules are those of the firewalls that share it.
     const base =
       bases.get(key) ??
-      new Waf(settings, new NetworkSet(waf.allowedIps), router, inputs.reports, inputs.services.clock);
+      new Waf({ ...settings, rules: NO_RULES }, new NetworkSet(waf.allowedIps), router, inputs.reports, clock);
     bases.set(key, base);
     return base;
   };
+  const sets: unknown[] = [];
+  const numberOf = (rules: unknown): number => {
+    if (!sets.includes(rules)) sets.push(rules);
+    return sets.indexOf(rules);
+  };
   const known = new Map<string, Phases | null>();
   const phasesOf = (settings: WafConfig): Phases | null => {
-    const { enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions } = settings;
-    const key = JSON.stringify([enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions]);
+    const { enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions, rules } = settings;
+    const own = [enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions];
+    const key = JSON.stringify([...own, numberOf(rules)]);
     if (!known.has(key))
-      known.set(
-        key,
-        enabled ? phases(new RouteFirewall(baseOf(settings), settings, inputs.services.clock), budget) : null,
-      );
+      known.set(key, enabled ? phases(new RouteFirewall(baseOf(settings), settings, clock, makeRules), budget) : null);
     return known.get(key)!;
   };
   const server = phasesOf(waf);
@@ -141,13 +185,20 @@ function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
       byRoute.map((one) => one?.trailers ?? null),
       server?.trailers ?? null,
     ),
+    response: responsePhase(
+      byRoute.map((one) => one?.rules ?? null),
+      (ex) => byRoute[ex.route!.index]?.rules ?? null,
+    ),
   };
 }
 
 function phases(waf: Firewall, budget: BodyBudget): Phases {
   return {
     head: new WafPhase(waf),
-    body: waf.settings.maxInspectBodyBytes === 0 ? null : new WafBodyPhase(waf, budget),
+    body: waf.settings.maxInspectBodyBytes === 0 && waf.rules === null ? null : new WafBodyPhase(waf, budget),
     trailers: new WafTrailerPhase(waf),
+    rules: waf.rules,
   };
 }
+
+const NO_RULES: WafConfig["rules"] = { files: [], engine: "on", entries: [] };

@@ -29,6 +29,12 @@ export class FaultLog {
     this.mark(path);
   }
 
+  /** Notes a fault at a place in another file, which the value at `path` names. */
+  faultIn(place: ConfigPosition, path: KeyPath, message: string): void {
+    this.faults.push({ ...place, path: "", message });
+    this.mark(path);
+  }
+
   /** Notes something that works, but is hardly meant. */
   warn(path: KeyPath, message: string): void {
     this.warnings.push({

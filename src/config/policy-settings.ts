@@ -7,6 +7,7 @@ import { headerName, headerValue, method, pathPrefix, routeMethod } from "./http
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, measured, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
+import { ruleFiles } from "./rule-files.ts";
 import type { WafConfig } from "./runtime-config.ts";
 import {
   cidr,
@@ -202,6 +203,11 @@ export const waf = block(
       guard: ["enforce"],
       doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged; enforce: 502 in their place",
     },
+    rules: {
+      type: ruleFiles(),
+      example: ["./custom.conf"],
+      doc: "files with rules of your own, in the language of ModSecurity; they are asked first",
+    },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
       type: list(
@@ -235,6 +241,7 @@ const routeWafBlock = block({
   disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
   fields: { type: waf.rows.fields.type, absent: null, example: { "post.body": "text" } },
   responses: { type: waf.rows.responses.type, absent: null, example: "enforce" },
+  rules: { type: waf.rows.rules.type, absent: null, example: ["./shop.conf"] },
   exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },
 });
 
@@ -250,10 +257,12 @@ export type RouteWafConfig = ConfigOf<typeof routeWafBlock>;
 
 /** Notes rules that do not exist. An empty list of known ones leaves the check out. */
 export function checkWafRules(
-  config: Pick<WafConfig, "disabledRules" | "exclusions">,
-  knownRules: readonly string[],
+  config: Pick<WafConfig, "disabledRules" | "exclusions" | "rules">,
+  ownRules: readonly string[],
   { path, log }: Pick<Spot, "path" | "log">,
 ): void {
+  const written = config.rules.entries.flatMap((entry) => ("id" in entry ? [String(entry.id)] : []));
+  const knownRules = ownRules.length === 0 ? ownRules : [...ownRules, ...written];
   const check = (rule: string, ...at: (string | number)[]): void => {
     if (knownRules.length === 0 || knownRules.includes(rule)) return;
     const message = `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, knownRules)}`;

@@ -90,7 +90,7 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
 export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteConfig | null): WafConfig {
   const own = route?.waf ?? null;
   if (own === null) return server.waf;
-  const { mode, level, profile, fields, anomalyThreshold, disabledRules, responses, exclusions } = own;
+  const { mode, level, profile, fields, anomalyThreshold, disabledRules, responses, exclusions, rules } = own;
   return {
     ...server.waf,
     enabled: mode !== "off",
@@ -102,6 +102,7 @@ export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteCon
     disabledRules: disabledRules ?? server.waf.disabledRules,
     responses: responses ?? server.waf.responses,
     exclusions: exclusions ?? server.waf.exclusions,
+    rules: rules ?? server.waf.rules,
   };
 }
 

@@ -54,8 +54,12 @@ function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurround
   // What a row of the table makes of a route is what its type says.
   const route = { ...common, ...syntax.keys.resolve(values, spot) } as RouteBase as RouteConfig;
   if (route.waf !== null) {
-    const { disabledRules, exclusions } = route.waf;
-    const own = { disabledRules: disabledRules ?? [], exclusions: exclusions ?? [] };
+    const { disabledRules, exclusions, rules } = route.waf;
+    const own = {
+      disabledRules: disabledRules ?? [],
+      exclusions: exclusions ?? [],
+      rules: rules ?? around.server.waf.rules,
+    };
     checkWafRules(own, around.knownWafRules, { log, path: [...path, "waf"] });
   }
   syntax.check?.(route, spot);

@@ -77,6 +77,8 @@ export const enum Fault {
   TooManyConnections,
   // Routing and protection.
   WafBlocked,
+  RuleRefused,
+  RuleDropped,
   BodyNotInspected,
   PrefixEscape,
   SymlinkEscape,
@@ -306,6 +308,8 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     FaultKind.Limit,
   ),
   [Fault.WafBlocked]: row("waf_blocked", 403, "", true, FaultKind.Other),
+  [Fault.RuleRefused]: row("rule_refused", 403, "", true, FaultKind.Other),
+  [Fault.RuleDropped]: row("rule_dropped", 0, "", true, FaultKind.Other),
   [Fault.BodyNotInspected]: row(
     "body_not_inspected",
     413,

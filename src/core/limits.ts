@@ -191,8 +191,33 @@ export const MAX_RULE_CHAIN = 16;
 export const MAX_RULE_FILES = 256;
 export const MAX_RULE_INCLUDES = 8;
 export const MAX_RULE_LINES = 100_000;
+/** Bytes of a file of rules, or of phrases. */
+export const MAX_WAF_FILE_BYTES = 4_194_304;
 /** Faults of rules that are told at a time. */
 export const MAX_RULE_FAULTS = 1000;
+/** Instructions of an expression of a rule. */
+export const MAX_RULE_PROGRAM = 8192;
+/** Memory for what the expressions of a set remember of texts, all together in each worker, and the least for one. */
+export const RULE_STATES_BYTES = 33_554_432;
+export const MIN_RULE_STATES_BYTES = 65_536;
+/**
+ * Steps that rules of `waf.rules` may take in one request. A byte that an operator or a transformation looks at is a step of some 2 to
+ * 5 ns; where the automaton of an expression has no room, each of its instructions is one for each byte. Beyond it the request
+ * scores PROTOCOL-007.
+ */
+export const RULE_STEPS = 16_777_216;
+/** Parameters of a request that rules of `waf.rules` see; beyond it the request scores PROTOCOL-007. */
+export const MAX_RULE_ARGUMENTS = 1000;
+/** How deep a body in JSON is that rules see; what is deeper counts as a body that cannot be read. */
+export const MAX_RULE_JSON_DEPTH = 64;
+/** Variables that rules of one request set, and characters of one; further ones are not set, longer ones cut. */
+export const MAX_RULE_VARIABLES = 512;
+export const MAX_RULE_VARIABLE_CHARS = 8192;
+/** Matches of one request that are logged. */
+export const MAX_RULE_MATCHES = 16;
+/** Characters of a message or of data that a match is logged with. */
+export const MAX_RULE_TEXT_CHARS = 512;
+
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
 

@@ -29,6 +29,8 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   switch (fault) {
     case Fault.WafBlocked:
       return refusal(row.status, [JSON_TYPE], ex.detail);
+    case Fault.RuleRefused:
+      return ruleRefusal(ex.detail);
     case Fault.MethodNotAllowed:
       return refusal(
         row.status,
@@ -77,7 +79,19 @@ export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
  * docs/wire.md#http2
  */
 export function endsConnection(fault: Fault): boolean {
-  return fault === Fault.WafBlocked || fault === Fault.PrefixEscape || fault === Fault.SymlinkEscape;
+  return (
+    fault === Fault.WafBlocked ||
+    fault === Fault.RuleRefused ||
+    fault === Fault.PrefixEscape ||
+    fault === Fault.SymlinkEscape
+  );
+}
+
+/** A rule has said what is answered: a status, where a redirect leads, and a body, each behind a line break. docs/waf.md#rules-of-your-own */
+function ruleRefusal(detail: string): PrebuiltResponse {
+  const [status = "", location = "", ...body] = detail.split("\n");
+  const fields = location === "" ? [JSON_TYPE] : [JSON_TYPE, ["Location", location] as const];
+  return refusal(Number(status), fields, body.join("\n"));
 }
 
 /** One field for each challenge, which are on lines of their own. RFC 9110 §11.6.1 */

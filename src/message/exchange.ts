@@ -116,6 +116,8 @@ export class Exchange {
   cacheNote: CacheNote = CacheNote.None;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
   cacheUse: Held | null = null;
+  /** What rules of `waf.rules` have found and set; null where there are none. */
+  rules: RuleState | null = null;
 
   constructor(idle: IdleExchangePorts) {
     this.sink = idle.sink;
@@ -156,6 +158,7 @@ export class Exchange {
     if (this.held !== null) this.held.release();
     this.held = null;
     this.target = null;
+    this.rules = null;
     this.pipeline = IDLE_PIPELINE;
     this.phases = NO_PHASES;
     this.route = null;
@@ -210,7 +213,18 @@ export class Exchange {
     this.cacheResult = CacheResult.None;
     this.cacheNote = CacheNote.None;
     this.cacheUse = null;
+    this.rules = null;
   }
+}
+
+/** What rules of `waf.rules` know of a request. */
+export interface RuleState {
+  /** Whether a rule has said that nothing is refused. */
+  readonly onlyDetects: boolean;
+  /** Whether the firewall's own rules are passed over. */
+  readonly skipsAll: boolean;
+  /** Whether one of those is off. @param crs numbers of its counterparts @param param the name of what it matched in */
+  turnsOff(crs: readonly number[], param: string): boolean;
 }
 
 const NO_PHASES: readonly Phase[] = [];

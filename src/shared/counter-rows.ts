@@ -119,6 +119,7 @@ export const WAF_CATEGORIES = [
   "protocol",
   "ldap",
   "files",
+  "custom",
 ] as const;
 
 /** Labels of what it has found; any other name is counted as the last. */

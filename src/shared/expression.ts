@@ -1,5 +1,11 @@
 import type { RE2JS } from "re2js";
-import { MAX_EXPRESSION_INPUT_BYTES, MAX_EXPRESSION_PROGRAM, MAX_EXPRESSION_STATES_BYTES } from "../core/limits.ts";
+import {
+  MAX_EXPRESSION_INPUT_BYTES,
+  MAX_EXPRESSION_PROGRAM,
+  MAX_EXPRESSION_STATES_BYTES,
+  MAX_RULE_PROGRAM,
+  MIN_RULE_STATES_BYTES,
+} from "../core/limits.ts";
 
 // The one place that knows which library runs the expressions of routes.yaml: re2js, RE2's algorithms in JavaScript. Measured
 // on the runtime's version (nanoseconds a match of paths of 20 to 30 bytes; two shared cores):
@@ -57,17 +63,25 @@ export interface RuleExpressionLimits {
   readonly statesBytes: number;
 }
 
-/** An expression whose cost is told. */
+/** An expression whose cost is told, and bounded. */
 export interface MeasuredExpression extends Expression {
-  /** Instructions: steps for each byte of a text where `isSlow`, else one step. */
+  /** Instructions: steps for each byte of a text where its automaton has no room for what it must remember. */
   readonly program: number;
-  /** Whether the last `test` was beyond what its automaton could remember, so that each byte took a step an instruction. */
-  readonly isSlow: boolean;
+  /** Steps of the last `measure`, beside one for each byte. */
+  readonly spent: number;
+  /** Whether a part of the text fits. @param limit of `spent` @returns null where that is more: nothing is known then */
+  measure(text: string, limit: number): boolean | null;
+}
+
+/** Why an expression cannot be one of a rule; "" where it can. @param source one character a byte */
+export function ruleExpressionFault(source: string): string {
+  const made = compileRuleExpression(source, { program: MAX_RULE_PROGRAM, statesBytes: MIN_RULE_STATES_BYTES });
+  return "fault" in made ? made.fault : "";
 }
 
 /**
- * Reads an expression of a rule. Its characters are bytes: a class of them may name those above 0x7f, and a character that is not
- * ASCII is the bytes of its UTF-8. Texts of any length are tried.
+ * Reads an expression of a rule: its characters are bytes, and so are those of texts. Texts of any length are tried.
+ * @param source one character a byte
  * @returns a fault as of compileExpression
  */
 export function compileRuleExpression(
@@ -75,11 +89,8 @@ export function compileRuleExpression(
   limits: RuleExpressionLimits,
 ): MeasuredExpression | ExpressionFault {
   const { RE2JS: Engine } = require("re2js") as typeof import("re2js");
-  const bytes = inBytes(source);
-  if (bytes === null)
-    return { fault: "a character of a class is not ASCII: write its bytes, such as \\xc3\\xa9, or (?:a|b)" };
   try {
-    const program = Engine.compile(bytes, Engine.DOTALL);
+    const program = Engine.compile(source, Engine.DOTALL);
     if (program.programSize() > limits.program) return { fault: TOO_LARGE };
     return new BytesExpression(program, limits.statesBytes);
   } catch (error) {
@@ -133,28 +144,6 @@ function saidBy(error: unknown): string {
   return error instanceof Error ? error.message.replace(/^error parsing regexp: |(?<=`)\(\?s\)/g, "") : "";
 }
 
-/** An expression of characters as one of their bytes in UTF-8; null where that cannot be said. */
-function inBytes(source: string): string | null {
-  if (!/[^\x00-\x7f]/.test(source)) return source;
-  let isInClass = false;
-  let out = "";
-  for (let at = 0; at < source.length; at++) {
-    const character = String.fromCodePoint(source.codePointAt(at)!);
-    if (character > "\x7f") {
-      if (isInClass) return null;
-      at += character.length - 1;
-      const bytes = [...Buffer.from(character, "utf8")].map((byte) => `\\x${byte.toString(16)}`);
-      out += `(?:${bytes.join("")})`;
-      continue;
-    }
-    out += character;
-    if (character === "\\") out += source[++at] ?? "";
-    else if (character === "[") isInClass = true;
-    else if (character === "]") isInClass = false;
-  }
-  return out;
-}
-
 /** What to write in the place of an expression that the library refuses. @param said why it does */
 function cureOf(source: string, said: string): string {
   if (said === "expression too large" || said.startsWith("invalid repeat count")) return TOO_LARGE;
@@ -197,7 +186,9 @@ class LinearExpression implements Expression {
 
 class BytesExpression implements MeasuredExpression {
   readonly program: number;
-  isSlow = false;
+  spent = 0;
+  private limit = Number.POSITIVE_INFINITY;
+  private length = 0;
   private readonly compiled: RE2JS;
 
   constructor(compiled: RE2JS, statesBytes: number) {
@@ -207,11 +198,16 @@ class BytesExpression implements MeasuredExpression {
     dfa.maxMem = statesBytes;
     dfa.stateBudget = statesBytes;
     dfa.memBudget = statesBytes;
-    // It gives null where it gives up, and the library goes on with a slower way.
+    // A state that is made looks at all instructions; where the automaton gives up, with null, each byte does.
+    const make = dfa.makeState.bind(dfa);
+    dfa.makeState = (...inputs: Parameters<typeof make>) => {
+      this.take(this.program);
+      return make(...inputs);
+    };
     const match = dfa.match.bind(dfa);
     dfa.match = (...inputs: Parameters<typeof match>) => {
       const result = match(...inputs);
-      if (result === null) this.isSlow = true;
+      if (result === null) this.take(this.program * this.length);
       return result;
     };
   }
@@ -220,8 +216,21 @@ class BytesExpression implements MeasuredExpression {
     return this.compiled.groupCount();
   }
 
+  measure(text: string, limit: number): boolean | null {
+    this.spent = 0;
+    this.limit = limit;
+    this.length = text.length;
+    try {
+      return this.compiled.test(text);
+    } catch (error) {
+      if (error === TOO_SLOW) return null;
+      throw error;
+    } finally {
+      this.limit = Number.POSITIVE_INFINITY;
+    }
+  }
+
   test(text: string): boolean {
-    this.isSlow = false;
     return this.compiled.test(text);
   }
 
@@ -232,7 +241,14 @@ class BytesExpression implements MeasuredExpression {
     for (let i = 0; i <= matcher.groupCount(); i++) groups.push(matcher.group(i) ?? "");
     return groups;
   }
+
+  private take(steps: number): void {
+    this.spent += steps;
+    if (this.spent > this.limit) throw TOO_SLOW;
+  }
 }
+
+const TOO_SLOW = new Error("an expression has taken all steps that it may");
 
 /** ASCII as it is; else the bytes, which the library reads as UTF-8, and whose offsets it gives. */
 function inputOf(text: string): string | Uint8Array {

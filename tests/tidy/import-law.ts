@@ -51,6 +51,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "placeholders are checked where they are written",
   },
   {
+    from: /^src\/config\//,
+    to: /^src\/proto\/seclang\//,
+    typeOnly: false,
+    why: "rules are checked where their files are named",
+  },
+  {
     from: /^src\/(config|routes)\//,
     to: /^src\/shared\/expression\.ts$/,
     typeOnly: false,

@@ -17,6 +17,12 @@ export interface Finding {
   readonly snippet: string;
 }
 
+/** Takes rules away for one request. */
+export interface RuleOverrides {
+  /** @param crs numbers of the rule's counterparts @param param the name of what it matched in */
+  turnsOff(crs: readonly number[], param: string): boolean;
+}
+
 /** What the rules found in one request. A rule counts once, whatever it matched and however often. */
 export class Findings implements DetectionListener {
   /** In the order in which they were found. */
@@ -25,6 +31,8 @@ export class Findings implements DetectionListener {
   private switches: RuleSwitches;
   private readonly value: ValueReading;
   private head: RequestHead = NO_HEAD;
+  /** What rules of `waf.rules` have taken away for this request; null where there are none. */
+  overrides: RuleOverrides | null = null;
   private source: Uint8Array = EMPTY_BYTES;
   private sourceFrom = 0;
   private sourceTo = 0;
@@ -66,6 +74,7 @@ export class Findings implements DetectionListener {
     if (this.has(rule) || this.switches.isOff(rule, this.head, this.value)) return;
     const { value } = this;
     const param = sliceText(value.name, 0, value.nameLength);
+    if (this.overrides?.turnsOff(rule.crs ?? [], param)) return;
     this.add({ rule, location: LOCATIONS[value.location]!, param, snippet: this.snippet(at) });
   }
 

@@ -9,8 +9,18 @@ export interface WafIncident extends Incident {
   readonly location: string;
   /** The rule of the OWASP Core Rule Set that finds the same; absent where there is none. */
   readonly crs?: number;
+  /** What a rule of `waf.rules` says of itself; absent for others. */
+  readonly text?: RuleText;
   /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
   readonly hiddenRules?: readonly string[];
+}
+
+/** Texts of a rule in printable ASCII; "" for what it does not say. */
+export interface RuleText {
+  readonly msg: string;
+  readonly data: string;
+  readonly severity: string;
+  readonly tags: readonly string[];
 }
 
 /** The part of a request in which a rule matched. */

@@ -64,6 +64,15 @@ export class RuleSwitches {
     return [rule.id, family, ...numbersOf(rule)].some((name) => this.isExcluded(name, head, value));
   }
 
+  /** Whether a rule of `waf.rules` that has matched does not count. @param param the name of what it matched in; "" for none */
+  excludes(id: string, head: RequestHead, param: string): boolean {
+    const name = param.toLowerCase().slice(0, MAX_NAME_BYTES);
+    const last = name.slice(name.lastIndexOf(".") + 1);
+    return (this.exclusions.get(id) ?? []).some(
+      (one) => (one.param === "" || one.param === name || one.param === last) && this.isInPlace(one, head),
+    );
+  }
+
   /** Whether a value is one of a field that holds text; what a header or a cookie is called does not count. */
   private isText(value: ValueReading): boolean {
     if (value.location !== InputLocation.Query && value.location !== InputLocation.Body) return false;

@@ -4,11 +4,14 @@ import { IDLE_PORTS } from "../../message/idle-ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
+import type { RuleSet } from "../../proto/seclang/rule-set.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { Finding } from "./findings.ts";
+import type { IncidentListener, WafIncident } from "./incident.ts";
 import type { WafRule } from "./rule.ts";
-import { WafInspector } from "./waf-inspector.ts";
+import type { RuleFirewall } from "./seclang/rule-firewall.ts";
+import { switchesOf, WafInspector } from "./waf-inspector.ts";
 import { isBlocked, type WafSettings } from "./waf-scorer.ts";
 
 /** A request to be explained. */
@@ -64,25 +67,83 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
     settings,
   );
   const { findings } = inspector;
-  let score = inspector.inspect(head);
+  const own = OwnRules.of(ex, settings);
+  const raw = head.path();
+  const candidates = { raw, decoded: decodeFully(raw).text };
+  if (own !== null && own.judgeHead() !== Fault.None)
+    return { ...NOTHING, ...own.told(), candidates, verdict: "block" };
+  findings.overrides = ex.rules;
+  const skips = (): boolean => ex.rules?.skipsAll === true;
+  let score = skips() ? 0 : inspector.inspect(head);
   let inspectedBodyBytes = 0;
   if (!isBlocked(settings, score)) {
     const maxBytes = settings.maxInspectBodyBytes;
     inspectedBodyBytes = Math.min(question.body.length, maxBytes);
     const end = inspectedBodyBytes;
-    if (end > 0)
+    if (own !== null && head.hasBody() && own.judgeBody(question.body.subarray(0, end), maxBytes) !== Fault.None)
+      return { ...NOTHING, ...own.told(), candidates, inspectedBodyBytes, verdict: "block" };
+    if (end > 0 && !skips())
       score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes, progress: null });
   }
-  const raw = head.path();
+  const blocks = isBlocked(settings, score) && ex.rules?.onlyDetects !== true;
+  const told = own === null ? { rules: [], findings: [] } : own.told();
   return {
     fault: Fault.None,
-    candidates: { raw, decoded: decodeFully(raw).text },
+    candidates,
     inspectedBodyBytes,
-    rules: findings.rules(),
-    findings: [...findings.list],
+    rules: [...told.rules, ...findings.rules()],
+    findings: [...told.findings, ...findings.list],
     score,
-    verdict: score === 0 ? "pass" : isBlocked(settings, score) ? "block" : "log",
+    verdict: score === 0 && told.rules.length === 0 ? "pass" : blocks ? "block" : "log",
   };
+}
+
+/** What rules of `waf.rules` say of a request. */
+class OwnRules implements IncidentListener {
+  private readonly ex: Exchange;
+  private readonly rules: RuleFirewall;
+  private readonly incidents: WafIncident[] = [];
+
+  /** Null where there are none. */
+  static of(ex: Exchange, settings: WafSettings): OwnRules | null {
+    const { rules } = settings;
+    return rules === undefined || rules.entries.length === 0 ? null : new OwnRules(ex, settings, rules);
+  }
+
+  private constructor(ex: Exchange, settings: WafSettings, set: RuleSet) {
+    const { RuleFirewall: Rules } =
+      require("./seclang/rule-firewall.ts") as typeof import("./seclang/rule-firewall.ts");
+    const switches = switchesOf(settings.disabledRules, settings.exclusions, settings);
+    this.ex = ex;
+    this.rules = new Rules(set, { settings, switches, listener: this, clock: { nowMs: 0 } });
+  }
+
+  judgeHead(): Fault {
+    return this.rules.judgeHead(this.ex);
+  }
+
+  judgeBody(bytes: Uint8Array, maxBytes: number): Fault {
+    return this.rules.judgeBody(this.ex, bytes, { isJson: false, maxBytes });
+  }
+
+  /** The rules that matched, as those of the firewall itself are shown. */
+  told(): Pick<WafExplanation, "rules" | "findings" | "score"> {
+    const findings = this.incidents.map(({ ruleId, anomalyScore, text, location, payloadSnippet }): Finding => {
+      const [place = "url", ...param] = location.split(" ");
+      const description = text?.msg || "rule of waf.rules";
+      const rule: WafRule = { id: ruleId, category: "custom", score: anomalyScore, description };
+      return { rule, location: place as Finding["location"], param: param.join(" "), snippet: payloadSnippet };
+    });
+    const score = findings.reduce((sum, { rule }) => sum + rule.score, 0);
+    return { rules: findings.map(({ rule }) => rule), findings, score };
+  }
+
+  onInspected(): void {}
+  onBudgetExhausted(): void {}
+  onOverLimit(): void {}
+  onIncident(incident: WafIncident): void {
+    this.incidents.push(incident);
+  }
 }
 
 /** Parses the head. Spaces and line breaks in the parts would make another request of it: that is a fault, too. */

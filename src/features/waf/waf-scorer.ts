@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
+import type { RuleSet } from "../../proto/seclang/rule-set.ts";
 import type { Findings } from "./findings.ts";
 import { type IncidentListener, placeText } from "./incident.ts";
 import type { Sharpness, WafRule } from "./rule.ts";
@@ -18,6 +19,8 @@ export interface WafSettings extends Sharpness {
   /** Ids of rules that stay silent. */
   readonly disabledRules: readonly string[];
   readonly exclusions: readonly RuleExclusion[];
+  /** Rules of the operator's own. `waf.rules` */
+  readonly rules?: RuleSet;
   /** Whether a refused client is told score and rules. */
   readonly revealRules: boolean;
 }
@@ -57,7 +60,7 @@ export class WafScorer {
    */
   decide(ex: Exchange, findings: Findings, score: number): Fault {
     ex.wafScore = score;
-    const blocks = isBlocked(this.settings, score);
+    const blocks = isBlocked(this.settings, score) && ex.rules?.onlyDetects !== true;
     this.report(ex, findings, blocks);
     if (!blocks) return Fault.None;
     ex.detail = this.settings.revealRules ? blockBody(score, findings.rules()) : SILENT_BODY;

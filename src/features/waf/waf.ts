@@ -15,6 +15,7 @@ import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import { StepBudget } from "./match/step-budget.ts";
 import type { RuleSwitches } from "./rule-switches.ts";
+import type { RuleFirewall } from "./seclang/rule-firewall.ts";
 import { switchesOf, WafInspector } from "./waf-inspector.ts";
 import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 
@@ -27,7 +28,12 @@ export interface Firewall {
   /** Clients that are not judged. */
   readonly allowedIps: AddressSet;
   readonly listener: IncidentListener;
+  /** The rules of `waf.rules`; null where there are none. */
+  readonly rules: RuleFirewall | null;
 }
+
+/** Makes the rules of `waf.rules`, where settings name any. */
+export type MakeRules = (settings: WafSettings, switches: RuleSwitches) => RuleFirewall | null;
 
 /**
  * The firewall of a configuration, made once a worker. One inspector serves all phases: what it found of a request is scored before
@@ -39,6 +45,7 @@ export class Waf implements Firewall {
   readonly scorer: WafScorer;
   readonly allowedIps: AddressSet;
   readonly listener: IncidentListener;
+  readonly rules: RuleFirewall | null;
 
   /**
    * @param allowedIps clients that the WAF lets pass
@@ -50,6 +57,7 @@ export class Waf implements Firewall {
     routes: RouteFacts,
     listener: IncidentListener,
     clock: NowMs,
+    makeRules: MakeRules = () => null,
   ) {
     this.settings = settings;
     const steps = new StepBudget();
@@ -58,6 +66,7 @@ export class Waf implements Firewall {
     this.scorer = new WafScorer(settings, listener, clock);
     this.allowedIps = allowedIps;
     this.listener = listener;
+    this.rules = makeRules(settings, switchesOf(settings.disabledRules, settings.exclusions, settings));
   }
 }
 
@@ -68,14 +77,16 @@ export class Waf implements Firewall {
 export class RouteFirewall implements Firewall {
   readonly settings: WafSettings;
   readonly scorer: WafScorer;
+  readonly rules: RuleFirewall | null;
   private readonly base: Waf;
   private readonly switches: RuleSwitches;
 
-  constructor(base: Waf, settings: WafSettings, clock: NowMs) {
+  constructor(base: Waf, settings: WafSettings, clock: NowMs, makeRules: MakeRules = () => null) {
     this.base = base;
     this.settings = settings;
     this.scorer = new WafScorer(settings, base.listener, clock);
     this.switches = switchesOf(settings.disabledRules, settings.exclusions, settings);
+    this.rules = makeRules(settings, this.switches);
   }
 
   get inspector(): WafInspector {
@@ -106,8 +117,18 @@ export class WafPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    const { inspector, scorer, allowedIps, listener } = this.waf;
+    const { inspector, scorer, allowedIps, listener, rules } = this.waf;
     listener.onInspected();
+    if (rules !== null) {
+      if (allowedIps.has(ex.clientIp)) return Verdict.Next;
+      const fault = rules.judgeHead(ex);
+      if (fault !== Fault.None) {
+        ex.sink.abort(ex, fault);
+        return Verdict.Done;
+      }
+      if (skipsOwn(ex)) return Verdict.Next;
+      inspector.findings.overrides = ex.rules;
+    } else if (inspector.findings.overrides !== null) inspector.findings.overrides = null;
     if (inspector.inspect(ex.request) === 0) return Verdict.Next;
     // Few requests score, so the client's address is looked up here and not before the inspection.
     if (allowedIps.has(ex.clientIp)) return Verdict.Next;
@@ -138,9 +159,10 @@ export class WafBodyPhase implements Phase, BodyScorer {
   run(ex: Exchange): Verdict {
     // Only upstreams take a body; all others answer without, or check their few fields themselves.
     const { request } = ex;
-    if (!request.hasBody() || !ex.route!.kind.takesBody) return Verdict.Next;
-    if (this.waf.allowedIps.has(ex.clientIp)) return Verdict.Next;
+    if (!request.hasBody()) return Verdict.Next;
     const { maxInspectBodyBytes } = this.waf.settings;
+    if (maxInspectBodyBytes === 0 || !ex.route!.kind.takesBody) return this.passUnread(ex);
+    if (this.waf.allowedIps.has(ex.clientIp)) return Verdict.Next;
     if (this.rejects && request.framing === Framing.Length && request.contentLength > maxInspectBodyBytes) {
       ex.sink.abort(ex, this.waf.scorer.refuseOverLimit(ex));
       return Verdict.Done;
@@ -158,15 +180,34 @@ export class WafBodyPhase implements Phase, BodyScorer {
     return Verdict.Wait;
   }
 
+  /** A body that is not inspected: rules that wait for it are asked without. */
+  private passUnread(ex: Exchange): Verdict {
+    const fault = this.waf.rules?.judgeBody(ex) ?? Fault.None;
+    if (fault === Fault.None) return Verdict.Next;
+    ex.sink.abort(ex, fault);
+    return Verdict.Done;
+  }
+
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
-    const { inspector, scorer, settings } = this.waf;
+    const { inspector, scorer, settings, rules } = this.waf;
     const isJson = ex.route!.kind.readsJson;
     const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
     const before = ex.wafScore;
+    if (rules !== null) {
+      const ruled = rules.judgeBody(ex, bytes.subarray(from, to), { isJson, maxBytes: settings.maxInspectBodyBytes });
+      if (ruled !== Fault.None) return ruled;
+      if (skipsOwn(ex)) return Fault.None;
+    }
+    inspector.findings.overrides = ex.rules;
     const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
     const fault = score <= before ? Fault.None : scorer.decide(ex, inspector.findings, score);
     return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.refuseOverLimit(ex) : fault;
   }
+}
+
+/** Whether a rule of `waf.rules` has let the request pass the firewall's own. */
+function skipsOwn(ex: Exchange): boolean {
+  return ex.rules?.skipsAll === true;
 }
 
 /** How messages end where the taker of the body sees each as it comes, and may answer before the next; null where it does not. */
@@ -203,6 +244,8 @@ export class WafTrailerPhase implements Phase, TrailerGate {
     const wasGathered = headers.find(major > 1 ? HeaderId.ContentLength : HeaderId.TransferEncoding) >= 0;
     if (framing === Framing.Chunked || wasGathered !== (major === 1)) return Verdict.Next;
     const { inspector, scorer, allowedIps } = this.waf;
+    if (skipsOwn(ex)) return Verdict.Next;
+    inspector.findings.overrides = ex.rules;
     // What the head scored before has been reported.
     if (inspector.inspect(ex.request) <= ex.wafScore || allowedIps.has(ex.clientIp)) return Verdict.Next;
     return scorer.passes(ex, inspector.findings) ? Verdict.Next : Verdict.Done;
@@ -210,6 +253,8 @@ export class WafTrailerPhase implements Phase, TrailerGate {
 
   judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault {
     const { inspector, scorer, allowedIps } = this.waf;
+    if (skipsOwn(ex)) return Fault.None;
+    inspector.findings.overrides = ex.rules;
     const score = inspector.inspectTrailers(ex.request, trailers);
     if (score === 0 || allowedIps.has(ex.clientIp)) return Fault.None;
     return scorer.decide(ex, inspector.findings, ex.wafScore + score);

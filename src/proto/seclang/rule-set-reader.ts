@@ -43,7 +43,7 @@ export interface ReadRules {
 
 /**
  * Reads files of rules, one after the other, as one set: what follows later may take away rules that came before.
- * docs/waf.md
+ * docs/waf.md#rules-of-your-own
  * @param names absolute
  */
 export function readRules(names: readonly string[], files: RuleFiles, judge: ExpressionJudge): ReadRules {

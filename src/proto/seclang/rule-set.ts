@@ -1,4 +1,4 @@
-/** A set of rules in the language of ModSecurity, as plain data: it goes from thread to thread. docs/waf.md */
+/** A set of rules in the language of ModSecurity, as plain data: it goes from thread to thread. docs/waf.md#rules-of-your-own */
 export interface RuleSet {
   /** The files that were named, absolute. */
   readonly files: readonly string[];

@@ -182,6 +182,7 @@ describe("the reference of routes.yaml", () => {
         join(dir, "config.yaml"),
         "server: {cache: {enabled: true}, geo: {country_db: country.mmdb, asn_db: asn.mmdb}}\n",
       );
+      writeFileSync(join(dir, "shop.conf"), 'SecRule ARGS:q "@streq x" "id:100001,deny"\n');
       writeFileSync(join(dir, "routes.yaml"), text);
       const result = load(dir, {});
       expect(result.ok ? [] : result.faults).toEqual([]);

@@ -111,6 +111,35 @@ export class MultipartParts {
   }
 }
 
+/**
+ * Shows the parts of a body one by one, each with its name, the names of files in it and its content.
+ * @param boundary "" where there is none
+ * @param take returns whether more is wanted
+ * @returns whether there are parts
+ */
+export function eachPart(
+  boundary: string,
+  bytes: Uint8Array,
+  take: (name: string, fileNames: readonly string[], content: Buffer) => boolean,
+): boolean {
+  if (boundary === "") return false;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const delimiter = Buffer.from(`--${boundary}`, "latin1");
+  let at = nextDelimiter(text, delimiter, 0);
+  if (at < 0) return false;
+  while (at >= 0) {
+    at += delimiter.length;
+    if (text[at] === Byte.Dash && text[at + 1] === Byte.Dash) break;
+    const next = nextDelimiter(text, delimiter, at);
+    const to = next < 0 ? text.length : next;
+    const { name, fileNames, contentFrom } = partHead(text, at, to);
+    if (!take(name, fileNames, text.subarray(contentFrom, Math.max(contentFrom, contentEnd(text, contentFrom, to)))))
+      break;
+    at = next;
+  }
+  return true;
+}
+
 /** Offset of a delimiter at the beginning of a line, -1 where there is none. For some a line ends with a bare CR, too. */
 function nextDelimiter(text: Buffer, delimiter: Buffer, from: number): number {
   let at = text.indexOf(delimiter, from);

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { MAX_WAF_FILE_BYTES } from "../core/limits.ts";
+import type { RuleSet } from "../proto/seclang/rule-set.ts";
+import type { Kind, Spot } from "./piece.ts";
+import { list, resolved, written } from "./piece.ts";
+import { fileName } from "./scalars.ts";
+import { formatSize } from "./size.ts";
+
+/** Files of rules in the language of ModSecurity, read and checked; none is a set without rules. docs/waf.md#rules-of-your-own */
+export function ruleFiles(): Kind<string[], RuleSet> {
+  const kind = resolved(list(fileName(), "files"), (names, spot) => readRuleFiles(names, spot));
+  return written(kind, ({ files }) => files);
+}
+
+function readRuleFiles(names: readonly string[], { path, log, files }: Spot): RuleSet {
+  const paths = names.map((name, i) => files.file([...path, i], name));
+  if (paths.length === 0 || log.isFaulty(path)) return { files: [], engine: "on", entries: [] };
+  // Read with the first rules: most configurations have none.
+  const { readRules } =
+    require("../proto/seclang/rule-set-reader.ts") as typeof import("../proto/seclang/rule-set-reader.ts");
+  const { set, faults } = readRules(paths, { matching, read }, judged);
+  for (const { file, line, col, message } of faults)
+    log.faultIn({ file: nameOf(file, paths, names), line, col }, path, message);
+  return set;
+}
+
+/** Why an expression of a rule is none, or what it would cost; "" where it is in order. */
+function judged(source: string): string {
+  const { ruleExpressionFault } = require("../shared/expression.ts") as typeof import("../shared/expression.ts");
+  return ruleExpressionFault(source);
+}
+
+/** A file as the operator would name it: beside the one that is named in the configuration. */
+function nameOf(file: string, paths: readonly string[], names: readonly string[]): string {
+  const index = paths.indexOf(file);
+  if (index >= 0) return names[index]!;
+  return join(dirname(names[0]!), relative(dirname(paths[0]!), file));
+}
+
+/** Files beside another one; `*` and `?` stand for parts of the last name. */
+function matching(pattern: string, from: string): readonly string[] {
+  const path = resolve(dirname(from), pattern);
+  const folder = dirname(path);
+  const last = path.slice(folder.length).replace(/^\//, "");
+  if (!/[*?]/.test(last)) return isFile(path) ? [path] : [];
+  const expression = new RegExp(
+    `^${last
+      .replace(/[.+^${}()|[\]\\]/g, "\\$&")
+      .replaceAll("*", "[^/]*")
+      .replaceAll("?", "[^/]")}$`,
+  );
+  try {
+    const found = readdirSync(folder).filter((name) => expression.test(name));
+    return found
+      .sort()
+      .map((name) => join(folder, name))
+      .filter(isFile);
+  } catch {
+    return [];
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** What a file holds, one character a byte. */
+function read(file: string): string | Error {
+  try {
+    const { size } = statSync(file);
+    if (size > MAX_WAF_FILE_BYTES) return new Error(`it has more than ${formatSize(MAX_WAF_FILE_BYTES)}`);
+    return readFileSync(file)
+      .toString("latin1")
+      .replace(/^\xef\xbb\xbf/, "");
+  } catch (error) {
+    return new Error((error as { code?: string }).code === "ENOENT" ? "no such file" : "it cannot be read");
+  }
+}

@@ -1,0 +1,135 @@
+import { sliceText } from "../../../core/bytes.ts";
+import { MAX_RULE_ARGUMENTS, MAX_RULE_JSON_DEPTH } from "../../../core/limits.ts";
+import type { HeaderBlock } from "../../../message/header-block.ts";
+import { codingsOf, contentOf } from "../body/content-codings.ts";
+import { BodyKind, declaredTypes } from "../body/declared-types.ts";
+import { eachPart } from "../body/multipart-parts.ts";
+import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
+import { htmlEntityDecode, urlDecode } from "./text-decodings.ts";
+
+/** What is known of a body beside its bytes. */
+export interface BodyHints {
+  /** Whether the route takes every body for JSON. */
+  readonly isJson: boolean;
+  /** What a rule has said that it is (`ctl:requestBodyProcessor`); "" where none has. */
+  readonly processor: string;
+  /** Most bytes of content that are looked at. */
+  readonly maxBytes: number;
+}
+
+/** Takes a body apart as its type says. @param bytes its beginning, as it came */
+export function readBody(headers: HeaderBlock, bytes: Uint8Array, hints: BodyHints): BodyFacts {
+  const codings = codingsOf(headers);
+  const unpacked = codings.length === 0 ? bytes : contentOf(codings, bytes, hints.maxBytes).bytes;
+  const content = unpacked.length === 0 ? bytes : unpacked;
+  const raw = sliceText(content, 0, Math.min(content.length, hints.maxBytes));
+  const processor = raw === "" ? "" : hints.processor || declaredProcessor(headers, hints.isJson);
+  const args = new ValueList(MAX_RULE_ARGUMENTS);
+  const facts = { ...EMPTY_BODY, processor, raw, args: args.list };
+  switch (processor) {
+    case "URLENCODED":
+      readPairs(raw, args);
+      return { ...facts, isCut: args.isFull };
+    case "JSON":
+      return { ...facts, error: readJson(raw, args), isCut: args.isFull };
+    case "MULTIPART":
+      return readParts(facts, args, declaredTypes(headers).boundary, content);
+    case "XML":
+      return readMarkup(facts);
+    default:
+      return facts;
+  }
+}
+
+function declaredProcessor(headers: HeaderBlock, isJson: boolean): string {
+  const { kinds } = declaredTypes(headers);
+  if ((kinds & BodyKind.Multipart) !== 0) return "MULTIPART";
+  if (isJson || (kinds & BodyKind.Json) !== 0) return "JSON";
+  if ((kinds & BodyKind.Form) !== 0) return "URLENCODED";
+  return (kinds & BodyKind.Xml) !== 0 ? "XML" : "";
+}
+
+/** The pairs of a query or a form, decoded once. */
+export function readPairs(text: string, into: ValueList): void {
+  if (text === "") return;
+  for (const pair of text.split("&", MAX_RULE_ARGUMENTS + 2)) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const name = equals < 0 ? pair : pair.slice(0, equals);
+    into.add(urlDecode(name), equals < 0 ? "" : urlDecode(pair.slice(equals + 1)));
+  }
+}
+
+/** All values of a text in JSON by their paths, such as `json.user.0.name`. @returns why there are none; "" where there are */
+function readJson(text: string, into: ValueList): string {
+  let root: unknown;
+  try {
+    root = JSON.parse(Buffer.from(text, "latin1").toString("utf8"));
+  } catch {
+    return "the body is no JSON";
+  }
+  return flatten("json", root, into, 0) ? "" : `the body is more than ${MAX_RULE_JSON_DEPTH} levels deep`;
+}
+
+function flatten(path: string, value: unknown, into: ValueList, depth: number): boolean {
+  if (depth > MAX_RULE_JSON_DEPTH || into.isFull) return depth <= MAX_RULE_JSON_DEPTH;
+  if (typeof value !== "object" || value === null) {
+    into.add(path, value === null ? "" : bytesOf(String(value)));
+    return true;
+  }
+  const members = Object.entries(value);
+  if (Array.isArray(value)) into.add(path, String(members.length));
+  return members.every(([name, member]) => flatten(`${path}.${bytesOf(name)}`, member, into, depth + 1));
+}
+
+/** A text as its bytes in UTF-8, one character a byte. */
+function bytesOf(text: string): string {
+  return /[^\x00-\x7f]/.test(text) ? Buffer.from(text, "utf8").toString("latin1") : text;
+}
+
+function readParts(facts: BodyFacts, args: ValueList, boundary: string, content: Uint8Array): BodyFacts {
+  const files = new ValueList(MAX_RULE_ARGUMENTS);
+  const fileSizes: RuleValue[] = [];
+  const isParted = eachPart(boundary, content, (name, fileNames, value) => {
+    if (fileNames.length === 0) args.add(name, value.toString("latin1"));
+    for (const file of fileNames) {
+      files.add(name, file);
+      fileSizes.push({ name, value: String(value.length) });
+    }
+    return !args.isFull && !files.isFull;
+  });
+  const error = isParted ? "" : "the body has no parts";
+  return { ...facts, files: files.list, fileSizes, error, isCut: args.isFull || files.isFull };
+}
+
+/** The texts between tags and the attributes in them; comments and instructions are passed over. */
+function readMarkup(facts: BodyFacts): BodyFacts {
+  const texts = new ValueList(MAX_RULE_ARGUMENTS);
+  const attributes = new ValueList(MAX_RULE_ARGUMENTS);
+  for (const match of facts.raw.matchAll(MARKUP)) {
+    const [whole, plain, tag] = match;
+    if (whole.startsWith("<!--") || whole.startsWith("<?")) continue;
+    if (plain !== undefined) texts.add("", plain);
+    else if (tag !== undefined) {
+      for (const [, quoted, other] of tag.matchAll(ATTRIBUTE))
+        attributes.add("", htmlEntityDecode(quoted ?? other ?? ""));
+    } else if (whole.trim() !== "") texts.add("", htmlEntityDecode(whole.trim()));
+  }
+  return { ...facts, texts: texts.list, attributes: attributes.list, isCut: texts.isFull || attributes.isFull };
+}
+
+const MARKUP = /<!--[\s\S]*?(?:-->|$)|<\?[^>]*>?|<!\[CDATA\[([\s\S]*?)(?:\]\]>|$)|<([^>]*)>?|[^<]+/g;
+const ATTRIBUTE = /=\s*(?:"([^"]*)"|'([^']*)')/g;
+
+/** A request without a body. */
+export const EMPTY_BODY: BodyFacts = {
+  processor: "",
+  error: "",
+  args: [],
+  files: [],
+  fileSizes: [],
+  texts: [],
+  attributes: [],
+  isCut: false,
+  raw: "",
+};

@@ -1,0 +1,189 @@
+import { latin1 } from "../../../core/bytes.ts";
+import { parseAddress } from "../../../core/ip-address.ts";
+import type { RuleOperator } from "../../../proto/seclang/rule-set.ts";
+import { type Network, NetworkSet } from "../../../shared/cidr.ts";
+import {
+  compileRuleExpression,
+  isExpressionFault,
+  type MeasuredExpression,
+  type RuleExpressionLimits,
+} from "../../../shared/expression.ts";
+import { CALL_GROUP } from "../detectors/script-calls.ts";
+import { SCRIPT_GROUP } from "../detectors/script-context.ts";
+import { SQL_GROUP } from "../detectors/sql-phrases.ts";
+import { ValueReading } from "../match/value-reading.ts";
+import type { Detector, DetectorGroup } from "../rule.ts";
+import { type MacroText, macroText } from "./macro-text.ts";
+import { PhraseSet } from "./phrase-set.ts";
+import type { RuleTransaction } from "./rule-transaction.ts";
+
+/** Whether a value fits, before `!`. @param captures takes what fits, where the rule asks for it */
+export type Operator = (value: string, transaction: RuleTransaction, captures: boolean) => boolean;
+
+/** Thrown where the steps of a request are spent. */
+export const STEPS_SPENT: Error = new Error("rules have taken all steps of a request");
+
+/** Makes an operator. Expressions are compiled when they are first asked. */
+export function operatorOf({ name, argument, lines }: RuleOperator, limits: RuleExpressionLimits): Operator {
+  switch (name) {
+    case "rx":
+      return expression(argument, limits);
+    case "pm":
+      return phrases(lines);
+    case "ipMatch":
+      return networks(lines);
+    case "validateByteRange":
+      return bytesOutside(argument);
+    case "detectSQLi":
+      return detected([SQL_GROUP]);
+    case "detectXSS":
+      return detected([SCRIPT_GROUP, CALL_GROUP]);
+    case "unconditionalMatch":
+      return () => true;
+    case "noMatch":
+      return () => false;
+    case "validateUrlEncoding":
+      return (value) => /%(?![0-9a-f]{2})/i.test(value);
+    case "validateUtf8Encoding":
+      return (value) => !isUtf8(value);
+    default:
+      return compared(name, macroText(argument));
+  }
+}
+
+function compared(name: string, argument: MacroText): Operator {
+  const number = NUMBERS[name];
+  if (number !== undefined) return (value, transaction) => number(whole(value), whole(argument(transaction)));
+  const text = TEXTS[name]!;
+  return (value, transaction) => text(value, argument(transaction));
+}
+
+/** A whole number, 0 for what is none. */
+function whole(text: string): number {
+  return /^[+-]?\d{1,15}$/.test(text) ? Number(text) : 0;
+}
+
+const NUMBERS: Readonly<Record<string, (value: number, wanted: number) => boolean>> = {
+  eq: (value, wanted) => value === wanted,
+  ge: (value, wanted) => value >= wanted,
+  gt: (value, wanted) => value > wanted,
+  le: (value, wanted) => value <= wanted,
+  lt: (value, wanted) => value < wanted,
+};
+
+const TEXTS: Readonly<Record<string, (value: string, wanted: string) => boolean>> = {
+  beginsWith: (value, wanted) => value.startsWith(wanted),
+  endsWith: (value, wanted) => value.endsWith(wanted),
+  contains: (value, wanted) => value.includes(wanted),
+  containsWord: hasWord,
+  streq: (value, wanted) => value === wanted,
+  within: (value, wanted) => wanted.includes(value),
+};
+
+function hasWord(value: string, word: string): boolean {
+  if (word === "") return true;
+  for (let at = value.indexOf(word); at >= 0; at = value.indexOf(word, at + 1)) {
+    if (!isLetter(value.charCodeAt(at - 1)) && !isLetter(value.charCodeAt(at + word.length))) return true;
+  }
+  return false;
+}
+
+/** Of letters, digits and `_`; not of NaN, which is what is behind an end. */
+function isLetter(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122);
+}
+
+function isUtf8(value: string): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(value, "latin1"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function expression(source: string, limits: RuleExpressionLimits): Operator {
+  let made: MeasuredExpression | null = null;
+  return (value, transaction, captures) => {
+    made ??= checked(source, limits);
+    const found = made.measure(value, transaction.steps);
+    if (found === null || !transaction.take(made.spent)) throw STEPS_SPENT;
+    if (!found || !captures) return found;
+    // Where groups are is found by a slower way.
+    if (!transaction.take(made.program * value.length)) throw STEPS_SPENT;
+    const groups = made.match(value) ?? [];
+    for (let i = 0; i < Math.min(groups.length, CAPTURES); i++) transaction.set(String(i), groups[i]!);
+    return true;
+  };
+}
+
+function checked(source: string, limits: RuleExpressionLimits): MeasuredExpression {
+  const made = compileRuleExpression(source, limits);
+  if (isExpressionFault(made)) throw new Error(`an expression that was never checked: ${made.fault}`);
+  return made;
+}
+
+function phrases(lines: readonly string[]): Operator {
+  let made: PhraseSet | null = null;
+  return (value, transaction, captures) => {
+    made ??= new PhraseSet(lines);
+    const found = made.find(value, transaction.steps);
+    if (found === undefined || !transaction.take(made.steps)) throw STEPS_SPENT;
+    if (found !== null && captures) transaction.set("0", found);
+    return found !== null;
+  };
+}
+
+function networks(lines: readonly string[]): Operator {
+  const set = new NetworkSet(lines.map(networkOf));
+  return (value) => set.has(value);
+}
+
+/** A network whose form was checked; address bits beyond the prefix do not count. */
+function networkOf(text: string): Network {
+  const [address = "", prefix] = text.split("/");
+  const octets = new Uint8Array(16);
+  parseAddress(address, octets);
+  const width = address.includes(":") ? 128 : 32;
+  const bits = Math.min(width, prefix === undefined ? width : Number(prefix)) + 128 - width;
+  return { bytes: Array.from(octets), bits };
+}
+
+function bytesOutside(argument: string): Operator {
+  const inside = new Uint8Array(256);
+  for (const [, from, to] of argument.matchAll(/(\d+)\s*(?:-\s*(\d+))?/g))
+    inside.fill(1, Number(from), Number(to ?? from) + 1);
+  return (value) => {
+    for (let at = 0; at < value.length; at++) if (inside[value.charCodeAt(at)] === 0) return true;
+    return false;
+  };
+}
+
+/** The firewall's own detectors. Its rules of one point or two are hints, and count for nothing here. */
+function detected(groups: readonly DetectorGroup[]): Operator {
+  let detectors: readonly Detector[] | null = null;
+  return (value) => {
+    detectors ??= groups.flatMap((group) => group.detectors());
+    const bytes = latin1(value);
+    let isFound = false;
+    const listener = {
+      found(rule: { readonly score: number }): void {
+        if (rule.score >= LEAST_SCORE) isFound = true;
+      },
+    };
+    for (const unescapes of [false, true]) {
+      reading.load(bytes, 0, bytes.length);
+      if (unescapes && reading.unescape() === 0) break;
+      reading.steps.begin(bytes.length);
+      for (const detector of detectors) detector.analyse(reading, listener);
+      if (isFound) break;
+    }
+    reading.release();
+    return isFound;
+  };
+}
+
+/** One for all, since nothing waits in between. */
+const reading: ValueReading = new ValueReading();
+const LEAST_SCORE = 4;
+const CAPTURES = 10;

@@ -1,0 +1,120 @@
+import { MAX_RULE_VARIABLE_CHARS, MAX_RULE_VARIABLES, RULE_STEPS } from "../../../core/limits.ts";
+import type { RuleState } from "../../../message/exchange.ts";
+import {
+  type ChainedRule,
+  isNamed,
+  type RuleEngine,
+  type RuleNames,
+  type RuleTarget,
+} from "../../../proto/seclang/rule-set.ts";
+import type { RequestFacts } from "./request-facts.ts";
+import type { RuleValue } from "./rule-values.ts";
+
+/** A rule that matched, as it is told. */
+export interface RuleMatch {
+  readonly rule: ChainedRule;
+  readonly msg: string;
+  readonly logdata: string;
+  /** The variable that matched last, such as `ARGS:q`. */
+  readonly variable: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Which rules are passed over: none, those of a phase, of the request, or all. */
+export const enum Allowed {
+  Nothing = 0,
+  Phase,
+  Request,
+  Everything,
+}
+
+/** What rules have found and set in one request, from its head to its response. */
+export class RuleTransaction implements RuleState {
+  readonly facts: RequestFacts;
+  readonly variables: Map<string, string> = new Map();
+  engine: RuleEngine;
+  allowed: Allowed = Allowed.Nothing;
+  processor = "";
+  /** Steps that are left. */
+  steps = RULE_STEPS;
+  /** What matched of the rule at hand. */
+  matched: { readonly variable: string; readonly name: string; readonly value: string }[] = [];
+  /** The rule at hand, for macros. */
+  rule: ChainedRule | null = null;
+  private readonly removed: RuleNames[] = [];
+  private readonly removedTargets: { readonly rules: RuleNames; readonly target: RuleTarget }[] = [];
+
+  constructor(facts: RequestFacts, engine: RuleEngine) {
+    this.facts = facts;
+    this.engine = engine;
+  }
+
+  get onlyDetects(): boolean {
+    return this.engine !== "on";
+  }
+
+  /** Whether the firewall's own rules are passed over, too. */
+  get skipsAll(): boolean {
+    return this.allowed >= Allowed.Request || this.engine === "off";
+  }
+
+  /** Counts steps. @returns whether there are more */
+  take(steps: number): boolean {
+    this.steps -= steps;
+    return this.steps >= 0;
+  }
+
+  set(name: string, value: string): void {
+    if (!this.variables.has(name) && this.variables.size >= MAX_RULE_VARIABLES) return;
+    this.variables.set(name, value.slice(0, MAX_RULE_VARIABLE_CHARS));
+  }
+
+  remove(rules: RuleNames): void {
+    this.removed.push(rules);
+  }
+
+  removeTarget(rules: RuleNames, target: RuleTarget): void {
+    this.removedTargets.push({ rules, target });
+  }
+
+  isRemoved(rule: Pick<ChainedRule, "id" | "tags" | "msg">): boolean {
+    return this.removed.length > 0 && this.removed.some((names) => isNamed(names, rule));
+  }
+
+  /** Targets that rules before this one have taken away from it. */
+  removedTargetsOf(rule: Pick<ChainedRule, "id" | "tags" | "msg">): readonly RuleTarget[] {
+    if (this.removedTargets.length === 0) return NO_TARGETS;
+    return this.removedTargets.filter(({ rules }) => isNamed(rules, rule)).map(({ target }) => target);
+  }
+
+  /** Whether a rule of the firewall itself is off for a parameter, by the number of its counterpart. */
+  turnsOff(crs: readonly number[], param: string): boolean {
+    return crs.some((id) => {
+      const rule = { id, tags: NO_TAGS, msg: "" };
+      if (this.isRemoved(rule)) return true;
+      return this.removedTargetsOf(rule).some(({ key }) => key !== "" && key === param);
+    });
+  }
+
+  /** All values of a variable. */
+  valuesOf(name: string): readonly RuleValue[] {
+    switch (name) {
+      case "TX":
+        return [...this.variables].map(([key, value]) => ({ name: key, value }));
+      case "MATCHED_VAR":
+        return [{ name: "", value: this.matched.at(-1)?.value ?? "" }];
+      case "MATCHED_VAR_NAME":
+        return [{ name: "", value: this.matched.at(-1)?.variable ?? "" }];
+      case "MATCHED_VARS":
+        return this.matched.map(({ variable, value }) => ({ name: variable, value }));
+      case "MATCHED_VARS_NAMES":
+        return this.matched.map(({ variable }) => ({ name: variable, value: variable }));
+      default:
+        return this.facts.valuesOf(name);
+    }
+  }
+}
+
+const NO_TARGETS: readonly RuleTarget[] = [];
+const NO_TAGS: readonly string[] = [];

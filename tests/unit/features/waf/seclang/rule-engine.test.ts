@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { MAX_RULE_VARIABLES, RULE_STEPS } from "../../../../../src/core/limits.ts";
+import { compileRules } from "../../../../../src/features/waf/seclang/compiled-rules.ts";
+import { RequestFacts } from "../../../../../src/features/waf/seclang/request-facts.ts";
+import { type PhaseResult, runPhase } from "../../../../../src/features/waf/seclang/rule-engine.ts";
+import { RuleTransaction } from "../../../../../src/features/waf/seclang/rule-transaction.ts";
+import { questionedExchange } from "../../../../../src/features/waf/waf-explanation.ts";
+import { Exchange } from "../../../../../src/message/exchange.ts";
+import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
+import {
+  compileRuleExpression,
+  isExpressionFault,
+  type MeasuredExpression,
+  ruleExpressionFault,
+} from "../../../../../src/shared/expression.ts";
+
+function run(rules: string, target: string, excluded = ""): PhaseResult & { readonly transaction: RuleTransaction } {
+  const { set, faults } = readRules(["a.conf"], { matching: () => [], read: () => rules }, ruleExpressionFault);
+  expect(faults).toEqual([]);
+  const ex = questionedExchange({ method: "GET", target, headers: [], body: new Uint8Array(0) });
+  if (!(ex instanceof Exchange)) throw new Error(`no request: ${target}`);
+  const transaction = new RuleTransaction(new RequestFacts(ex), "on");
+  const { phases } = compileRules(set, new Set());
+  return { ...runPhase(phases[1]!, transaction, (id, name) => `${id} ${name}` === excluded), transaction };
+}
+
+describe("rules of a phase", () => {
+  test("end with the first that denies", () => {
+    const { ending, matches } = run(
+      'SecRule ARGS:a "@streq 1" "id:1,phase:1,pass,msg:\'a is %{ARGS.a}\'"\nSecAction "id:2,phase:1,deny"\nSecAction "id:3,phase:1,deny"',
+      "/?a=1",
+    );
+    expect(matches.map(({ rule, msg }) => [rule.id, msg])).toEqual([
+      [1, "a is 1"],
+      [2, ""],
+    ]);
+    expect(ending?.match.rule.id).toBe(2);
+  });
+
+  test("leave out what the configuration excludes", () => {
+    const rule = 'SecRule ARGS "@streq 1" "id:7,phase:1,deny"';
+    expect(run(rule, "/?a=1").ending).not.toBeNull();
+    expect(run(rule, "/?a=1", "7 a").ending).toBeNull();
+    expect(run(rule, "/?a=1&b=1", "7 a").ending?.match.variable).toBe("ARGS:b");
+  });
+
+  test("set no more variables than there may be", () => {
+    const many = Array.from({ length: MAX_RULE_VARIABLES + 9 }, (_, i) => `setvar:tx.a${i}=1`).join();
+    expect(run(`SecAction "id:1,phase:1,pass,${many}"`, "/").transaction.variables.size).toBe(MAX_RULE_VARIABLES);
+  });
+
+  test("stop when the steps of the request are spent", () => {
+    const rules = Array.from(
+      { length: 4000 },
+      (_, i) => `SecRule QUERY_STRING "@streq ${i}" "id:${i + 1},phase:1,deny"`,
+    );
+    const { isSpent, ending, transaction } = run(rules.join("\n"), `/?${"a".repeat(8000)}`);
+    expect([isSpent, ending]).toEqual([true, null]);
+    expect(transaction.steps).toBeLessThan(0);
+    expect(run(rules.slice(0, 1000).join("\n"), `/?${"a".repeat(8000)}`).isSpent).toBe(false);
+  });
+});
+
+function expression(source: string): MeasuredExpression {
+  const made = compileRuleExpression(source, { program: 8192, statesBytes: 65_536 });
+  if (isExpressionFault(made)) throw new Error(made.fault);
+  return made;
+}
+
+describe("an expression of a rule", () => {
+  test("is given up where it takes more steps than are left", () => {
+    // What must be remembered is more than there is room for.
+    const source = "a[ab]{14}c$";
+    let seed = 7;
+    const letter = (): string => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed > 1_073_741_824 ? "a" : "b";
+    };
+    const text = `c${Array.from({ length: 65_000 }, letter).join("")}b`;
+    const [limited, made] = [expression(source), expression(source)];
+    expect(limited.measure(text, 10)).toBeNull();
+    expect(made.measure(text, RULE_STEPS)).toBe(false);
+    expect(made.spent).toBeGreaterThan(10_000);
+    // Both are as good as before.
+    for (const one of [limited, made]) expect(one.measure(`a${"b".repeat(14)}c`, RULE_STEPS)).toBe(true);
+  });
+
+  test("matches bytes", () => {
+    const made = expression("^[\\xc3]\\xa9$");
+    expect(made.test(Buffer.from("é").toString("latin1"))).toBe(true);
+    expect(made.test("\xe9")).toBe(false);
+  });
+});
