@@ -639,6 +639,7 @@ export class Control implements PoolListener {
       ["keys", keysAnswer],
       ["cache-purge", async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge)))],
       ["watch", (_, worker) => this.live.watch(worker)],
+      ["openapi", async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi())],
       ["config", () => ({ status: 200, contentType: YAML_TYPE, body: listConfig(this.config, ROUTE_FORMAT) })],
     ]);
   }

@@ -78,13 +78,14 @@ function wantedFormat({ request: { headers } }: Exchange): string {
 const READ: readonly string[] = ["GET"];
 const WRITE: readonly string[] = ["POST"];
 
-/** docs/endpoints.md#built-in-endpoints */
+/** What each takes and gives is in ENDPOINT_DOCS. docs/endpoints.md#built-in-endpoints */
 const ENDPOINTS: readonly EndpointRow[] = [
   { path: "/health", methods: READ, internal: false, make: ({ health }) => health },
   { path: "/api/status", methods: READ, internal: false, make: ({ status }) => status },
   { path: "/internal/", methods: READ, internal: true, make: ({ dashboard }) => dashboard.page },
   { path: "/internal/api/stream", methods: READ, internal: true, make: ({ dashboard }) => dashboard.stream },
   asked("/internal/api/config", "config"),
+  asked("/internal/api/openapi.json", "openapi"),
   {
     path: "/metrics",
     methods: READ,

@@ -33,9 +33,10 @@ test("every endpoint has a path of its own, and those that are internal ask thei
   }
   const actions = ["drain", "undrain", "maintenance", "reload", "log-level"];
   expect(asked).toEqual([
-    "exposition",
     "watch",
     "config",
+    "openapi",
+    "exposition",
     "status",
     "metrics",
     "routes",

@@ -1,0 +1,75 @@
+import { reasonOf } from "../../core/status.ts";
+import { VERSION } from "../../shared/version.ts";
+import { BUILT_IN_PLACES, type BuiltInPlace } from "./built-in-endpoints.ts";
+import { JSON_TYPE } from "./built-in-reply.ts";
+import { ENDPOINT_DOCS, type EndpointDoc, ERROR, type Schema } from "./endpoint-docs.ts";
+
+/** The built-in endpoints as OpenAPI 3.1, for `/internal/api/openapi.json`. docs/endpoints.md#openapi */
+export function openApi(): object {
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "edge: built-in endpoints",
+      version: VERSION,
+      description:
+        "What the gateway answers itself. Internal endpoints are for this machine, internal_api.allow, and its UNIX socket.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    paths: Object.fromEntries(BUILT_IN_PLACES.map((place) => [place.path, pathItem(place)])),
+    components: {
+      schemas: { Error: ERROR },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: "internal_api.token, where it is set" },
+      },
+    },
+  };
+}
+
+function pathItem({ path, methods, internal }: BuiltInPlace): object {
+  const doc = ENDPOINT_DOCS[path];
+  // A test holds the two lists to each other.
+  if (doc === undefined) return {};
+  return Object.fromEntries(methods.map((method) => [method.toLowerCase(), operation(path, method, doc, internal)]));
+}
+
+function operation(path: string, method: string, doc: EndpointDoc, isInternal: boolean): object {
+  const { summary, page, query, request, isBodyOptional = false, response, others = {}, refusals } = doc;
+  const refused = isInternal ? [...new Set([...refusals, 401, 403])] : refusals;
+  return {
+    operationId: `${method.toLowerCase()}${path
+      .replace(/\.json$/, "")
+      .replace(/[^a-z]+/g, "_")
+      .replace(/_$/, "")}`,
+    summary,
+    description: `docs/${page}`,
+    ...(isInternal ? { security: [{}, { token: [] }] } : { security: [] }),
+    ...(query === undefined
+      ? {}
+      : { parameters: Object.entries(query).map(([name, schema]) => ({ name, in: "query", schema })) }),
+    ...(request === undefined ? {} : { requestBody: { required: !isBodyOptional, content: json(request) } }),
+    responses: {
+      200: {
+        description: "OK",
+        content: typeof response === "string" ? { [response]: { schema: { type: "string" } } } : json(response),
+      },
+      ...Object.fromEntries(
+        Object.entries(others).map(([status, schema]) => [status, answered(Number(status), schema)]),
+      ),
+      ...Object.fromEntries(
+        [...refused]
+          .sort((a, b) => a - b)
+          .filter((status) => !(status in others))
+          .map((status) => [status, answered(status, { $ref: "#/components/schemas/Error" })]),
+      ),
+    },
+  };
+}
+
+function answered(status: number, schema: Schema): object {
+  return { description: reasonOf(status), content: json(schema) };
+}
+
+function json(schema: Schema): object {
+  return { [JSON_TYPE]: { schema } };
+}
