@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { LEARN_START_MS } from "../core/limits.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
@@ -13,7 +14,7 @@ import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { type KeywordMemory, sharedKeywords, WAF_RULES } from "../features/waf/rule-table.ts";
+import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
@@ -39,6 +40,7 @@ import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance 
 import type { HeldSignals } from "./held-signals.ts";
 import { InternalSocket } from "./internal-socket.ts";
 import { KeyService } from "./key-service.ts";
+import { LearnedSchemas } from "./learned-schemas.ts";
 import {
   isUnixListener,
   type ListenerName,
@@ -51,9 +53,10 @@ import { LogOutputs } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
 import { NodeRegistry } from "./node-registry.ts";
-import { type OperationState, Operations } from "./operations.ts";
+import { Operations } from "./operations.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
 import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
+import { processState } from "./process-state.ts";
 import {
   type NextConfiguration,
   needsRestart,
@@ -140,6 +143,10 @@ export class Control implements PoolListener {
   private readonly live: LiveFeed;
   private readonly acme: AcmeService;
   private readonly keys: KeyService;
+  private readonly schemas: LearnedSchemas = new LearnedSchemas({
+    changed: () => this.onSchema(),
+    event: (event, fields) => this.event(event, fields),
+  });
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
@@ -150,6 +157,8 @@ export class Control implements PoolListener {
   private readonly handover: Handover;
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
+  /** Whether the workers have been let go. */
+  private hasReleased = false;
   private keywords: KeywordMemory | null = null;
   private readonly internalSocket: InternalSocket = new InternalSocket();
   private readonly ending: Ending;
@@ -160,7 +169,7 @@ export class Control implements PoolListener {
   constructor(options: ControlOptions) {
     const { config, ...others } = options;
     this.options = others; // A reload replaces the configuration: the first must not stay here.
-    this.config = config;
+    this.config = this.schemas.applied(config);
     this.fileConfig = config;
     this.running = restartSettings(config);
     const { workers } = config.server;
@@ -309,7 +318,7 @@ export class Control implements PoolListener {
     return new Reloads({
       read: this.options.reload,
       current: () => this.fileConfig,
-      prepare: (next) => this.prepare(next, this.operations.maintenance.applied(next)),
+      prepare: (next) => this.prepare(next, this.schemas.applied(this.operations.maintenance.applied(next))),
       isEnding: () => this.ending.hasBegun,
       workers: () => this.listening.keys(),
       broadcast: (message) => this.pool.broadcast(message),
@@ -348,6 +357,7 @@ export class Control implements PoolListener {
         this.nodes.stop();
         this.acme.stop();
         this.keys.stop();
+        this.schemas.stop();
         this.certificates.stop();
         this.geo.stop();
         this.pool.stop();
@@ -361,10 +371,17 @@ export class Control implements PoolListener {
       this.nodes.start();
       this.keys.use(this.config);
       void this.telemetry.use(this.config);
-      void Promise.all([this.acme.use(this.config), this.accessOutputs.use(this.config), this.cache.startDisk()]).then(
-        () => this.startWorkers(),
-      );
+      // An upstream that is there has its routes from the first request on.
+      const learning = Promise.race([this.schemas.use(this.fileConfig), Bun.sleep(LEARN_START_MS)]);
+      const ready = [this.acme.use(this.config), this.accessOutputs.use(this.config), this.cache.startDisk(), learning];
+      void Promise.all(ready).then(() => this.startWorkers());
     });
+  }
+
+  /** The workers have not begun, or get the configuration anew. */
+  private onSchema(): void {
+    if (this.hasReleased) void this.serving.promise.then(() => this.reloads.rebuild());
+    else this.config = this.schemas.applied(this.fileConfig);
   }
 
   private reactToSignals(): void {
@@ -390,7 +407,10 @@ export class Control implements PoolListener {
 
   private startWorkers(): void {
     if (this.ending.hasBegun) this.finish(0);
-    else this.pool.release();
+    else {
+      this.hasReleased = true;
+      this.pool.release();
+    }
   }
 
   startMessage(index: number, counters: CounterBuffers): ToWorker {
@@ -565,6 +585,7 @@ export class Control implements PoolListener {
         void this.accessOutputs.use(config);
         this.keys.use(config);
         void this.telemetry.use(config);
+        void this.schemas.use(fileConfig);
       },
       settled: () => {
         this.packet.forget(config);
@@ -663,32 +684,6 @@ const WALL_CLOCK = {
     return Date.now();
   },
 };
-
-/** What only the control thread knows of the process. */
-interface OwnState {
-  readonly startedAtMs: number;
-  readonly draining: boolean;
-  readonly port: number;
-  readonly workers: number;
-  readonly generation: number;
-  readonly operations: OperationState;
-}
-
-/** The process as `/internal/api/status` shows it, now. */
-export function processState(config: RuntimeConfig, own: OwnState) {
-  const { rss, heapUsed, heapTotal } = process.memoryUsage();
-  const disabled = new Set(config.server.waf.disabledRules);
-  return {
-    ...own,
-    nowMs: Date.now(),
-    uptimeMs: performance.now(),
-    pid: process.pid,
-    wafRules: WAF_RULES.filter((rule) => !disabled.has(rule.id)).length,
-    cpus: availableParallelism(),
-    // The engine leaves what lies outside its blocks out of the total, so that more may be in use than there is.
-    memory: { rss, heapUsed, heapTotal: Math.max(heapTotal, heapUsed) },
-  };
-}
 
 function reopened(outputs: number): EventFields {
   return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };

@@ -1,5 +1,6 @@
 import { asksClients } from "../config/bot-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { Fault } from "../core/fault.ts";
 import { SegmentKind } from "../core/path-pattern.ts";
 import { Http01Phase } from "../features/acme/http01-phase.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
@@ -64,7 +65,8 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const { preflight } = client;
   const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
   const exact = new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight });
-  const prefix = new RoutePrefixPhase(router, bodyRules(config));
+  const nothing = config.transcoder.isPending ? Fault.SchemaPending : Fault.NotFound;
+  const prefix = new RoutePrefixPhase(router, bodyRules(config), nothing);
   const waf = buildWafPolicy(config, { router, finder: new RouteLookup(router, exact, prefix), inputs, budget });
   const phases: (Phase | null)[] = [
     inputs.counters,

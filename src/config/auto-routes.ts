@@ -146,6 +146,15 @@ class AutoRouting {
   }
 }
 
+/** Whether a service has methods that `services` and `exclude` leave in, as far as its name tells. Reflection itself is no service for clients. */
+export function isServiceWanted(service: string, services: readonly string[], exclude: readonly string[]): boolean {
+  if (/^grpc\.reflection\./.test(service)) return false;
+  const isAround = (name: string) =>
+    name.endsWith(".*") ? `${service}.`.startsWith(name.slice(0, -1)) : name === service;
+  const isIn = (name: string) => isAround(name) || name.replace(/^\//, "").split("/")[0] === service;
+  return (services.length === 0 || services.some(isIn)) && !exclude.some(isAround);
+}
+
 /** Whether a name is that of the method (`shop.Shop/GetItem`), of its service, or of a package around it (`shop.*`). */
 function isNamed(method: DescMethod, name: string): boolean {
   const path = methodPath(method).slice(1);

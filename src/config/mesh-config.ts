@@ -1,4 +1,5 @@
 import type { PathPattern } from "../core/path-pattern.ts";
+import type { FiledRule } from "./http-rule-file.ts";
 import type { OriginConfig } from "./route-config.ts";
 import type { ConfigOf } from "./row.ts";
 import type { ConfigPosition } from "./runtime-config.ts";
@@ -25,6 +26,17 @@ export interface DescriptorSetConfig {
   readonly file: string;
   /** Read with the configuration, so that all workers have the same. */
   readonly base64: string;
+}
+
+/** What `auto` needs to make routes of what the upstream tells of itself. docs/transcoder.md#auto-by-reflection */
+export interface ReflectedAuto {
+  readonly upstream: OriginConfig;
+  readonly rules: readonly FiledRule[];
+  readonly services: readonly string[];
+  readonly exclude: readonly string[];
+  readonly timeoutMs: number;
+  /** Of `auto`. */
+  readonly position: ConfigPosition;
 }
 
 /** A REST path that is answered by a gRPC method. docs/transcoder.md#routes */

@@ -9,7 +9,7 @@ import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { type FiledRule, readHttpRules } from "./http-rule-file.ts";
-import type { DescriptorSetConfig, FieldMapping, TranscodedRouteConfig } from "./mesh-config.ts";
+import type { DescriptorSetConfig, FieldMapping, ReflectedAuto, TranscodedRouteConfig } from "./mesh-config.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { meshOrigin } from "./sidecar-settings.ts";
 import type { TranscoderValues } from "./transcoder-settings.ts";
@@ -27,6 +27,10 @@ interface TranscodedRoutes {
   readonly routes: readonly TranscodedRouteConfig[];
   /** The contents of the descriptor sets that routes name. */
   readonly descriptorSets: readonly DescriptorSetConfig[];
+  /** Where `auto` goes by what the upstream tells of itself; else null. */
+  readonly reflected: ReflectedAuto | null;
+  /** Whether that is not known yet. */
+  readonly isPending: boolean;
 }
 
 const ROOT = ["transcoder"];
@@ -41,6 +45,7 @@ class TranscoderResolution {
   /** Where the routes stand, by method and shape of the path. */
   private readonly shapes: Map<string, number> = new Map();
   private rules: readonly FiledRule[] = [];
+  private reflected: ReflectedAuto | null = null;
 
   constructor(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles) {
     this.values = values;
@@ -57,7 +62,14 @@ class TranscoderResolution {
     const routes = values.routes.map((_, i) => this.route(i, shared));
     if (values.enabled) this.rules = this.readRules();
     if (values.auto.enabled && values.enabled) routes.push(...this.autoRoutes(shared));
-    return { descriptorSet: shared, routes, descriptorSets: [...this.sets.values()] };
+    const { reflected } = this;
+    return {
+      descriptorSet: shared,
+      routes,
+      descriptorSets: [...this.sets.values()],
+      reflected,
+      isPending: reflected !== null,
+    };
   }
 
   private route(i: number, shared: string): TranscodedRouteConfig {
@@ -132,25 +144,26 @@ class TranscoderResolution {
   private autoRoutes(shared: string): readonly TranscodedRouteConfig[] {
     const { log, values } = this;
     const at = [...ROOT, "auto"];
-    const schema = this.schemas.get(shared) ?? null;
-    if (schema === null) {
-      if (!log.isFaulty([...ROOT, "descriptor_set"])) log.fault(at, "needs descriptor_set, the file with the methods");
-      return [];
-    }
     if (values.upstream_url === "") {
       log.fault(at, "needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051");
       return [];
     }
     const { services, exclude } = values.auto;
-    const { routes, skipped, wrong, unknown } = autoRoutes({
-      schema,
+    const source: ReflectedAuto = {
+      upstream: meshOrigin(values.upstream_url, [...ROOT, "upstream_url"], log),
       rules: this.rules,
       services,
       exclude,
-      upstream: meshOrigin(values.upstream_url, [...ROOT, "upstream_url"], log),
-      descriptorSet: shared,
       timeoutMs: values.timeout,
       position: log.position(at),
+    };
+    if (values.descriptor_set === "") this.reflected = source;
+    const schema = this.schemas.get(shared) ?? null;
+    if (schema === null) return [];
+    const { routes, skipped, wrong, unknown } = autoRoutes({
+      ...source,
+      schema,
+      descriptorSet: shared,
       taken: this.shapes.keys(),
     });
     for (const { key, index, message } of unknown) log.fault([...at, key, index], message);

@@ -29,6 +29,9 @@ const transcodedRoute = block({
   timeout: { type: duration(1), absent: null, example: "5s" },
 });
 
+/** As `refresh` has it where the file says nothing. */
+const REFRESH_MS = 60_000;
+
 /** Which of the methods with `google.api.http` options are served. */
 const auto = block(
   {
@@ -43,12 +46,17 @@ const auto = block(
       example: ["shop.Shop/Delete"],
       doc: "services, packages and methods that are left out",
     },
+    refresh: {
+      type: duration(1),
+      default: "60s",
+      doc: "without descriptor_set: how often the upstream is asked again",
+    },
   },
   {
     absent: OFF,
     isSwitch: true,
-    list: ({ enabled, services, exclude }, lines) =>
-      enabled && services.length + exclude.length > 0 ? lines : { enabled },
+    list: ({ enabled, services, exclude, refreshMs }, lines) =>
+      enabled && (services.length + exclude.length > 0 || refreshMs !== REFRESH_MS) ? lines : { enabled },
   },
 );
 
@@ -110,7 +118,7 @@ export const transcoder = block(transcoderRows, {
  */
 function finishTranscoder(_: Fields<typeof transcoderRows>, values: TranscoderValues, { log, files }: Spot) {
   if (values.routes.length === 0 && !values.auto.enabled && values.descriptor_set === "")
-    return { descriptorSet: "", routes: [], descriptorSets: [] };
+    return { descriptorSet: "", routes: [], descriptorSets: [], reflected: null, isPending: false };
   const { resolveRoutes } = require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");
   return resolveRoutes(values, log, files);
 }

@@ -90,6 +90,7 @@ export const enum Fault {
   BotChallenge,
   NotFound,
   MethodNotAllowed,
+  SchemaPending,
   LoopDetected,
   Maintenance,
   // The upstream's faults.
@@ -339,6 +340,13 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   ),
   [Fault.NotFound]: row("not_found", 404, "", false, FaultKind.Other),
   [Fault.MethodNotAllowed]: row("method_not_allowed", 405, "", false, FaultKind.Other),
+  [Fault.SchemaPending]: row(
+    "schema_pending",
+    503,
+    "the methods of the gRPC upstream are not known yet",
+    false,
+    FaultKind.Other,
+  ),
   [Fault.LoopDetected]: row(
     "loop_detected",
     508,

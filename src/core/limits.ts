@@ -491,6 +491,15 @@ export const MAX_DESCRIPTOR_BYTES = 16 * 1024 * 1024;
 export const MAX_REFLECTED_FILES = 1000;
 /** Milliseconds that reflection may take; then the call goes on without a schema. */
 export const REFLECTION_TIMEOUT_MS = 2000;
+/** Milliseconds that one attempt to learn all of an upstream's services may take. */
+export const LEARN_TIMEOUT_MS = 10_000;
+/** Milliseconds that a start waits for the first of them. */
+export const LEARN_START_MS = 2000;
+/** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
+export const LEARN_BACKOFF_MS = 500;
+export const LEARN_BACKOFF_MAX_MS = 30_000;
+/** What one line of the log says of methods that cannot be served. */
+export const MAX_LEARNED_NOTES = 20;
 /** Milliseconds that "this upstream has no reflection" is believed. */
 export const NO_SCHEMA_MS = 60_000;
 /** Milliseconds before reflection is tried again after it failed in any other way. */

@@ -116,10 +116,13 @@ export class RoutePrefixPhase implements Phase {
   readonly name = "routePrefix";
   private readonly router: Router;
   private readonly bodies: BodyRules;
+  private readonly nothing: Fault;
 
-  constructor(router: Router, bodies: BodyRules) {
+  /** @param nothing what a path without a route gets */
+  constructor(router: Router, bodies: BodyRules, nothing: Fault = Fault.NotFound) {
     this.router = router;
     this.bodies = bodies;
+    this.nothing = nothing;
   }
 
   run(ex: Exchange): Verdict {
@@ -191,8 +194,8 @@ export class RoutePrefixPhase implements Phase {
       ex.route = this.router.prefixRouteOf(path, head);
       return refuseUnrouted(ex, Fault.MethodNotAllowed, this.bodies);
     }
-    ex.detail = head.path();
-    return refuseUnrouted(ex, Fault.NotFound, this.bodies);
+    if (this.nothing === Fault.NotFound) ex.detail = head.path();
+    return refuseUnrouted(ex, this.nothing, this.bodies);
   }
 
   private canonicalPathOf(ex: Exchange): string {

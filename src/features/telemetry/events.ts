@@ -130,6 +130,15 @@ export const EVENTS = {
     meaning:
       "The keys of a token issuer could not be fetched; `keys_kept` from before stay, and `retry_in_s` says when it is tried again.",
   },
+  schema_learned: {
+    meaning:
+      "The gRPC upstream of `transcoder.auto` has told its services by reflection: for the first time, otherwise than before, or after it could not be asked.",
+  },
+  schema_failed: {
+    level: "warn",
+    meaning:
+      "It could not be asked; with `kept` its routes stay as they were, else they are 503. It is tried again, and no further line tells of it until `schema_learned`.",
+  },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
   cert_failed: { level: "error", meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },

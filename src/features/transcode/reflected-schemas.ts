@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_SCHEMA_WAITERS, NO_SCHEMA_MS, SCHEMA_RETRY_MS } from "../../core/limits.ts";
+import { MAX_SCHEMA_WAITERS, NO_SCHEMA_MS, REFLECTION_TIMEOUT_MS, SCHEMA_RETRY_MS } from "../../core/limits.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { type Reflected, Reflection, type ReflectionServices } from "./reflection.ts";
 
@@ -75,6 +75,7 @@ export class ReflectedSchemas {
       entry.waiters = [];
       for (const waiter of waiters) waiter.onSchema(result);
     };
-    new Reflection(this.upstream, service, this.services, settle).start();
+    const wish = { services: service, timeoutMs: REFLECTION_TIMEOUT_MS };
+    new Reflection(this.upstream, wish, this.services, settle).start();
   }
 }

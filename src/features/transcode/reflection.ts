@@ -1,18 +1,24 @@
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../../core/fault.ts";
-import { MAX_DESCRIPTOR_BYTES, MAX_REFLECTED_FILES, REFLECTION_TIMEOUT_MS } from "../../core/limits.ts";
+import { MAX_DESCRIPTOR_BYTES, MAX_REFLECTED_FILES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus, GrpcUpstream } from "../../message/grpc-upstream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
-import { REFLECTION_PATHS, reflectedFiles, reflectionRequest } from "../../proto/grpc/reflection-messages.ts";
+import {
+  listedServices,
+  listingRequest,
+  REFLECTION_PATHS,
+  reflectedFiles,
+  reflectionRequest,
+} from "../../proto/grpc/reflection-messages.ts";
 import { isWellKnown, type Schema, schemaOf } from "../../proto/grpc/schema.ts";
 
 /** What reflection found out. */
 export type Reflected =
-  | { readonly kind: "schema"; readonly schema: Schema }
-  /** The upstream tells nothing; `lasting` where it has said that it never does. */
-  | { readonly kind: "none"; readonly lasting: boolean }
+  | { readonly kind: "schema"; readonly schema: Schema; readonly files: readonly FileDescriptorProto[] }
+  /** The upstream tells nothing, and why; `lasting` where it has said that it never does. */
+  | { readonly kind: "none"; readonly lasting: boolean; readonly why: string }
   /** The upstream cannot be reached. */
   | { readonly kind: "fault"; readonly fault: Fault };
 
@@ -22,13 +28,21 @@ export interface ReflectionServices {
   readonly turn: NowMs;
 }
 
+/** What an upstream is asked for. */
+export interface ReflectionWish {
+  /** One service; or those that the upstream lists and that are wanted. */
+  readonly services: string | ((name: string) => boolean);
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
 /**
- * Asks an upstream for the files of one service: first the file that defines it, then what that imports, until nothing is
+ * Asks an upstream for the files of services: first the file that defines one, then what that imports, until nothing is
  * missing. Every question is a call of its own. gRPC server reflection, v1 and v1alpha.
  */
 export class Reflection implements GrpcListener, TimerOwner {
   private readonly upstream: GrpcUpstream;
-  private readonly service: string;
+  private readonly wish: ReflectionWish;
   private readonly services: ReflectionServices;
   private readonly done: (result: Reflected) => void;
   private readonly timer: TimerNode = new TimerNode(this);
@@ -38,53 +52,79 @@ export class Reflection implements GrpcListener, TimerOwner {
   private bytes = 0;
   private call: GrpcCall | null = null;
   private answer: readonly FileDescriptorProto[] = [];
+  /** The services that are still to be asked for; null until they are listed. */
+  private symbols: string[] | null;
   private isOver = false;
 
   /** @param done called once */
   constructor(
     upstream: GrpcUpstream,
-    service: string,
+    wish: ReflectionWish,
     services: ReflectionServices,
     done: (result: Reflected) => void,
   ) {
     this.upstream = upstream;
-    this.service = service;
+    this.wish = wish;
+    this.symbols = typeof wish.services === "string" ? [wish.services] : null;
     this.services = services;
     this.done = done;
   }
 
   start(): void {
     const { wheel, turn } = this.services;
-    wheel.arm(this.timer, turn.nowMs + REFLECTION_TIMEOUT_MS);
-    this.ask(reflectionRequest({ symbol: this.service }));
+    wheel.arm(this.timer, turn.nowMs + this.wish.timeoutMs);
+    this.begin();
   }
 
   onMetadata(): void {}
 
   onMessage(message: Uint8Array): void {
     this.bytes += message.length;
-    this.answer = reflectedFiles(message);
-    if (this.bytes > MAX_DESCRIPTOR_BYTES) this.finish({ kind: "none", lasting: false });
+    if (this.bytes > MAX_DESCRIPTOR_BYTES)
+      this.nothing(false, `more than ${MAX_DESCRIPTOR_BYTES} bytes of descriptors`);
+    else if (this.symbols === null) this.takeList(listedServices(message));
+    else this.answer = reflectedFiles(message);
   }
 
   onEnd(status: GrpcStatus): void {
     if (this.isOver) return;
-    if (this.answer.length > 0) this.take();
-    else if (status.code === GrpcCode.Unimplemented && this.files.size === 0) this.nextVersion();
-    else this.finish({ kind: "none", lasting: status.code === GrpcCode.Ok });
+    const isFirst = this.files.size === 0 && this.asked.size === 0;
+    if (status.code === GrpcCode.Unimplemented && isFirst) this.nextVersion();
+    else if (status.code !== GrpcCode.Ok && this.answer.length === 0)
+      this.nothing(false, `reflection ends with ${status.code}: ${status.message}`);
+    else if (this.symbols === null) this.nothing(true, "reflection lists no services");
+    // One of several that the upstream lists and does not know is no reason to do without the others.
+    else if (this.answer.length === 0 && typeof this.wish.services === "string")
+      this.nothing(true, "the service is not known");
+    else this.take();
   }
 
   onFailure(fault: Fault): void {
     if (this.isOver) return;
     // What answers, but not as gRPC does, has no reflection.
-    this.finish(fault === Fault.UpstreamMalformed ? { kind: "none", lasting: false } : { kind: "fault", fault });
+    if (fault === Fault.UpstreamMalformed) this.nothing(false, "the upstream does not speak gRPC");
+    else this.finish({ kind: "fault", fault });
   }
 
   /** An upstream that is silent on a path that it does not know must not cost every call this time. */
   onTimer(): void {
     this.call?.cancel(true);
     this.call = null;
-    this.finish({ kind: "none", lasting: true });
+    this.nothing(true, "reflection takes too long");
+  }
+
+  private begin(): void {
+    if (this.symbols === null) this.ask(listingRequest());
+    else this.ask(reflectionRequest({ symbol: this.symbols[0]! }));
+  }
+
+  private takeList(names: readonly string[]): void {
+    const { services } = this.wish;
+    const wanted = names.filter((name) => typeof services === "function" && services(name));
+    if (wanted.length === 0)
+      this.nothing(false, names.length === 0 ? "reflection lists no services" : "none of the services is wanted");
+    else if (wanted.length > MAX_REFLECTED_FILES) this.nothing(false, `more than ${MAX_REFLECTED_FILES} services`);
+    else this.symbols = wanted;
   }
 
   private take(): void {
@@ -93,8 +133,8 @@ export class Reflection implements GrpcListener, TimerOwner {
       .flatMap((file) => file.dependency)
       .find((name) => !this.files.has(name) && !this.asked.has(name));
     if (this.files.size > MAX_REFLECTED_FILES || this.asked.size > MAX_REFLECTED_FILES)
-      this.finish({ kind: "none", lasting: false });
-    else if (missing === undefined) this.link();
+      this.nothing(false, `more than ${MAX_REFLECTED_FILES} files`);
+    else if (missing === undefined) this.nextSymbol();
     else {
       this.asked.add(missing);
       // The gateway has these itself; not every server knows them by name.
@@ -103,22 +143,39 @@ export class Reflection implements GrpcListener, TimerOwner {
     }
   }
 
+  private nextSymbol(): void {
+    const defined = new Set<string>();
+    for (const file of this.files.values()) {
+      for (const { name } of file.service) defined.add(file.package === "" ? name : `${file.package}.${name}`);
+    }
+    const next = this.symbols!.find((name) => !defined.has(name) && !this.asked.has(name));
+    if (next === undefined || typeof this.wish.services === "string") return this.link();
+    this.asked.add(next);
+    this.ask(reflectionRequest({ symbol: next }));
+  }
+
   private link(): void {
-    const schema = schemaOf([...this.files.values()]);
-    this.finish(typeof schema === "string" ? { kind: "none", lasting: true } : { kind: "schema", schema });
+    const files = [...this.files.values()];
+    const schema = schemaOf(files);
+    if (typeof schema === "string") this.nothing(true, `what reflection gives ${schema}`);
+    else this.finish({ kind: "schema", schema, files });
   }
 
   private nextVersion(): void {
     this.version++;
-    if (this.version === REFLECTION_PATHS.length) this.finish({ kind: "none", lasting: true });
-    else this.ask(reflectionRequest({ symbol: this.service }));
+    if (this.version === REFLECTION_PATHS.length) this.nothing(true, "the upstream has no reflection");
+    else this.begin();
   }
 
   private ask(message: Uint8Array): void {
     this.answer = [];
     const path = REFLECTION_PATHS[this.version]!;
-    const request = { path, contentType: "application/grpc", metadata: [], message, timeoutMs: REFLECTION_TIMEOUT_MS };
+    const request = { path, contentType: "application/grpc", metadata: [], message, timeoutMs: this.wish.timeoutMs };
     this.call = this.upstream.call(request, this);
+  }
+
+  private nothing(lasting: boolean, why: string): void {
+    this.finish({ kind: "none", lasting, why });
   }
 
   private finish(result: Reflected): void {

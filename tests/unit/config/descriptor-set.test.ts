@@ -114,7 +114,7 @@ test("auto takes the routes that the methods ask for, behind those by hand", () 
 
 test("auto without what it needs", () => {
   expect(faultsOf("  auto: true\n")).toEqual([
-    "config.yaml:3:9: transcoder.auto: needs descriptor_set, the file with the methods",
+    "config.yaml:3:9: transcoder.auto: needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051",
   ]);
   expect(faultsOf(`${SET}  auto: true\n`)).toEqual([
     "config.yaml:4:9: transcoder.auto: needs upstream_url, the address of the gRPC server, such as http://127.0.0.1:50051",
