@@ -488,6 +488,9 @@ export class Control implements PoolListener {
       case "seen":
         this.live.seen(index, message.seen);
         break;
+      case "audited":
+        this.live.changed("audit", message.fields);
+        break;
       case "wanted":
         void this.acme.wanted(message.name).then(() => this.pool.send(index, { kind: "settled", name: message.name }));
         break;

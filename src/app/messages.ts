@@ -3,6 +3,7 @@ import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
+import type { EventFields } from "../features/telemetry/events.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
@@ -125,6 +126,8 @@ export type FromWorker =
   /** So many clients watch the dashboard by this worker. */
   | { readonly kind: "watchers"; readonly count: number }
   | { readonly kind: "seen"; readonly seen: SeenTraffic }
+  /** The worker has logged that an operator has done something. */
+  | { readonly kind: "audited"; readonly fields: EventFields }
   | { readonly kind: "fenced"; readonly id: number }
   /** `error` is "" where the configuration can be used. */
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }

@@ -453,7 +453,9 @@ export class Worker {
       threshold: this.threshold,
       onPurged: (operator, call, purged) => {
         this.counters.add(PURGES[call.kind]);
-        this.events.event("audit", purgeFields(operator, call, purged));
+        const fields = purgeFields(operator, call, purged);
+        this.events.event("audit", fields);
+        this.post({ kind: "audited", fields });
       },
       health: this.health,
       watchers: this.watchers,

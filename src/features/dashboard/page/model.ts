@@ -23,6 +23,7 @@ export interface BusyLabel extends LiveLabel {
 /** Seconds over which rates of routes and upstreams are taken. */
 const RATE_MS = 10_000;
 const HISTORY_MS = 15 * 60_000;
+const LEAST_MS = 500;
 
 /** What the page knows: the last event, and what came before it. */
 export class Model {
@@ -82,7 +83,8 @@ export class Model {
 
   private add(point: LivePoint): void {
     const { last } = this;
-    if (last !== null && point[0] <= last[0]) return;
+    // Two looks so near to each other say nothing of a rate.
+    if (last !== null && point[0] - last[0] < LEAST_MS) return;
     this.last = point;
     if (last === null) return;
     const seconds = (point[0] - last[0]) / 1000;

@@ -263,7 +263,7 @@ function latency(place: 0 | 1 | 2, name: string, style = "number"): Column<BusyL
 
 const ROUTE_COLUMNS: readonly Column<BusyLabel>[] = [
   text("route", "Route", ({ label }) => plain(label), { isName: true, style: "mono name", by: ({ label }) => label }),
-  { key: "rate", head: "Requests/s", show: showRate, by: ({ rate }) => rate, style: "number bar" },
+  { key: "rate", head: "Requests/s", show: showRate, by: ({ rate }) => rate, style: "number metered" },
   { key: "mix", head: "Statuses", show: showMix, style: "mixed minor" },
   { key: "errors", head: "5xx", show: showErrors, by: ({ errors }) => errors, style: "number" },
   latency(0, "p50", "number minor"),
@@ -383,7 +383,7 @@ const WORKER_COLUMNS: readonly Column<WorkerRow>[] = [
   {
     key: "load",
     head: "Load",
-    style: "number bar",
+    style: "number metered",
     show: (cell, { load, moves }) => {
       if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
       say(cell.firstElementChild!, moves ? (load < 0 ? "–" : percent(load)) : "stalled");
