@@ -95,7 +95,12 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
       return splitInit(config, split, handlerOf(split, ids.length > 0 ? ids : serverIds));
     }),
   );
-  const egress = new EgressPhase({ splitFor: (head) => splitFor(router, head) }, direct, authorities);
+  const egress = new EgressPhase(
+    { splitFor: (head) => splitFor(router, head) },
+    direct,
+    config.sidecar.outbound === "allow_any" ? authorities : null,
+    inputs.reports,
+  );
   const ingress =
     inbound === null ? egress : new IngressPhase({ plain: inbound, grpc }, accessOf(config.sidecar), inputs.reports);
   const { maxBodyBytes } = config.server;
@@ -200,6 +205,11 @@ export class EgressOrigins implements OriginSource {
     const port = parsed.port >= 0 ? parsed.port : scheme === "https" ? 443 : 80;
     if (this.own.isNamed(parsed.hostname, port)) return Fault.LoopDetected;
     return this.pools.poolWith(originOf(scheme, parsed.hostname, port, ""), this.identity, this.own, this.serverIds);
+  }
+
+  isOwn(authority: string): boolean {
+    const parsed = parseAuthority(authority);
+    return typeof parsed !== "string" && this.own.isNamed(parsed.hostname, parsed.port);
   }
 
   forget(upstream: Upstream): void {

@@ -172,13 +172,14 @@ export class TrafficReports
 
   onSidecarDenied(ex: Exchange, denial: Denial): void {
     const { counters, log, names } = this.to;
-    counters.add(denial === "allowed_ids" ? COUNTERS.sidecarDeniedId : COUNTERS.sidecarDeniedRule);
+    if (denial !== "") counters.add(DENIAL_ROWS[denial]);
     const requestId = names.idOf(ex);
     if (!log.takes("sidecar_denied")) return;
     log.write("sidecar_denied", {
       request_id: requestId,
       client_ip: ex.clientIp,
       identity: spiffeId(ex.client.identity),
+      host: ex.request.authority(),
       method: ex.request.methodText(),
       path: ex.request.path(),
       reason: denial,
@@ -300,6 +301,12 @@ export class TrafficReports
     log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
   }
 }
+
+const DENIAL_ROWS: Readonly<Record<Exclude<Denial, "">, CounterRow>> = {
+  allowed_ids: COUNTERS.sidecarDeniedId,
+  authorization: COUNTERS.sidecarDeniedRule,
+  outbound: COUNTERS.sidecarDeniedOutbound,
+};
 
 const SIGN_IN_ROWS: Readonly<Record<OidcStep, CounterRow>> = {
   login: COUNTERS.signInLogin,

@@ -392,7 +392,8 @@ export class Worker {
       return listenUnix(this.internalEdge, connections, at);
     }
     if (name === "internal") return listenPlain(this.internalEdge, connections, where);
-    if (name === "sidecar-egress") return listenPlain(this.egress, connections, where);
+    if (name === "sidecar-egress")
+      return listenPlain(this.egress, connections, where, () => this.runtime.config.sidecar.transparent);
     if (name === "http") return listenPlain(this.edge, connections, where);
     const isSecure = hasCertificate(this.runtime.config.sidecar);
     return isSecure

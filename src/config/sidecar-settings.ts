@@ -149,6 +149,16 @@ const sidecarRows = {
     type: list(accessRule, "rules"),
     doc: "who may ask for what: a request that no rule allows gets 403; every request without rules",
   },
+  outbound: {
+    type: word("allow_any", "registry_only"),
+    default: "allow_any",
+    doc: "registry_only: outbound requests that no split takes get 403",
+  },
+  transparent: {
+    type: flag(),
+    default: false,
+    doc: "outbound connections come by a rule of the firewall, and go to where they were going",
+  },
   buffer: {
     type: flag(),
     absent: null,

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
 import { ClientPeer, unixAddress } from "../message/exchange.ts";
-import { duplicate, peerUser, waitingOn } from "../net/system-socket.ts";
+import { duplicate, originalDestination, peerUser, waitingOn } from "../net/system-socket.ts";
 import { type ClientSocket, type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
@@ -33,9 +33,15 @@ export interface ListenerEvents {
 
 /**
  * Listens for cleartext HTTP/1.1 and HTTP/2.
+ * @param isRedirected whether connections may come here by a rule of the firewall, so that the system is asked where they were going
  * @throws when the address cannot be had
  */
-export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
+export function listenPlain(
+  ctx: EdgeContext,
+  connections: ConnectionSet,
+  where: ListenAt,
+  isRedirected: () => boolean = () => false,
+): Listener {
   const starter = new ConnectionStarter(ctx, connections);
   const handler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
@@ -49,6 +55,7 @@ export function listenPlain(ctx: EdgeContext, connections: ConnectionSet, where:
   const opener: Opener = {
     opened(socket): void {
       const peer = new ClientPeer(ctx.settings.logsAddresses ? (socket.remoteAddress ?? "") : socket, false, 0);
+      if (isRedirected()) peer.destination = originalDestination(socket.fd);
       if (ctx.settings.proxies?.has(peer.address) === true) {
         connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
       } else if (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");

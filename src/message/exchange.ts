@@ -472,6 +472,9 @@ export class ClientPeer {
   /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
   readonly identity: ClientIdentity | null;
 
+  /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" where it came by itself. */
+  destination = "";
+
   private readonly told: string;
   private found: string;
   /** Who is to be asked for the TCP peer; null when it is known. */

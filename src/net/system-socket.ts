@@ -6,6 +6,7 @@ interface SystemSockets {
   readonly duplicate: (fd: number) => number;
   readonly waiting: (fd: number) => number;
   readonly peerUser: (fd: number) => number;
+  readonly originalDestination: (fd: number) => string;
 }
 
 /** Switches an option of TCP on. @returns false where the system library cannot be called, or the kernel refuses */
@@ -37,6 +38,15 @@ export function peerUser(fd: number): number {
   return fd < 0 ? -1 : library().peerUser(fd);
 }
 
+/**
+ * Where a connection was going before a rule of the firewall (REDIRECT of iptables or nftables) led it to a listener here.
+ * @param fd of the accepted connection
+ * @returns `10.0.0.5:80` or `[fd00::5]:80`; "" where the system does not tell, since the connection was not redirected for instance
+ */
+export function originalDestination(fd: number): string {
+  return fd < 0 ? "" : library().originalDestination(fd);
+}
+
 /** The system library is loaded at the first call in a thread. */
 function library(): SystemSockets {
   loaded ??= load();
@@ -56,6 +66,7 @@ function load(): SystemSockets {
     const info = new Uint32Array(TCP_INFO_WORDS);
     const length = new Uint32Array(1);
     const credentials = new Int32Array(CREDENTIAL_WORDS);
+    const address = Buffer.alloc(ADDRESS_BYTES);
     return {
       setOption: (fd, option) => setsockopt(fd, IPPROTO_TCP, option, on, on.byteLength) === 0,
       duplicate: (fd) => fcntl(fd, F_DUPFD_CLOEXEC, 0),
@@ -67,13 +78,37 @@ function load(): SystemSockets {
         length[0] = credentials.byteLength;
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length) === 0 ? credentials[USER_AT]! : -1;
       },
+      originalDestination: (fd) => {
+        length[0] = ADDRESS_BYTES;
+        if (getsockopt(fd, IPPROTO_IP, SO_ORIGINAL_DST, address, length) === 0) return ipv4In(address);
+        length[0] = ADDRESS_BYTES;
+        return getsockopt(fd, IPPROTO_IPV6, SO_ORIGINAL_DST, address, length) === 0 ? ipv6In(address) : "";
+      },
     };
   } catch {
     return NONE;
   }
 }
 
-const NONE: SystemSockets = { setOption: () => false, duplicate: () => -1, waiting: () => -1, peerUser: () => -1 };
+/** Address and port of a `sockaddr_in`. ip(7) */
+function ipv4In(address: Buffer): string {
+  return `${address.subarray(4, 8).join(".")}:${address.readUInt16BE(2)}`;
+}
+
+/** Address and port of a `sockaddr_in6`. ipv6(7) */
+function ipv6In(address: Buffer): string {
+  const words = Array.from({ length: 8 }, (_, i) => address.readUInt16BE(8 + i * 2).toString(16));
+  // In the form in which addresses are compared. RFC 5952 §4
+  return `${new URL(`http://[${words.join(":")}]`).hostname}:${address.readUInt16BE(2)}`;
+}
+
+const NONE: SystemSockets = {
+  setOption: () => false,
+  duplicate: () => -1,
+  waiting: () => -1,
+  peerUser: () => -1,
+  originalDestination: () => "",
+};
 let loaded: SystemSockets | null = null;
 
 const IPPROTO_TCP = 6;
@@ -87,3 +122,9 @@ const SO_PEERCRED = 17;
 const CREDENTIAL_WORDS = 3;
 const USER_AT = 1;
 const F_DUPFD_CLOEXEC = 1030;
+const IPPROTO_IP = 0;
+const IPPROTO_IPV6 = 41;
+/** The same number for both, in linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h. */
+const SO_ORIGINAL_DST = 80;
+/** Of a `sockaddr_in6`; that of IPv4 is shorter. */
+const ADDRESS_BYTES = 28;

@@ -10,7 +10,7 @@ const BOT_SOLUTIONS = "Solved tasks that came back, by whether they counted, or 
 const CRAWLERS = "Addresses that named themselves a crawler and were looked up, by what was found.";
 const SIGN_IN_FAILURES = "Sign-ins with OpenID Connect, renewals of sessions and sign-outs that failed, by step.";
 const SIDECAR_DENIED =
-  "Inbound requests of a sidecar that were refused for who asks, by the setting that refused them.";
+  "Requests at a sidecar that were refused for who asks, or where they go, by the setting that refused them.";
 const CACHE_DISK_READS = "Entries of the cache read from disk, by whether they were what had been written.";
 const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
 
@@ -81,6 +81,7 @@ export const COUNTERS = placed({
   signInLogout: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "logout" }),
   sidecarDeniedId: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "allowed_ids" }),
   sidecarDeniedRule: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "authorization" }),
+  sidecarDeniedOutbound: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "outbound" }),
   bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
   bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),

@@ -19,6 +19,8 @@ export interface OriginSource {
    * @returns its key and connections, or why it cannot be one: BadHost, or LoopDetected where it is this listener itself
    */
   originOf(scheme: "http" | "https", authority: string): Upstream | Fault;
+  /** Whether an address is a listener of the gateway's own: such a connection came by itself. @param authority `address:port` */
+  isOwn(authority: string): boolean;
   /** Closes the connections of an origin that has not been asked for in a long time. */
   forget(upstream: Upstream): void;
 }
@@ -59,10 +61,13 @@ export class AuthorityChoice implements TargetChoice {
   }
 
   private targetOf(ex: Exchange): OriginTarget | Fault {
-    const authority = ex.request.authority();
+    const { request, client } = ex;
+    const { destination } = client;
+    // Whatever the request says: it was on its way to there.
+    const isRedirected = destination !== "" && !this.origins.isOwn(destination);
+    const authority = isRedirected ? destination : request.authority();
     if (authority === "") return Fault.MissingHost;
-    const { request } = ex;
-    const isSecure = request.authorityTo > request.authorityFrom && HTTPS.test(request.target());
+    const isSecure = !isRedirected && request.authorityTo > request.authorityFrom && HTTPS.test(request.target());
     const key = `${isSecure ? "https" : "http"}://${authority.toLowerCase()}`;
     const known = this.targets.get(key);
     if (known !== undefined) {

@@ -3,6 +3,7 @@ import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import type { AuthorityChoice } from "./authority-choice.ts";
+import type { DenialListener } from "./ingress-phase.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 
 /** Finds the split that takes a path. */
@@ -19,22 +20,33 @@ export class EgressPhase implements Phase {
   readonly name = "sidecarEgress";
   private readonly splits: SplitFinder;
   private readonly direct: Route;
-  private readonly authorities: AuthorityChoice;
+  private readonly authorities: AuthorityChoice | null;
+  private readonly listener: DenialListener;
 
-  /** @param direct the route for requests that no split takes, whose handler chooses by `authorities` */
-  constructor(splits: SplitFinder, direct: Route, authorities: AuthorityChoice) {
+  /**
+   * @param direct the route for requests that no split takes, whose handler chooses by `authorities`
+   * @param authorities null where such requests go nowhere
+   */
+  constructor(splits: SplitFinder, direct: Route, authorities: AuthorityChoice | null, listener: DenialListener) {
     this.splits = splits;
     this.direct = direct;
     this.authorities = authorities;
+    this.listener = listener;
   }
 
   run(ex: Exchange): Verdict {
     const split = this.splits.splitFor(ex.request);
     ex.route = split ?? this.direct;
     if (refuseUnroutable(ex)) return Verdict.Done;
-    const fault = split === null ? this.authorities.faultOf(ex) : Fault.None;
+    const fault = split === null ? this.faultOf(ex) : Fault.None;
     if (fault === Fault.None) return Verdict.Next;
     ex.sink.abort(ex, fault);
     return Verdict.Done;
+  }
+
+  private faultOf(ex: Exchange): Fault {
+    if (this.authorities !== null) return this.authorities.faultOf(ex);
+    this.listener.onSidecarDenied(ex, "outbound");
+    return Fault.AccessDenied;
   }
 }

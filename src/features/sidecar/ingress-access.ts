@@ -15,8 +15,8 @@ export interface AccessRule {
   readonly paths: readonly string[];
 }
 
-/** Why a request is refused: its client may not come at all, or may not ask for this; "" where it is not. */
-export type Denial = "" | "allowed_ids" | "authorization";
+/** Why a request is refused: its client may not come at all, or may not ask for this, or there is no split outbound; "" where it is not. */
+export type Denial = "" | "allowed_ids" | "authorization" | "outbound";
 
 /** Who may ask the application for what. */
 export class IngressAccess {

@@ -170,7 +170,7 @@ export const EVENTS = {
   sidecar_denied: {
     level: "warn",
     meaning:
-      "403 at the inbound listener of a sidecar: `reason` is allowed_ids or authorization, `identity` the SPIFFE id of the client (empty without one).",
+      "403 at a sidecar: `reason` is allowed_ids or authorization for what comes in, with `identity`, the SPIFFE id of the client (empty without one); outbound for what goes out to no split.",
     perSecond: 20,
   },
   worker_failed: { level: "error", meaning: "A worker could not start." },

@@ -22,6 +22,7 @@ function fakeOrigins() {
         known.set(key, found);
         return found;
       },
+      isOwn: () => false,
       forget: ({ label }) => {
         forgotten.push(label);
         known.delete(label);
