@@ -277,7 +277,7 @@ export const CACHE_WAIT_MS = 10_000;
 /** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
 export const CACHE_POLL_MS = 4;
 /** Reads from the disk of the cache that a worker has under way at a time; what comes then waits its turn. */
-export const MAX_DISK_READS = 64;
+export const MAX_DISK_READS = 16;
 /** Bytes of a segment of the disk's cache, least and most: a sixty-fourth of all within these. */
 export const DISK_SEGMENT_MIN_BYTES = 1_048_576;
 export const DISK_SEGMENT_MAX_BYTES = 1_073_741_824;
@@ -418,6 +418,8 @@ export const MAX_UPSTREAM_CONNECTION_MS = 300_000;
 export const COPY_BODY_BYTES = 8192;
 /** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;
+/** Received chunks of so many bytes are not kept for the head at their beginning: it is copied. */
+export const LEFT_CHUNK_BYTES = 65_536;
 
 /** Requests a second that one run of the load generator makes at most. */
 export const MAX_LOAD_RATE = 1_000_000;

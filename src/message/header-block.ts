@@ -89,6 +89,11 @@ export class HeaderBlock {
     }
   }
 
+  /** Leaves the bytes that were parsed, by copying the fields: what they came in is not kept any longer. */
+  moveOut(): void {
+    if (this.end < 0) this.takeOwnership();
+  }
+
   /** Records a parsed field. The caller has checked that there are not too many. */
   push(id: HeaderId, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
     const at = this.count * 4;

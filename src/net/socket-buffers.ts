@@ -2,6 +2,7 @@ import { copyBytes, EMPTY_BYTES } from "../core/bytes.ts";
 import {
   DEFAULT_UNSENT_BYTES,
   KEPT_COPY_BYTES,
+  LEFT_CHUNK_BYTES,
   MAX_FREE_SLABS,
   RETURNED_CHUNK_BYTES,
   SLAB_BYTES,
@@ -364,12 +365,16 @@ export class InputBuffer {
    * Gives the memory of a chunk back at once, where it is no longer needed. Left to the garbage collector, a stream of large
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
    * @param chunk what was appended last, as a socket gave it
-   * @param head what is read where it is, in this chunk or in another
+   * @param head what is read where it is, in this chunk or in another; it moves out of a large one, if it can
    */
-  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array }): void {
+  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array; moveOut?(): void }): void {
     // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
     if (chunk.length < RETURNED_CHUNK_BYTES) return;
-    if (this.isLent || this.bytes === chunk || head.bytes === chunk) return;
+    if (this.isLent || this.bytes === chunk) return;
+    if (head.bytes === chunk) {
+      if (chunk.length < LEFT_CHUNK_BYTES || head.moveOut === undefined) return;
+      head.moveOut();
+    }
     const { buffer } = chunk;
     if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length) buffer.transfer(0);
   }

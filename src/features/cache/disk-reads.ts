@@ -48,6 +48,7 @@ export class DiskReads {
   private readonly disk: DiskIndex;
   private readonly ports: DiskReadPorts;
   private readonly waiting: DiskRead[] = [];
+  /** MAX_DISK_READS at most. */
   private readonly buffers: Buffer[] = [];
   private active = 0;
 
@@ -150,7 +151,7 @@ export class DiskReads {
     this.active--;
     this.disk.release(one.place);
     this.ports.counted(isSound);
-    if (this.buffers.length < MAX_FREE_BUFFERS) this.buffers.push(one.buffer!);
+    this.buffers.push(one.buffer!);
     one.buffer = null;
     const next = this.waiting.shift();
     if (next !== undefined) this.start(next);
@@ -259,5 +260,3 @@ export function isOfUse(place: DiskPlace, nowMs: number): boolean {
 }
 
 const EMPTY: Buffer = Buffer.alloc(0);
-/** Of those that are not used a few are kept. */
-const MAX_FREE_BUFFERS = 4;

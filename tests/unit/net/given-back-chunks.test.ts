@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { RETURNED_CHUNK_BYTES } from "../../../src/core/limits.ts";
+import { HeaderBlock, HeaderId } from "../../../src/message/header-block.ts";
 import { InputBuffer } from "../../../src/net/socket-buffers.ts";
 
 const ELSEWHERE = { bytes: new Uint8Array(0) };
@@ -94,5 +95,38 @@ describe("a received chunk", () => {
     input.giveBack(chunk, ELSEWHERE);
     expect(chunk.length).toBe(0);
     expect([input.length, input.bytes[input.to - 1]]).toEqual([5 + RETURNED_CHUNK_BYTES, 0x78]);
+  });
+});
+
+describe("the head of a response at the beginning of a chunk", () => {
+  const headIn = (chunk: Uint8Array): HeaderBlock => {
+    chunk.set(Buffer.from("ETag: abc"));
+    const headers = new HeaderBlock();
+    headers.reset(chunk);
+    headers.push(HeaderId.ETag, 0, 4, 6, 9);
+    return headers;
+  };
+
+  test("moves out of a large one, which is given back", () => {
+    const input = new InputBuffer();
+    const chunk = new Uint8Array(65_536);
+    const headers = headIn(chunk);
+    input.append(chunk);
+    input.from = input.to;
+    input.release();
+    input.giveBack(chunk, headers);
+    expect(chunk.length).toBe(0);
+    expect(headers.valueOf(HeaderId.ETag)).toBe("abc");
+  });
+
+  test("stays in a smaller one", () => {
+    const input = new InputBuffer();
+    const chunk = new Uint8Array(65_535);
+    const headers = headIn(chunk);
+    input.append(chunk);
+    input.from = input.to;
+    input.release();
+    input.giveBack(chunk, headers);
+    expect([chunk.length, headers.bytes === chunk]).toEqual([65_535, true]);
   });
 });
