@@ -43,7 +43,7 @@ export function startSummary(config: RuntimeConfig, facts: StartFacts, style: Su
     switchLines(effective),
     first === "" || effective.internalApi.listenPort >= 0
       ? []
-      : [`Metrics: ${first}metrics`, `Health:  ${first}health`],
+      : [`Dashboard: ${first}internal/`, `Metrics:   ${first}metrics`, `Health:    ${first}health`],
     facts.notes.flatMap((note) => wrapped("Note: ", printable(note).split(" "), " ")),
     [paint.faint(`Ctrl-C ends it; kill -HUP ${facts.pid} reads the files again.`)],
   ];
@@ -87,8 +87,8 @@ function addresses(config: RuntimeConfig): Address[] {
   }
   if (internalApi.listenPort >= 0) {
     found.push({
-      url: `${link("http", internalApi.listenHost, internalApi.listenPort)}metrics`,
-      note: "internal endpoints",
+      url: `${link("http", internalApi.listenHost, internalApi.listenPort)}internal/`,
+      note: "dashboard and internal endpoints",
     });
   }
   if (internalApi.socket !== "") found.push({ url: `unix:${internalApi.socket}`, note: "internal endpoints" });

@@ -10,6 +10,7 @@ const PATHS = [
   "/internal/api/status",
   "/internal/api/metrics",
   "/internal/api/routes",
+  "/internal/api/config",
   "/internal/api/security/incidents",
   "/internal/api/upstreams/health",
 ];
@@ -54,6 +55,9 @@ describe("by default", () => {
     const probe = request("POST /internal/api/proxy-test", CLAIMS, '{"path":"/health"}');
     const reply = await fromOutside(closed.port, probe);
     expect([reply.status, json(reply)]).toEqual(FORBIDDEN as never);
+    for (const path of ["/internal/", "/internal/api/stream"]) {
+      expect((await fromOutside(closed.port, request(`GET ${path}`, CLAIMS))).status).toBe(403);
+    }
     expect((await fromOutside(closed.port, request("GET /health"))).status).toBe(200);
   });
 

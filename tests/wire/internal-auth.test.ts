@@ -25,7 +25,7 @@ describe.each([
   const ask = async (path: string, ...lines: readonly string[]): Promise<number> =>
     (await exchangeOnce(port, request(`GET ${path}`, lines))).status;
 
-  test.each(["/metrics", "/internal/api/status", "/internal//api/status", "/internal/%61pi/routes"])(
+  test.each(["/metrics", "/internal/", "/internal/api/status", "/internal//api/status", "/internal/%61pi/routes"])(
     "%s asks",
     async (path) => {
       const refused = await exchangeOnce(port, request(`GET ${path}`, [LOCAL]));

@@ -40,8 +40,9 @@ describe("the summary of a start", () => {
       "On:  firewall (enforce), access log, metrics",
       "Off: TLS, HTTP/3, cache, compression, rate limit, CORS, security headers",
       "",
-      "Metrics: http://127.0.0.1:8080/metrics",
-      "Health:  http://127.0.0.1:8080/health",
+      "Dashboard: http://127.0.0.1:8080/internal/",
+      "Metrics:   http://127.0.0.1:8080/metrics",
+      "Health:    http://127.0.0.1:8080/health",
       "",
       "Ctrl-C ends it; kill -HUP 4242 reads the files again.",
       "",
@@ -54,9 +55,9 @@ describe("the summary of a start", () => {
     const own = `server: {port: 80, tls: ${tls}, http3: {enabled: true}}\ninternal_api: {listen: "[::1]:9090"}`;
     const lines = told(own, "[]");
     expect(lines.filter((line) => line.includes("://"))).toEqual([
-      "  https://localhost/         every address of this machine",
-      "  http://localhost/          redirects to https",
-      "  http://[::1]:9090/metrics  internal endpoints",
+      "  https://localhost/           every address of this machine",
+      "  http://localhost/            redirects to https",
+      "  http://[::1]:9090/internal/  dashboard and internal endpoints",
     ]);
     expect(lines).toContain("  none: only the endpoints of the gateway itself are served");
     const acme =

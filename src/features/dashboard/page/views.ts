@@ -345,12 +345,12 @@ function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
     toast("Copied: put it below server.waf.exclusions.");
   };
   cell.append(
-    h("code", {}, plain(exclusion)),
     h(
       "button",
       { type: "button", class: "small", click: () => void copy(), "aria-label": "Copy the exclusion" },
       "Copy",
     ),
+    h("code", { title: plain(exclusion) }, plain(exclusion)),
   );
 }
 
