@@ -104,7 +104,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   if (cache !== null) taps.push(cache.tap);
   if (accessLog !== null) taps.push(accessLog);
   if (tracer !== null) taps.push(tracer.tap);
-  return new Pipeline(
+  const pipeline = new Pipeline(
     phases.filter((phase) => phase !== null),
     cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
     taps,
@@ -112,6 +112,8 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     inputs.requestIds,
     pages.refusals,
   );
+  pipeline.messages = waf.body;
+  return pipeline;
 }
 
 /** Null where no route has fields with values of the request. */

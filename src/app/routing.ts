@@ -4,7 +4,7 @@ import { NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-con
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
-import { isFixedPattern } from "../core/path-pattern.ts";
+import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { RobotsHandler } from "../features/bots/robots.ts";
 import { buildRouter } from "../features/route/build-router.ts";
@@ -200,6 +200,16 @@ function headFirst(one: TranscodedRouteConfig, other: TranscodedRouteConfig): nu
   return Number(other.httpMethod === "HEAD") - Number(one.httpMethod === "HEAD");
 }
 
+/** A handshake for a WebSocket is a GET: a path of a method that takes a stream has it, unless another route does. */
+function methodsOf(route: TranscodedRouteConfig, config: RuntimeConfig): readonly string[] {
+  const { httpMethod, pattern, takesStream } = route;
+  if (!takesStream || httpMethod === "GET") return [httpMethod];
+  const shape = patternShape(pattern);
+  const rivals = transcodedRoutes(config).filter(({ pattern: other }) => patternShape(other) === shape);
+  const first = rivals.find((one) => one.takesStream);
+  return first !== route || rivals.some((one) => one.httpMethod === "GET") ? [httpMethod] : [httpMethod, "GET"];
+}
+
 function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, handler: Handler): RouteInit {
   return {
     kind: route.takesBytes ? RouteKind.TranscodedBytes : RouteKind.Transcoded,
@@ -207,7 +217,7 @@ function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, ha
     path: route.httpPath,
     exact: true,
     ...(isFixedPattern(route.pattern) ? {} : { pattern: route.pattern }),
-    methods: [route.httpMethod],
+    methods: methodsOf(route, config),
     hosts: [],
     stripPrefix: false,
     chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],

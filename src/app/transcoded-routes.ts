@@ -7,8 +7,9 @@ import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
 import { ReflectedSchemas } from "../features/transcode/reflected-schemas.ts";
 import { TranscodeHandler, type TranscodeServices } from "../features/transcode/transcode-handler.ts";
-import type { Handler } from "../message/exchange.ts";
+import type { Exchange, Handler } from "../message/exchange.ts";
 import type { GrpcUpstream } from "../message/grpc-upstream.ts";
+import { HeaderId } from "../message/header-block.ts";
 import { readSchema, type Schema } from "../proto/grpc/schema.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
@@ -20,8 +21,9 @@ export function transcodeHandlers(
   config: RuntimeConfig,
   pools: OriginPools,
   context: UpstreamContext,
-  services: TranscodeServices,
+  worker: Omit<TranscodeServices, "mayOpenSocket">,
 ): (route: TranscodedRouteConfig) => Handler {
+  const services = { ...worker, mayOpenSocket: socketRule(config) };
   const schemas = readSchemas(config);
   const reflected = new Map<GrpcUpstream, ReflectedSchemas>();
   const origins = new GrpcOrigins(config, context);
@@ -37,10 +39,28 @@ export function transcodeHandlers(
       reflected.set(upstream, known);
       codecs = new ReflectedCodec(known, codecRoute);
     }
-    const { grpcMethod, pattern, timeoutMs, takesBytes } = route;
+    const { httpMethod, grpcMethod, pattern, timeoutMs, takesBytes } = route;
     const maxMessageBytes = config.transcoder.maxBodyBytes || MAX_GRPC_MESSAGE_BYTES;
-    const settings = { grpcMethod, pattern, fields, timeoutMs, takesBytes, maxMessageBytes };
+    const settings = { httpMethod, grpcMethod, pattern, fields, timeoutMs, takesBytes, maxMessageBytes };
     return new TranscodeHandler(settings, upstream, codecs, services);
+  };
+}
+
+/**
+ * Browsers send cookies with the handshake of a WebSocket whichever page asks, and no preflight before it: other sites' pages need to be
+ * allowed by `server.cors`, by name where there are cookies. docs/transcoder.md#websockets
+ */
+function socketRule({ server: { cors } }: RuntimeConfig): (ex: Exchange) => boolean {
+  return ({ request }) => {
+    const { headers } = request;
+    const at = headers.find(HeaderId.Origin);
+    if (at < 0) return true;
+    const origin = headers.valueText(at);
+    if (headers.find(HeaderId.Origin, at + 1) >= 0) return false;
+    if (origin.replace(/^https?:\/\//, "") === request.authority().toLowerCase()) return true;
+    if (!cors.enabled) return false;
+    const isForAll = cors.allowedOrigins.includes("*") && headers.find(HeaderId.Cookie) < 0;
+    return isForAll || cors.allowedOrigins.includes(origin);
   };
 }
 

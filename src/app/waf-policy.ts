@@ -21,7 +21,7 @@ import {
   WafPhase,
   WafTrailerPhase,
 } from "../features/waf/waf.ts";
-import type { Exchange, Handler, Phase, TrailerGate } from "../message/exchange.ts";
+import type { Exchange, Handler, MessageGate, Phase, TrailerGate } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
@@ -31,7 +31,7 @@ import type { WayInputs } from "./worker-runtime.ts";
 /** The phases of the firewall, each null where it has nothing to do. */
 export interface WafPolicy {
   readonly head: Phase | null;
-  readonly body: Phase | null;
+  readonly body: (Phase & MessageGate) | null;
   readonly trailers: (Phase & TrailerGate) | null;
   /** Lets rules look at responses. */
   readonly response: Phase | null;

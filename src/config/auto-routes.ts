@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { optionRules, type RuleText } from "../proto/grpc/http-rules.ts";
-import { bodyType, isHttpBody, methodFault, methodPath, type Schema } from "../proto/grpc/schema.ts";
+import { bodyType, isHttpBody, methodFault, methodPath, type Schema, takesStream } from "../proto/grpc/schema.ts";
 import { quote } from "./config-fault.ts";
 import type { FiledRule } from "./http-rule-file.ts";
 import type { TranscodedRouteConfig } from "./mesh-config.ts";
@@ -121,6 +121,7 @@ class AutoRouting {
       body: rule.body,
       responseBody: rule.responseBody,
       takesBytes: isHttpBody(bodyType(method.input, rule.body)),
+      takesStream: takesStream(method),
       isAuto: true,
     };
   }

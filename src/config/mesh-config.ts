@@ -61,6 +61,8 @@ export interface TranscodedRouteConfig {
   readonly responseBody: string;
   /** Whether the body is a google.api.HttpBody, which takes any bytes. */
   readonly takesBytes: boolean;
+  /** Whether the method is known to take a stream, so that WebSockets lead to it whatever `httpMethod` is. */
+  readonly takesStream: boolean;
   /** Whether a `google.api.http` option asked for it. */
   readonly isAuto: boolean;
 }

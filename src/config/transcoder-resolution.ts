@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { MAX_DESCRIPTOR_BYTES, MAX_RULE_FILE_BYTES } from "../core/limits.ts";
 import { patternShape } from "../core/path-pattern.ts";
 import { REST_METHODS } from "../proto/grpc/http-rules.ts";
 import { colonPattern } from "../proto/grpc/path-template.ts";
-import { isHttpBody, methodFault, methodPath, readSchema, type Schema } from "../proto/grpc/schema.ts";
+import { isHttpBody, methodFault, methodPath, readSchema, type Schema, takesStream } from "../proto/grpc/schema.ts";
 import { autoRoutes } from "./auto-routes.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
@@ -104,16 +105,17 @@ class TranscoderResolution {
       timeoutMs: values.timeout ?? this.values.timeout,
       body: "*",
       responseBody: "",
-      takesBytes: this.takesBytes(descriptorSet, values.grpc_method),
+      takesBytes: isHttpBody(this.methodOf(descriptorSet, values.grpc_method)?.input),
+      takesStream: takesStream(this.methodOf(descriptorSet, values.grpc_method)),
       isAuto: false,
     };
     this.checkMethod(route, path);
     return route;
   }
 
-  /** Whether the whole message of a method is a body as it comes. */
-  private takesBytes(descriptorSet: string, grpcMethod: string): boolean {
-    return isHttpBody(this.schemas.get(descriptorSet)?.method(grpcMethod)?.input);
+  /** The method of a route; null where there is no schema, or no such method in it. */
+  private methodOf(descriptorSet: string, grpcMethod: string): DescMethod | null {
+    return this.schemas.get(descriptorSet)?.method(grpcMethod) ?? null;
   }
 
   /** Whether the descriptor set has the method, and the method the fields. */

@@ -513,6 +513,8 @@ export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Messages of a stream of requests, and their bytes, that are transcoded before other connections get their turn. */
 export const MAX_STREAM_TURN_MESSAGES = 256;
 export const MAX_STREAM_TURN_BYTES = 64 * 1024;
+/** Milliseconds that a client has to close a WebSocket after the gateway has. */
+export const SOCKET_CLOSE_MS = 5000;
 /** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */

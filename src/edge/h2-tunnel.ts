@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { TUNNEL_IDLE_MS } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
+import { acceptOf } from "../proto/websocket/handshake.ts";
 import type { H2Stream } from "./h2-stream.ts";
 
 /**
@@ -108,7 +109,7 @@ export function newWebSocketKey(): string {
 
 /** Whether an origin's response proves that it has understood the key. RFC 6455 §4.1. */
 export function acceptsKey(headers: HeaderBlock, key: string): boolean {
-  const wanted = createHash("sha1").update(`${key}${GUID}`).digest("base64");
+  const wanted = acceptOf(key);
   for (let i = 0; i < headers.count; i++) {
     if (headers.nameText(i).toLowerCase() === "sec-websocket-accept") return headers.valueText(i) === wanted;
   }
@@ -116,4 +117,3 @@ export function acceptsKey(headers: HeaderBlock, key: string): boolean {
 }
 
 const KEY_BYTES = 16;
-const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

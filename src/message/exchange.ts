@@ -300,6 +300,12 @@ export interface TrailerGate {
   judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault;
 }
 
+/** Looks at messages of a client that come after its request, over a WebSocket that ends here. */
+export interface MessageGate {
+  /** @returns Fault.None, or why the message is refused; the caller ends the exchange */
+  judgeMessage(ex: Exchange, message: Uint8Array): Fault;
+}
+
 type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
 
 /** The phases in their order and the taps. */
@@ -311,6 +317,8 @@ export class Pipeline {
   private readonly endTaps: readonly ReplyTap[];
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
+  /** Null where messages are not looked at. Set where the way is wired. */
+  messages: MessageGate | null = null;
   /** What placeholders ask where clients are; null without `server.geo`. Set where the way is wired. */
   places: ClientPlaces | null = null;
   private readonly names: RequestNamer | null;

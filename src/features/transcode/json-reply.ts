@@ -1,5 +1,6 @@
-import type { Exchange } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import type { ReplySource } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
@@ -39,6 +40,22 @@ export function prepareHead(
   reply.withoutBody = isHead;
   return !isHead;
 }
+
+/** Gives a whole response. The exchange is over for the caller. */
+export function give(ex: Exchange, status: number, contentType: string, body: Buffer, metadata: GrpcMetadata): void {
+  // It is complete as it is given: events of the client no longer matter.
+  ex.source = NO_SOURCE;
+  const withBody = prepareHead(ex, status, contentType, body.length, metadata);
+  ex.sink.head(ex);
+  if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
+  if (isOpen(ex)) ex.sink.end(ex);
+}
+
+function isOpen(ex: Exchange): boolean {
+  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
+}
+
+const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 
 /** A media type that an upstream names, as it may stand in a field; what may not is told as bytes. */
 export function mediaType(text: string): string {

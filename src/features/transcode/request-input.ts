@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { equalsLower, latin1, sliceText } from "../../core/bytes.ts";
+import type { Fault } from "../../core/fault.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -29,6 +30,16 @@ export class BadInput extends Error {
 export class LongMessage extends Error {
   constructor(maxBytes: number) {
     super(`a message is longer than ${maxBytes} bytes`);
+  }
+}
+
+/** The firewall lets a message not pass. */
+export class RefusedMessage extends Error {
+  readonly fault: Fault;
+
+  constructor(fault: Fault) {
+    super("refused by the firewall");
+    this.fault = fault;
   }
 }
 

@@ -1,22 +1,30 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { Fault } from "../../core/fault.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
-import { HeaderId } from "../../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
+import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Method } from "../../message/request-head.ts";
+import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readJson } from "../../proto/grpc/json-text.ts";
+import { isKey } from "../../proto/websocket/handshake.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
-import { refuse } from "./json-reply.ts";
+import { errorJson, give, refuse } from "./json-reply.ts";
 import { BodyLines } from "./message-sources.ts";
-import { BadInput, clientTimeoutMs, pathFields, queryFields } from "./request-input.ts";
+import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
+import { SocketExchange } from "./socket-exchange.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
 /** One transcoded route. */
 export interface TranscodeSettings {
+  /** Of the route, upper-case. */
+  readonly httpMethod: string;
   readonly grpcMethod: string;
   readonly pattern: PathPattern;
   /** The request field of each path variable, where it is not the variable's own name. */
@@ -34,6 +42,8 @@ export interface TranscodeServices {
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
   readonly bodies: BodyBudget;
+  /** Whether a handshake for a WebSocket comes from a page that may use the gateway, or from no page. */
+  readonly mayOpenSocket: (ex: Exchange) => boolean;
   /** Calls back in a later turn of the event loop. */
   readonly defer: (resume: () => void) => void;
   readonly requestIds: { assign(ex: Exchange): void };
@@ -58,7 +68,14 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
 
   handle(ex: Exchange): Verdict {
     this.services.requestIds.assign(ex);
-    if (!ex.request.hasBody()) this.begin(ex, undefined, false);
+    const { request } = ex;
+    const isSocket = asksSocket(ex);
+    // GET may be there for WebSockets alone.
+    if (!isSocket && request.method === Method.Get && this.settings.httpMethod !== "GET") {
+      ex.detail = this.settings.httpMethod;
+      ex.sink.abort(ex, Fault.MethodNotAllowed);
+    } else if (isSocket) this.openSocket(ex);
+    else if (!ex.request.hasBody()) this.begin(ex, undefined, false);
     else if (streamsLines(ex)) {
       const lines = new BodyLines(ex, this.settings.maxMessageBytes);
       ex.body = lines;
@@ -69,6 +86,24 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
       ex.sink.wantBody(ex);
     }
     return Verdict.Done;
+  }
+
+  /** RFC 6455 §4.2.1; a page of another site may not open one with what its visitor's browser sends along. */
+  private openSocket(ex: Exchange): void {
+    const { headers } = ex.request;
+    const key = fieldOf(headers, "sec-websocket-key");
+    if (fieldOf(headers, "sec-websocket-version") !== "13") {
+      const head = [["Sec-WebSocket-Version", "13"]] as const;
+      return ex.sink.fixed(ex, new PrebuiltResponse(426, head, ""));
+    }
+    if (!isKey(key)) return refuse(ex, 400, "Sec-WebSocket-Key: expected 16 bytes in base64");
+    if (!this.services.mayOpenSocket(ex)) {
+      const status = { code: GrpcCode.PermissionDenied, message: "not allowed from this origin", details: null };
+      return give(ex, 403, "application/json", Buffer.from(errorJson(status, [])), []);
+    }
+    this.beginWith(ex, undefined, false, (input, allowedMs) =>
+      new SocketExchange(ex, this, input, allowedMs, key).start(),
+    );
   }
 
   onWholeBody(ex: Exchange, bytes: Buffer): void {
@@ -87,16 +122,41 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
     hasOddNumbers: boolean,
     lines: BodyLines | null = null,
   ): void {
+    this.beginWith(ex, body, hasOddNumbers, (input, allowedMs) =>
+      new TranscodedExchange(ex, this, input, allowedMs, lines).start(),
+    );
+  }
+
+  private beginWith(
+    ex: Exchange,
+    body: JsonValue | undefined,
+    hasOddNumbers: boolean,
+    start: (input: RequestInput, allowedMs: number) => void,
+  ): void {
     try {
       const { pattern, fields, timeoutMs } = this.settings;
       const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasOddNumbers };
-      const allowedMs = Math.min(timeoutMs, clientTimeoutMs(ex.request.headers));
-      new TranscodedExchange(ex, this, input, allowedMs, lines).start();
+      start(input, Math.min(timeoutMs, clientTimeoutMs(ex.request.headers)));
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
       refuse(ex, 400, error.message);
     }
   }
+}
+
+function asksSocket({ request }: Exchange): boolean {
+  return request.upgrade && request.headers.valueOf(HeaderId.Upgrade).trim().toLowerCase() === "websocket";
+}
+
+/** The value of the one field with a name; "" where there is none, or more than one. */
+function fieldOf(headers: HeaderBlock, name: string): string {
+  let value = "";
+  for (let i = headers.find(HeaderId.Other); i >= 0; i = headers.find(HeaderId.Other, i + 1)) {
+    if (headers.nameText(i).toLowerCase() !== name) continue;
+    if (value !== "") return "";
+    value = headers.valueText(i);
+  }
+  return value;
 }
 
 /** A body as it came, as the JSON of google.api.HttpBody. */

@@ -1,18 +1,14 @@
 import { Fault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
-import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
-import type { ReadJson } from "../../proto/grpc/json-text.ts";
-import type { CodecResult, CodecWaiter } from "./codec-source.ts";
-import { errorJson, mediaType, prepareHead } from "./json-reply.ts";
-import { MessagePump, type MessageTaker } from "./message-pump.ts";
+import { CallExchange } from "./call-exchange.ts";
+import { errorJson, give, mediaType, prepareHead } from "./json-reply.ts";
 import { type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
-import { requestMetadata } from "./request-metadata.ts";
+import type { RequestInput } from "./request-input.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
 
@@ -26,25 +22,14 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaiter, TimerOwner, MessageTaker {
-  private ex: Exchange | null;
-  private readonly handler: TranscodeHandler;
-  private readonly input: RequestInput;
+export class TranscodedExchange extends CallExchange implements ReplySource {
   private readonly format: StreamFormat;
-  private readonly timer: TimerNode = new TimerNode(this);
-  private readonly startedMs: number;
-  private readonly timeoutMs: number;
-  private codec: MethodCodec | null = null;
-  private call: GrpcCall | null = null;
   private metadata: GrpcMetadata = [];
   /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
   private isStreaming = false;
   private records = 0;
-  private isCounted = false;
   private readonly lines: BodyLines | null;
-  /** Moves the messages of a stream of requests; null where there is one request. */
-  private pump: MessagePump | null = null;
 
   /**
    * @param timeoutMs from now to the end of the response
@@ -57,100 +42,34 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     timeoutMs: number,
     lines: BodyLines | null = null,
   ) {
+    super(ex, handler, input, timeoutMs);
     this.lines = lines;
-    this.ex = ex;
-    this.handler = handler;
-    this.input = input;
     this.format = streamFormatOf(ex);
-    this.startedMs = handler.services.turn.nowMs;
-    this.timeoutMs = timeoutMs;
   }
 
   start(): void {
-    const { services, codecs } = this.handler;
     this.ex!.source = this;
-    services.wheel.arm(this.timer, this.startedMs + this.timeoutMs);
-    const result = codecs.codec(this);
-    if (result !== null) this.onCodec(result);
+    this.askForCodec();
   }
 
-  onCodec(result: CodecResult): void {
-    const { ex } = this;
-    if (ex === null) return;
-    if (result.kind === "fault") return this.abort(result.fault);
-    if (result.kind === "status") return this.refuse(result.status);
-    const { codec } = result;
-    this.codec = codec;
-    if (this.lines !== null && codec.takesStream === false) return this.refuse(NOT_JSON, UNSUPPORTED_TYPE);
-    if (this.lines !== null || codec.takesStream === true) return this.callWithStream(codec);
-    const message = this.encoded(codec);
-    if (message !== null) this.begin(codec, message);
-  }
-
-  private callWithStream(codec: MethodCodec): void {
-    const source = this.lines ?? givenMessages(this.input, this.ex!.bodyBytes);
-    const pump = new MessagePump(source, this, this.handler.services.defer);
-    this.pump = pump;
-    this.begin(codec, null);
-    this.lines?.begin(() => pump.run());
-    pump.run();
-  }
-
-  private encoded(codec: MethodCodec): Uint8Array | null {
-    try {
-      return codec.encode(this.input);
-    } catch (error) {
-      this.onPumpError(error);
-      return null;
+  protected onMethod(codec: MethodCodec): void {
+    const { lines } = this;
+    if (lines !== null && codec.takesStream === false) return this.refuse(NOT_JSON, UNSUPPORTED_TYPE);
+    if (lines !== null || codec.takesStream === true) {
+      const pump = this.beginStream(codec, lines ?? givenMessages(this.input, this.ex!.bodyBytes));
+      lines?.begin(() => pump.run());
+      return pump.run();
     }
+    let message: Uint8Array;
+    try {
+      message = codec.encode(this.input);
+    } catch (error) {
+      return this.onPumpError(error);
+    }
+    this.begin(codec, message);
   }
 
-  private begin({ contentType }: MethodCodec, message: Uint8Array | null): void {
-    const { handler } = this;
-    const ex = this.ex!;
-    const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
-    ex.upstreamLabel = handler.upstream.label;
-    const request = {
-      path: handler.settings.grpcMethod,
-      contentType,
-      metadata: requestMetadata(ex),
-      message,
-      timeoutMs,
-    };
-    const call = handler.upstream.call(request, this);
-    // It may have failed at once.
-    if (this.ex === null) call.cancel();
-    else this.call = call;
-  }
-
-  // ── a stream of requests ──────────────────────────────────────────────────────────────────────────────────────
-
-  takeMessage({ value, hasOddNumbers }: ReadJson): boolean {
-    const { path, query } = this.input;
-    return this.call!.send(this.codec!.encode({ path, query, body: value, hasOddNumbers }));
-  }
-
-  takeEnd(): void {
-    this.call?.endRequests();
-  }
-
-  /** What the client has sent is no message: the call is given up. */
-  onPumpError(error: unknown): void {
-    if (error instanceof BadInput)
-      this.endWith({ code: GrpcCode.InvalidArgument, message: error.message, details: null });
-    else if (error instanceof LongMessage)
-      this.endWith({ code: GrpcCode.ResourceExhausted, message: error.message, details: null }, TOO_LARGE);
-    else throw error;
-  }
-
-  /** Before the call's handle is there, the pump has not begun. */
-  onSendable(): void {
-    if (this.call !== null) this.pump?.run();
-  }
-
-  private endWith(status: GrpcStatus, httpStatus: number = httpStatusOf(status.code)): void {
-    if (this.ex === null) return;
-    if (this.call !== null) this.count(httpStatus);
+  protected endWith(status: GrpcStatus, httpStatus: number): void {
     if (this.isStreaming) this.endStream(status);
     else this.refuse(status, httpStatus);
   }
@@ -189,14 +108,6 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     } else this.answer();
   }
 
-  onFailure(fault: Fault): void {
-    this.call = null;
-    // An upstream that keeps to the deadline resets the stream before the timer here has come round.
-    const { nowMs } = this.handler.services.turn;
-    if (nowMs - this.startedMs >= this.timeoutMs) this.onTimer();
-    else this.abort(fault);
-  }
-
   onWritable(): void {
     this.call?.resume();
   }
@@ -210,9 +121,7 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   onTimer(): void {
     const { ex } = this;
     if (ex === null) return;
-    this.count(httpStatusOf(GrpcCode.DeadlineExceeded));
-    this.call?.cancel(true);
-    this.call = null;
+    this.giveUpOverdue();
     if (ex.state === ExchangeState.Replying) this.abort(Fault.UpstreamTimeout);
     else this.refuse({ code: GrpcCode.DeadlineExceeded, message: "deadline exceeded", details: null });
   }
@@ -236,14 +145,9 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
   }
 
   private give(status: number, contentType: string, body: Buffer): void {
+    const { metadata } = this;
     const ex = this.leave();
-    if (ex === null) return;
-    // The response is complete as it is given: events of the client no longer matter.
-    ex.source = NO_SOURCE;
-    const withBody = prepareHead(ex, status, contentType, body.length, this.metadata);
-    ex.sink.head(ex);
-    if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
-    if (isOpen(ex)) ex.sink.end(ex);
+    if (ex !== null) give(ex, status, contentType, body, metadata);
   }
 
   // ── many ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -324,31 +228,10 @@ export class TranscodedExchange implements ReplySource, GrpcListener, CodecWaite
     }
   }
 
-  private abort(fault: Fault): void {
+  protected abort(fault: Fault): void {
     this.count(FAULT_STATUS);
     const ex = this.leave();
     if (ex !== null) ex.sink.abort(ex, fault);
-  }
-
-  /** Both sides are done with each other. @returns the exchange, the first time */
-  private leave(): Exchange | null {
-    const { ex, call, handler } = this;
-    this.ex = null;
-    this.call = null;
-    if (ex === null) return null;
-    this.pump?.stop();
-    handler.services.wheel.remove(this.timer);
-    if (this.codec === null) handler.codecs.leave(this);
-    call?.cancel();
-    return ex;
-  }
-
-  private count(status: number): void {
-    const { ex, handler } = this;
-    if (this.isCounted || ex === null || this.codec === null) return;
-    this.isCounted = true;
-    ex.upstreamMs = handler.services.turn.nowMs - this.startedMs;
-    handler.services.tally.upstreamAnswered(handler.upstream.label, status, ex.upstreamMs);
   }
 }
 
@@ -361,14 +244,8 @@ function givenMessages({ body, path, query, hasOddNumbers }: RequestInput, bytes
   );
 }
 
-function isOpen(ex: Exchange): boolean {
-  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
-}
-
-const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 const FAULT_STATUS = 502;
 const UNSUPPORTED_TYPE = 415;
-const TOO_LARGE = 413;
 const NOT_JSON: GrpcStatus = {
   code: GrpcCode.InvalidArgument,
   message: "the body must be application/json",

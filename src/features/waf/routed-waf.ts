@@ -1,8 +1,8 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type MessageGate, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Route } from "../../message/route.ts";
-import type { WafPhase, WafTrailerPhase } from "./waf.ts";
+import type { WafBodyPhase, WafPhase, WafTrailerPhase } from "./waf.ts";
 
 /** Says which route a request would take, before the routing phases have run, and changes nothing. */
 export interface RouteFinder {
@@ -38,19 +38,24 @@ export class RoutedWafPhase implements Phase {
 }
 
 /** Judges bodies by the firewall of the route that takes them. */
-export class RoutedWafBodyPhase implements Phase {
+export class RoutedWafBodyPhase implements Phase, MessageGate {
   readonly name = "wafBody";
   readonly needsBody = true;
-  private readonly byRoute: readonly (Phase | null)[];
+  private readonly byRoute: readonly (WafBodyPhase | null)[];
 
   /** @param byRoute by the routes' numbers; null where bodies are not inspected */
-  constructor(byRoute: readonly (Phase | null)[]) {
+  constructor(byRoute: readonly (WafBodyPhase | null)[]) {
     this.byRoute = byRoute;
   }
 
   run(ex: Exchange): Verdict {
     const phase = this.byRoute[ex.route!.index]!;
     return phase === null ? Verdict.Next : phase.run(ex);
+  }
+
+  judgeMessage(ex: Exchange, message: Uint8Array): Fault {
+    const phase = this.byRoute[ex.route!.index]!;
+    return phase === null ? Fault.None : phase.judgeMessage(ex, message);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type MessageGate, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
@@ -140,7 +140,7 @@ export class WafPhase implements Phase {
  * Scores the beginning of a body before any other part sees a byte of it. It runs after the limits and guards, so that no body is
  * asked for (Expect: 100-continue) that is refused anyway. `docs/security.md#bodies-and-the-firewall`
  */
-export class WafBodyPhase implements Phase, BodyScorer {
+export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
   readonly name = "wafBody";
   readonly needsBody = true;
   private readonly waf: Firewall;
@@ -186,6 +186,15 @@ export class WafBodyPhase implements Phase, BodyScorer {
     if (fault === Fault.None) return Verdict.Next;
     ex.sink.abort(ex, fault);
     return Verdict.Done;
+  }
+
+  /** Each message is a body of its own: what harmless ones score does not add up. */
+  judgeMessage(ex: Exchange, message: Uint8Array): Fault {
+    if (this.waf.allowedIps.has(ex.clientIp)) return Fault.None;
+    const before = ex.wafScore;
+    const fault = this.scoreBody(ex, message, 0, message.length, null);
+    if (fault === Fault.None) ex.wafScore = before;
+    return fault;
   }
 
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {

@@ -31,6 +31,31 @@ export function httpStatusOf(code: number): number {
   return HTTP_STATUSES[code] ?? 500;
 }
 
+/** The name of a gRPC status, as its documentation has it; UNKNOWN for one that is not known. */
+export function nameOfStatus(code: number): string {
+  return NAMES[code] ?? NAMES[GrpcCode.Unknown]!;
+}
+
+const NAMES: readonly string[] = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+];
+
 /** The gRPC status that an HTTP status other than 200 stands for where no grpc-status came. */
 export function codeOfHttpStatus(status: number): GrpcCode {
   switch (status) {

@@ -154,8 +154,9 @@ export function bodyType(message: DescMessage, body: string): DescMessage | unde
   return field?.fieldKind === "message" ? field.message : undefined;
 }
 
-/** Whether the requests of a method are a stream. */
-export function takesStream({ methodKind }: DescMethod): boolean {
+/** Whether the requests of a method are a stream; false where there is none. */
+export function takesStream(method: DescMethod | null): boolean {
+  const methodKind = method?.methodKind;
   return methodKind === "client_streaming" || methodKind === "bidi_streaming";
 }
 
