@@ -1,5 +1,5 @@
 import "reflect-metadata";
-import { ExtendedKeyUsageExtension } from "@peculiar/x509";
+import { ExtendedKeyUsageExtension, KeyUsageFlags, KeyUsagesExtension } from "@peculiar/x509";
 import { daysFromNow, LOOPBACK, TestAuthority, type TestCertificate } from "./certificate.ts";
 
 /** What a certificate is made for. */
@@ -37,7 +37,10 @@ export class MeshAuthority {
       names: [...places, ...uris],
       notBefore: daysFromNow(-20),
       notAfter: daysFromNow(days),
-      extensions: [new ExtendedKeyUsageExtension(["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"])],
+      extensions: [
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension(["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]),
+      ],
     });
     return { cert: `${cert}\n`, key };
   }

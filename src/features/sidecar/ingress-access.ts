@@ -22,6 +22,8 @@ export type Denial = "" | "allowed_ids" | "authorization" | "outbound";
 export class IngressAccess {
   private readonly allowedIds: readonly string[];
   private readonly rules: readonly AccessRule[];
+  private readonly anonymous: ClientAccess;
+  private readonly clients: WeakMap<ClientIdentity, ClientAccess> = new WeakMap();
 
   /**
    * @param allowedIds SPIFFE ids, `*` at the end allowed; empty admits every client that the handshake admitted
@@ -30,21 +32,40 @@ export class IngressAccess {
   constructor(allowedIds: readonly string[], rules: readonly AccessRule[]) {
     this.allowedIds = allowedIds;
     this.rules = rules;
+    this.anonymous = this.accessOf("");
   }
 
   denialOf(identity: ClientIdentity | null, head: RequestHead): Denial {
-    const id = spiffeId(identity);
-    if (this.allowedIds.length > 0 && (id === "" || !isAllowedId(id, this.allowedIds))) return "allowed_ids";
+    const client = identity === null ? this.anonymous : this.known(identity);
+    if (!client.isAllowed) return "allowed_ids";
     if (this.rules.length === 0) return "";
-    const own = this.rules.filter(
-      ({ identities, methods }) =>
-        methods[head.method] === 1 && (identities.length === 0 || (id !== "" && isAllowedId(id, identities))),
-    );
+    const own = client.rules.filter(({ methods }) => methods[head.method] === 1);
     if (own.some(({ paths }) => paths.length === 0)) return "";
     const readings = own.length === 0 ? null : readingsOf(head);
     const isAllowed = readings?.every((path) => own.some(({ paths }) => paths.some((one) => takes(one, path))));
     return isAllowed === true ? "" : "authorization";
   }
+
+  /** The same object is asked about for each request of a connection. */
+  private known(identity: ClientIdentity): ClientAccess {
+    const known = this.clients.get(identity);
+    if (known !== undefined) return known;
+    const access = this.accessOf(spiffeId(identity));
+    this.clients.set(identity, access);
+    return access;
+  }
+
+  private accessOf(id: string): ClientAccess {
+    const fits = (ids: readonly string[]): boolean => ids.length === 0 || (id !== "" && isAllowedId(id, ids));
+    return { isAllowed: fits(this.allowedIds), rules: this.rules.filter(({ identities }) => fits(identities)) };
+  }
+}
+
+/** What is known of a client, whatever it asks for. */
+interface ClientAccess {
+  readonly isAllowed: boolean;
+  /** Those that are about it. */
+  readonly rules: readonly AccessRule[];
 }
 
 /**
