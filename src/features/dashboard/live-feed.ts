@@ -135,7 +135,10 @@ export class LiveFeed {
     if (PASSED_OVER.has(event)) return;
     const bad = fields.ok === false || BAD.has(event);
     this.changes.unshift({ at: Date.now(), event, text: textOf(fields), bad });
-    if (this.changes.length > MAX_CHANGES) this.changes.pop();
+    // A breaker that opens and closes all day must not push out the reload that it began with.
+    const alike = this.changes.filter((one) => one.event === event);
+    if (alike.length > MAX_ALIKE) this.changes.splice(this.changes.indexOf(alike.at(-1)!), 1);
+    else if (this.changes.length > MAX_CHANGES) this.changes.pop();
   }
 
   /** One look. @param nowMs milliseconds since the epoch */
@@ -376,7 +379,9 @@ const TICK_MS = 1000;
 const TICKS_UNWATCHED = 5;
 const MAX_POINTS = 900;
 const HISTORY_MS = 15 * 60_000;
-const MAX_CHANGES = 50;
+const MAX_CHANGES = 60;
+/** Changes of one kind among them. */
+const MAX_ALIKE = 15;
 const MAX_CHANGE_CHARS = 400;
 const MAX_LABELS = 100;
 /** Labels whose durations are kept. */

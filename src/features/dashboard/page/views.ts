@@ -340,9 +340,16 @@ function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
     cell.append("–");
     return;
   }
-  const copy = async () => {
-    await navigator.clipboard?.writeText(exclusion).catch(() => undefined);
-    toast("Copied: put it below server.waf.exclusions.");
+  const line = h("code", { title: plain(exclusion) }, plain(exclusion));
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(exclusion);
+      toast("Copied: it belongs below server.waf.exclusions.");
+    } catch {
+      // Browsers give no clipboard to pages in clear text from another host.
+      getSelection()?.selectAllChildren(line);
+      toast("Selected, to be copied: it belongs below server.waf.exclusions.");
+    }
   };
   cell.append(
     h(
@@ -350,7 +357,7 @@ function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
       { type: "button", class: "small", click: () => void copy(), "aria-label": "Copy the exclusion" },
       "Copy",
     ),
-    h("code", { title: plain(exclusion) }, plain(exclusion)),
+    line,
   );
 }
 

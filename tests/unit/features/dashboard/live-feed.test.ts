@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { LiveFeed } from "../../../../src/features/dashboard/live-feed.ts";
+import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
+import type { SeenTraffic } from "../../../../src/features/dashboard/traffic-observer.ts";
+import { createIncidentRing, IncidentReader } from "../../../../src/shared/incident-ring.ts";
+import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
+
+const NOTHING_SEEN: SeenTraffic = {
+  latency: [],
+  routes: [],
+  upstreams: [],
+  refused: [],
+  rows: [],
+  rowsLeftOut: 0,
+  vitals: { cpuMicros: 0, lagMs: 0, heap: 0 },
+};
+
+function setUp() {
+  const sent: { worker: number; state: LiveState }[] = [];
+  const observed: boolean[] = [];
+  const feed = new LiveFeed({
+    totals: fakeTelemetry().totals,
+    incidents: new IncidentReader(createIncidentRing()),
+    workers: 1,
+    moves: () => true,
+    gateway: () => ({}) as LiveState["gateway"],
+    targets: () => [],
+    certificates: () => [],
+    cache: () => null,
+    exclusionOf: () => "",
+    observe: (isWatched) => observed.push(isWatched),
+    send: (worker, text) => sent.push({ worker, state: JSON.parse(text) }),
+  });
+  return { feed, sent, observed };
+}
+
+test("workers look at their traffic from the first watcher to the last, and only those with watchers get events", () => {
+  const { feed, sent, observed } = setUp();
+  feed.tick(1000);
+  expect([observed, sent]).toEqual([[], []]);
+  expect(feed.watch(0).status).toBe(200);
+  feed.watch(0);
+  feed.tick(2000);
+  expect(sent.map(({ worker }) => worker)).toEqual([0]);
+  feed.setWatchers(0, 0);
+  feed.tick(3000);
+  expect([observed, sent.length]).toEqual([[true, false], 1]);
+});
+
+test("a worker that dies takes its watchers along", () => {
+  const { feed, observed } = setUp();
+  for (let i = 0; i < 32; i++) expect(feed.watch(0).status).toBe(200);
+  expect(feed.watch(0).status).toBe(503);
+  feed.workerDied(0);
+  expect(observed).toEqual([true, false]);
+  expect(feed.watch(0).status).toBe(200);
+});
+
+test("rows are told once, in the order of their ends, and those that are too many are counted", () => {
+  const { feed, sent } = setUp();
+  feed.watch(0);
+  const rows = Array.from({ length: 100 }, (_, i) => ({ at: 1000 - i }) as SeenTraffic["rows"][number]);
+  feed.seen(0, { ...NOTHING_SEEN, rows, rowsLeftOut: 5 });
+  feed.tick(1000);
+  feed.tick(2000);
+  const [first, second] = sent.map(({ state }) => state);
+  expect([first!.rows.length, first!.rowsLeftOut, second!.rows, second!.rowsLeftOut]).toEqual([60, 45, [], 0]);
+  expect(first!.rows.map(({ at }) => at)).toEqual(first!.rows.map(({ at }) => at).toSorted((a, b) => a - b));
+});
+
+test("changes are kept, whatever flaps meanwhile", () => {
+  const { feed, sent } = setUp();
+  feed.changed("config_reload", { ok: false, faults: ["a", "b"] });
+  for (let i = 0; i < 500; i++) feed.changed("breaker_open", { upstream: `http://${i}` });
+  feed.changed("start", { note: "nothing" });
+  feed.watch(0);
+  feed.tick(1000);
+  const { changes } = sent[0]!.state;
+  expect(changes).toHaveLength(16);
+  expect(changes[0]).toMatchObject({ event: "breaker_open", text: "upstream: http://499", bad: true });
+  expect(changes.at(-1)).toMatchObject({ event: "config_reload", text: "ok: false, faults: a; b", bad: true });
+});

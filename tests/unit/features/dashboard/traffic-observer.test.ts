@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { Fault } from "../../../../src/core/fault.ts";
+import { TrafficObserver } from "../../../../src/features/dashboard/traffic-observer.ts";
+import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
+
+const VITALS = { cpuMicros: 1, lagMs: 0, heap: 0 };
+
+function setUp(status = 200) {
+  return new TrafficObserver({
+    clock: { nowMs: 5 },
+    unmatched: "unmatched",
+    statusOf: () => status,
+    cacheOf: () => "",
+  });
+}
+
+function ended(observer: TrafficObserver, route: string, client: string, fault = Fault.None): void {
+  const { ex } = fakeExchange({ client });
+  ex.route = fakeRoute(route);
+  ex.fault = fault;
+  ex.step = 1;
+  ex.startedMs = 1;
+  ex.endedMs = 3;
+  observer.ended(ex);
+}
+
+test("a flood of routes, addresses and requests takes no more room than there is", () => {
+  const observer = setUp(403);
+  for (let i = 0; i < 2000; i++) ended(observer, `/route/${i}`, `2001:db8::${i.toString(16)}`, Fault.WafBlocked);
+  const seen = observer.take(VITALS);
+  expect([seen.routes.length, seen.refused.length, seen.rows.length]).toEqual([513, 256, 40]);
+  expect(seen.routes.find(({ label }) => label === "overflow")!.latency[1]).toBe(2000 - 512);
+  expect(seen.rowsLeftOut).toBe(1960);
+  const next = observer.take(VITALS);
+  expect([next.routes, next.refused, next.rows, next.latency, next.rowsLeftOut]).toEqual([[], [], [], [], 0]);
+});
+
+test("requests that went well leave room for those that did not", () => {
+  const observer = setUp(200);
+  for (let i = 0; i < 100; i++) ended(observer, "/", "192.0.2.1");
+  expect(observer.take(VITALS).rows).toHaveLength(20);
+});
+
+test("who watches is not among what is watched", () => {
+  const observer = setUp(200);
+  ended(observer, "/internal/api/stream", "127.0.0.1");
+  expect(observer.take(VITALS)).toMatchObject({ routes: [], rows: [], latency: [] });
+});
+
+test("a refusal is the gateway's own, and the client's fault", () => {
+  const refused = (status: number, fault: Fault) => {
+    const observer = setUp(status);
+    ended(observer, "/", "192.0.2.1", fault);
+    return observer.take(VITALS).refused.map(({ reason }) => reason);
+  };
+  expect(refused(403, Fault.WafBlocked)).toEqual(["waf_blocked"]);
+  expect(refused(400, Fault.BadHost)).toEqual(["bad_host"]);
+  expect(refused(413, Fault.BodyTooLarge)).toEqual(["body_too_large"]);
+  expect(refused(429, Fault.None)).toEqual(["rate_limited"]);
+  expect(refused(401, Fault.None)).toEqual(["unauthenticated"]);
+  expect(refused(404, Fault.NotFound)).toEqual([]);
+  expect(refused(502, Fault.UpstreamUnavailable)).toEqual([]);
+});
