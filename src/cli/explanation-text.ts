@@ -2,6 +2,7 @@ import type {
   AuthSummary,
   CacheSummary,
   Explanation,
+  KeyedSummary,
   LimitSummary,
   MirrorSummary,
   RouteSummary,
@@ -147,7 +148,9 @@ function addRest(page: Page, { auth, cache, limits }: Explanation, paint: Paint)
   if (auth !== null) page.add("auth", authText(auth));
   if (cache !== null) {
     page.add("cache", printable(cache.key));
+    if (cache.keyed !== null) for (const line of keyedLines(cache.keyed)) page.add("cache", printable(line));
     page.add("cache", paint.faint(storedText(cache)));
+    if (cache.disk !== null) page.add("cache", paint.faint(`in memory and in ${cache.disk.path}`));
   }
   if (limits !== null) page.add("limits", limitText(limits));
 }
@@ -157,6 +160,18 @@ function storedText({ stored, needs, default_ttl_ms: ttl, result }: CacheSummary
   if (stored) return `a 200 that says nothing of itself is stored for ${formatDuration(ttl)}`;
   const cure = needs.length === 0 ? ` (${result})` : `, only one that says ${needs.join(" or ")}`;
   return `a 200 that says nothing of itself is not stored${cure}`;
+}
+
+/** What the rules for the key make of the request. */
+function keyedLines({ query, dropped, headers, cookies }: KeyedSummary): string[] {
+  const lines: string[] = [];
+  if (query !== "" || dropped.length > 0) {
+    const gone = dropped.length === 0 ? "" : `; dropped: ${dropped.join(", ")}`;
+    lines.push(`query that counts: ${query === "" ? "none" : query}${gone}`);
+  }
+  for (const [name, value] of headers) lines.push(`${name}: ${value ?? "(not there)"}`);
+  for (const [name, value] of cookies) lines.push(`cookie ${name}: ${value ?? "(not there)"}`);
+  return lines;
 }
 
 function authText({ methods, of, sets, keep_authorization: keeps }: AuthSummary): string {

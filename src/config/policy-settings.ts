@@ -280,7 +280,7 @@ const cacheDisk = block(
   {
     path: {
       type: workFolder(),
-      required: "cache.disk needs a path: the folder for stored responses, such as /var/cache/edge",
+      required: "a folder for stored responses, such as /var/cache/edge",
       example: "/var/cache/edge",
       doc: "of its own; made where the folder above it is there",
     },

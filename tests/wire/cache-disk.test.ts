@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { CachedGateway } from "../harness/cached-gateway.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
-import { freePort, startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { request } from "../harness/raw-client.ts";
@@ -426,3 +426,50 @@ function cut(file: string): void {
 function sizeOf(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
 }
+
+describe("a folder in the configuration", () => {
+  const faults: readonly (readonly [string, string])[] = [
+    ["{path: ./a/b/c}", 'path: expected a folder to write to, found "./a/b/c": no such folder, nor one above it'],
+    ["{path: ./config.yaml}", 'path: expected a folder to write to, found "./config.yaml": it is a file'],
+    ["{max_bytes: 1GiB}", "path: missing: expected a folder for stored responses"],
+    ["{path: ./a, max_bytes: 10}", "max_bytes: expected a size from 1048576"],
+  ];
+  for (const [disk, fault] of faults) {
+    test(`${disk} is a fault with its place`, async () => {
+      const cwd = mkdtempSync(join(tmpdir(), "edge-cache-disk-"));
+      roots.push(cwd);
+      writeFileSync(join(cwd, "config.yaml"), `server:\n  cache:\n    enabled: true\n    disk: ${disk}\n`);
+      writeFileSync(join(cwd, "routes.yaml"), "[]\n");
+      const { code, stderr } = await runEdge(["check"], {}, cwd);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/config\.yaml:4:\d+: server\.cache\.disk\./);
+      expect(stderr).toContain(fault);
+    });
+  }
+});
+
+test("edge explain says where responses go, and what of a request is in their key", async () => {
+  const cwd = mkdtempSync(join(tmpdir(), "edge-cache-disk-"));
+  roots.push(cwd);
+  writeFileSync(
+    join(cwd, "config.yaml"),
+    "server:\n  cache: {enabled: true, cookies: bypass, disk: {path: ./store}}\n",
+  );
+  const key = 'query: {drop: ["utm_*"], sort: true}, headers: [X-Country], cookies: [language]';
+  const route = `{type: upstream, prefix: /, target: "http://127.0.0.1:1", cache: {key: {${key}}}}`;
+  writeFileSync(join(cwd, "routes.yaml"), `- ${route}\n`);
+  const asked = ["explain", "GET http://a.test/x?utm_a=1&c=2&b=1", "-H", "Cookie: language=de"];
+  const { stdout } = await runEdge(asked, {}, cwd);
+  expect(stdout).toContain("query that counts: b=1&c=2; dropped: utm_a");
+  expect(stdout).toContain("X-Country: (not there)");
+  expect(stdout).toContain("cookie language: de");
+  expect(stdout).toContain(`in memory and in ${join(cwd, "store")}`);
+  const json = JSON.parse((await runEdge([...asked, "--json"], {}, cwd)).stdout);
+  expect(json.cache.keyed).toEqual({
+    query: "b=1&c=2",
+    dropped: ["utm_a"],
+    accept_encoding: [],
+    headers: [["X-Country", null]],
+    cookies: [["language", "de"]],
+  });
+});

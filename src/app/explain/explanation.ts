@@ -97,6 +97,21 @@ export interface CacheSummary {
   /** What a response must say of itself to be stored, since the request may be answered for its client alone: "public", "s-maxage". */
   readonly needs: readonly string[];
   readonly default_ttl_ms: number;
+  /** What the route's rules for the key make of this request; null where it has none. */
+  readonly keyed: KeyedSummary | null;
+  /** Where stored responses go beside memory; null where they do not. */
+  readonly disk: { readonly path: string; readonly max_bytes: number } | null;
+}
+
+export interface KeyedSummary {
+  /** Parameters of the query that count, as they go to the origin, and names of those that go nowhere. */
+  readonly query: string;
+  readonly dropped: readonly string[];
+  /** As it counts: normalised, where the rules say so. */
+  readonly accept_encoding: readonly string[];
+  /** Fields and cookies that count; those that the request has not have no value. */
+  readonly headers: readonly (readonly [name: string, value: string | null])[];
+  readonly cookies: readonly (readonly [name: string, value: string | null])[];
 }
 
 export interface LimitSummary {
@@ -183,7 +198,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
     waf_rules: rules,
     upstream: upstreamSummary(result, settings),
     file: result.file,
-    cache: cacheSummary(config, dry, result, settings),
+    cache: cacheSummary(config, dry, result, { settings, request }),
     limits: route === null ? null : limitSummary(route, settings),
     auth: route === null ? null : authSummary(config, dry, route),
     response: responseSummary(result, settings),
@@ -281,14 +296,12 @@ function cacheSummary(
   config: RuntimeConfig,
   { router: { routes } }: DryRun,
   { ex, sent }: DryResult,
-  settings: RouteConfig | null,
+  { settings, request: asked }: { readonly settings: RouteConfig | null; readonly request: DryRequest },
 ): CacheSummary | null {
+  const { disk } = config.server.cache;
   if (!config.server.cache.enabled || settings === null || !settings.cache.enabled || ex.cacheResult === 0) return null;
   const { request } = ex;
-  const encodings: string[] = [];
-  for (let i = 0; i < request.headers.count; i++) {
-    if (request.headers.nameText(i).toLowerCase() === "accept-encoding") encodings.push(request.headers.valueText(i));
-  }
+  const encodings = valuesOf(request, "accept-encoding");
   const policy = cachePolicies(config, routes)[ex.route!.index] ?? null;
   const coding = encodings.length === 0 ? "" : ` (Accept-Encoding: ${encodings.join(", ")})`;
   return {
@@ -297,7 +310,50 @@ function cacheSummary(
     stored: sent === null ? null : ex.cacheNote === CacheNote.Stored,
     needs: policy === null ? [] : needsOf(sharingNeeded(ex, policy)),
     default_ttl_ms: settings.cache.defaultTtlMs,
+    keyed: policy === null || policy.key === null ? null : keyedSummary(request, asked, settings, encodings),
+    disk: disk === null ? null : { path: disk.path, max_bytes: disk.maxBytes },
   };
+}
+
+/** docs/cache.md#rules-for-the-key */
+function keyedSummary(
+  request: RequestHead,
+  asked: DryRequest,
+  { cache: { key } }: RouteConfig,
+  encodings: readonly string[],
+): KeyedSummary {
+  const query = queryOf(request.target());
+  const kept = new Set(query.split("&"));
+  const [, target = ""] = asked.head.toString("latin1").split(" ", 2);
+  const dropped = queryOf(target)
+    .split("&")
+    .filter((pair) => pair !== "" && !kept.has(pair))
+    .map((pair) => pair.split("=", 1)[0]!);
+  const cookies = valuesOf(request, "cookie").flatMap((value) => value.split(/;\s*/));
+  const cookieOf = (name: string): string | null =>
+    cookies.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
+  return {
+    query,
+    dropped,
+    accept_encoding: encodings,
+    headers: key.headers.map((name) => [name, valuesOf(request, name.toLowerCase()).join(", ") || null]),
+    cookies: key.cookies.map((name) => [name, cookieOf(name)]),
+  };
+}
+
+/** Without the question mark. */
+function queryOf(target: string): string {
+  const at = target.indexOf("?");
+  return at < 0 ? "" : target.slice(at + 1).split("#", 1)[0]!;
+}
+
+/** Values of a field, one for each line. @param name in lower case */
+function valuesOf({ headers }: RequestHead, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i < headers.count; i++) {
+    if (headers.nameText(i).toLowerCase() === name) values.push(headers.valueText(i));
+  }
+  return values;
 }
 
 function needsOf(flags: number): string[] {
