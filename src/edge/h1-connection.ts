@@ -56,6 +56,8 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
   current: H1Request | null = null;
   private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;
+  /** Whether a little is read all the same, while it is. */
+  private watchesEnd = false;
   private pumping = false;
 
   constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer) {
@@ -330,7 +332,13 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
 
   pauseBody(_ex: Exchange): void {
     this.bodyPaused = true;
+    this.watchesEnd = false;
     this.current?.pace.stop(this.ctx.turn.nowMs);
+  }
+
+  holdBody(ex: Exchange): void {
+    this.pauseBody(ex);
+    this.watchesEnd = true;
   }
 
   resumeBody(_ex: Exchange): void {
@@ -397,9 +405,9 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
     if (this.life.state !== LifeState.Open || this.tunnel !== null) return;
     const ahead = this.stage === Stage.Head ? 0 : this.input.length;
     if (ahead > 0 || this.bodyPaused) this.input.compact();
-    // Held back after a few pipelined requests, the client's end would not be seen either.
+    // Held back after a few pipelined requests, or a little of a body, the client's end would not be seen either.
     const room = this.stage === Stage.Exchange ? PIPELINED_BYTES : 0;
-    if (ahead > room || this.bodyPaused) this.life.pause(this.input.keptBytes);
+    if (ahead > room || (this.bodyPaused && !this.watchesEnd)) this.life.pause(this.input.keptBytes);
     else this.life.resume();
   }
 }

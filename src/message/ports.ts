@@ -54,6 +54,8 @@ export interface TunnelEnd {
 export interface BodyFlow {
   /** No `onBody` after this, but for bytes that are being handed over. */
   pauseBody(ex: Exchange): void;
+  /** The same, but a little is read on, so that the client's end is seen; without it, that is seen anyway. */
+  holdBody?(ex: Exchange): void;
   resumeBody(ex: Exchange): void;
 }
 

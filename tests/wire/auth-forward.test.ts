@@ -340,6 +340,25 @@ describe("no verdict", () => {
   });
 });
 
+describe("a client that leaves while its body waits for the verdict", () => {
+  const heads = (length: number) => request("POST /patient/echo", ["X-Do: silent", `Content-Length: ${length}`]);
+  test.each([
+    ["resets", 10, 1000],
+    ["closes", 10, 1000],
+    ["resets", 0, 1000],
+    ["closes", 1000, 1000],
+    ["resets", 2_000_000, 4_000_000],
+  ])("%s after %d of %d bytes: the question is taken back", async (how, sent, length) => {
+    const before = service.requests.length;
+    const clients = await Promise.all(Array.from({ length: 4 }, () => gateway.connect()));
+    for (const client of clients) client.send(Buffer.concat([heads(length), Buffer.alloc(sent, "x")]));
+    await eventually(() => expect(service.requests.length).toBe(before + 4));
+    for (const client of clients) how === "resets" ? client.reset() : client.close();
+    const calls = service.requests.slice(before).map(({ connection }) => service.connections[connection]!);
+    await eventually(() => expect(calls.every(({ ending, isClosed }) => isClosed || ending !== "open")).toBe(true));
+  });
+});
+
 describe("a verdict that is remembered", () => {
   test("holds for requests that show the same, and is asked for again", async () => {
     const before = asked().length;

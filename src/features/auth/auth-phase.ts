@@ -176,7 +176,8 @@ class AuthWait implements BodyFlow, ReplySource {
     ex.source = this;
     if (!ex.request.hasBody()) return;
     ex.flow = this;
-    this.clientFlow.pauseBody(ex);
+    if (this.clientFlow.holdBody === undefined) this.clientFlow.pauseBody(ex);
+    else this.clientFlow.holdBody(ex);
   }
 
   /** The judgement is there. */
