@@ -224,6 +224,12 @@ export class TrafficReports
     });
   }
 
+  onFieldDropped(ex: Exchange, method: string, field: string): void {
+    const { log, names } = this.to;
+    if (!log.takes("auth_field_dropped")) return;
+    log.write("auth_field_dropped", { request_id: names.idOf(ex), route: ex.route!.label, auth: method, field });
+  }
+
   onBotChallenged(ex: Exchange, { reason, solution, isPage }: ChallengeCause): void {
     const { counters, log, names } = this.to;
     counters.add(isPage ? COUNTERS.botPages : COUNTERS.botJson);

@@ -38,7 +38,7 @@ function isLetIn(text: string): boolean {
   const ex = new Exchange(IDLE_PORTS);
   ex.request.headers.resetOwn();
   ex.request.headers.add("Authorization", `Bearer ${text}`);
-  return METHOD.judge(ex, () => {})?.status === 200;
+  return METHOD.judge(ex, () => {})?.kind === "in";
 }
 
 async function joseLetsIn(text: string): Promise<boolean> {

@@ -1,17 +1,20 @@
 import type { Exchange } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { AuthMethod, Judgement } from "./auth-phase.ts";
+import type { AuthMethod } from "./auth-phase.ts";
+import type { Judgement, Refusal } from "./judgement.ts";
 
 /** A request that is being judged. */
 interface Question {
   readonly ex: Exchange;
   readonly later: (judgement: Judgement) => void;
-  /** By the methods that were asked, in their order. */
-  readonly refusals: Judgement[];
+  /** Those that are asked, in their order. */
+  readonly methods: readonly AuthMethod[];
+  /** By the methods that were asked. */
+  readonly refusals: Refusal[];
 }
 
 /**
- * `any`: asks several methods in their order until one lets in. Where none does, the last response of a method's own counts (a sign-in, a
+ * `any`: asks several methods in their order until one lets in; at a path of a method's own, that one alone. Where none does, the last response of a method's own counts (a sign-in, a
  * service's page), then one that cannot be sure, then the question for credentials. docs/authentication.md#several-methods
  */
 export class AnyMethod implements AuthMethod {
@@ -29,58 +32,56 @@ export class AnyMethod implements AuthMethod {
   }
 
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
-    return this.goOn({ ex, later, refusals: [] });
+    const owner = this.methods.find((method) => method.owns?.(ex) === true);
+    return this.goOn({ ex, later, methods: owner === undefined ? this.methods : [owner], refusals: [] });
   }
 
   onLeft(ex: Exchange): void {
     const question = this.open.get(ex);
     if (question === undefined) return;
     this.open.delete(ex);
-    this.methods[question.refusals.length]!.onLeft?.(ex);
+    question.methods[question.refusals.length]!.onLeft?.(ex);
   }
 
   /** Asks those that have not been asked. @returns null where a judgement comes later */
   private goOn(question: Question): Judgement | null {
-    const { ex, refusals, later } = question;
-    while (refusals.length < this.methods.length) {
-      const judgement = this.methods[refusals.length]!.judge(ex, (found) => {
+    const { ex, refusals, later, methods } = question;
+    while (refusals.length < methods.length) {
+      const judgement = methods[refusals.length]!.judge(ex, (found) => {
         // The client has left, and another request may have its exchange.
         if (this.open.get(ex) !== question) return;
         this.open.delete(ex);
-        if (!isLast(found)) refusals.push(found);
-        const next = isLast(found) ? found : this.goOn(question);
+        if (found.kind !== "refused") return later(found);
+        refusals.push(found);
+        const next = this.goOn(question);
         if (next !== null) later(next);
       });
       if (judgement === null) {
         this.open.set(ex, question);
         return null;
       }
-      if (isLast(judgement)) return judgement;
+      if (judgement.kind !== "refused") return judgement;
       refusals.push(judgement);
     }
-    return this.refusal(refusals);
-  }
-
-  private refusal(refusals: readonly Judgement[]): Judgement {
-    const own = refusals.findLast(({ reply }) => reply !== undefined);
-    const challenges = refusals.map((one, i) =>
-      one.reply === undefined && one.status !== 401 ? "" : (one.challenge ?? this.methods[i]!.challenge),
-    );
-    if (own !== undefined) return own.status === 401 ? withChallenges(own, challenges) : own;
-    const found = [429, 503, 401].map((status) => refusals.find((one) => one.status === status)).find(Boolean);
-    if (found === undefined) return refusals[0]!;
-    if (found.status !== 401) return found;
-    return { ...found, challenge: challengesOf(challenges) };
+    return refusalOf(question);
   }
 }
 
-/** Whether no further method is asked. */
-function isLast({ identity, isOwnPath }: Judgement): boolean {
-  return identity !== null || isOwnPath === true;
+/** What a client gets whom none lets in. */
+function refusalOf({ methods, refusals }: Question): Refusal {
+  const own = refusals.findLast(({ reply }) => reply !== undefined);
+  const challenges = refusals.map((one, i) =>
+    one.reply === undefined && one.status !== 401 ? "" : (one.challenge ?? methods[i]!.challenge),
+  );
+  if (own !== undefined) return own.status === 401 ? withChallenges(own, challenges) : own;
+  const found = [429, 503, 401].map((status) => refusals.find((one) => one.status === status)).find(Boolean);
+  if (found === undefined) return refusals[0]!;
+  if (found.status !== 401) return found;
+  return { ...found, challenge: challengesOf(challenges) };
 }
 
 /** What a method answers itself leaves the other methods a chance. */
-function withChallenges(judgement: Judgement, challenges: readonly string[]): Judgement {
+function withChallenges(judgement: Refusal, challenges: readonly string[]): Refusal {
   const { status, fields, body } = judgement.reply!;
   const more = challenges.filter((one) => one !== "").map((one) => ["WWW-Authenticate", one] as const);
   return { ...judgement, reply: new PrebuiltResponse(status, [...fields, ...more], body) };

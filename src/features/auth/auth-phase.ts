@@ -4,33 +4,8 @@ import { type AuthIdentity, type Exchange, ExchangeState, type Phase, Verdict } 
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { BodyFlow, ReplySource } from "../../message/ports.ts";
-import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-
-/** What a method says of a request. */
-export interface Judgement {
-  /** Who it is, where the status is 200 and that was asked; else null. */
-  readonly identity: AuthIdentity | null;
-  /**
-   * 200 lets it in. Without a `reply`, 401 asks for credentials, 403 says that they are not enough, 429 that too many were wrong, and
-   * 503 that nothing can be said at the moment.
-   */
-  readonly status: number;
-  /** The value of WWW-Authenticate where it says more than the method's own challenge. */
-  readonly challenge?: string;
-  /** Why, in one word of the method's own, for the log alone. */
-  readonly reason?: string;
-  /** With 429: seconds after which the client may come again. */
-  readonly retryAfterS?: number;
-  /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
-  readonly reply?: PrebuiltResponse;
-  /** Whether `reply` is what a path of the method's own gives: no other method is asked, and only an error refuses anything. */
-  readonly isOwnPath?: boolean;
-}
-
-export const DENIED: Judgement = { identity: null, status: 401 };
-export const FORBIDDEN: Judgement = { identity: null, status: 403 };
-export const NO_ROOM: Judgement = { identity: null, status: 503 };
+import { type Judgement, refusedWith } from "./judgement.ts";
 
 /** One way in which clients say who they are. */
 export interface AuthMethod {
@@ -44,6 +19,8 @@ export interface AuthMethod {
    * @returns the judgement, or null where it comes later
    */
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
+  /** Whether the request is for a path of the method's own: then no other method is asked. Absent where it has none. */
+  owns?(ex: Exchange): boolean;
   /** The client has left while its judgement was awaited: `later` need not be called. */
   onLeft?(ex: Exchange): void;
 }
@@ -52,6 +29,8 @@ export interface AuthMethod {
 export interface AuthListener {
   /** @param method its name @param reason why, in a word; "" where the method does not say */
   onUnauthenticated(ex: Exchange, method: string, status: number, reason: string): void;
+  /** A value of a method's could not be that of a field, and was left out. @param field its name */
+  onFieldDropped(ex: Exchange, method: string, field: string): void;
 }
 
 /** Runs something that is not a socket event as a turn of its own. */
@@ -103,22 +82,46 @@ export class AuthPhase implements Phase {
   }
 
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
-    const { identity, status, reply } = judgement;
-    // With a response, 200 is a page of the method's own.
-    if (status === 200 && reply === undefined) {
+    if (judgement.kind === "in" || judgement.kind === "alone") {
       this.cleaner?.(ex.request);
-      if (identity !== null) letIn(ex, identity);
+      if (judgement.kind === "in") this.letIn(ex, method, judgement.identity);
       return Verdict.Next;
     }
-    if (judgement.isOwnPath !== true || status >= 400)
-      this.listener.onUnauthenticated(ex, method.name, status, judgement.reason ?? "");
+    const refusal = judgement.kind === "own" ? refusedWith(judgement.reply) : judgement;
+    const { status, reply, reason, challenge, retryAfterS } = refusal;
+    if (judgement.kind === "refused" || status >= 400)
+      this.listener.onUnauthenticated(ex, method.name, status, reason ?? "");
     if (reply !== undefined) {
       ex.sink.fixed(ex, reply);
       return Verdict.Done;
     }
-    ex.detail = status === 429 ? String(judgement.retryAfterS ?? 1) : (judgement.challenge ?? method.challenge);
+    ex.detail = status === 429 ? String(retryAfterS ?? 1) : (challenge ?? method.challenge);
     ex.sink.abort(ex, REFUSALS.get(status) ?? Fault.AuthUnavailable);
     return Verdict.Done;
+  }
+
+  /** Leaves who it is, and gives request and response what the method says. */
+  private letIn(ex: Exchange, method: AuthMethod, identity: AuthIdentity): void {
+    // One for each request, so that a wait can tell its own.
+    ex.identity = { ...identity };
+    const { headers } = ex.request;
+    if (identity.hidesCredentials) {
+      for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
+        headers.ids[i] = HeaderId.NamedByConnection;
+      }
+    }
+    for (const [name, value] of this.sound(ex, method, identity.fields)) headers.add(name, value);
+    const responseFields = this.sound(ex, method, identity.responseFields);
+    if (responseFields.length > 0) ex.reply.addExtra(new ExtraFields(responseFields));
+  }
+
+  /** Fields whose values may be one: what is left of any other could be another user's. RFC 9110 §5.5 */
+  private sound(ex: Exchange, method: AuthMethod, fields: AuthIdentity["fields"]): AuthIdentity["fields"] {
+    if (fields.every(([, value]) => isSound(value))) return fields;
+    for (const [name, value] of fields) {
+      if (value !== "" && !isSound(value)) this.listener.onFieldDropped(ex, method.name, name);
+    }
+    return fields.filter(([, value]) => isSound(value));
   }
 }
 
@@ -128,32 +131,12 @@ const REFUSALS: ReadonlyMap<number, Fault> = new Map([
   [429, Fault.TooManyGuesses],
 ]);
 
-/** Leaves who it is, and gives request and response what the method says. */
-function letIn(ex: Exchange, identity: AuthIdentity): void {
-  // One for each request, so that a wait can tell its own.
-  ex.identity = { ...identity };
-  const { headers } = ex.request;
-  if (identity.hidesCredentials) {
-    for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
-      headers.ids[i] = HeaderId.NamedByConnection;
-    }
-  }
-  for (const [name, value] of identity.fields) {
-    const safe = fieldValue(value);
-    if (safe !== "") headers.add(name, safe);
-  }
-  if (identity.responseFields.length === 0) return;
-  ex.reply.addExtra(
-    new ExtraFields(identity.responseFields.map(([name, value]) => [name, fieldValue(value)] as const)),
-  );
+/** Not empty, without control characters and outer space, and within a line's bound. */
+function isSound(value: string): boolean {
+  return value !== "" && value.length <= MAX_HEADER_LINE_BYTES && value.trim() === value && !NOT_IN_FIELD.test(value);
 }
 
-/** RFC 9110 §5.5: without what may not stand in a value, and within a line's bound. */
-function fieldValue(value: string): string {
-  return value.replace(NOT_IN_FIELD, "").slice(0, MAX_HEADER_LINE_BYTES).trim();
-}
-
-const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/g;
+const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
  * An exchange that waits for a judgement: its body is not read meanwhile, and its end ends the wait. What the phases after it say

@@ -2,8 +2,9 @@ import { equalsLower, latin1 } from "../../core/bytes.ts";
 import { MAX_JOINED_REQUESTS } from "../../core/limits.ts";
 import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "./auth-phase.ts";
+import type { AuthMethod } from "./auth-phase.ts";
 import type { Guesses } from "./guesses.ts";
+import { DENIED, type Judgement, letIn, NO_ROOM } from "./judgement.ts";
 import type { Passwords } from "./passwords.ts";
 
 /** Name and password of a request. */
@@ -84,7 +85,7 @@ export class BasicMethod implements AuthMethod {
       return null;
     }
     const retryAfterS = this.guesses.begin(ex, name);
-    if (retryAfterS > 0) return { identity: null, status: 429, retryAfterS };
+    if (retryAfterS > 0) return { kind: "refused", status: 429, retryAfterS };
     const undo = this.guesses.undoer(ex, name);
     const all = [later];
     this.waiting.set(key, all);
@@ -100,7 +101,7 @@ export class BasicMethod implements AuthMethod {
   }
 
   private letIn(user: string): Judgement {
-    return { identity: { ...NO_IDENTITY_PARTS, user, hidesCredentials: this.hidesCredentials }, status: 200 };
+    return letIn({ ...NO_IDENTITY_PARTS, user, hidesCredentials: this.hidesCredentials });
   }
 }
 

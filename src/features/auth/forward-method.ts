@@ -12,7 +12,8 @@ import type { AuthIdentity, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { methodFromName } from "../../message/request-head.ts";
-import { type AuthMethod, type Judgement, NO_ROOM } from "./auth-phase.ts";
+import type { AuthMethod } from "./auth-phase.ts";
+import { type Judgement, letIn, NO_ROOM, refusedWith } from "./judgement.ts";
 import { type CallSettings, ServiceCall, type ServiceReply } from "./service-call.ts";
 import { type ForwardedLines, ServiceRequest } from "./service-request.ts";
 
@@ -103,7 +104,7 @@ export class ForwardMethod implements AuthMethod {
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
     const key = this.terms.cacheMs === 0 ? "" : this.keyOf(ex);
     const known = key === "" ? null : this.remembered(key);
-    if (known !== null) return { identity: known, status: 200 };
+    if (known !== null) return letIn(known);
     if (this.calls.size >= MAX_AUTH_CALLS || this.outage.isOut()) return NO_ROOM;
     if (this.lines.isLoop(ex.request.headers)) {
       this.listener.onServiceFailed(this.settings.upstream.label, "loop");
@@ -140,11 +141,9 @@ export class ForwardMethod implements AuthMethod {
       const identity = this.identityOf(reply);
       // A cookie is for the client that came.
       if (key !== "" && identity.responseFields.length === 0) this.remember(key, identity);
-      return { identity, status: 200 };
+      return letIn(identity);
     }
-    if (isForClient(status)) {
-      return { identity: null, status, reply: new PrebuiltResponse(status, fields.filter(isClean), body) };
-    }
+    if (isForClient(status)) return refusedWith(new PrebuiltResponse(status, fields.filter(isClean), body));
     this.listener.onServiceFailed(this.settings.upstream.label, `status ${status}`);
     return NO_ROOM;
   }

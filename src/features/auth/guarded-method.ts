@@ -1,5 +1,6 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { AuthMethod, Judgement } from "./auth-phase.ts";
+import type { AuthMethod } from "./auth-phase.ts";
+import { type Judgement, LEFT_ALONE } from "./judgement.ts";
 
 /** Rules that come before a method. */
 export interface EarlierRules {
@@ -29,6 +30,3 @@ export class GuardedMethod implements AuthMethod {
     this.inner.onLeft?.(ex);
   }
 }
-
-/** The request goes on without an identity. */
-const LEFT_ALONE: Judgement = { identity: null, status: 200 };

@@ -1,6 +1,8 @@
 import { attributeOf, canonicalName } from "../../core/distinguished-name.ts";
 import { type AuthIdentity, type ClientIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
-import { type AuthMethod, FORBIDDEN, type Judgement } from "./auth-phase.ts";
+import type { AuthMethod } from "./auth-phase.ts";
+import { claimText } from "./claims.ts";
+import { FORBIDDEN, type Judgement, letIn } from "./judgement.ts";
 
 /** Which certificates let in: one that any of the lists names. */
 export interface MtlsTerms {
@@ -38,7 +40,7 @@ export class MtlsMethod implements AuthMethod {
     if (identity === null) return FORBIDDEN;
     let judgement = this.judged.get(identity);
     if (judgement === undefined) {
-      judgement = this.isNamed(identity) ? { identity: identityOf(identity), status: 200 } : FORBIDDEN;
+      judgement = this.isNamed(identity) ? letIn(identityOf(identity)) : FORBIDDEN;
       this.judged.set(identity, judgement);
     }
     return judgement;
@@ -57,7 +59,8 @@ function fits(uri: string, pattern: string): boolean {
 }
 
 function identityOf({ subject, uris, dnsNames, sha256 }: ClientIdentity): AuthIdentity {
-  const claims = { subject, cn: attributeOf(subject, "CN"), uri: uris.join(","), dns: dnsNames.join(","), sha256 };
-  const user = claims.cn || uris[0] || subject;
+  const cn = claimText(attributeOf(subject, "CN"));
+  const claims = { subject: claimText(subject), cn, uri: claimText(uris), dns: claimText(dnsNames), sha256 };
+  const user = cn || claimText(uris[0]) || claims.subject;
   return { ...NO_IDENTITY_PARTS, user, hidesCredentials: false, claims };
 }

@@ -104,6 +104,12 @@ export const EVENTS = {
       "A request without good credentials: `auth` is the method, `status` what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 where nothing could be said. `reason` says in a word why a token was not taken (docs/authentication.md#refused-tokens). The name that was tried is not written.",
     perSecond: 20,
   },
+  auth_field_dropped: {
+    level: "warn",
+    meaning:
+      "A method of `auth` let a request in, and the value for `field` has control characters, outer space or more than 8192 bytes: the request, or its response, goes on without that field.",
+    perSecond: 1,
+  },
   auth_service_failed: {
     level: "error",
     meaning: "An authentication service gave no verdict, by `reason`: requests got 503.",

@@ -2,8 +2,9 @@ import { MAX_TOKEN_BYTES } from "../../../core/limits.ts";
 import { type AuthIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
-import type { AuthMethod, Judgement } from "../auth-phase.ts";
+import type { AuthMethod } from "../auth-phase.ts";
 import { claimText, claimTexts, fieldBytes } from "../claims.ts";
+import { type Judgement, letIn, type Refusal } from "../judgement.ts";
 import { type Claims, claimNamed } from "./claims.ts";
 import type { KeyRing, ReadyKey } from "./key-ring.ts";
 import { isSignedBy, SlowSignatures } from "./signature.ts";
@@ -131,7 +132,7 @@ export class JwtMethod implements AuthMethod {
     const claims = claimsOf(token);
     const fault = claims === null ? "malformed" : claimsFault(claims, rules, nowMs);
     if (claims === null || (fault !== null && fault !== "claims")) return this.refused(fault ?? "malformed");
-    const judgement = fault === null ? { identity: this.identityOf(claims), status: 200 } : this.refused(fault);
+    const judgement = fault === null ? letIn(this.identityOf(claims)) : this.refused(fault);
     // Keys that have come while the signature was verified know nothing of it.
     if (ports.keys.generation === this.generation)
       this.memory.keep(Buffer.from(token.text, "latin1"), judgement, endOf(claims, rules));
@@ -139,7 +140,7 @@ export class JwtMethod implements AuthMethod {
   }
 
   private given(ex: Exchange, judgement: Judgement): Judgement {
-    if (judgement.identity !== null) this.places.takeOff(ex.request);
+    if (judgement.kind === "in") this.places.takeOff(ex.request);
     return judgement;
   }
 
@@ -154,13 +155,13 @@ export class JwtMethod implements AuthMethod {
   }
 
   /** RFC 6750 §3.1: a request without a token is told nothing but the scheme. */
-  private refused(reason: TokenFault): Judgement {
+  private refused(reason: TokenFault): Refusal {
     const { challenge } = this;
-    if (reason === "missing") return { identity: null, status: 401, reason };
-    if (UNSURE.has(reason)) return { identity: null, status: 503, reason };
+    if (reason === "missing") return { kind: "refused", status: 401, reason };
+    if (UNSURE.has(reason)) return { kind: "refused", status: 503, reason };
     if (reason === "claims")
-      return { identity: null, status: 403, reason, challenge: `${challenge}, error="insufficient_scope"` };
-    return { identity: null, status: 401, reason, challenge: `${challenge}, error="invalid_token"` };
+      return { kind: "refused", status: 403, reason, challenge: `${challenge}, error="insufficient_scope"` };
+    return { kind: "refused", status: 401, reason, challenge: `${challenge}, error="invalid_token"` };
   }
 
   private forgetAll(): void {

@@ -12,7 +12,8 @@ import type { Exchange } from "../../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { requestHost } from "../../../message/request-host.ts";
 import { requestScheme } from "../../../proto/template/placeholders.ts";
-import { type AuthMethod, DENIED, type Judgement, NO_ROOM } from "../auth-phase.ts";
+import type { AuthMethod } from "../auth-phase.ts";
+import { DENIED, type Judgement, letIn, NO_ROOM, refusedWith } from "../judgement.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
 import { type OpenSession, OpenSessions } from "./open-sessions.ts";
 import { type ProviderCalls, ProviderError, type ProviderSettings } from "./provider.ts";
@@ -85,10 +86,13 @@ export class OidcMethod implements AuthMethod {
     ports.scopes.push(this);
   }
 
-  judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+  owns(ex: Exchange): boolean {
     const { path, init } = ex.route!;
-    if (init.exact && (path === CALLBACK_PATH || path === this.logoutPath))
-      return this.serve(ex, path === CALLBACK_PATH, later);
+    return init.exact && (path === CALLBACK_PATH || path === this.logoutPath);
+  }
+
+  judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
+    if (this.owns(ex)) return this.serve(ex, ex.route!.path === CALLBACK_PATH, later);
     const given = this.sessionOf(ex);
     const now = this.ports.now();
     let found: OpenSession | "over" | null = given;
@@ -113,8 +117,10 @@ export class OidcMethod implements AuthMethod {
       const found = sharing.map((scope) => [scope, scope.cookies.find(ex.request.headers, visit.isSecure)] as const);
       reply = visit.isForeign ? Promise.resolve(visit.notice(FOREIGN)) : signOutOf(visit, found);
     }
-    const judged = reply.then((response) => ({ ...refusedWith(response), isOwnPath: true }));
-    return settled(judged, later);
+    return settled(
+      reply.then((response) => ({ kind: "own", reply: response })),
+      later,
+    );
   }
 
   /** The response to what the provider has sent a browser back with. Never fails. */
@@ -174,11 +180,10 @@ export class OidcMethod implements AuthMethod {
 
   /** @param anew the session whose cookie the client is to have from now on; null where it has it */
   private letIn(ex: Exchange, { identity }: OpenSession, anew: OpenSession | null): Judgement {
-    if (identity === null)
-      return { identity: null, status: 403, reply: this.noEntry(new Visit(ex, this.ports.pages), anew) };
-    if (anew === null) return { identity, status: 200 };
+    if (identity === null) return refusedWith(this.noEntry(new Visit(ex, this.ports.pages), anew));
+    if (anew === null) return letIn(identity);
     const cookie = this.sessionCookie(requestScheme(ex) === "https", anew.value);
-    return { identity: { ...identity, responseFields: [["Set-Cookie", cookie]] }, status: 200 };
+    return letIn({ ...identity, responseFields: [["Set-Cookie", cookie]] });
   }
 
   private noEntry(visit: Visit, anew: OpenSession | null): PrebuiltResponse {
@@ -267,9 +272,9 @@ export class OidcMethod implements AuthMethod {
     const anew = became === old ? null : became;
     const { identity } = became;
     if (identity === null) return refusedWith(this.noEntry(visit, anew));
-    if (anew === null) return { identity, status: 200 };
+    if (anew === null) return letIn(identity);
     const cookie = this.sessionCookie(visit.isSecure, anew.value);
-    return { identity: { ...identity, responseFields: [["Set-Cookie", cookie]] }, status: 200 };
+    return letIn({ ...identity, responseFields: [["Set-Cookie", cookie]] });
   }
 
   /** The session anew; as it is where the provider is away; null where it is over. Never fails. */
@@ -343,10 +348,6 @@ function stateOf(visit: Visit): string {
 function settled(judged: Promise<Judgement>, later: (judgement: Judgement) => void): null {
   judged.catch(() => NO_ROOM).then(later);
   return null;
-}
-
-function refusedWith(reply: PrebuiltResponse): Judgement {
-  return { identity: null, status: reply.status, reply };
 }
 
 function reasonOf(error: unknown): string {

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
 import { MAX_REMEMBERED_SESSIONS, RENEWED_MEMORY_MS } from "../../../core/limits.ts";
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
-import { fieldBytes } from "../claims.ts";
+import { claimText, fieldBytes } from "../claims.ts";
 import type { ProviderWord } from "./provider.ts";
 import type { Sealer } from "./sealer.ts";
-import { claimText, isAllowed, keptClaims, packSession, type Session, unpackSession, userOf } from "./session.ts";
+import { isAllowed, keptClaims, packSession, type Session, unpackSession, userOf } from "./session.ts";
 
 /** A session whose cookie has been opened. */
 export interface OpenSession {

@@ -1,5 +1,6 @@
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
 import { MAX_CLAIM_CHARS, MAX_SESSION_BYTES } from "../../../core/limits.ts";
+import { claimText } from "../claims.ts";
 
 /** What is kept of a claim: the plain kinds, and lists of texts. */
 export type ClaimValue = string | number | boolean | readonly string[];
@@ -91,16 +92,6 @@ function flatten(given: object, prefix: string, into: Map<string, ClaimValue>): 
     else if (plain === null && isSection(value) && prefix.split(".").length < MAX_DEPTH)
       flatten(value, `${path}.`, into);
   }
-}
-
-/**
- * A claim as the text that an origin gets: a list with commas. "" for one that cannot be told exactly: with control characters, and
- * entries of a list that have commas themselves.
- */
-export function claimText(value: ClaimValue | undefined): string {
-  if (value === undefined) return "";
-  const text = typeof value === "object" ? value.filter((one) => !one.includes(",")).join(",") : String(value);
-  return /\p{Cc}/u.test(text) ? "" : text;
 }
 
 /** The name by which a user is known: the e-mail address, else the provider's own. */

@@ -1,20 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { AnyMethod } from "../../../../src/features/auth/any-method.ts";
+import type { AuthMethod } from "../../../../src/features/auth/auth-phase.ts";
 import {
-  type AuthMethod,
   DENIED,
   FORBIDDEN,
   type Judgement,
+  letIn,
   NO_ROOM,
-} from "../../../../src/features/auth/auth-phase.ts";
+  type Refusal,
+  refusedWith,
+} from "../../../../src/features/auth/judgement.ts";
 import { Exchange, NO_IDENTITY_PARTS } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 
-const IN: Judgement = { identity: { ...NO_IDENTITY_PARTS, user: "al", hidesCredentials: false }, status: 200 };
+const IN: Judgement = letIn({ ...NO_IDENTITY_PARTS, user: "al", hidesCredentials: false });
 
 function answered(status: number): Judgement {
-  return { identity: null, status, reply: new PrebuiltResponse(status, [["X-Of", String(status)]], "") };
+  return refusedWith(new PrebuiltResponse(status, [["X-Of", String(status)]], ""));
 }
 
 /** Judges at once, or when it is told to. */
@@ -43,8 +46,11 @@ class Scripted implements AuthMethod {
 const never = (): void => {
   throw new Error("there was a judgement already");
 };
-const judged = (...all: readonly Judgement[]): Judgement | null =>
-  new AnyMethod(all.map((one, i) => new Scripted(one, `C${i}`))).judge(new Exchange(IDLE_PORTS), never);
+const judged = (...all: readonly Judgement[]): Refusal | null =>
+  new AnyMethod(all.map((one, i) => new Scripted(one, `C${i}`))).judge(
+    new Exchange(IDLE_PORTS),
+    never,
+  ) as Refusal | null;
 
 describe("several methods", () => {
   test("the first that lets in does, and the others are not asked", () => {
@@ -57,7 +63,7 @@ describe("several methods", () => {
     expect(judged(DENIED, FORBIDDEN, DENIED)).toMatchObject({ status: 401, challenge: "C0\nC2" });
     expect(judged(DENIED, NO_ROOM)?.status).toBe(503);
     expect(judged(FORBIDDEN, FORBIDDEN)?.status).toBe(403);
-    expect(judged({ identity: null, status: 429, retryAfterS: 7 }, DENIED)).toMatchObject({
+    expect(judged({ kind: "refused", status: 429, retryAfterS: 7 }, DENIED)).toMatchObject({
       status: 429,
       retryAfterS: 7,
     });
@@ -70,6 +76,23 @@ describe("several methods", () => {
       ["WWW-Authenticate", "C0"],
       ["WWW-Authenticate", "C1"],
     ]);
+  });
+
+  test("at a path of a method's own it alone is asked", () => {
+    const own: Judgement = { kind: "own", reply: new PrebuiltResponse(200, [], "") };
+    const [before, owner] = [new Scripted(IN), new Scripted(own)];
+    const any = new AnyMethod([before, Object.assign(owner, { owns: () => true }), new Scripted(IN)]);
+    expect(any.judge(new Exchange(IDLE_PORTS), never)).toBe(own);
+    expect([before.asked, owner.asked]).toEqual([0, 1]);
+  });
+
+  test("and a client that leaves there takes its question back", () => {
+    const ex = new Exchange(IDLE_PORTS);
+    const [before, owner] = [new Scripted(DENIED), new Scripted(null)];
+    const any = new AnyMethod([before, Object.assign(owner, { owns: () => true })]);
+    expect(any.judge(ex, never)).toBeNull();
+    any.onLeft(ex);
+    expect([before.left, owner.left]).toEqual([[], [ex]]);
   });
 
   test("one that takes its time is waited for, and the next is asked then", () => {
@@ -96,6 +119,6 @@ describe("several methods", () => {
     late(IN);
     expect(found).toEqual([]);
     slow.later!(DENIED);
-    expect(found.map(({ status }) => status)).toEqual([401]);
+    expect(found).toMatchObject([{ status: 401 }]);
   });
 });

@@ -51,3 +51,12 @@ test("what cannot be told exactly is empty, and never another user's", () => {
 test("a claim whose own name has dots comes before what is within others", () => {
   expect({ ...claimTexts({ a: { b: "inner" }, "a.b": "own" }) }).toEqual({ "a.b": "own" });
 });
+
+test("what cannot be told exactly is no text", () => {
+  for (const text of ["a\r\nb", "a\u0085b", " a", "a ", "\ud800", "x".repeat(4097)]) expect(claimText(text)).toBe("");
+  expect(claimText(["a", "b,c", "d"])).toBe("a,d");
+  expect(claimText(["a", "b\nc", " d", ""])).toBe("a");
+  expect(claimText(undefined)).toBe("");
+  expect(claimText(false)).toBe("false");
+  expect(claimText("Björn, B.")).toBe("Björn, B.");
+});

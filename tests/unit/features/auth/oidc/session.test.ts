@@ -2,13 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { OpenSessions } from "../../../../../src/features/auth/oidc/open-sessions.ts";
 import { Sealer } from "../../../../../src/features/auth/oidc/sealer.ts";
-import {
-  claimText,
-  keptClaims,
-  packSession,
-  type Session,
-  unpackSession,
-} from "../../../../../src/features/auth/oidc/session.ts";
+import { keptClaims, packSession, type Session, unpackSession } from "../../../../../src/features/auth/oidc/session.ts";
 
 // docs/authentication.md#sessions
 const SESSION: Session = {
@@ -92,15 +86,6 @@ describe("claims", () => {
     const kept = keptClaims(given, ["hasOwnProperty", "x"]);
     expect(kept).toEqual({ sub: "u", constructor: "c", toString: "t" } as never);
     expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
-  });
-
-  test("that cannot be told exactly are no text", () => {
-    expect(claimText("a\r\nb")).toBe("");
-    expect(claimText("a\u0085b")).toBe("");
-    expect(claimText(["a", "b,c", "d"])).toBe("a,d");
-    expect(claimText(undefined)).toBe("");
-    expect(claimText(false)).toBe("false");
-    expect(claimText("Björn, B.")).toBe("Björn, B.");
   });
 });
 
