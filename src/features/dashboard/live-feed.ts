@@ -366,9 +366,8 @@ function trouble({ breaker, healthy, drained }: LiveTarget): number {
 }
 
 function textOf(fields: EventFields): string {
-  const parts = Object.entries(fields).map(
-    ([name, value]) => `${name}: ${Array.isArray(value) ? value.join("; ") : value}`,
-  );
+  const known = Object.entries(fields).filter(([, value]) => value !== null && value !== "");
+  const parts = known.map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join("; ") : value}`);
   return parts.join(", ").slice(0, MAX_CHANGE_CHARS);
 }
 

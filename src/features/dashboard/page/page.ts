@@ -151,7 +151,7 @@ class Page {
     const [last, before] = state.changes;
     const changed = last === undefined ? "Nothing since the start" : `${titleOf(last)}, ${ago(state.at - last.at)}`;
     const earlier = before === undefined ? [] : [`Before: ${titleOf(before)}, ${ago(state.at - before.at)}`];
-    const detail = last === undefined ? [] : [plain(last.text).slice(0, 90)];
+    const detail = last === undefined ? [] : [plain(last.text).replace(/^action: \w+, /, "")];
     this.answers[3]!.show(last?.bad && state.at - last.at < 5 * MINUTE ? "warn" : "none", changed, [
       ...detail,
       ...earlier,

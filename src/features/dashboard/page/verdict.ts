@@ -16,7 +16,9 @@ export interface Finding {
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-/** Shares of 5xx in a minute. */
+/** What counts as now for responses. */
+const ERRORS_MS = 30_000;
+/** Shares of 5xx in that time. */
 const [FEW_ERRORS, MANY_ERRORS] = [0.01, 0.05];
 /** Refusals a second that are more than the noise of the internet. */
 const ATTACK_RATE = 2;
@@ -77,7 +79,7 @@ function ofTargets({ targets, targetCount }: LiveState): Finding[] {
 }
 
 function ofErrors(model: Model): Finding[] {
-  const moments = model.since(MINUTE);
+  const moments = model.since(ERRORS_MS);
   const share = errorShare(moments);
   if (!(share >= FEW_ERRORS)) return [];
   const grade = share >= MANY_ERRORS ? "bad" : "warn";
