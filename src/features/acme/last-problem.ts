@@ -12,10 +12,13 @@ export class LastProblem {
   private readonly axios: Axios;
   private readonly interceptor: number;
   private last: Problem | null = null;
+  /** Since when challenges that are still open have had an error, by their URLs; milliseconds on a clock that never goes back. */
+  private readonly stuckSince: Map<string, number> = new Map();
 
   constructor(axios: Axios) {
     this.axios = axios;
     this.interceptor = axios.interceptors.response.use((response) => {
+      this.endStuck(response);
       this.last = problemIn(response) ?? (this.last?.isFinal === true ? this.last : null);
       return response;
     });
@@ -45,6 +48,20 @@ export class LastProblem {
     this.axios.defaults.transport = undefined;
   }
 
+  /**
+   * Some authorities leave a challenge open that they could not verify, since it may be tried again (RFC 8555 §8.2 lets them). One that
+   * has had an error for a while counts as refused, so that it does not keep other orders waiting.
+   */
+  private endStuck({ data, config }: Response): void {
+    const challenge = (typeof data === "object" ? data : null) as ProblemDocument | null;
+    const isOpen = challenge?.status === "pending" || challenge?.status === "processing";
+    if (challenge?.error === undefined || !isOpen) return;
+    const url = config?.url ?? "";
+    const since = this.stuckSince.get(url);
+    if (since === undefined) this.stuckSince.set(url, performance.now());
+    else if (performance.now() - since > STUCK_MS) challenge.status = "invalid";
+  }
+
   /** A request that is watched. Redirects are not followed: no directory needs them. */
   private request(options: RequestOptions, done: Answered): ClientRequest {
     const request = options.protocol === "http:" ? httpRequest(options, done) : httpsRequest(options, done);
@@ -70,9 +87,11 @@ interface Response {
   readonly status: number;
   readonly data: unknown;
   readonly headers: { readonly [name: string]: unknown };
+  readonly config?: { readonly url?: string };
 }
 
 interface ProblemDocument {
+  status?: unknown;
   readonly type?: unknown;
   readonly detail?: unknown;
   /** What is wrong with each name. RFC 8555 §6.7.1 */
@@ -122,3 +141,5 @@ function plain(text: string): string {
 }
 
 const MAX_TEXT = 500;
+/** Time in which an authority may look at a challenge again that it could not verify. */
+const STUCK_MS = 20_000;
