@@ -61,12 +61,14 @@ export class BodyPace {
   }
 }
 
-/** Whether a rate is asked for: a gRPC stream that goes on as it comes may say nothing for a while, up to `read_timeout`. */
+/** Whether a rate is asked for: a stream of gRPC or Connect that goes on as it comes may say nothing for a while, up to `read_timeout`. */
 export function asksRate(ex: Exchange): boolean {
   const { request, route } = ex;
   if (streamsLines(ex)) return false;
-  return route?.streamsHttp2 !== true || !request.headers.valueOf(HeaderId.ContentType).startsWith("application/grpc");
+  return route?.streamsHttp2 !== true || !STREAM.test(request.headers.valueOf(HeaderId.ContentType));
 }
+
+const STREAM = /^application\/(?:grpc|connect\+)/;
 
 /** Room for request bodies that are not yet taken, shared by all workers. */
 export interface BodyRoom {
