@@ -194,6 +194,8 @@ export class LiveFeed {
     );
     const latency = this.latency.count > 0 ? this.latency.percentiles() : coarse;
     this.coarse = buckets;
+    // A clock that was set back begins a new past.
+    if (nowMs < (this.points.at(-1)?.[0] ?? 0)) this.points.length = 0;
     this.points.push([
       nowMs,
       classesOf(totals.requests()),

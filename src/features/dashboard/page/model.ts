@@ -82,6 +82,8 @@ export class Model {
   }
 
   private add(point: LivePoint): void {
+    // A clock that was set back begins a new past.
+    if (this.last !== null && point[0] < this.last[0] - LEAST_MS) this.forget();
     const { last } = this;
     // Two looks so near to each other say nothing of a rate.
     if (last !== null && point[0] - last[0] < LEAST_MS) return;

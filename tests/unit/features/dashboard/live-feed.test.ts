@@ -80,3 +80,11 @@ test("changes are kept, whatever flaps meanwhile", () => {
   expect(changes[0]).toMatchObject({ event: "breaker_open", text: "upstream: http://499", bad: true });
   expect(changes.at(-1)).toMatchObject({ event: "config_reload", text: "ok: false, faults: a; b", bad: true });
 });
+
+test("a clock that is set back begins a new past", () => {
+  const { feed } = setUp();
+  feed.watch(0);
+  for (const at of [10_000, 11_000, 5000, 6000]) feed.tick(at);
+  const { history } = JSON.parse(feed.watch(0).body) as LiveState;
+  expect(history!.map(([at]) => at)).toEqual([5000, 6000]);
+});
