@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
+import type { RunningCache } from "./cache-peers.ts";
 import * as known from "./cache-suite-known.ts";
 
 const ROOT = join(import.meta.dir, "..", "..", "node_modules", "http-cache-tests");
@@ -37,6 +38,9 @@ export interface SuiteOutcome {
   /** Required tests, those for browsers included. */
   readonly required: number;
   readonly passed: number;
+  /** Of these, those of `CDN-Cache-Control`. */
+  readonly cdn: number;
+  readonly cdnPassed: number;
   /** Required tests that failed, with what the suite says; those for browsers left out. */
   readonly failed: ReadonlyMap<string, string>;
   /** Tests that are merely optimal, and those of them that passed. */
@@ -49,17 +53,17 @@ export async function hasSuite(): Promise<boolean> {
   return await Bun.file(join(ROOT, "package.json")).exists();
 }
 
-/** Runs the whole suite, some ten seconds, with the default freshness off. */
-export async function runSuite(): Promise<SuiteOutcome> {
+/**
+ * Runs the whole suite, some ten seconds, with the default freshness off.
+ * @param start another cache than the gateway, before an origin at this port
+ */
+export async function runSuite(start: (origin: number) => Promise<RunningCache> = startEdge): Promise<SuiteOutcome> {
   const folder = mkdtempSync(join(tmpdir(), "edge-cache-suite-"));
   const port = freePort();
   const origin = startOrigin(port, folder);
   try {
     await untilListening(port);
-    const gateway = await startGateway({
-      config: { server: { workers: 2, cache: { enabled: true, default_ttl: "0s", max_entries: 10_000 } } },
-      routes: [upstream("/", { url: `http://127.0.0.1:${port}` })],
-    });
+    const gateway = await start(port);
     try {
       const suites = await amendedSuites();
       const { runTests, getResults } = (await import(join(ROOT, "client", "runner.mjs"))) as {
@@ -76,6 +80,13 @@ export async function runSuite(): Promise<SuiteOutcome> {
     await origin.exited;
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function startEdge(origin: number): Promise<RunningCache> {
+  return startGateway({
+    config: { server: { workers: 2, cache: { enabled: true, default_ttl: "0s", max_entries: 10_000 } } },
+    routes: [upstream("/", { url: `http://127.0.0.1:${origin}` })],
+  });
 }
 
 function startOrigin(port: number, folder: string): Bun.Subprocess {
@@ -123,6 +134,10 @@ function amend(test: SuiteTest): void {
   last.expected_response_headers_missing = ["server-request-count"];
 }
 
+function isOfCdn({ id, kind }: SuiteTest): boolean {
+  return (kind ?? "required") === "required" && (id in known.CDN_ADDED || id.startsWith("cdn-"));
+}
+
 function ageTest(id: string, age: string): SuiteTest {
   const response_headers = [
     ["Date", 0],
@@ -162,6 +177,8 @@ function outcomeOf(suites: readonly Suite[], results: Results): SuiteOutcome {
   return {
     required: required.length,
     passed: passed(required),
+    cdn: required.filter(isOfCdn).length,
+    cdnPassed: passed(required.filter(isOfCdn)),
     failed,
     optimal: optimal.length,
     optimalPassed: passed(optimal),
