@@ -5,6 +5,7 @@ import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } 
 import { configFile as configBlock } from "./config-settings.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
+import { noteClearSignIn, noteEmptyPlaceholders, type Written } from "./empty-placeholders.ts";
 import { FaultLog } from "./fault-log.ts";
 import { checkLimits } from "./limit-check.ts";
 import { checkClientAuth, checkListeners } from "./listener-check.ts";
@@ -91,6 +92,9 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const whole = { ...main, routes: list };
   if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
+    const files = writtenIn(config, configLog, routes, routesLog, base);
+    noteEmptyPlaceholders(whole, list, files);
+    noteClearSignIn(whole, list, files);
     request.judge?.(whole, {
       fault: (route, key, message) => routesLog!.fault([...base, route, key], message),
       warn: (route, key, message) => routesLog!.warn([...base, route, key], message),
@@ -111,6 +115,23 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     usingDefaults: configFile === null,
     warnings,
     tests,
+  };
+}
+
+/** What the texts of both files are, for what is asked of all of them. */
+function writtenIn(
+  config: YamlSource,
+  configLog: FaultLog,
+  routes: YamlSource | null,
+  routesLog: FaultLog | null,
+  base: KeyPath,
+): { readonly server: Written; readonly routes: Written | null } {
+  const { server = null } = (config.value ?? {}) as { readonly server?: unknown };
+  const root: unknown = routes === null ? null : routes.value;
+  const list = base.length === 0 ? root : ((root ?? {}) as { readonly routes?: unknown }).routes;
+  return {
+    server: { value: server, path: ["server"], log: configLog },
+    routes: routesLog === null ? null : { value: list, path: base, log: routesLog },
   };
 }
 

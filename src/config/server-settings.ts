@@ -4,6 +4,7 @@ import { auth, warnOfAuth } from "./auth/auth-settings.ts";
 import { asksClients, bots } from "./bot-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
+import { LOOPBACK } from "./empty-placeholders.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { orWord } from "./form.ts";
@@ -244,9 +245,6 @@ function checkServer(values: ServerValues, spot: Spot): void {
   }
   if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
 }
-
-/** No other machine can listen in. */
-const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
 /** TLS has its certificates from files or by ACME. */
 function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {
