@@ -19,6 +19,7 @@ export class TlsCertificates {
   private readonly event: (event: EventName, fields: EventFields) => void;
   /** Where the sidecar's identity comes from an agent. */
   private workload: { readonly socketPath: string; stop(): void } | null = null;
+  private firstWord: PromiseWithResolvers<void> | null = null;
 
   /**
    * @param send takes what has changed to every worker
@@ -48,28 +49,37 @@ export class TlsCertificates {
     this.https.useFiles(server.tls.enabled ? server.tls : NO_FILES);
     const { certificate, caFile } = sidecar;
     const certificates = certificate.certFile === "" ? [] : [certificate];
-    this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
-    this.useAgent(sidecar.enabled ? sidecar.workloadApi : "");
+    const isOfAgent = sidecar.enabled && sidecar.workloadApi !== "";
+    this.useAgent(isOfAgent ? sidecar.workloadApi : "");
+    if (!isOfAgent) this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
   }
 
-  /** Takes the sidecar's identity from the agent at a socket; "" from none. What the same agent gave before stays. */
+  /** Takes the sidecar's identity from the agent at a socket; "" from none. What was there before stays until it gives one. */
   private useAgent(socketPath: string): void {
     if (socketPath === (this.workload?.socketPath ?? "")) return;
     this.workload?.stop();
     this.workload = null;
-    this.sidecar.useIdentity(null, "");
     if (socketPath === "") return;
     const { WorkloadApi } = require("./workload-api.ts") as typeof import("./workload-api.ts");
+    const firstWord = Promise.withResolvers<void>();
+    this.firstWord = firstWord;
     this.workload = new WorkloadApi(socketPath, {
       onIdentity: (certificate, authorities) => {
+        firstWord.resolve();
         this.sidecar.useIdentity(certificate, authorities);
         this.event("workload_identity", { ok: true, identity: certificate.id, not_after: notAfterOf(certificate) });
       },
       onFailed: (error, retryMs) => {
+        firstWord.resolve();
         const retry_in_s = Math.ceil(retryMs / 1000);
         this.event("workload_identity", { ok: false, socket: socketPath, error, retry_in_s });
       },
     });
+  }
+
+  /** Resolves when the agent has given the sidecar an identity, or none; at once where none is asked. */
+  get identified(): Promise<void> {
+    return this.firstWord?.promise ?? Promise.resolve();
   }
 
   stop(): void {
@@ -175,6 +185,7 @@ export class CertificateList implements CertificateSink {
   /** Takes other files in place of those so far, reads them, and watches them from now on. */
   useFiles(files: TlsFiles): void {
     this.files = files;
+    this.hasIdentity = false;
     this.failures.clear();
     this.refresh();
     this.watch.use([...files.certificates.flatMap((pair) => [pair.certFile, pair.keyFile]), files.clientCaFile]);
@@ -199,11 +210,11 @@ export class CertificateList implements CertificateSink {
     this.changed();
   }
 
-  /** Takes an identity and whom it trusts (PEM) in place of the one before; null and "" for none. */
-  useIdentity(certificate: ServerCertificate | null, authorities: string): void {
-    if (certificate === null && !this.hasIdentity) return;
-    this.hasIdentity = certificate !== null;
-    this.fromFiles = certificate === null ? [] : [certificate];
+  /** Takes an identity and whom it trusts (PEM) in place of the one before, and of files until `useFiles`. */
+  useIdentity(certificate: ServerCertificate, authorities: string): void {
+    this.watch.use([]);
+    this.hasIdentity = true;
+    this.fromFiles = [certificate];
     this.clientAuthorities = authorities;
     this.changed();
   }

@@ -90,7 +90,7 @@ export class WorkloadApi {
     const svid = readX509Response(message);
     if (typeof svid === "string") return svid;
     const now = JSON.stringify(svid);
-    if (now === this.last) return "";
+    if (now === this.last || this.isStopped) return "";
     let certificate: ServerCertificate;
     try {
       certificate = certificateOf(svid);

@@ -555,6 +555,8 @@ export const MAX_LOGGED_ORIGINS = 256;
 
 /** Bytes of a message of a SPIFFE agent: identities of one process with the bundle of their trust domain. */
 export const MAX_WORKLOAD_MESSAGE_BYTES = 4_194_304;
+/** Longest wait of a start for the first identity of an agent that does not respond. */
+export const WORKLOAD_START_MS = 2000;
 /** Pause before an agent that is away is asked again, the first time and at most. */
 export const WORKLOAD_RETRY_MIN_MS = 1000;
 export const WORKLOAD_RETRY_MAX_MS = 30_000;

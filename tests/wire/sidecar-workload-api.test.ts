@@ -1,6 +1,6 @@
 // docs/sidecar.md#workload-api
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
@@ -120,6 +120,33 @@ describe("in this order", () => {
     const own = samples.filter(({ name }) => name === "gateway_certificate_not_after_seconds");
     expect(own.length).toBeGreaterThan(0);
   });
+});
+
+test("a start waits for the identity, and a reload goes over to files and back", async () => {
+  const path = join(folder, "second.sock");
+  const agent = await SpiffeAgent.start(path);
+  agents.push(agent);
+  agent.give(first);
+  const settings = { mode: "ingress", app_port: app.port, strict_mtls: true };
+  const own = await mesh.issue({ name: "from-files", id: ID });
+  const started = await startSidecar(
+    { ...settings, workload_api: `unix:${path}` },
+    { "cert.pem": own.cert, "key.pem": own.key, "ca.pem": mesh.pem },
+  );
+  expect((await shownCertificate(started.ingress, "x")).subject).toContain("orders");
+  const subject = async () => (await shownCertificate(started.ingress, "x")).subject;
+  const file = join(started.gateway.folder, "config.yaml");
+  const text = readFileSync(file, "utf8");
+  const files = "$1cert_file: cert.pem\n$1key_file: key.pem\n$1ca_file: ca.pem";
+  writeFileSync(file, text.replace(/( *)workload_api: .*/, files));
+  started.gateway.signal("SIGHUP");
+  await eventually(async () => expect(await subject()).toContain("from-files"));
+  expect((await TlsClient.once(started.ingress, request("GET /x"), web)).status).toBe(200);
+  writeFileSync(file, text);
+  started.gateway.signal("SIGHUP");
+  await eventually(async () => expect(await subject()).toContain("orders"));
+  expect((await TlsClient.once(started.ingress, request("GET /x"), web)).status).toBe(200);
+  await started.gateway.stop();
 });
 
 test("files beside the agent are an error of the configuration", async () => {
