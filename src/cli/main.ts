@@ -39,6 +39,8 @@ const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: s
   ["top", { run: watchGateway, summary: "watch the running gateway: routes, upstreams, clients" }],
   ["logs", { run: showLogs, summary: "show the log for people, filtered by status, route, event and time" }],
   ["purge", { run: purgeCache, summary: "take stored responses out of a running gateway's cache" }],
+  ["grafana", { run: printDashboard, summary: "print a dashboard for Grafana" }],
+  ["alerts", { run: printAlerts, summary: "print rules for alerts of Prometheus" }],
   ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
   ["version", { run: runVersion, summary: "print the version" }],
   ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
@@ -140,6 +142,16 @@ async function showLogs(args: readonly string[], io: CommandIo): Promise<number>
 async function purgeCache(args: readonly string[], io: CommandIo): Promise<number> {
   const { runPurge } = await import("./purge.ts");
   return runPurge(args, io);
+}
+
+async function printDashboard(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runGrafana } = await import("./monitoring.ts");
+  return runGrafana(args, io);
+}
+
+async function printAlerts(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runAlerts } = await import("./monitoring.ts");
+  return runAlerts(args, io);
 }
 
 async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {

@@ -3,41 +3,79 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
 import { FAULTS } from "../../src/core/fault.ts";
-import { EVENTS, type EventRow } from "../../src/features/telemetry/events.ts";
+import { EVENT_GUIDE } from "../../src/features/telemetry/event-guide.ts";
+import { EVENTS, type EventName, type EventRow } from "../../src/features/telemetry/events.ts";
+import { METRIC_GROUPS, METRIC_GUIDE, type MetricGuide, unitOf } from "../../src/features/telemetry/metric-guide.ts";
 import { startGateway } from "../harness/gateway.ts";
+import { parseMetrics } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
-// docs/reference.md is derived: `scripts/reference` writes it from the tables and from a scrape of the binary.
-const PAGE = join(import.meta.dir, "../../docs/reference.md");
+// These pages are derived: `scripts/reference` writes them from the tables and from a scrape of the binary.
+const DOCS = join(import.meta.dir, "../../docs");
 
-const gateway = await startGateway();
+const gateway = await startGateway({
+  config: { server: { cache: { enabled: true, cookies: "bypass", disk: { path: "./stored" } } } },
+});
 afterAll(() => stopAll(gateway));
+const scrape = (await gateway.once(request("GET /metrics"))).text;
+const GUIDE: Readonly<Record<string, MetricGuide>> = METRIC_GUIDE;
 
-test("docs/reference.md says what the tables and /metrics say; scripts/reference writes it", async () => {
-  const scrape = (await gateway.once(request("GET /metrics"))).text;
-  const page = referencePage(scrape);
-  if (process.env.EDGE_WRITE_REFERENCE === "1") writeFileSync(PAGE, page);
-  expect(readFileSync(PAGE, "utf8")).toBe(page);
+const PAGES: [string, () => string][] = [
+  ["reference.md", referencePage],
+  ["metrics.md", metricsPage],
+  ["events.md", eventsPage],
+];
+test.each(PAGES)("docs/%s says what the tables and /metrics say; scripts/reference writes it", (name, text) => {
+  const file = join(DOCS, name);
+  if (process.env.EDGE_WRITE_REFERENCE === "1") writeFileSync(file, text());
+  expect(readFileSync(file, "utf8")).toBe(text());
 });
 
-function referencePage(scrape: string): string {
+test("every metric and every event has its advice", () => {
+  expect(metrics().map(({ name }) => name)).toEqual(Object.keys(GUIDE).sort());
+  expect(Object.keys(EVENT_GUIDE).sort()).toEqual(Object.keys(EVENTS).sort());
+});
+
+test("labels are those of the guide", () => {
+  for (const { name, labels } of parseMetrics(scrape)) {
+    const metric = name.replace(/_(bucket|sum|count)$/, "");
+    const guide = GUIDE[metric];
+    if (guide !== undefined)
+      expect([
+        metric,
+        Object.keys(labels)
+          .filter((one) => one !== "le")
+          .sort(),
+      ]).toEqual([metric, [...guide.labels].sort()]);
+  }
+});
+
+const WRITTEN = "Written by `scripts/reference` from the source: do not edit.";
+
+function referencePage(): string {
   return `# Reference
 
-Written by \`scripts/reference\` from the source: do not edit. \`edge help config\` and \`edge help routes\` show every key of
+${WRITTEN} \`edge help config\` and \`edge help routes\` show every key of
 the configuration, [waf.md](waf.md#rules) the rules of the firewall.
 
 ## Metrics
 
-Of \`/metrics\` ([endpoints.md](endpoints.md#metrics)), beside the \`process_*\` metrics of every exporter.
+Of \`/metrics\` ([endpoints.md](endpoints.md#metrics)), beside the \`process_*\` metrics of every exporter; [metrics.md](metrics.md) says what to
+do about each.
 
-${table(["metric", "type", "tells"], metricsOf(scrape))}
+${table(
+  ["metric", "type", "tells"],
+  metrics().map(({ name, type, help }) => [`[\`${name}\`](metrics.md#${name})`, type, help]),
+)}
 ## Log events
 
-Each line is a JSON object with \`time\`, \`event\` and \`timestamp\`. Where a bound is named, \`not_logged\` counts the lines of this kind
-that were left out before.
+Each line is a JSON object with \`time\`, \`event\` and \`timestamp\`; [events.md](events.md) says what each tells, and what to do about it.
 
-${table(["event", "tells", "lines at most"], eventRows())}
+${table(
+  ["event", "level", "lines at most"],
+  eventRows().map(([name, row]) => [`[\`${name}\`](events.md#${name})`, row.level ?? "info", boundOf(row)]),
+)}
 ## Fields of an access line
 
 ${table(
@@ -52,18 +90,62 @@ connection is closed. \`-\` is no response at all: the connection or the stream 
 ${table(["reason", "status", "message", "connection"], refusalRows())}`;
 }
 
-function metricsOf(scrape: string): string[][] {
-  const types = new Map([...scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map((match) => [match[1]!, match[2]!]));
-  return [...scrape.matchAll(/^# HELP (gateway_\S+) (.*)$/gm)]
-    .map(([, name, help]) => [`\`${name}\``, types.get(name!)!, help!])
-    .sort((a, b) => (a[0]! < b[0]! ? -1 : 1));
+function metricsPage(): string {
+  const groups = METRIC_GROUPS.map((group) => {
+    const names = Object.keys(GUIDE).filter((name) => GUIDE[name]!.group === group);
+    const own = names.flatMap((name) => metrics().find((metric) => metric.name === name) ?? []);
+    return `## ${group}\n\n${own.map(metricText).join("\n")}`;
+  });
+  return `# Metrics
+
+${WRITTEN} What \`/metrics\` ([endpoints.md](endpoints.md#metrics)) exposes, with the advice for each. \`edge grafana\` prints a dashboard of
+them, \`edge alerts\` rules for Prometheus ([tools.md](tools.md#grafana-and-alerts)). Labels of routes and upstreams are bounded: [endpoints.md](endpoints.md#metrics).
+
+${groups.join("\n")}`;
 }
 
-function eventRows(): string[][] {
-  return Object.entries<EventRow>(EVENTS).map(([name, { meaning, perSecond, everyMs }]) => {
-    const bound = perSecond === undefined ? "" : `${perSecond} a second and worker`;
-    return [`\`${name}\``, meaning, everyMs === undefined ? bound : `1 in ${everyMs / 1000} s`];
+function metricText({ name, type, help }: MetricHelp): string {
+  const { labels = [], advice = "" } = GUIDE[name] ?? {};
+  const of = labels.length === 0 ? "no labels" : labels.map((label) => `\`${label}\``).join(", ");
+  return `### ${name}\n\n${help}\n\n${type}, ${UNITS[unitOf(name)]}; ${of}.\n\n**What to do.** ${advice}\n`;
+}
+
+const UNITS = { seconds: "in seconds", bytes: "in bytes", count: "a count since the start", number: "a number" };
+
+function eventsPage(): string {
+  const texts = eventRows().map(([name, row]) => {
+    const bound = boundOf(row);
+    const level = row.level === "always" ? "At every level" : `Level ${row.level ?? "info"}`;
+    return `## ${name}\n\n${row.meaning}\n\n${level}${bound === "" ? "" : `; at most ${bound}`}.\n\n**What to do.** ${EVENT_GUIDE[name] ?? ""}\n`;
   });
+  return `# Log events
+
+${WRITTEN} Each line of an event is a JSON object with \`time\`, \`event\` and \`timestamp\` ([operations.md](operations.md#log)). Where a bound is
+named, \`not_logged\` counts the lines of this kind that were left out before. What a request's own line holds: [reference.md](reference.md#fields-of-an-access-line).
+
+${texts.join("\n")}`;
+}
+
+interface MetricHelp {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+}
+
+function metrics(): MetricHelp[] {
+  const types = new Map([...scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map((match) => [match[1]!, match[2]!]));
+  return [...scrape.matchAll(/^# HELP (gateway_\S+) (.*)$/gm)]
+    .map(([, name, help]) => ({ name: name!, type: types.get(name!)!, help: help! }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function eventRows(): [EventName, EventRow][] {
+  return Object.entries(EVENTS) as [EventName, EventRow][];
+}
+
+function boundOf({ perSecond, everyMs }: EventRow): string {
+  if (everyMs !== undefined) return `1 in ${everyMs / 1000} s`;
+  return perSecond === undefined ? "" : `${perSecond} a second and worker`;
 }
 
 function refusalRows(): string[][] {
