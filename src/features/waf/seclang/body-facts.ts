@@ -1,9 +1,10 @@
 import { sliceText } from "../../../core/bytes.ts";
-import { MAX_RULE_ARGUMENTS, MAX_RULE_JSON_DEPTH } from "../../../core/limits.ts";
+import { MAX_RULE_ARGUMENTS } from "../../../core/limits.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { codingsOf, contentOf } from "../body/content-codings.ts";
 import { BodyKind, declaredTypes } from "../body/declared-types.ts";
 import { eachPart } from "../body/multipart-parts.ts";
+import { readJsonValues } from "./json-values.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
 import { htmlEntityDecode, urlDecode } from "./text-decodings.ts";
 
@@ -31,7 +32,7 @@ export function readBody(headers: HeaderBlock, bytes: Uint8Array, hints: BodyHin
       readPairs(raw, args);
       return { ...facts, isCut: args.isFull };
     case "JSON":
-      return { ...facts, error: readJson(raw, args), isCut: args.isFull };
+      return { ...facts, error: readJsonValues(raw, args), isCut: args.isFull };
     case "MULTIPART":
       return readParts(facts, args, declaredTypes(headers).boundary, content);
     case "XML":
@@ -58,33 +59,6 @@ export function readPairs(text: string, into: ValueList): void {
     const name = equals < 0 ? pair : pair.slice(0, equals);
     into.add(urlDecode(name), equals < 0 ? "" : urlDecode(pair.slice(equals + 1)));
   }
-}
-
-/** All values of a text in JSON by their paths, such as `json.user.0.name`. @returns why there are none; "" where there are */
-function readJson(text: string, into: ValueList): string {
-  let root: unknown;
-  try {
-    root = JSON.parse(Buffer.from(text, "latin1").toString("utf8"));
-  } catch {
-    return "the body is no JSON";
-  }
-  return flatten("json", root, into, 0) ? "" : `the body is more than ${MAX_RULE_JSON_DEPTH} levels deep`;
-}
-
-function flatten(path: string, value: unknown, into: ValueList, depth: number): boolean {
-  if (depth > MAX_RULE_JSON_DEPTH || into.isFull) return depth <= MAX_RULE_JSON_DEPTH;
-  if (typeof value !== "object" || value === null) {
-    into.add(path, value === null ? "" : bytesOf(String(value)));
-    return true;
-  }
-  const members = Object.entries(value);
-  if (Array.isArray(value)) into.add(path, String(members.length));
-  return members.every(([name, member]) => flatten(`${path}.${bytesOf(name)}`, member, into, depth + 1));
-}
-
-/** A text as its bytes in UTF-8, one character a byte. */
-function bytesOf(text: string): string {
-  return /[^\x00-\x7f]/.test(text) ? Buffer.from(text, "utf8").toString("latin1") : text;
 }
 
 function readParts(facts: BodyFacts, args: ValueList, boundary: string, content: Uint8Array): BodyFacts {

@@ -135,13 +135,13 @@ class PhaseRun {
   private valuesOf({ target, takes }: Selector, excluded: readonly Selector[]): readonly RuleValue[] {
     const { transaction } = this;
     let values = transaction.valuesOf(target.name);
+    if (!transaction.take((values.length + 1) * SELECTION_STEPS * (1 + excluded.length))) throw STEPS_SPENT;
     if (takes !== null) values = values.filter(({ name }) => takes(name));
     for (const one of excluded) {
       if (one.target.name !== target.name) continue;
       const { takes: leavesOut } = one;
       values = leavesOut === null ? [] : values.filter(({ name }) => !leavesOut(name));
     }
-    if (!transaction.take(values.length + 1)) throw STEPS_SPENT;
     return target.isCount ? [{ name: target.key, value: String(values.length) }] : values;
   }
 
@@ -241,3 +241,5 @@ function cachedSelector(target: RuleTarget): Selector {
 /** To ask an operator costs as much as so many bytes, whatever the value. */
 const EVALUATION_STEPS = 32;
 const TRANSFORMATION_STEPS = 4;
+/** To look at a name. */
+const SELECTION_STEPS = 8;

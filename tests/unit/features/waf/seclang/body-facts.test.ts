@@ -25,8 +25,26 @@ describe("a body", () => {
 
   test("of JSON has its values by their paths", () => {
     const { args, error } = read("application/vnd.x+json", '{"a":{"b":[1,{"c":"x"}],"d":null},"e":true}');
-    expect(pairs(args)).toEqual(["json.a.b=2", "json.a.b.0=1", "json.a.b.1.c=x", "json.a.d=", "json.e=true"]);
+    expect(pairs(args)).toEqual(["json.a.b.0=1", "json.a.b.1.c=x", "json.a.b=2", "json.a.d=", "json.e=true"]);
     expect(error).toBe("");
+  });
+
+  test("of JSON hides no value behind another of the same name, and keeps numbers as they are written", () => {
+    const { args } = read(
+      "application/json",
+      '{"a":"bad","a":"good","n":12345678901234567890,"s":"\\u0041\\n\\ud83d\\ude00\\/"}',
+    );
+    const smile = Buffer.from("A\n\u{1f600}/").toString("latin1");
+    expect(pairs(args)).toEqual(["json.a=bad", "json.a=good", "json.n=12345678901234567890", `json.s=${smile}`]);
+    expect(pairs(read("application/json", " [ ] ").args)).toEqual(["json=0"]);
+    expect(pairs(read("application/json", '"x"').args)).toEqual(["json=x"]);
+  });
+
+  test("of JSON that breaks off has the values in front of the break", () => {
+    const { args, error } = read("application/json", '{"a":"1","b":');
+    expect([pairs(args), error]).toEqual([["json.a=1"], "the body is no JSON"]);
+    for (const text of ["{]", '{"a"}', '{"a":1,}', "[1 2]", "tru", '"x', "1 2", "{1:2}", "[1,]"])
+      expect([text, read("application/json", text).error]).toEqual([text, "the body is no JSON"]);
   });
 
   test("that is no JSON, or too deep, says so", () => {
