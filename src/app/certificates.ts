@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
+import { WORKLOAD_START_MS } from "../core/limits.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
@@ -77,9 +78,11 @@ export class TlsCertificates {
     });
   }
 
-  /** Resolves when the agent has given the sidecar an identity, or none; at once where none is asked. */
+  /** Resolves when the agent has given the sidecar an identity, or none, or does not respond; at once where none is asked. */
   get identified(): Promise<void> {
-    return this.firstWord?.promise ?? Promise.resolve();
+    return this.firstWord === null
+      ? Promise.resolve()
+      : Promise.race([this.firstWord.promise, Bun.sleep(WORKLOAD_START_MS)]);
   }
 
   stop(): void {

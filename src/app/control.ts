@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { LEARN_START_MS, WORKLOAD_START_MS } from "../core/limits.ts";
+import { LEARN_START_MS } from "../core/limits.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
@@ -373,10 +373,8 @@ export class Control implements PoolListener {
       void this.telemetry.use(this.config);
       // An upstream that is there has its routes from the first request on.
       const learning = Promise.race([this.schemas.use(this.fileConfig), Bun.sleep(LEARN_START_MS)]);
-      // Nor is a handshake refused for an identity that is on its way.
-      const identified = Promise.race([this.certificates.identified, Bun.sleep(WORKLOAD_START_MS)]);
       const ready = [
-        identified,
+        this.certificates.identified,
         this.acme.use(this.config),
         this.accessOutputs.use(this.config),
         this.cache.startDisk(),
