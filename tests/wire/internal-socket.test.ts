@@ -4,7 +4,7 @@ import { chmodSync, existsSync, lstatSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { binaryWithHooks, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -94,6 +94,68 @@ test("what a killed gateway has left is taken over; a socket that is in use, and
     expect(existsSync(socketOf(first))).toBe(false);
   } finally {
     first.kill();
+  }
+});
+
+test("a reload to a path that cannot be had changes nothing", async () => {
+  const staying = await startGateway({ config: SETTINGS });
+  try {
+    writeFileSync(join(staying.folder, "plain"), "kept");
+    const server = { ...SETTINGS.server, host: "127.0.0.1", port: staying.port };
+    writeFileSync(join(staying.folder, "config.yaml"), JSON.stringify({ server, internal_api: { socket: "./plain" } }));
+    staying.signal("SIGHUP");
+    const line = await staying.log("reload", ({ event }) => event === "config_reload");
+    expect([line.ok, line.faults]).toEqual([false, [expect.stringContaining("a file that is no socket is there")]]);
+    expect((await status(staying)).pid).toBe(staying.pid);
+    const audit = await staying.log("audit", ({ event }) => event === "audit");
+    expect(audit).toMatchObject({ action: "reload", by: "signal", from: "SIGHUP", ok: false });
+    staying.signal("SIGUSR1");
+    await staying.log("log_reopen", ({ event, action }) => event === "audit" && action === "log_reopen");
+  } finally {
+    await staying.stop();
+  }
+  expect(staying.logs.json.some(({ action, from }) => action === "stop" && from === "SIGTERM")).toBe(true);
+});
+
+test("neither the fields of a request nor internal_api.auth have a say in who comes by it", async () => {
+  const users = { eve: await Bun.password.hash("secret", { algorithm: "bcrypt", cost: 4 }) };
+  const guarded = await startGateway({
+    config: {
+      server: { trusted_proxies: ["0.0.0.0/0", "::/0"] },
+      internal_api: { socket: "./edge.sock", auth: { basic: { users } } },
+    },
+  });
+  try {
+    const claims = [
+      "-H",
+      "X-Forwarded-For: 192.0.2.1",
+      "-H",
+      "Forwarded: for=192.0.2.2",
+      "-H",
+      "Host: evil.example.com",
+    ];
+    const path = "http://localhost/internal/api";
+    expect(JSON.parse(await curl(guarded, [...claims, `${path}/status`])).pid).toBe(guarded.pid);
+    await curl(guarded, [...claims, "--json", '{"level":"info"}', `${path}/log-level`]);
+    const line = await guarded.log("audit", ({ event }) => event === "audit");
+    expect(line).toMatchObject({ by: `uid ${process.getuid!()}`, from: "unix" });
+    const foreign = [...claims, "-H", "Origin: http://evil.example.com:1", "--json", "{}", `${path}/reload`];
+    expect(JSON.parse(await curl(guarded, foreign)).error).toBe("403 Forbidden");
+  } finally {
+    await guarded.stop();
+  }
+});
+
+test("a worker that has died is replaced by one that accepts there", async () => {
+  const hooked = await startGateway({ config: SETTINGS, binary: binaryWithHooks() });
+  try {
+    const victim = await hooked.connect();
+    victim.send(request("GET /__test/crash"));
+    await hooked.log("death", ({ event }) => event === "worker_died");
+    for (let i = 0; i < 20; i++) expect((await status(hooked)).status).toBe("ok");
+    victim.close();
+  } finally {
+    await hooked.stop();
   }
 });
 
