@@ -172,6 +172,28 @@ describe("a response", () => {
   });
 });
 
+test("a response of the cache is judged by the request that gets it, and stays in the cache", async () => {
+  const cached = await startGateway({
+    config: {
+      server: {
+        waf: { enabled: true, rules: ["./late.conf"] },
+        cache: { enabled: true, default_ttl: "60s", cookies: "share" },
+      },
+    },
+    routes: [upstream("/out", { url: `http://127.0.0.1:${secrets.port}` })],
+    files: { "late.conf": 'SecRule REQUEST_HEADERS:X-Deny "@unconditionalMatch" "id:1,phase:3,deny"\n' },
+  });
+  for (const [fields, status, cache] of [
+    [[], 200, "MISS"],
+    [["X-Deny: 1"], 403, null],
+    [[], 200, "HIT"],
+  ] as const) {
+    const reply = await cached.once(request("GET /out/plain", fields));
+    expect([reply.status, reply.fields.get("x-cache")]).toEqual([status, cache]);
+  }
+  await cached.stop();
+});
+
 test("all of it holds in HTTP/2", async () => {
   const form = head("POST", "/echo", [["content-type", FORM]]);
   // A connection ends with the request that is refused.

@@ -84,8 +84,11 @@ export class RuleFirewall {
   }
 
   private decide(ex: Exchange, transaction: RuleTransaction, { ending, matches }: PhaseResult): Fault {
-    for (const match of matches.slice(0, MAX_RULE_MATCHES)) {
-      if (match !== ending?.match) this.report(ex, transaction, match, false);
+    for (const match of matches) {
+      if (match === ending?.match || transaction.told.has(match.rule)) continue;
+      if (transaction.told.size >= MAX_RULE_MATCHES) break;
+      transaction.told.add(match.rule);
+      this.report(ex, transaction, match, false);
     }
     if (ending === null) return Fault.None;
     const { match, redirect } = ending;

@@ -42,6 +42,8 @@ export class RuleTransaction implements RuleState {
   matched: { readonly variable: string; readonly name: string; readonly value: string }[] = [];
   /** The rule at hand, for macros. */
   rule: ChainedRule | null = null;
+  /** Rules that are in the log already: a stream is judged piece by piece. */
+  readonly told: Set<ChainedRule> = new Set();
   private readonly removed: RuleNames[] = [];
   private readonly removedTargets: { readonly rules: RuleNames; readonly target: RuleTarget }[] = [];
 
