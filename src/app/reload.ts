@@ -331,6 +331,7 @@ function guardsOf({ path, row: { guard }, valueIn }: KeyPlace): readonly Guard[]
 }
 
 function isOn(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
   if (typeof value !== "object" || value === null) return value === true || (typeof value === "string" && value !== "");
   return (value as { readonly enabled?: boolean }).enabled === true;
 }

@@ -38,7 +38,7 @@ export interface Row {
   readonly restart?: "everywhere" | "HTTP/3";
   /**
    * That it guards the gateway or its clients, so that a reload which takes it away says so: a section or a switch by being
-   * on, a text by being there, one of several words by the values named here, the weakest first. docs/operations.md#reload
+   * on, a text or a list by being there, one of several words by the values named here, the weakest first. docs/operations.md#reload
    */
   readonly guard?: true | readonly string[];
 }

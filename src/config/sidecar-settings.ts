@@ -142,16 +142,19 @@ const sidecarRows = {
   insecure_skip_verify: { type: flag(), default: false },
   allowed_ids: {
     type: spiffeIds(),
+    guard: true,
     example: ["spiffe://mesh/ns/shop/*"],
     doc: "clients with any other id get 403",
   },
   authorization: {
     type: list(accessRule, "rules"),
+    guard: true,
     doc: "who may ask for what: a request that no rule allows gets 403; every request without rules",
   },
   outbound: {
     type: word("allow_any", "registry_only"),
     default: "allow_any",
+    guard: ["registry_only"],
     doc: "registry_only: outbound requests that no split takes get 403",
   },
   transparent: {
@@ -212,6 +215,13 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
     log.fault([...path, "strict_mtls"], "needs cert_file and key_file, the sidecar's own certificate");
   if (!values.strict_mtls && values.mode !== "egress" && !hasCertificate && !isMeant)
     log.warn(path, "no cert_file: the inbound listener speaks cleartext");
+  const asksIds = ["allowed_ids", "authorization"] as const;
+  const asked = asksIds.find((key) => values[key].length > 0);
+  if (!hasCertificate && !isMeant && values.mode !== "egress" && asked !== undefined)
+    log.warn(
+      [...path, asked],
+      "no client has an id: without cert_file and key_file, or workload_api, nothing is verified",
+    );
   const hasIds = values.server_ids.length > 0 || values.traffic_splits.some((one) => one.server_ids.length > 0);
   if (values.insecure_skip_verify && hasIds)
     log.fault([...path, "insecure_skip_verify"], "verifies nothing, server_ids neither: remove one of the two");
