@@ -1,10 +1,14 @@
 // Calls a second: REST through the gateway's transcoder beside a plain connect-node client, to one gRPC server, by turns in one
 // run; and beside grpc-gateway, where Go and protoc can be had. usage: scripts/compare-transcoder [seconds a turn] [calls at one time]
-import { fromJson } from "@bufbuild/protobuf";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
+import { frameMessage } from "../../../src/proto/grpc/message-frames.ts";
 import { buildGoShop, GoShop } from "../../conformance/go-shop.ts";
-import { startGateway } from "../../harness/gateway.ts";
+import { startGateway, upstream } from "../../harness/gateway.ts";
 import { GrpcShop, SHOP, SHOP_FILE } from "../../harness/grpc-shop.ts";
 import { readWrk } from "../load-tools.ts";
 import { cpuSeconds } from "../process-stats.ts";
@@ -30,6 +34,9 @@ const gateway = await startGateway({
       ],
     },
   },
+  routes: [
+    upstream("/shop.Shop", { url: server.url.replace("http:", "h2c:") }, { strip_prefix: false, grpc_web: true }),
+  ],
 });
 const type = SHOP.registry.getMessage("shop.ItemRequest")!;
 const client = createClient(
@@ -67,6 +74,7 @@ const sides: Side[] = [
 if (Bun.which("wrk") === null) console.log("skipped: REST by wrk needs wrk (scripts/install-peers)");
 else {
   sides.push({ name: "edge, REST by wrk", pid: gateway.pid, run: () => wrk(gateway.port) });
+  sides.push({ name: "edge, gRPC-Web by wrk", pid: gateway.pid, run: () => wrk(gateway.port, webScript()) });
   if (grpcGateway !== null) {
     sides.push({ name: "grpc-gateway, REST by wrk", pid: grpcGateway.pid, run: () => wrk(grpcGateway.port) });
   }
@@ -116,13 +124,30 @@ async function callsPerSecond(call: () => Promise<unknown>): Promise<number> {
   return (calls / (performance.now() - from)) * 1000;
 }
 
-/** The same from outside, where the client costs next to nothing. */
-async function wrk(port: number): Promise<number> {
+/** The same from outside, where the client costs next to nothing. @param script says what is sent; without one it is a GET */
+async function wrk(port: number, script: readonly string[] = []): Promise<number> {
+  const target = `http://127.0.0.1:${port}${path}`;
   const run = Bun.spawn(
-    ["wrk", "-t1", `-c${concurrency}`, `-d${Math.ceil(seconds)}s`, "--latency", `http://127.0.0.1:${port}${path}`],
+    ["wrk", "-t1", `-c${concurrency}`, `-d${Math.ceil(seconds)}s`, "--latency", ...script, target],
     { stdout: "pipe", stderr: "inherit" },
   );
   const load = readWrk(await run.stdout.text());
   if (load.errors > 0) throw new Error(`${load.errors} calls through port ${port} have failed`);
   return load.requestsPerSecond;
+}
+
+/** The options by which wrk calls the same method by gRPC-Web. */
+function webScript(): string[] {
+  const file = join(mkdtempSync(join(tmpdir(), "edge-grpc-web-")), "call.lua");
+  process.on("exit", () => rmSync(dirname(file), { recursive: true, force: true }));
+  const frame = frameMessage(toBinary(type, fromJson(type, message)));
+  const bytes = [...frame].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("");
+  const lines = [
+    'wrk.method = "POST"',
+    'wrk.path = "/shop.Shop/GetItem"',
+    'wrk.headers["Content-Type"] = "application/grpc-web+proto"',
+    `wrk.body = "${bytes}"`,
+  ];
+  writeFileSync(file, lines.join("\n"));
+  return ["-s", file];
 }
