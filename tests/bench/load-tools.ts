@@ -26,6 +26,7 @@ export interface LoadPlan {
 }
 
 const POST_BODY_BYTES = 4096;
+const MANY_PATHS = 500;
 const AB_MOST_CONNECTIONS = 32;
 const H2_CONNECTIONS = 16;
 const H2_STREAMS = 16;
@@ -37,6 +38,7 @@ export const PROGRAM: Readonly<Record<Tool, "wrk" | "ab" | "h2load">> = {
   wrk: "wrk",
   "wrk-post": "wrk",
   "wrk-chunked": "wrk",
+  "wrk-many": "wrk",
   ab: "ab",
   h2load: "h2load",
 };
@@ -109,8 +111,24 @@ function wrkArgs(plan: LoadPlan): string[] {
   for (const line of plan.scenario.fields ?? []) args.push("-H", line);
   if (plan.scenario.tool === "wrk") return args;
   const script = join(plan.dir, `${plan.scenario.tool}.lua`);
-  writeFileSync(script, plan.scenario.tool === "wrk-post" ? postScript() : chunkedScript());
+  writeFileSync(script, SCRIPTS[plan.scenario.tool]!(plan.scenario.path));
   return [...args, "-s", script];
+}
+
+const SCRIPTS: Readonly<Partial<Record<Tool, (path: string) => string>>> = {
+  "wrk-post": postScript,
+  "wrk-chunked": chunkedScript,
+  "wrk-many": manyScript,
+};
+
+/** One path after the other; each thread begins at another one. */
+function manyScript(path: string): string {
+  return `local next = math.random(0, ${MANY_PATHS - 1})
+function request()
+  next = (next + 1) % ${MANY_PATHS}
+  return wrk.format(nil, "${path}/" .. next)
+end
+`;
 }
 
 function postScript(): string {

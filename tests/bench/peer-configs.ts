@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "http3" | "cache" | "compression" | "auth";
+export type Setting = "plain" | "tls" | "http3" | "cache" | "cache-disk" | "compression" | "auth";
 
 /** The ports of one server. */
 export interface Ports {
@@ -26,7 +26,7 @@ const MAX_CONNECTIONS = 11_000;
 const LEVEL = 1;
 
 function hasCache(setting: Setting): boolean {
-  return setting === "cache" || setting === "compression";
+  return setting === "cache" || setting === "cache-disk" || setting === "compression";
 }
 
 /** The common origin: one nginx process that never closes a connection. */
@@ -41,6 +41,7 @@ http {
     location = /rows.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /packed.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /auth { add_header Remote-User alice; return 200; }
+    location /many/ { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
     location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
   }
 }
@@ -167,7 +168,8 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const isSecure = setting === "tls" || setting === "http3";
   const tls = isSecure ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
   const http3 = setting === "http3" ? "  http3: {enabled: true}\n" : "";
-  const cache = hasCache(setting) ? "  cache: {enabled: true}\n" : "";
+  const disk = `, max_bytes: 2MiB, max_entries: 100, disk: {path: ${join(lab.dir, "edge-cache")}}`;
+  const cache = hasCache(setting) ? `  cache: {enabled: true${setting === "cache-disk" ? disk : ""}}\n` : "";
   const compression = setting === "compression" ? `  compression: {level: ${LEVEL}}\n` : "";
   return `server:
   host: 127.0.0.1

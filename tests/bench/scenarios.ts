@@ -3,7 +3,7 @@ import { BASIC_FIELDS, BEARER_FIELDS } from "./auth-figures.ts";
 import type { Setting } from "./peer-configs.ts";
 
 /** How the load is made. */
-export type Tool = "wrk" | "wrk-post" | "wrk-chunked" | "ab" | "h2load";
+export type Tool = "wrk" | "wrk-post" | "wrk-chunked" | "wrk-many" | "ab" | "h2load";
 
 /** One comparison of the gateway with its peers. */
 export interface Scenario {
@@ -39,6 +39,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "tls-h2-proxy", path: "/p/x", tool: "h2load", setting: "tls", peers: PROXIES },
   { name: "tls-handshake", path: "/health", tool: "ab", setting: "tls", peers: PROXIES },
   { name: "cache-hit-1k", path: "/c/cached", tool: "wrk", setting: "cache", peers: CACHES },
+  // Five hundred responses as that of cache-hit-1k, of which memory has hardly any: edge reads its files, nginx those of proxy_cache.
+  { name: "cache-hit-disk", path: "/c/many", tool: "wrk-many", setting: "cache-disk", peers: ["nginx"] },
   {
     name: "gzip-64k",
     path: "/p/rows.json",

@@ -18,6 +18,7 @@ import { eventually } from "../harness/eventually.ts";
 import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
@@ -368,6 +369,64 @@ describe("a folder that cannot be used", () => {
     expect(await second.isStored("/a")).toBe(true);
   }, 60_000);
 });
+
+describe("a reload", () => {
+  test("that changes the size of memory keeps what is on disk; one that changes `cookies` does not", async () => {
+    const path = newFolder();
+    const cached = await start(path);
+    serveNumbers(cached);
+    await askAll(cached, upTo(50));
+    await untilOnDisk(cached, 50);
+    const config = join(cached.gateway.folder, "config.yaml");
+    const reload = async (from: string, to: string): Promise<void> => {
+      const before = cached.gateway.logs.json.filter(({ event }) => event === "config_reload").length;
+      writeFileSync(config, readFileSync(config, "utf8").replace(from, to));
+      cached.gateway.signal("SIGHUP");
+      await eventually(() =>
+        expect(cached.gateway.logs.json.filter(({ event, ok }) => event === "config_reload" && ok)).toHaveLength(
+          before + 1,
+        ),
+      );
+    };
+    await reload("max_entries: 5000", "max_entries: 4000");
+    expect(await metric(cached, "gateway_cache_entries")).toBe(0);
+    expect(await askAll(cached, upTo(50))).toBe(50);
+    await askAll(cached, [100]);
+    await untilOnDisk(cached, 51);
+    await reload("max_entries: 4000", "cookies: bypass\n    max_entries: 4000");
+    await eventually(async () => expect(await metric(cached, "gateway_cache_disk_entries")).toBe(0));
+    expect(await askAll(cached, upTo(10))).toBe(0);
+    await untilOnDisk(cached, 10);
+  }, 60_000);
+});
+
+longTest(
+  "a disk that is full is read, and written again when there is room",
+  async () => {
+    const root = mkdtempSync(join(tmpdir(), "edge-cache-disk-"));
+    roots.push(root);
+    if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", root]).exitCode !== 0) return;
+    try {
+      const cached = await start(join(root, "store"), { max_bytes: "32MiB" });
+      serveNumbers(cached, [], 100_000);
+      await askAll(cached, upTo(60), 100_000);
+      const line = await cached.gateway.logs.until("the failure", ({ event }) => event === "cache_disk_failed", 20_000);
+      expect(line.reason).toBe("ENOSPC");
+      expect(await askAll(cached, upTo(60), 100_000)).toBe(60);
+      expect(await metric(cached, "gateway_cache_disk_up")).toBe(0);
+      expect(await metric(cached, "gateway_cache_disk_entries")).toBeGreaterThan(10);
+      expect(Bun.spawnSync(["mount", "-o", "remount,size=64m", root]).exitCode).toBe(0);
+      await eventually(async () => expect(await metric(cached, "gateway_cache_disk_up")).toBe(1), 20_000);
+      await askAll(cached, [100], 100_000);
+      const isOpen = ({ event }: Record<string, unknown>): boolean => event === "cache_disk_open";
+      await eventually(() => expect(cached.gateway.logs.json.filter(isOpen)).toHaveLength(2));
+      await open.pop()!.stop();
+    } finally {
+      Bun.spawnSync(["umount", "-l", root]);
+    }
+  },
+  60_000,
+);
 
 test("a successor takes the folder, what is on disk alone with it", async () => {
   const path = newFolder();
