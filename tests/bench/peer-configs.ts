@@ -5,8 +5,10 @@
 //   /static/…     files of the site
 //   /basic/…      as /p/ for users with a password (only in the setting `auth`, like the next two)
 //   /jwt/…        the same with a token (edge alone)
-//   /forward/…    the same where the origin's /auth lets in, whose Remote-User goes upstream
+//   /oidc/…       as /p/ for users who have signed in, /bots/… for browsers with a pass (edge alone)
+//   /forward/…    as /p/ where the origin's /auth lets in, whose Remote-User goes upstream
 import { join } from "node:path";
+import { BOT_SECRET, OIDC, SESSION_PREFIX } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
@@ -178,7 +180,7 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   max_body_bytes: 67108864
   access_log: {enabled: false}
   waf: {enabled: true, mode: enforce}
-${tls}${http3}${cache}${compression}proxy:
+${setting === "auth" ? `  bots: {challenge: "off", secret: ${BOT_SECRET}}\n` : ""}${tls}${http3}${cache}${compression}proxy:
   transport: {max_idle_conns: 256}
 `;
 }
@@ -197,6 +199,8 @@ function edgeAuth(lab: Lab, target: string): string {
   return `- {type: upstream, prefix: /basic, ${target}, auth: {basic: {users_file: ${lab.dir}/users-bcrypt}}}
 - {type: upstream, prefix: /jwt, ${target}, auth: {jwt: {public_key_file: ${lab.dir}/token.pem}}}
 - {type: upstream, prefix: /forward, ${target}, auth: {forward: ${forward}}}
+- {type: upstream, prefix: ${SESSION_PREFIX}, ${target}, auth: {oidc: ${JSON.stringify(OIDC)}}}
+- {type: upstream, prefix: /bots, ${target}, bots: {challenge: all}}
 `;
 }
 

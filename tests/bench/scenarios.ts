@@ -1,5 +1,5 @@
 // The scenarios: one row is one comparison.
-import { BASIC_FIELDS, BEARER_FIELDS } from "./auth-figures.ts";
+import { BASIC_FIELDS, BEARER_FIELDS, PASS_FIELDS, SESSION_FIELDS } from "./auth-figures.ts";
 import type { Setting } from "./peer-configs.ts";
 
 /** How the load is made. */
@@ -71,5 +71,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "auth-basic", path: "/basic/x", tool: "wrk", setting: "auth", fields: BASIC_FIELDS, peers: ["nginx"] },
   // nginx has tokens in its commercial edition alone: auth-none is what it is to be held against.
   { name: "auth-jwt", path: "/jwt/x", tool: "wrk", setting: "auth", fields: BEARER_FIELDS, peers: [] },
+  // Neither peer has the like: auth-none is what they are to be held against.
+  { name: "auth-oidc", path: "/oidc/x", tool: "wrk", setting: "auth", fields: SESSION_FIELDS, peers: [] },
+  { name: "bots-pass", path: "/bots/x", tool: "wrk", setting: "auth", fields: PASS_FIELDS, peers: [] },
   { name: "auth-forward", path: "/forward/x", tool: "wrk", setting: "auth", peers: FILE_SERVERS },
 ];

@@ -1,6 +1,7 @@
 // The certificates of clients decide who may come in. docs/authentication.md#client-certificates
 import { afterAll, describe, expect, test } from "bun:test";
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { connect } from "node:http2";
 import { TestAuthority, type TestCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { freePort, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
@@ -131,6 +132,42 @@ test("one client's page is no other's", async () => {
   await over("/subject/mine?p", shop, "X-CC: public, max-age=60");
   expect((await over("/subject/mine?p", comma)).fields.get("x-cache")).toBe("HIT");
   expect((await over("/subject/mine?p", other)).status).toBe(403);
+});
+
+test("HTTP/2, streams of one connection each", async () => {
+  for (const [who, status, user] of [
+    [shop, 200, "shop"],
+    [comma, 200, "a, b"],
+    [near, 403, undefined],
+    [undefined, 403, undefined],
+  ] as const) {
+    const session = connect(`https://localhost:${port}`, {
+      ca: authority.cert,
+      ...(who === undefined ? {} : { cert: who.cert, key: who.key }),
+    });
+    const ask = (path: string) =>
+      new Promise<{ status: number; text: string }>((resolve, reject) => {
+        const stream = session.request({ ":path": path, "x-user": "root" });
+        let text = "";
+        let status = 0;
+        stream.on("response", (head) => {
+          status = Number(head[":status"]);
+        });
+        stream.on("data", (piece) => {
+          text += String(piece);
+        });
+        stream.on("end", () => resolve({ status, text }));
+        stream.on("error", reject);
+        stream.end();
+      });
+    const replies = await Promise.all([ask("/subject/echo"), ask("/subject/echo?again"), ask("/open/echo")]);
+    expect(replies.map((one) => one.status)).toEqual([status, status, 200]);
+    const users = replies
+      .slice(0, 2)
+      .map(({ text }) => (status === 200 ? (JSON.parse(text) as Echo).headers["x-user"] : undefined));
+    expect(users).toEqual([user, user]);
+    session.close();
+  }
 });
 
 test("HTTP/3", async () => {
