@@ -157,8 +157,6 @@ export class Control implements PoolListener {
   private readonly handover: Handover;
   private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
-  /** Whether the workers have been let go. */
-  private hasReleased = false;
   private keywords: KeywordMemory | null = null;
   private readonly internalSocket: InternalSocket = new InternalSocket();
   private readonly ending: Ending;
@@ -386,7 +384,7 @@ export class Control implements PoolListener {
 
   /** The workers have not begun, or get the configuration anew. */
   private onSchema(): void {
-    if (this.hasReleased) void this.serving.promise.then(() => this.reloads.rebuild());
+    if (this.pool.released) void this.serving.promise.then(() => this.reloads.rebuild());
     else this.config = this.schemas.applied(this.fileConfig);
   }
 
@@ -413,10 +411,7 @@ export class Control implements PoolListener {
 
   private startWorkers(): void {
     if (this.ending.hasBegun) this.finish(0);
-    else {
-      this.hasReleased = true;
-      this.pool.release();
-    }
+    else this.pool.release();
   }
 
   startMessage(index: number, counters: CounterBuffers): ToWorker {

@@ -24,7 +24,8 @@ export class WorkerPool {
   private readonly early: EarlyThread;
   /** Threads that wait for their first message. */
   private readonly ready: Set<number> = new Set();
-  private released = false;
+  /** Whether the workers have been let go. */
+  released = false;
   private stopping = false;
   private draining = false;
   private readonly drained: Set<number> = new Set();

@@ -37,6 +37,7 @@ import type { SpanWriter } from "../shared/span-ring.ts";
 import type { AuthSite } from "./auth-methods.ts";
 import { cachePolicies } from "./cache-owner.ts";
 import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import { largeMessages } from "./codec-threads.ts";
 import { Compression, contentCodingPhase } from "./compression.ts";
 import { hasOwnOutputs } from "./log-outputs.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
@@ -286,7 +287,9 @@ function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: Origin
   const { wheel, turn, upstream } = inputs.services;
   const { budget: bodies, requestIds, tally } = inputs;
   const defer = (resume: () => void) => setImmediate(() => inputs.services.inTurn(resume));
-  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally, defer });
+  const large = largeMessages((work) => inputs.services.inTurn(work));
+  pools.closeWith(large);
+  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally, defer, large });
 }
 
 function fail(message: string): never {

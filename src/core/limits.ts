@@ -517,6 +517,10 @@ export const MAX_STREAM_TURN_BYTES = 64 * 1024;
 export const SOCKET_CLOSE_MS = 5000;
 /** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
+/** Bytes of a JSON body, or of a message, from which on another thread transcodes it: reading and writing it here takes up to 30 ms. */
+export const LARGE_MESSAGE_BYTES = 48 * 1024;
+/** Large messages that wait for that thread; more are refused with 503. */
+export const MAX_CODEC_JOBS = 1000;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
 

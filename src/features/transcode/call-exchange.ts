@@ -5,6 +5,7 @@ import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../mes
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
 import type { CodecResult, CodecWaiter } from "./codec-source.ts";
+import type { CodecSourceOf } from "./large-messages.ts";
 import { MessagePump, type MessageSource, type MessageTaker } from "./message-pump.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
@@ -18,6 +19,8 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
   protected readonly handler: TranscodeHandler;
   protected readonly input: RequestInput;
   protected codec: MethodCodec | null = null;
+  /** What the codec was made of. */
+  protected of: CodecSourceOf | null = null;
   protected call: GrpcCall | null = null;
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly startedMs: number;
@@ -51,6 +54,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     if (result.kind === "fault") return this.abort(result.fault);
     if (result.kind === "status") return this.endWith(result.status, httpStatusOf(result.status.code));
     this.codec = result.codec;
+    this.of = result.of;
     this.onMethod(result.codec);
   }
 
@@ -98,7 +102,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
 
   takeMessage({ value, hasOddNumbers }: ReadJson): boolean {
     const { path, query } = this.input;
-    return this.call!.send(this.codec!.encode({ path, query, body: value, hasOddNumbers }));
+    return this.call!.send(this.codec!.encode({ path, query, body: value, large: null, hasOddNumbers }));
   }
 
   takeEnd(): void {

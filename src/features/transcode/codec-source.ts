@@ -3,6 +3,7 @@ import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { methodFault, type Schema } from "../../proto/grpc/schema.ts";
 import { JsonCodec } from "./json-codec.ts";
+import type { CodecSourceOf } from "./large-messages.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import type { ReflectedSchemas, SchemaWaiter } from "./reflected-schemas.ts";
 import type { Reflected } from "./reflection.ts";
@@ -10,7 +11,8 @@ import { type BodyFields, SchemaCodec } from "./schema-codec.ts";
 
 /** What a route gets instead of a codec. */
 export type CodecResult =
-  | { readonly kind: "codec"; readonly codec: MethodCodec }
+  /** `of` is what the codec was made of; one and the same object for one codec. */
+  | { readonly kind: "codec"; readonly codec: MethodCodec; readonly of: CodecSourceOf }
   | { readonly kind: "status"; readonly status: GrpcStatus }
   | { readonly kind: "fault"; readonly fault: Fault };
 
@@ -62,11 +64,12 @@ export class ReflectedCodec implements CodecSource {
   private readonly waiting: Map<CodecWaiter, SchemaWaiter> = new Map();
   /** What was made of the last result. */
   private from: Reflected | null = null;
-  private result: CodecResult = { kind: "codec", codec: new JsonCodec() };
+  private result: CodecResult;
 
   constructor(schemas: ReflectedSchemas, route: CodecRoute) {
     this.schemas = schemas;
     this.route = route;
+    this.result = jsonCodec(route);
     this.service = route.grpcMethod.slice(1, route.grpcMethod.lastIndexOf("/"));
   }
 
@@ -98,19 +101,23 @@ export class ReflectedCodec implements CodecSource {
     if (reflected.kind === "fault") return reflected;
     if (reflected !== this.from) {
       this.from = reflected;
-      this.result =
-        reflected.kind === "none" ? { kind: "codec", codec: new JsonCodec() } : codecOf(reflected.schema, this.route);
+      this.result = reflected.kind === "none" ? jsonCodec(this.route) : codecOf(reflected.schema, this.route);
     }
     return this.result;
   }
 }
 
-function codecOf(schema: Schema, route: CodecRoute): CodecResult {
+/** The codec of a route by a schema, or why there is none. */
+export function codecOf(schema: Schema, route: CodecRoute): CodecResult {
   const method = schema.method(route.grpcMethod);
   if (method === null) return refusal(GrpcCode.Unimplemented, "the upstream has no such method");
   const fault = methodFault(method, route);
   if (fault !== null) return refusal(GrpcCode.Internal, fault.message);
-  return { kind: "codec", codec: new SchemaCodec(method, schema.registry, route) };
+  return { kind: "codec", codec: new SchemaCodec(method, schema.registry, route), of: { schema, route } };
+}
+
+function jsonCodec(route: CodecRoute): CodecResult {
+  return { kind: "codec", codec: new JsonCodec(), of: { schema: null, route } };
 }
 
 function refusal(code: GrpcCode, message: string): CodecResult {

@@ -15,6 +15,8 @@ export interface RequestInput {
   readonly query: readonly FieldText[];
   /** The parsed body; undefined where there is none. */
   readonly body: JsonValue | undefined;
+  /** In its place, a large body that is not parsed yet; null where there is none. */
+  readonly large: Uint8Array | null;
   /** Whether the body has numbers that must be looked at with their fields. */
   readonly hasOddNumbers: boolean;
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Fault } from "../../core/fault.ts";
+import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
@@ -10,11 +11,12 @@ import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
-import { readJson } from "../../proto/grpc/json-text.ts";
+import { readBody } from "../../proto/grpc/json-text.ts";
 import { isKey } from "../../proto/websocket/handshake.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
 import { errorJson, give, refuse } from "./json-reply.ts";
+import type { LargeMessages } from "./large-messages.ts";
 import { BodyLines } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
 import { SocketExchange } from "./socket-exchange.ts";
@@ -47,6 +49,8 @@ export interface TranscodeServices {
   /** Calls back in a later turn of the event loop. */
   readonly defer: (resume: () => void) => void;
   readonly requestIds: { assign(ex: Exchange): void };
+  /** Transcodes what is large beside the event loop. */
+  readonly large: LargeMessages;
   /** Counts what upstreams answer. */
   readonly tally: { upstreamAnswered(label: string, status: number, durationMs: number): void };
 }
@@ -75,11 +79,11 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
       ex.detail = this.settings.httpMethod;
       ex.sink.abort(ex, Fault.MethodNotAllowed);
     } else if (isSocket) this.openSocket(ex);
-    else if (!ex.request.hasBody()) this.begin(ex, undefined, false);
+    else if (!ex.request.hasBody()) this.begin(ex, NO_BODY);
     else if (streamsLines(ex)) {
       const lines = new BodyLines(ex, this.settings.maxMessageBytes);
       ex.body = lines;
-      this.begin(ex, undefined, false, lines);
+      this.begin(ex, NO_BODY, lines);
     } else if (!this.settings.takesBytes && !isJson(ex)) refuse(ex, 415, "the body must be application/json");
     else {
       ex.body = new WholeBody(this, this.services.bodies);
@@ -101,41 +105,26 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
       const status = { code: GrpcCode.PermissionDenied, message: "not allowed from this origin", details: null };
       return give(ex, 403, "application/json", Buffer.from(errorJson(status, [])), []);
     }
-    this.beginWith(ex, undefined, false, (input, allowedMs) =>
-      new SocketExchange(ex, this, input, allowedMs, key).start(),
-    );
+    this.beginWith(ex, NO_BODY, (input, allowedMs) => new SocketExchange(ex, this, input, allowedMs, key).start());
   }
 
   onWholeBody(ex: Exchange, bytes: Buffer): void {
-    if (this.settings.takesBytes) return this.begin(ex, httpBody(ex, bytes), false);
-    const text = textOf(bytes);
-    if (text === null) return refuse(ex, 400, "the body is not UTF-8");
-    if (text === "") return this.begin(ex, undefined, false);
-    const read = readJson(text);
+    if (this.settings.takesBytes) return this.begin(ex, { ...NO_BODY, body: httpBody(ex, bytes) });
+    if (bytes.length === 0) return this.begin(ex, NO_BODY);
+    if (bytes.length > LARGE_MESSAGE_BYTES) return this.begin(ex, { ...NO_BODY, large: bytes });
+    const read = readBody(bytes);
     if (read instanceof Error) refuse(ex, 400, read.message);
-    else this.begin(ex, read.value, read.hasOddNumbers);
+    else this.begin(ex, { ...NO_BODY, body: read.value, hasOddNumbers: read.hasOddNumbers });
   }
 
-  private begin(
-    ex: Exchange,
-    body: JsonValue | undefined,
-    hasOddNumbers: boolean,
-    lines: BodyLines | null = null,
-  ): void {
-    this.beginWith(ex, body, hasOddNumbers, (input, allowedMs) =>
-      new TranscodedExchange(ex, this, input, allowedMs, lines).start(),
-    );
+  private begin(ex: Exchange, body: GivenBody, lines: BodyLines | null = null): void {
+    this.beginWith(ex, body, (input, allowedMs) => new TranscodedExchange(ex, this, input, allowedMs, lines).start());
   }
 
-  private beginWith(
-    ex: Exchange,
-    body: JsonValue | undefined,
-    hasOddNumbers: boolean,
-    start: (input: RequestInput, allowedMs: number) => void,
-  ): void {
+  private beginWith(ex: Exchange, body: GivenBody, start: (input: RequestInput, allowedMs: number) => void): void {
     try {
       const { pattern, fields, timeoutMs } = this.settings;
-      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), body, hasOddNumbers };
+      const input = { path: pathFields(ex, pattern, fields), query: queryFields(ex), ...body };
       start(input, Math.min(timeoutMs, clientTimeoutMs(ex.request.headers)));
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
@@ -143,6 +132,11 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
     }
   }
 }
+
+/** What a request says by its body. */
+type GivenBody = Pick<RequestInput, "body" | "large" | "hasOddNumbers">;
+
+const NO_BODY: GivenBody = { body: undefined, large: null, hasOddNumbers: false };
 
 function asksSocket({ request }: Exchange): boolean {
   return request.upgrade && request.headers.valueOf(HeaderId.Upgrade).trim().toLowerCase() === "websocket";
@@ -167,16 +161,6 @@ function httpBody(ex: Exchange, bytes: Buffer): JsonValue {
 function utf8Of(latin1: string): string {
   return Buffer.from(latin1, "latin1").toString("utf8");
 }
-
-function textOf(bytes: Buffer): string | null {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A body without a type is taken for what it must be. */
 function isJson(ex: Exchange): boolean {

@@ -1,14 +1,16 @@
 import { Fault } from "../../core/fault.ts";
+import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
+import { readBody } from "../../proto/grpc/json-text.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give, mediaType, prepareHead } from "./json-reply.ts";
 import { type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import type { RequestInput } from "./request-input.ts";
+import { BadInput, type RequestInput } from "./request-input.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
 
@@ -27,6 +29,12 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   private metadata: GrpcMetadata = [];
   /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
+  /** Whether a large message of a stream is being written as JSON, with those that came after it, and how the stream has ended. */
+  private isBeside = false;
+  private readonly waiting: Uint8Array[] = [];
+  private lateEnd: GrpcStatus | null = null;
+  /** Whether the client takes nothing more for now. */
+  private isFull = false;
   private isStreaming = false;
   private records = 0;
   private readonly lines: BodyLines | null;
@@ -53,20 +61,45 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   }
 
   protected onMethod(codec: MethodCodec): void {
-    const { lines } = this;
+    const { lines, input } = this;
     if (lines !== null && codec.takesStream === false) return this.refuse(NOT_JSON, UNSUPPORTED_TYPE);
     if (lines !== null || codec.takesStream === true) {
-      const pump = this.beginStream(codec, lines ?? givenMessages(this.input, this.ex!.bodyBytes));
+      const source = lines ?? this.givenMessages();
+      if (source === null) return;
+      const pump = this.beginStream(codec, source);
       lines?.begin(() => pump.run());
       return pump.run();
     }
+    if (input.large !== null) return this.encodeLarge(codec, input.large);
     let message: Uint8Array;
     try {
-      message = codec.encode(this.input);
+      message = codec.encode(input);
     } catch (error) {
       return this.onPumpError(error);
     }
     this.begin(codec, message);
+  }
+
+  /** The messages of a body that came whole; null where it is no JSON, and the exchange is over. */
+  private givenMessages(): GivenMessages | null {
+    const { input } = this;
+    const bytes = this.ex!.bodyBytes;
+    if (input.large === null) return givenMessages(input, bytes);
+    const read = readBody(input.large);
+    if (!(read instanceof Error))
+      return givenMessages({ ...input, body: read.value, hasOddNumbers: read.hasOddNumbers }, bytes);
+    this.onPumpError(new BadInput(read.message));
+    return null;
+  }
+
+  private encodeLarge(codec: MethodCodec, body: Uint8Array): void {
+    const { path, query } = this.input;
+    this.handler.services.large.encode(this.of!, body, path, query, (result) => {
+      if (this.ex === null) return;
+      if (result.ok) this.begin(codec, result.bytes);
+      else if (result.fault === "input") this.onPumpError(new BadInput(result.message));
+      else this.abort(Fault.BuffersFull);
+    });
   }
 
   protected endWith(status: GrpcStatus, httpStatus: number): void {
@@ -109,7 +142,8 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   }
 
   onWritable(): void {
-    this.call?.resume();
+    this.isFull = false;
+    if (!this.isBeside) this.call?.resume();
   }
 
   onCancelled(): void {
@@ -130,6 +164,9 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
 
   private answer(): void {
     if (this.codec!.bytesOf !== undefined) return this.answerBytes();
+    if (this.message !== null && this.message.length > LARGE_MESSAGE_BYTES) {
+      return this.decodeLarge(this.message, (bytes) => this.give(200, JSON_TYPE, bytes));
+    }
     const json = this.message === null ? "{}" : this.decoded(this.message);
     if (json !== null) this.give(200, JSON_TYPE, Buffer.from(json, "utf8"));
   }
@@ -177,12 +214,43 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   }
 
   private writeMessage(message: Uint8Array): void {
+    if (this.isBeside) this.waiting.push(message);
+    else if (message.length > LARGE_MESSAGE_BYTES) this.writeLarge(message);
+    else this.writeSmall(message);
+  }
+
+  /** What comes meanwhile waits: with the call paused that is no more than came in one piece. */
+  private writeLarge(message: Uint8Array): void {
+    this.isBeside = true;
+    this.call?.pause();
+    this.decodeLarge(message, (bytes) => {
+      this.isBeside = false;
+      this.write(this.format.record(bytes.toString("utf8"), this.records++ === 0));
+      while (this.waiting.length > 0 && !this.isBeside) this.writeMessage(this.waiting.shift()!);
+      if (this.isBeside) return;
+      if (this.lateEnd !== null) this.endStream(this.lateEnd);
+      else if (!this.isFull) this.call?.resume();
+    });
+  }
+
+  private decodeLarge(message: Uint8Array, take: (json: Buffer) => void): void {
+    this.handler.services.large.decode(this.of!, message, (result) => {
+      if (this.ex === null) return;
+      if (result.ok) take(Buffer.from(result.bytes));
+      else if (result.fault === "busy") this.abort(Fault.BuffersFull);
+      else this.onUnreadable(result.fault === "reply");
+    });
+  }
+
+  private writeSmall(message: Uint8Array): void {
     const json = this.ex === null ? null : this.decoded(message);
     if (json !== null) this.write(this.format.record(json, this.records++ === 0));
   }
 
   private endStream(status: GrpcStatus): void {
     if (this.ex === null) return;
+    this.lateEnd = status;
+    if (this.isBeside) return;
     const format = this.codec!.bytesOf === undefined ? this.format : PLAIN_BYTES;
     const last =
       status.code === GrpcCode.Ok ? format.closing : format.error(errorJson(status, this.codec!.details(status)));
@@ -199,7 +267,9 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   private writeBytes(bytes: Uint8Array): void {
     const { ex } = this;
     if (ex === null) return;
-    if (!ex.sink.body(ex, bytes, 0, bytes.length)) this.call?.pause();
+    if (ex.sink.body(ex, bytes, 0, bytes.length)) return;
+    this.isFull = true;
+    this.call?.pause();
   }
 
   private endReply(): void {
@@ -222,10 +292,14 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     try {
       return read();
     } catch (error) {
-      if (error instanceof UndecodableReply || this.isStreaming) this.abort(Fault.UpstreamMalformed);
-      else this.refuse({ code: GrpcCode.Internal, message: "the response cannot be written as JSON", details: null });
+      this.onUnreadable(error instanceof UndecodableReply);
       return null;
     }
+  }
+
+  private onUnreadable(isMalformed: boolean): void {
+    if (isMalformed || this.isStreaming) this.abort(Fault.UpstreamMalformed);
+    else this.refuse({ code: GrpcCode.Internal, message: "the response cannot be written as JSON", details: null });
   }
 
   protected abort(fault: Fault): void {

@@ -65,6 +65,17 @@ export function readJson(text: string): ReadJson | Error {
   }
 }
 
+/** Reads the bytes of a body, as `readJson` does. */
+export function readBody(bytes: Uint8Array): ReadJson | Error {
+  try {
+    return readJson(UTF8.decode(bytes));
+  } catch {
+    return new Error("the body is not UTF-8");
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 /** ECMAScript's own signature; the type of the library does not know the third parameter yet. */
 const parse = JSON.parse as (text: string, reviver?: Reviver) => JsonValue;

@@ -6,6 +6,7 @@ import {
   type DescMethod,
   type FileRegistry,
   fromBinary,
+  toBinary,
 } from "@bufbuild/protobuf";
 import {
   type FileDescriptorProto,
@@ -55,6 +56,12 @@ export class Schema {
     const slash = path.lastIndexOf("/");
     const service = this.registry.getService(path.slice(1, slash));
     return service?.methods.find((method) => method.name === path.slice(slash + 1)) ?? null;
+  }
+
+  /** All files as a FileDescriptorSet, which `readSchema` reads. */
+  bytes(): Uint8Array {
+    const file = [...this.registry.files].map(({ proto }) => proto);
+    return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
   }
 
   /** Every method. */

@@ -1,0 +1,3 @@
+import { runCodecThread } from "../src/app/codec-thread.ts";
+
+runCodecThread();
