@@ -209,6 +209,95 @@ test("a call that its origin leaves out twice fails", () => {
   expect([seen.events, connect.attempts.length]).toEqual([[`fault ${Fault.UpstreamUnavailable}`], 2]);
 });
 
+describe("a stream of requests", () => {
+  /** The payloads of DATA that the origin has got for a stream, and whether the last of them ends it. */
+  async function sent(id: number): Promise<{ bytes: number; isEnded: boolean }> {
+    await new Promise(setImmediate);
+    const all = Buffer.from(connect.last.got.replace(PREFACE, ""), "latin1");
+    let bytes = 0;
+    let isEnded = false;
+    for (let at = 0; at < all.length; at += 9 + all.readUIntBE(at, 3)) {
+      if (all[at + 3] !== Type.data || all.readUInt32BE(at + 5) !== id) continue;
+      bytes += all.readUIntBE(at, 3);
+      isEnded = (all[at + 4]! & END_STREAM) !== 0;
+    }
+    return { bytes, isEnded };
+  }
+
+  class Streaming extends Seen {
+    onSendable(): void {
+      this.events.push("sendable");
+    }
+  }
+
+  function stream(): Streaming {
+    const seen = new Streaming();
+    seen.call = origin.call({ ...REQUEST, message: null }, seen);
+    return seen;
+  }
+
+  test("waits for the connection, and says when it goes on", async () => {
+    const seen = stream();
+    expect(seen.call.send(Buffer.from("first"))).toBe(false);
+    connect.last.open();
+    send(settings());
+    expect([seen.events, await sent(1)]).toEqual([["sendable"], { bytes: 10, isEnded: false }]);
+    expect(seen.call.send(Buffer.from("second"))).toBe(true);
+    seen.call.endRequests();
+    expect(await sent(1)).toEqual({ bytes: 21, isEnded: true });
+    send(answer(1, "a"));
+    expect(seen.events).toEqual(["sendable", "a", "status 0"]);
+  });
+
+  test("without a message ends at once, whether the connection is there or not", async () => {
+    const first = stream();
+    first.call.endRequests();
+    connect.last.open();
+    send(settings());
+    expect(await sent(1)).toEqual({ bytes: 0, isEnded: true });
+    stream().call.endRequests();
+    expect(await sent(3)).toEqual({ bytes: 0, isEnded: true });
+  });
+
+  test("stops at the origin's window, and ends behind what waits for it", async () => {
+    const seen = stream();
+    connect.last.open();
+    send(settings());
+    expect(seen.call.send(Buffer.alloc(100_000))).toBe(false);
+    expect(seen.call.send(Buffer.from("more"))).toBe(false);
+    seen.call.endRequests();
+    expect(await sent(1)).toEqual({ bytes: 65_535, isEnded: false });
+    const window = (id: number): Buffer => frameBytes(Type.windowUpdate, 0, id, Buffer.from([0, 1, 0, 0]));
+    send(window(0), window(1));
+    expect([await sent(1), seen.events]).toEqual([{ bytes: 100_014, isEnded: true }, ["sendable"]]);
+  });
+
+  test("that the origin has not looked at goes over a new connection while none of it was sent, and fails after that", () => {
+    const goAway = frameBytes(7, 0, 0, Buffer.alloc(8));
+    const seen = stream();
+    connect.last.open();
+    send(settings());
+    send(goAway);
+    expect([seen.events, connect.attempts.length]).toEqual([["sendable"], 2]);
+    connect.last.open();
+    send(settings());
+    seen.call.send(Buffer.from("a"));
+    send(goAway);
+    expect(seen.events.at(-1)).toBe(`fault ${Fault.UpstreamUnavailable}`);
+  });
+
+  test("is over with the response, whatever is still sent", async () => {
+    const seen = stream();
+    connect.last.open();
+    send(settings());
+    seen.call.send(Buffer.from("a"));
+    send(answer(1, "a"));
+    expect([seen.call.send(Buffer.from("b")), seen.events.at(-1)]).toEqual([true, "status 0"]);
+    seen.call.endRequests();
+    expect(await got(Type.reset, 1)).toBe(1);
+  });
+});
+
 describe("a call whose deadline is over", () => {
   /** A call a second after the last bytes of the connection, whose deadline is over after another. */
   function overdue(meanwhile: () => void): void {
