@@ -95,8 +95,13 @@ function report(found: WafExplanation, waf: WafConfig, bodyBytes: number): strin
   }
   if (found.rules.length === 0) lines.push("rule       no match");
   lines.push(`score      ${found.score}, and ${waf.anomalyThreshold} blocks in mode enforce; the mode is ${waf.mode}`);
-  lines.push(`verdict    ${waf.enabled ? VERDICTS[found.verdict] : "passes: the firewall is off (server.waf)"}`);
+  lines.push(`verdict    ${waf.enabled ? verdictOf(found) : "passes: the firewall is off (server.waf)"}`);
   return `${lines.join("\n")}\n`;
+}
+
+function verdictOf({ verdict, status }: WafExplanation): string {
+  if (verdict !== "block" || status === 403) return VERDICTS[verdict];
+  return status === 0 ? "blocked, and the connection is cut" : `blocked with ${status}`;
 }
 
 const VERDICTS: Readonly<Record<WafExplanation["verdict"], string>> = {

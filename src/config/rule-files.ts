@@ -15,6 +15,11 @@ export function ruleFiles(): Kind<string[], RuleSet> {
 
 function readRuleFiles(names: readonly string[], { path, log, files }: Spot): RuleSet {
   const paths = names.map((name, i) => files.file([...path, i], name));
+  // Many routes may name the same files: their rules are read, and kept, once.
+  const known = setsOf.get(files) ?? new Map<string, RuleSet>();
+  setsOf.set(files, known);
+  const before = known.get(paths.join("\n"));
+  if (before !== undefined) return before;
   if (paths.length === 0 || log.isFaulty(path)) return { files: [], engine: "on", entries: [] };
   // Read with the first rules: most configurations have none.
   const { readRules } =
@@ -22,8 +27,11 @@ function readRuleFiles(names: readonly string[], { path, log, files }: Spot): Ru
   const { set, faults } = readRules(paths, { matching, read }, judged);
   for (const { file, line, col, message } of faults)
     log.faultIn({ file: nameOf(file, paths, names), line, col }, path, message);
+  known.set(paths.join("\n"), set);
   return set;
 }
+
+const setsOf: WeakMap<Spot["files"], Map<string, RuleSet>> = new WeakMap();
 
 /** Why an expression of a rule is none, or what it would cost; "" where it is in order. */
 function judged(source: string): string {

@@ -296,6 +296,14 @@ describe("a configuration", () => {
     expect(blocked.code).toBe(1);
     expect(blocked.stdout).toContain("rule       100001  4  No stop");
     expect(blocked.stdout).toContain("in query q: q=stop");
-    expect(blocked.stdout).toContain("verdict    blocked");
+    expect(blocked.stdout).toContain("verdict    blocked with 403");
+    const other = await runEdge(["waf", "test", "GET /echo?n=11"], options);
+    expect(other.stdout).toContain("verdict    blocked with 429");
+    const cut = await runEdge(["waf", "test", "GET /echo", "--header", "X-Cut: 1"], options);
+    expect(cut.stdout).toContain("verdict    blocked, and the connection is cut");
+    const form = await runEdge(["waf", "test", "POST /echo", "--body", "pass=secret", "--content-type", FORM], options);
+    expect(form.stdout).toContain("rule       100005");
+    const explained = await runEdge(["explain", "GET /echo?n=11"], { ...options, routes: [upstream("/", echo)] });
+    expect(explained.stdout).toContain("429 rule_refused, score 5 of 5: 100002");
   });
 });

@@ -39,6 +39,8 @@ export interface WafExplanation {
   readonly findings: readonly Finding[];
   readonly score: number;
   readonly verdict: "refuse" | "block" | "log" | "pass";
+  /** What a block is answered with; 0 where the connection is cut. */
+  readonly status: number;
 }
 
 /** A request as a firewall gets it. @returns the exchange, or why the request does not even get there */
@@ -71,7 +73,7 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
   const raw = head.path();
   const candidates = { raw, decoded: decodeFully(raw).text };
   if (own !== null && own.judgeHead() !== Fault.None)
-    return { ...NOTHING, ...own.told(), candidates, verdict: "block" };
+    return { ...NOTHING, ...own.told(), candidates, verdict: "block", status: own.status };
   findings.overrides = ex.rules;
   const skips = (): boolean => ex.rules?.skipsAll === true;
   let score = skips() ? 0 : inspector.inspect(head);
@@ -81,7 +83,7 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
     inspectedBodyBytes = Math.min(question.body.length, maxBytes);
     const end = inspectedBodyBytes;
     if (own !== null && head.hasBody() && own.judgeBody(question.body.subarray(0, end), maxBytes) !== Fault.None)
-      return { ...NOTHING, ...own.told(), candidates, inspectedBodyBytes, verdict: "block" };
+      return { ...NOTHING, ...own.told(), candidates, inspectedBodyBytes, verdict: "block", status: own.status };
     if (end > 0 && !skips())
       score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes, progress: null });
   }
@@ -94,6 +96,7 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
     rules: [...told.rules, ...findings.rules()],
     findings: [...told.findings, ...findings.list],
     score,
+    status: 403,
     verdict: score === 0 && told.rules.length === 0 ? "pass" : blocks ? "block" : "log",
   };
 }
@@ -103,6 +106,7 @@ class OwnRules implements IncidentListener {
   private readonly ex: Exchange;
   private readonly rules: RuleFirewall;
   private readonly incidents: WafIncident[] = [];
+  private fault: Fault = Fault.None;
 
   /** Null where there are none. */
   static of(ex: Exchange, settings: WafSettings): OwnRules | null {
@@ -119,11 +123,19 @@ class OwnRules implements IncidentListener {
   }
 
   judgeHead(): Fault {
-    return this.rules.judgeHead(this.ex);
+    this.fault = this.rules.judgeHead(this.ex);
+    return this.fault;
   }
 
   judgeBody(bytes: Uint8Array, maxBytes: number): Fault {
-    return this.rules.judgeBody(this.ex, bytes, { isJson: false, maxBytes });
+    this.fault = this.rules.judgeBody(this.ex, bytes, { isJson: false, maxBytes });
+    return this.fault;
+  }
+
+  /** What the refusal is answered with; 0 where the connection is cut. */
+  get status(): number {
+    if (this.fault === Fault.RuleDropped) return 0;
+    return this.fault === Fault.RuleRefused ? Number.parseInt(this.ex.detail, 10) : 403;
   }
 
   /** The rules that matched, as those of the firewall itself are shown. */
@@ -168,4 +180,5 @@ const NOTHING: WafExplanation = {
   findings: [],
   score: 0,
   verdict: "refuse",
+  status: 403,
 };
