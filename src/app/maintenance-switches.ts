@@ -57,11 +57,18 @@ export class MaintenanceSwitches {
   }
 }
 
-/** The prefixes and paths of the routes that are under maintenance, each once. */
+/** The prefixes and paths of the routes that are under maintenance, each once, the first MAX_LISTED of them. */
 export function routesInMaintenance({ server, routes }: RuntimeConfig): readonly string[] {
-  const found = routes.filter((route) => (route.maintenance ?? server.maintenance)?.enabled ?? false);
-  return [...new Set(found.map(pathOf))];
+  const found = new Set<string>();
+  for (const route of routes) {
+    if ((route.maintenance ?? server.maintenance)?.enabled !== true) continue;
+    found.add(pathOf(route));
+    if (found.size === MAX_LISTED) break;
+  }
+  return [...found];
 }
+
+const MAX_LISTED = 100;
 
 function serverMaintenance({ server }: RuntimeConfig, isOn: boolean | null): MaintenanceConfig | null {
   return isOn === null ? server.maintenance : turned(server.maintenance, isOn);

@@ -151,9 +151,9 @@ export class NodeRegistry {
    * @returns the origin's key; null where no route leads there
    */
   drain(target: string, isDrained: boolean): string | null {
-    const wanted = target.replace(/\/+$/, "").toLowerCase();
+    const wanted = comparable(target);
     const found = this.list.nodes.find(
-      ({ target: { originKey, url } }) => originKey.toLowerCase() === wanted || url.toLowerCase() === wanted,
+      ({ target: { originKey, url } }) => comparable(originKey) === wanted || comparable(url) === wanted,
     );
     if (found === undefined) return null;
     const { originKey } = found.target;
@@ -167,6 +167,7 @@ export class NodeRegistry {
 
   /** Keys of the drained origins that routes lead to. */
   drainedOrigins(): readonly string[] {
+    if (this.drained.size === 0) return [];
     const inUse = new Set(this.list.nodes.map(({ target }) => target.originKey));
     return [...this.drained].filter((key) => inUse.has(key));
   }
@@ -243,6 +244,12 @@ export function probeOrigin(route: UpstreamRouteConfig, target: TargetConfig, ma
     isLenient: !route.strictOrigins,
     maxResponseFields,
   };
+}
+
+/** Capitals count in the path of a socket, and not in the name of a host. */
+function comparable(target: string): string {
+  const plain = target.replace(/\/+$/, "");
+  return /^unix:/i.test(plain) ? plain : plain.toLowerCase();
 }
 
 function after(ms: number, act: () => void): () => void {
