@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
@@ -210,6 +210,26 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
     expect(gateway.logs.json.filter(({ event }) => event === "audit").map(({ action }) => action)).toEqual(
       expect.arrayContaining(["reload", "drain", "undrain"]),
     );
+  }, 60_000);
+
+  test("a purge is done and told of; what cannot be done says why", async () => {
+    await open();
+    const click = (selector: string) => tab.value(`document.querySelector(${JSON.stringify(selector)}).click()`);
+    await click("#open-actions");
+    await click("#action-list fieldset:nth-child(2) button");
+    await click("#confirm-yes");
+    await tab.until("document.getElementById('toast').textContent === 'Purged: 0 responses.'");
+    await tab.until("document.getElementById('timeline').textContent.includes('Operator: purge')");
+    const file = `${gateway.folder}/routes.yaml`;
+    const before = readFileSync(file);
+    writeFileSync(file, "- {type: nonsense}\n");
+    await click("#action-list fieldset:nth-child(1) button");
+    await click("#confirm-yes");
+    await tab.until("document.getElementById('confirm-fault').textContent.includes('routes.yaml:1')");
+    expect(await tab.value<boolean>("document.getElementById('confirm').open")).toBe(true);
+    writeFileSync(file, before);
+    await click("#confirm-yes");
+    await tab.until("document.getElementById('toast').textContent.startsWith('Reloaded')");
   }, 60_000);
 
   test("assistive technology finds landmarks, names, and charts in words", async () => {
