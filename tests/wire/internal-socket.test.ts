@@ -1,10 +1,20 @@
 // docs/endpoints.md#the-unix-socket
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, existsSync, lstatSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { binaryWithHooks, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import {
+  binaryWithHooks,
+  EDGE_BINARY,
+  freePort,
+  type Gateway,
+  runEdge,
+  startGateway,
+  upstream,
+} from "../harness/gateway.ts";
+import { LogFile } from "../harness/log-file.ts";
 import { request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -156,6 +166,45 @@ test("a worker that has died is replaced by one that accepts there", async () =>
     victim.close();
   } finally {
     await hooked.stop();
+  }
+});
+
+test("one that the service manager passes is used, and its file left where it is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "edge-passed-"));
+  const path = join(folder, "edge.sock");
+  const logs = new LogFile();
+  const listener = Bun.listen({ unix: path, socket: { data() {} } });
+  const config = { server: { host: "127.0.0.1", port: freePort(), workers: 2 }, internal_api: { socket: path } };
+  writeFileSync(join(folder, "config.yaml"), JSON.stringify(config));
+  const command = 'LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=internal-socket exec "$0" serve --config config.yaml';
+  const { fd } = listener as unknown as { fd: number };
+  const child = Bun.spawn(["sh", "-c", command, EDGE_BINARY], {
+    cwd: folder,
+    stdio: ["ignore", logs.fd, "inherit", fd] as never,
+  });
+  try {
+    // The runtime removes the file with its listener: a second name of it stays.
+    linkSync(path, `${path}.kept`);
+    listener.stop(true);
+    renameSync(`${path}.kept`, path);
+    await logs.until("the start", ({ event }) => event === "listening");
+    const run = Bun.spawn([
+      "curl",
+      "-sS",
+      "--max-time",
+      "10",
+      "--unix-socket",
+      path,
+      "http://localhost/internal/api/status",
+    ]);
+    expect(JSON.parse(await new Response(run.stdout).text()).pid).toBe(child.pid);
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(existsSync(path)).toBe(true);
+  } finally {
+    child.kill("SIGKILL");
+    logs.close();
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 

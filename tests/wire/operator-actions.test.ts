@@ -81,6 +81,33 @@ describe("draining a target", () => {
     expect(await requestsTo(kept)).toBe(before + 1);
   });
 
+  test("lets what is under way end", async () => {
+    const [under, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(asked) {
+        under.resolve();
+        const sent = await asked.text();
+        await gate.promise;
+        return new Response(`took ${sent.length}`);
+      },
+    });
+    const own = await startGateway({ routes: [upstream("/slow", { url: `http://127.0.0.1:${slow.port}` })] });
+    try {
+      const reply = own.once(request("POST /slow", [], "x".repeat(10)));
+      await under.promise;
+      const drained = await call("upstreams/drain", { target: `http://127.0.0.1:${slow.port}` }, JSON_LINES, own);
+      expect(drained.status).toBe(200);
+      expect((await get("/slow", [], own)).status).toBe(503);
+      gate.resolve();
+      expect([(await reply).status, (await reply).text]).toEqual([200, "took 10"]);
+    } finally {
+      await own.stop();
+      await slow.stop(true);
+    }
+  });
+
   test("that is the only one leaves a route without any: 503, and health says drained", async () => {
     await done("upstreams/drain", { target: two.url });
     expect((await get("/sole/x")).status).toBe(503);
