@@ -180,8 +180,15 @@ test("a response of the cache is judged by the request that gets it, and stays i
         cache: { enabled: true, default_ttl: "60s", cookies: "share" },
       },
     },
-    routes: [upstream("/out", { url: `http://127.0.0.1:${secrets.port}` })],
-    files: { "late.conf": 'SecRule REQUEST_HEADERS:X-Deny "@unconditionalMatch" "id:1,phase:3,deny"\n' },
+    routes: [
+      upstream("/out", { url: `http://127.0.0.1:${secrets.port}` }),
+      { type: "respond", path: "/fixed", body: "<p>a</p>", content_type: "text/html" },
+      { type: "respond", path: "/other", body: "a" },
+    ],
+    files: {
+      "late.conf": `SecRule REQUEST_HEADERS:X-Deny "@unconditionalMatch" "id:1,phase:3,deny"
+        SecRule RESPONSE_CONTENT_TYPE "@contains html" "id:2,phase:4,deny,status:404"`,
+    },
   });
   for (const [fields, status, cache] of [
     [[], 200, "MISS"],
@@ -191,6 +198,8 @@ test("a response of the cache is judged by the request that gets it, and stays i
     const reply = await cached.once(request("GET /out/plain", fields));
     expect([reply.status, reply.fields.get("x-cache")]).toEqual([status, cache]);
   }
+  expect((await cached.once(request("GET /fixed"))).status).toBe(404);
+  expect((await cached.once(request("GET /other"))).status).toBe(200);
   await cached.stop();
 });
 

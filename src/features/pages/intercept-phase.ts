@@ -1,10 +1,7 @@
-import { Fault } from "../../core/fault.ts";
-import { MAX_DROPPED_BODY_BYTES } from "../../core/limits.ts";
-import { type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink } from "../../message/ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import { ReplacingSink } from "../../message/replacing-sink.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import type { StatusPages } from "./status-pages.ts";
 
@@ -29,21 +26,9 @@ export class InterceptPhase implements Phase {
   }
 }
 
-/**
- *   Passing ──head: an origin's error with a page──▶ Dropping ──end, abort, or too much of a body──▶ Over
- *
- * The page is sent with the head; what follows of the origin's body is dropped, so that its connection can be used again.
- */
-const enum Stage {
-  Passing = 0,
-  Dropping,
-  Over,
-}
-
-class InterceptingSink extends PassingSink {
+/** The page is sent with the head; what follows of the origin's body is dropped. */
+class InterceptingSink extends ReplacingSink {
   private readonly pages: StatusPages;
-  private stage: Stage = Stage.Passing;
-  private dropped = 0;
 
   constructor(inner: ReplySink, pages: StatusPages) {
     super(inner);
@@ -51,60 +36,13 @@ class InterceptingSink extends PassingSink {
   }
 
   override head(ex: Exchange): void {
-    const { status, fromUpstream } = ex.reply;
-    const page = fromUpstream && status >= 400 ? this.pages.find(status) : null;
-    if (page === null) this.inner.head(ex);
-    else this.replace(ex, Buffer.from(page.fill({ status, requestId: ex.pipeline.nameOf(ex) })));
-  }
-
-  override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
-    if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
-    if (this.stage === Stage.Dropping) {
-      this.dropped += to - from;
-      // What comes out of the cache costs no connection.
-      if (this.dropped > MAX_DROPPED_BODY_BYTES && ex.target !== null) {
-        ex.source.onCancelled(ex);
-        this.finish(ex);
-      }
-    }
-    return true;
-  }
-
-  override end(ex: Exchange): void {
-    if (this.stage === Stage.Passing) this.inner.end(ex);
-    else this.finish(ex);
-  }
-
-  override abort(ex: Exchange, fault: Fault): void {
-    // The page is whole, however the origin's body ends.
-    if (this.stage === Stage.Passing || fault === Fault.Cancelled) this.inner.abort(ex, fault);
-    else this.finish(ex);
-  }
-
-  /** Sends the page below the origin's head. How the origin frames its body is put back: a cache goes by it. */
-  private replace(ex: Exchange, page: Buffer): void {
     const { reply } = ex;
-    const { framing, contentLength, lengthWithoutBody, withoutBody } = reply;
+    const { status, fromUpstream } = reply;
+    const page = fromUpstream && status >= 400 ? this.pages.find(status) : null;
+    if (page === null) return this.inner.head(ex);
     dropRepresentation(reply.headers);
     for (const [name, value] of PAGE_FIELDS) reply.headers.add(name, value);
-    reply.framing = withoutBody ? Framing.None : Framing.Length;
-    reply.contentLength = page.length;
-    reply.lengthWithoutBody = withoutBody;
-    this.stage = Stage.Dropping;
-    this.inner.head(ex);
-    // A sink may have found that it cannot send the head, and be done with the exchange.
-    if (ex.state !== ExchangeState.Replying) this.stage = Stage.Over;
-    else if (!withoutBody) this.inner.body(ex, page, 0, page.length);
-    reply.framing = framing;
-    reply.contentLength = contentLength;
-    reply.lengthWithoutBody = lengthWithoutBody;
-  }
-
-  private finish(ex: Exchange): void {
-    if (this.stage === Stage.Over) return;
-    this.stage = Stage.Over;
-    ex.reply.trailers = null;
-    this.inner.end(ex);
+    this.replaceBody(ex, Buffer.from(page.fill({ status, requestId: ex.pipeline.nameOf(ex) })));
   }
 }
 
