@@ -79,7 +79,7 @@ export function runWafImport(args: readonly string[], io: CommandIo): number {
   for (const [number, ids] of disabled) lines.push(`      - ${number} # ${ids.join(", ")}`);
   lines.push(`    exclusions:${exclusions.length === 0 ? " []" : ""}`);
   for (const { rule, param } of exclusions) lines.push(`      - {rule: ${rule}, param: ${JSON.stringify(param)}}`);
-  for (const number of unknown) lines.push(`# ${number}: no rule here has it for a counterpart`);
+  for (const number of unknown) lines.push(`# ${number}: no rule here has it for its main counterpart`);
   for (const line of ignored) lines.push(`# line ${line.replace(/[^\x20-\x7e]/g, "?")}: not imported`);
   io.out(`${lines.join("\n")}\n`);
   return ExitCode.Done;

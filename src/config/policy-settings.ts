@@ -264,8 +264,12 @@ export function checkWafRules(
   const written = config.rules.entries.flatMap((entry) => ("id" in entry ? [String(entry.id)] : []));
   const knownRules = ownRules.length === 0 ? ownRules : [...ownRules, ...written];
   const check = (rule: string, ...at: (string | number)[]): void => {
-    if (knownRules.length === 0 || knownRules.includes(rule)) return;
-    const message = `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, knownRules)}`;
+    const isPart = knownRules.includes(`~${rule}`);
+    if (knownRules.length === 0 || knownRules.includes(rule) || (isPart && at[0] === "exclusions")) return;
+    const names = knownRules.filter((name) => !name.startsWith("~"));
+    const message = isPart
+      ? `${rule} finds a part of what rules here find, and switches none of them off: name one of those, or write an exclusion`
+      : `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, names)}`;
     log.fault([...path, ...at], message);
   };
   for (const [i, rule] of config.disabledRules.entries()) check(rule, "disabled_rules", i);

@@ -64,16 +64,21 @@ test("edge waf learn and edge waf import print exclusions that a file takes", as
   const learned = await runEdge(["waf", "learn", "incidents", log]);
   expect(learned.stdout).toContain('- {rule: SQLI-007, path: "/s", param: "q"} # 3 requests of 3 clients');
   const rules = join(folder, "rules.conf");
-  writeFileSync(rules, "SecRuleRemoveById 942360\nSecRuleRemoveById 900990\n");
+  writeFileSync(rules, "SecRuleRemoveById 942480\nSecRuleRemoveById 900990\n");
   const imported = await runEdge(["waf", "import", rules]);
-  expect(imported.stdout).toContain("- 942360 # SQLI-007");
-  expect(imported.stdout).toContain("# 900990: no rule here has it for a counterpart");
+  expect(imported.stdout).toContain("- 942480 # SQLI-007");
+  expect(imported.stdout).toContain("# 900990: no rule here has it for its main counterpart");
   for (const { stdout } of [learned, imported]) {
     const file = join(folder, "config.yaml");
     writeFileSync(file, stdout);
     const checked = await runEdge(["check", "--config", file]);
     expect(checked.code).toBe(0);
   }
+  const partial = join(folder, "partial.yaml");
+  writeFileSync(partial, "server: {waf: {disabled_rules: [942360], exclusions: [{rule: 942360, param: q}]}}\n");
+  const refused = await runEdge(["check", "--config", partial]);
+  expect([refused.code, refused.stderr.match(/942360/g)?.length]).toEqual([1, 1]);
+  expect(refused.stderr).toContain("disabled_rules[0]: 942360 finds a part of what rules here find");
   const missing = await runEdge(["waf", "learn", "incidents", join(folder, "none")]);
   expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("ENOENT")]);
 });

@@ -39,7 +39,7 @@ export function importCrsExclusions(text: string): ImportedExclusions {
       continue;
     }
     for (const number of numbersOf(operands[0] ?? "")) {
-      if (counterpartsOf(number, WAF_RULES).length === 0) unknown.add(number);
+      if (!WAF_RULES.some(({ crs }) => crs?.includes(Number(number)))) unknown.add(number);
       else exclusions.push(...params.map((param) => ({ rule: number, param })));
     }
   }

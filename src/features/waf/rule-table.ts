@@ -24,7 +24,7 @@ import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import { PROTOCOL_RULES } from "./protocol-profile.ts";
-import { LEAK_NAMES } from "./responses/leak-rules.ts";
+import { LEAK_RULES } from "./responses/leak-rules.ts";
 import { ANY_TEXT, type DetectorGroup, isActive, PLAIN, type Sharpness, type WafRule, words } from "./rule.ts";
 
 /** Escapes that are left after the first decoding, for which a value is read once more. Those of bytes beyond ASCII begin with a letter. */
@@ -98,11 +98,20 @@ export const WAF_RULES: readonly WafRule[] = [
   ...PROTOCOL_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));
 
-/** What exclusions and the like may name: our rules, and those of the Core Rule Set that have one of them for a counterpart. */
+const ALL_RULES: readonly Pick<WafRule, "id" | "crs">[] = [...WAF_RULES, ...LEAK_RULES];
+const MAIN_NUMBERS: ReadonlySet<number> = new Set(ALL_RULES.flatMap(({ crs }) => (crs ?? []).slice(0, 1)));
+const OTHER_NUMBERS: ReadonlySet<number> = new Set(
+  ALL_RULES.flatMap(({ crs }) => (crs ?? []).slice(1)).filter((number) => !MAIN_NUMBERS.has(number)),
+);
+
+/**
+ * What exclusions and the like may name: our rules, and those of the Core Rule Set that are the main counterpart of one; with a tilde in front
+ * those that only exclusions may name, being counterparts among others.
+ */
 export const RULE_NAMES: readonly string[] = [
-  ...WAF_RULES.map(({ id }) => id),
-  ...LEAK_NAMES,
-  ...new Set(WAF_RULES.flatMap(({ crs }) => (crs ?? []).map(String))),
+  ...ALL_RULES.map(({ id }) => id),
+  ...Array.from(MAIN_NUMBERS, String),
+  ...Array.from(OTHER_NUMBERS, (number) => `~${number}`),
 ];
 
 export const ESCAPE_BIT: number = bitOf(ESCAPES);

@@ -39,13 +39,11 @@ export interface WafRule {
 }
 
 /**
- * The rules that a number of the Core Rule Set switches off: those whose main counterpart it is, or where it is none's, those that have it
- * at all. Rules that go by its whole engine would otherwise take all others with them.
+ * The rules that a number of the Core Rule Set switches off: those whose main counterpart it is. What goes by a whole engine there, or finds
+ * a part of what a rule here finds, would otherwise take most rules with it.
  */
 export function counterpartsOf(number: string, rules: readonly Pick<WafRule, "id" | "crs">[]): string[] {
-  const having = rules.filter(({ crs }) => crs?.includes(Number(number)));
-  const main = having.filter(({ crs }) => crs![0] === Number(number));
-  return (main.length > 0 ? main : having).map(({ id }) => id);
+  return rules.filter(({ crs }) => crs?.[0] === Number(number)).map(({ id }) => id);
 }
 
 /** Names of rules, with numbers of the Core Rule Set as the rules that they switch off. */

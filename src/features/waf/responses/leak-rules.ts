@@ -133,6 +133,3 @@ function each(names: readonly string[], around: RegExp): LeakSign[] {
 
 /** A secret is named in the log, not repeated. */
 export const KEY_RULE = "LEAK-003";
-
-/** Names that exclusions and lists may hold, beside those of the rules of requests. */
-export const LEAK_NAMES: readonly string[] = LEAK_RULES.flatMap(({ id, crs }) => [id, ...(crs ?? []).map(String)]);
