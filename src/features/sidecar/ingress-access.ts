@@ -2,8 +2,8 @@ import { isAllowedId } from "../../core/spiffe-id.ts";
 import type { ClientIdentity } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
-import { canonicalise, deeperReadings, slashedPath } from "../../proto/target/canonical-path.ts";
-import { decodeOnce } from "../../proto/target/percent-decoding.ts";
+import { DotReading, holdsDotSegment, mergeSlashes } from "../../proto/target/dot-segments.ts";
+import { decodeOnce, MAX_DECODING_ROUNDS } from "../../proto/target/percent-decoding.ts";
 
 /** What some clients may ask for: all of it must hold. docs/sidecar.md#authorization */
 export interface AccessRule {
@@ -83,22 +83,35 @@ function takes(pattern: string, path: string): boolean {
 }
 
 /**
- * Every path that the application may read in the one that it gets, which goes on as it came: with and without escapes, dot
- * segments, repeated slashes, backslashes and parameters.
- * @returns null where servers disagree on where it leads
+ * Every path that the application may read in the one that it gets, which goes on as it came: decoded or not, once or more often, with
+ * and without repeated slashes and parameters, and with backslashes as slashes.
+ * @returns null where it holds dot segments in any spelling, which clients resolve before they ask, and servers in different ways
  */
 function readingsOf(head: RequestHead): readonly string[] | null {
   const raw = head.path();
   if (isPlainPath(head) && !raw.includes(";")) return [raw];
-  const readings = [raw, decodeOnce(raw)];
-  for (const spelling of raw.includes(";") ? [raw, raw.replace(PARAMETERS, "")] : [raw]) {
-    const { canonical } = canonicalise(spelling);
-    const deeper = deeperReadings(canonical);
-    if (deeper === null) return null;
-    readings.push(canonical, slashedPath(canonical), ...deeper, ...deeper.map(slashedPath));
+  const readings: string[] = [];
+  let text = raw;
+  for (let round = 0; ; round++) {
+    for (const reading of spellingsOf(text)) {
+      if (holdsDotSegment(reading, DOTS)) return null;
+      readings.push(reading, mergeSlashes(reading));
+    }
+    const next = decodeOnce(text);
+    if (next === text) return readings;
+    if (round === MAX_DECODING_ROUNDS) return null;
+    text = next;
   }
-  return readings;
 }
 
-/** RFC 3986 §3.3: what some servers take off each segment. */
+/** What servers make of parameters (RFC 3986 §3.3) and of backslashes, in either order. */
+function spellingsOf(text: string): readonly string[] {
+  if (!text.includes(";") && !text.includes("\\")) return [text];
+  const slashed = text.replaceAll("\\", "/");
+  const bare = text.replace(PARAMETERS, "");
+  return [text, slashed, bare, bare.replaceAll("\\", "/"), slashed.replace(PARAMETERS, "")];
+}
+
+/** What servers of any kind take for dots. */
+const DOTS: DotReading = DotReading.Parameters | DotReading.Blanks;
 const PARAMETERS = /;[^/]*/g;

@@ -76,8 +76,6 @@ describe("authorization", () => {
     [WEB, "GET /orders/a%20b"],
     [WEB, "GET /orders/7;v=1"],
     [WEB, "GET /orders//7"],
-    [WEB, "GET /orders/./7"],
-    [WEB, "GET /orders/a/../7"],
     [TILL, "POST /orders/new"],
     [TILL, "GET /files/a%2Fb"],
     [TILL, "GET /catalog/x"],
@@ -103,6 +101,9 @@ describe("authorization", () => {
   // Each is a path outside for some server behind.
   test.each([
     "/files/../admin",
+    "/files/x//../../admin",
+    "/files/a/../b",
+    "/files/./b",
     "/files/%2e%2e/admin",
     "/files/..%2fadmin",
     "/files/..%5cadmin",
