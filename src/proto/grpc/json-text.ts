@@ -138,8 +138,8 @@ const LONG_NUMBER = /\d(?:\.?\d){15}/;
 const WHOLE = /^-?\d+$/;
 /** In a date: a day that not each month, or year, has. */
 const LATE_DAY = /-(?:02-(?:29|3)|(?:0[469]|11)-31)/;
-/** A text that may be meant as a number and is more than digits. */
-const ODD_TEXT = /"(?!-?(?:0|[1-9]\d*)")\s*[+-]?\.?\d[\w.+-]*\s*"/;
+/** A text that may be meant as a number and is more than digits, escapes in it as they are written. */
+const ODD_TEXT = /"(?!-?(?:0|[1-9]\d*)")(?:\s|\\[bfnrtu][\da-f]{0,4})*[+-]?\.?\d[\w.+\\-]*\s*"/i;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
