@@ -19,6 +19,8 @@ export interface CertifiedSetup {
   /** Origins of the gateways that may send users. */
   readonly sites: readonly string[];
   readonly accessTokenS?: number;
+  /** Further addresses that users may come back to. */
+  readonly callbacks?: readonly string[];
 }
 
 /**
@@ -33,7 +35,7 @@ export class CertifiedProvider {
 
   private constructor(
     readonly port: number,
-    { sites, accessTokenS = 3600 }: CertifiedSetup,
+    { sites, accessTokenS = 3600, callbacks = [] }: CertifiedSetup,
   ) {
     this.issuer = `http://localhost:${port}`;
     const { clientId: client_id, clientSecret: client_secret } = this;
@@ -43,7 +45,7 @@ export class CertifiedProvider {
           client_id,
           client_secret,
           grant_types: ["authorization_code", "refresh_token"],
-          redirect_uris: sites.map((site) => `${site}/.edge/oidc/callback`),
+          redirect_uris: [...sites.map((site) => `${site}/.edge/oidc/callback`), ...callbacks],
           post_logout_redirect_uris: sites.map((site) => `${site}/.edge/oidc/logout`),
         },
       ],
