@@ -95,12 +95,15 @@ describe.each(ENCODINGS)("events in %s arrive while their stream is open", (enco
         expect(headText).not.toContain("Content-Length");
       }
       while (!decoder.text.includes(event(n))) {
+        // The decoder takes its time: another chunk is waited for only where one has come.
+        if (client.peek().length === 0) {
+          await Bun.sleep(1);
+          continue;
+        }
         const size = Number.parseInt((await client.takeUntil("\r\n", 64)).toString("latin1"), 16);
         body = Buffer.concat([body, await client.take(size)]);
         await client.take(2);
         decoder.take(body);
-        await eventually(() => expect(decoder.text).not.toBe(""));
-        await Bun.sleep(5);
       }
     }
     decoder.close();
