@@ -31,9 +31,13 @@ export function mayNameFile({ bytes, pathFrom, pathTo, targetFlags }: RequestHea
   if ((ENDINGS[bytes[end - 1]!]! & (1 << (bytes[end - 2]! & 31))) !== 0) {
     let from = end;
     while (from > pathFrom && bytes[from - 1] !== Byte.Slash) from--;
-    if (LAST_NAMES.valueOf(bytes, from, end) !== 0) return true;
+    const kind = LAST_NAMES.valueOf(bytes, from, end);
+    if (kind === ANYWHERE || (kind === IN_ACTUATOR && bytes[from - 2] === LOWER_R && bytes[from - 3] === LOWER_O))
+      return true;
   }
-  if (bytes[pathFrom + 1] === LOWER_A && ACTUATOR.every((byte, i) => bytes[pathFrom + i] === byte)) return true;
+  // All below /actuator/.
+  if (bytes[pathFrom + 1] === LOWER_A && bytes[pathFrom + 2] === LOWER_C && bytes[pathFrom + 9] === Byte.Slash)
+    return true;
   // Servers with parameters of segments cut them off.
   return (
     isSharp || ((targetFlags & TargetFlag.Mark) !== 0 && bytes.subarray(pathFrom, pathTo).includes(Byte.Semicolon))
@@ -101,18 +105,27 @@ function hasMark(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
+const ANYWHERE = 1;
+/** After a segment that ends like "actuator". */
+const IN_ACTUATOR = 2;
+const LAST_WORDS = [
+  [
+    ANYWHERE,
+    "server-status server-info heapdump id_rsa id_dsa id_ecdsa id_ed25519 authorized_keys wp-config.php wp-config.txt " +
+      "secrets.json credentials.json eval-stdin.php",
+  ],
+  [IN_ACTUATOR, "env configprops threaddump httptrace httpexchanges sessions logfile jolokia gateway trace dump"],
+] as const;
 /** Last segments without dots, or with an extension that most files of a site have, of paths that count at level 1. */
-const LAST = [
-  "server-status server-info heapdump id_rsa id_dsa id_ecdsa id_ed25519 authorized_keys wp-config.php wp-config.txt",
-  "secrets.json credentials.json eval-stdin.php env configprops threaddump httptrace httpexchanges sessions logfile jolokia",
-].join(" ");
-const LAST_NAMES: WordSet = new WordSet([[1, LAST]]);
+const LAST_NAMES: WordSet = new WordSet(LAST_WORDS);
 /** By the last byte of these, a bit for each that is before it: few other segments end so. */
 const ENDINGS: Int32Array = new Int32Array(256);
-for (const name of LAST.split(" "))
+for (const name of LAST_WORDS.flatMap(([, words]) => words.split(" ")))
   ENDINGS[name.charCodeAt(name.length - 1)]! |= 1 << (name.charCodeAt(name.length - 2) & 31);
-const ACTUATOR: Uint8Array = Buffer.from("/actuator/");
 const LOWER_A = 0x61;
+const LOWER_C = 0x63;
+const LOWER_O = 0x6f;
+const LOWER_R = 0x72;
 /** The bytes that TargetFlag.Mark tells of, and the backslash. */
 const IS_MARK: Uint8Array = classOf("$<{'\"(;|&`*!+\\");
 /**
