@@ -16,6 +16,7 @@ import { RememberedNetworks } from "../features/client/remembered-networks.ts";
 import { CorsPolicy } from "../features/cors/cors-policy.ts";
 import { CorsTap } from "../features/cors/cors-tap.ts";
 import { PreflightPhase } from "../features/cors/preflight-phase.ts";
+import type { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
 import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
@@ -38,6 +39,8 @@ import type { SignInListener } from "./traffic-reports.ts";
 export interface ClientPolicyInputs {
   /** The token buckets of all workers. */
   readonly buckets: SharedArrayBuffer;
+  /** Those of the fleet. */
+  readonly fleet: FleetBuckets;
   /** Milliseconds on one clock for all workers. */
   readonly sharedClock: NowMs;
   /** Where clients are; asked only where the configuration has databases. */
@@ -176,7 +179,8 @@ function rateLimits(
     const limit = own === null ? config.server.rateLimit : own.rateLimit;
     if (!limit.enabled || isUnlimited(route)) return null;
     const purpose = purposeOf(limit, route);
-    const known = server.get(purpose) ?? new RateLimit(limit, buckets, purpose);
+    const known =
+      server.get(purpose) ?? new RateLimit(limit, buckets, purpose, limit.reach === "cluster" ? inputs.fleet : null);
     if (limit.scope === "server") server.set(purpose, known);
     return { limit: known, phase: limit.key === "user" ? "userRateLimit" : "rateLimit" };
   });

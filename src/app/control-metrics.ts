@@ -1,4 +1,3 @@
-import type { Exemplars } from "../features/telemetry/exemplars.ts";
 import { Exposition } from "../features/telemetry/exposition.ts";
 import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
@@ -11,6 +10,7 @@ import { VERSION } from "../shared/version.ts";
 import type { AcmeService } from "./acme-service.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
+import type { Fleet } from "./fleet.ts";
 import type { GeoDatabases } from "./geo-databases.ts";
 import type { KeyService } from "./key-service.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
@@ -29,7 +29,7 @@ export interface MetricSources {
   readonly geo: GeoDatabases;
   readonly watch: WorkerWatch;
   readonly telemetry: TelemetryExport;
-  readonly exemplars: Exemplars;
+  readonly fleet: Fleet;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
   droppedLogLines(): number;
@@ -53,9 +53,10 @@ export function controlExposition(sources: MetricSources): Exposition {
     ...cacheMetrics(cache),
     ...sources.watch.metrics(),
     ...sources.telemetry.metrics(),
+    ...sources.fleet.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
   ];
-  return new Exposition(metrics, sources.exemplars);
+  return new Exposition(metrics, sources.telemetry.exemplars);
 }
 
 /**

@@ -2,17 +2,17 @@ import { availableParallelism } from "node:os";
 import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { WALL_CLOCK } from "../core/clock.ts";
 import { LEARN_START_MS } from "../core/limits.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
-import { Exemplars } from "../features/telemetry/exemplars.ts";
-import { EXPOSITION_TYPE, type Exposition, OPENMETRICS_TYPE } from "../features/telemetry/exposition.ts";
+import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
-import { LogWriter } from "../features/telemetry/log-writer.ts";
+import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -35,6 +35,7 @@ import { controlExposition } from "./control-metrics.ts";
 import { feedSources } from "./dashboard-feed.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
+import { Fleet } from "./fleet.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -49,7 +50,7 @@ import {
   portFields,
   withPorts,
 } from "./listeners.ts";
-import { LogOutputs } from "./log-outputs.ts";
+import { LogOutputs, reopened } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { nodeKey } from "./node-list.ts";
 import { NodeRegistry } from "./node-registry.ts";
@@ -108,17 +109,10 @@ export class Control implements PoolListener {
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly threshold: LogThreshold = new LogThreshold();
   private readonly events: EventLog = new EventLog(
-    {
-      add: (line) => {
-        this.log.add(line);
-        this.telemetry.addLines(line);
-      },
-      leftOut: (lines) => this.log.leftOut(lines),
-    },
+    teed(this.log, (line) => this.telemetry.addLines(line)),
     WALL_CLOCK,
     this.threshold,
   );
-  private readonly exemplars: Exemplars = new Exemplars();
   private readonly telemetry: TelemetryExport;
   private readonly exposition: Exposition;
   private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
@@ -135,6 +129,7 @@ export class Control implements PoolListener {
   private readonly rpc: ControlRpc;
   private readonly certificates: TlsCertificates;
   private readonly geo: GeoDatabases;
+  private readonly fleet: Fleet;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly operations: Operations;
@@ -183,6 +178,7 @@ export class Control implements PoolListener {
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
     );
+    this.fleet = this.makeFleet();
     this.geo = new GeoDatabases(
       (geo) => this.pool.broadcast({ kind: "geo", geo }),
       (fields) => this.event("geo_reload", fields),
@@ -216,13 +212,25 @@ export class Control implements PoolListener {
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
   }
 
+  private makeFleet(): Fleet {
+    return new Fleet({
+      startedAtMs: this.startedAtMs,
+      generation: () => this.reloads.generation,
+      publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
+      purge: (order) => {
+        const [first] = this.listening.keys();
+        if (first !== undefined) this.pool.send(first, { kind: "purge", order });
+      },
+      event: (event, fields) => this.event(event, fields),
+    });
+  }
+
   private makeTelemetry(): TelemetryExport {
     return new TelemetryExport({
       workers: this.pool.size,
       startedAtMs: this.startedAtMs,
       metrics: () => this.exposition.metrics,
       events: this.events,
-      exemplars: this.exemplars,
     });
   }
 
@@ -339,6 +347,7 @@ export class Control implements PoolListener {
     this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
     this.certificates.use(this.config);
     this.geo.use(this.config, this.geo.read(this.config));
+    this.fleet.use(this.config.cluster);
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
@@ -358,6 +367,7 @@ export class Control implements PoolListener {
         this.schemas.stop();
         this.certificates.stop();
         this.geo.stop();
+        this.fleet.stop();
         this.pool.stop();
         this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
@@ -443,6 +453,7 @@ export class Control implements PoolListener {
       keywords: this.keywords,
       geo: this.geo.buffers,
       spans: this.telemetry.rings,
+      fleet: this.fleet.state,
       keySets: this.keys.sets,
       beats: this.watch.buffer,
       logLevel: this.operations.level,
@@ -466,13 +477,9 @@ export class Control implements PoolListener {
         this.fail(workerFailure(withPorts(this.config, this.ports), message));
         break;
       case "log":
-        this.totals.logTaken(index, message.batch.length);
-        this.log.add(message.batch);
-        this.telemetry.addLines(message.batch);
-        break;
       case "access":
         this.totals.logTaken(index, message.batch.length);
-        this.accessOutputs.add(message.batch);
+        (message.kind === "log" ? this.log : this.accessOutputs).add(message.batch);
         this.telemetry.addLines(message.batch);
         break;
       case "exception":
@@ -496,13 +503,15 @@ export class Control implements PoolListener {
         void this.acme.wanted(message.name).then(() => this.pool.send(index, { kind: "settled", name: message.name }));
         break;
       case "prepared":
-        this.reloads.onAnswer(index, "prepared", message.id, message.error);
-        break;
       case "applied":
-        this.reloads.onAnswer(index, "applied", message.id, "");
+        this.reloads.onAnswer(index, message.kind, message.id, message.kind === "prepared" ? message.error : "");
         break;
       case "fenced":
         this.fence.onFenced(index, message.id);
+        break;
+      case "take":
+      case "purged":
+        this.fleet.onMessage(message, (reply) => this.pool.send(index, reply));
         break;
       case "breaker":
         this.nodes.onBreaker(message.key, message.change);
@@ -584,6 +593,7 @@ export class Control implements PoolListener {
         this.cache.use(config.server.cache, cache);
         this.certificates.use(config);
         this.geo.use(config, geo);
+        this.fleet.use(config.cluster);
         warnOfSidecar(config, (event, fields) => this.event(event, fields));
         void this.acme.use(config);
         void this.accessOutputs.use(config);
@@ -614,7 +624,7 @@ export class Control implements PoolListener {
   }
 
   private makeExposition(): Exposition {
-    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, exemplars } = this;
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet } = this;
     return controlExposition({
       totals,
       nodes,
@@ -626,7 +636,7 @@ export class Control implements PoolListener {
       geo,
       watch,
       telemetry,
-      exemplars,
+      fleet,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
@@ -652,10 +662,7 @@ export class Control implements PoolListener {
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
-      exposition: async (format) =>
-        format === "openmetrics" && this.exemplars.hasAny
-          ? { contentType: OPENMETRICS_TYPE, text: await exposition.openMetrics() }
-          : { contentType: EXPOSITION_TYPE, text: await exposition.text() },
+      exposition: (format) => exposition.shown(format),
     });
     const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
     return new Map<string, Answerer>([
@@ -682,13 +689,3 @@ export class Control implements PoolListener {
 
 /** RFC 9512 §2.1 */
 const YAML_TYPE = "application/yaml";
-
-const WALL_CLOCK = {
-  get nowMs(): number {
-    return Date.now();
-  },
-};
-
-function reopened(outputs: number): EventFields {
-  return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };
-}

@@ -14,6 +14,7 @@ import { createCounterBuffers } from "../shared/counter-table.ts";
 import { createIncidentRing } from "../shared/incident-ring.ts";
 import { createTokenBuckets } from "../shared/token-bucket.ts";
 import { CacheOwner } from "./cache-owner.ts";
+import { ALONE } from "./fleet.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { packConfig } from "./packed-config.ts";
@@ -78,6 +79,7 @@ export class InProcessGateway {
       keywords: null,
       geo: NO_GEO,
       spans: [],
+      fleet: ALONE,
       sockets: [],
       waitsForQuic: false,
       certificates: {},

@@ -1,5 +1,6 @@
 import type { LogOutputConfig } from "../config/access-log-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { EventFields } from "../features/telemetry/events.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { type LogOutput, LogWriter } from "../features/telemetry/log-writer.ts";
 
@@ -77,6 +78,11 @@ export class LogOutputs {
     const output = new RotatingFile(file, rotate, listener);
     return opened(output, { reopen: () => output.reopen(), close: () => output.reopen() });
   }
+}
+
+/** What the log says of outputs that were opened anew. */
+export function reopened(outputs: number): EventFields {
+  return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };
 }
 
 /** Whether lines go anywhere else than to standard output, among those of events. */

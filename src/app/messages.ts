@@ -2,7 +2,9 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
+import type { FleetPurge } from "../features/fleet/purge-log.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
+import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
@@ -11,6 +13,7 @@ import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
 import type { ConnectionBuffers } from "../shared/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
+import type { FleetState } from "./fleet.ts";
 import type { ListenerName, ListeningSocket } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
 import type { ClockReading } from "./shared-clock.ts";
@@ -44,6 +47,7 @@ export type ToWorker =
       readonly keywords: KeywordMemory | null;
       /** The databases of addresses. */
       readonly geo: GeoBuffers;
+      readonly fleet: FleetState;
       /** Rings for spans, one a worker; none where none are recorded. */
       readonly spans: readonly SharedArrayBuffer[];
       /** Sockets that listen already, for this worker; where there are none it opens its own. */
@@ -69,6 +73,11 @@ export type ToWorker =
   | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
+  | { readonly kind: "fleet"; readonly state: FleetState }
+  /** What the store says of buckets; null where it is away. */
+  | { readonly kind: "taken"; readonly id: number; readonly replies: readonly FleetReply[] | null }
+  /** Another gateway of the fleet has purged; to one worker. */
+  | { readonly kind: "purge"; readonly order: FleetPurge }
   /** How much is logged from now on. */
   | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
@@ -136,6 +145,9 @@ export type FromWorker =
   /** Lines of the access log, where they have outputs of their own. */
   | { readonly kind: "access"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
+  /** Buckets of the fleet; to be answered with `taken`. */
+  | { readonly kind: "take"; readonly id: number; readonly calls: readonly FleetCall[] }
+  | { readonly kind: "purged"; readonly order: FleetPurge }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }

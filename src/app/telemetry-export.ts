@@ -5,7 +5,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TelemetryConfig } from "../config/telemetry-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
-import type { Exemplars } from "../features/telemetry/exemplars.ts";
+import { Exemplars } from "../features/telemetry/exemplars.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { logRecordOf } from "../features/telemetry/otlp/log-data.ts";
 import { metricData } from "../features/telemetry/otlp/metric-data.ts";
@@ -23,7 +23,6 @@ export interface ExportPorts {
   /** All metrics of the gateway. */
   readonly metrics: () => readonly Metric[];
   readonly events: EventLog;
-  readonly exemplars: Exemplars;
 }
 
 /** The channels of a configuration; null for what it does not ask for. */
@@ -38,6 +37,7 @@ interface Channels {
 export class TelemetryExport {
   /** Memory for spans, one ring a worker; none until a configuration asks for it. */
   rings: readonly SharedArrayBuffer[] = [];
+  readonly exemplars: Exemplars = new Exemplars();
   private readonly ports: ExportPorts;
   private readonly tallies: Readonly<Record<Signal, ChannelTally>> = {
     traces: new ChannelTally(),
@@ -163,7 +163,7 @@ export class TelemetryExport {
     for (const reader of this.readers) {
       this.tallies.traces.dropped += reader.takeDropped();
       for (let taken = reader.take(BATCH); taken.length > 0; taken = reader.take(BATCH)) {
-        this.ports.exemplars.note(taken);
+        this.exemplars.note(taken);
         this.spans.push(...taken);
         if (this.spans.length >= BATCH) this.sendSpans(channels);
       }

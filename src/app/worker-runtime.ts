@@ -117,6 +117,8 @@ export interface WorkerRuntime {
   readonly pools: OriginPools;
   /** null where there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
+  /** null where the cache is off. */
+  readonly purge: Purge | null;
 }
 
 /** Wires a configuration: this is the list of the gateway's features. */
@@ -150,7 +152,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     : pipeline;
   const tracer = tracerOf(config, inputs.spans, () => true);
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog, tracer });
-  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar };
+  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar, purge };
 }
 
 /** What the way of the public listeners is made of, beside configuration and routes. */

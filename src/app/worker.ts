@@ -52,6 +52,7 @@ import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
+import { WorkerFleet } from "./worker-fleet.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
 import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
@@ -120,6 +121,7 @@ export class Worker {
   private readonly observer: TrafficObserver;
   /** While the dashboard is watched. */
   private observing: Timer | null = null;
+  private readonly fleet: WorkerFleet;
   /** Null while nothing takes spans. */
   private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
@@ -150,6 +152,8 @@ export class Worker {
     this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.takeRing(start.spans);
+    this.fleet = new WorkerFleet(post, this.services, start.workers);
+    this.fleet.use(start.fleet);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
     this.threshold.use(start.logLevel);
@@ -252,6 +256,9 @@ export class Worker {
     else if (message.kind === "settled") this.services.inTurn(() => this.wanted.settled(message.name));
     else if (message.kind === "log-level") this.threshold.use(message.level);
     else if (message.kind === "keys") this.keySets.use(message.sets);
+    else if (message.kind === "fleet") this.fleet.use(message.state);
+    else if (message.kind === "taken") this.fleet.taken(message.id, message.replies);
+    else if (message.kind === "purge") this.services.inTurn(() => this.runtime.purge?.(message.order, () => {}));
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
       this.useCertificates(this.runtime.config);
@@ -454,6 +461,7 @@ export class Worker {
       threshold: this.threshold,
       onPurged: (operator, call, purged) => {
         this.counters.add(PURGES[call.kind]);
+        this.post({ kind: "purged", order: call });
         const fields = purgeFields(operator, call, purged);
         this.events.event("audit", fields);
         this.post({ kind: "audited", fields });
@@ -477,6 +485,7 @@ export class Worker {
       budget: this.bodies,
       client: {
         buckets: this.start.buckets,
+        fleet: this.fleet.buckets,
         sharedClock: this.sharedClock,
         places: this.places,
         reports: this.reports,

@@ -1,3 +1,4 @@
+import { cluster } from "./cluster-settings.ts";
 import { internalApi, proxy } from "./proxy-settings.ts";
 import { block, type ConfigOf, type Row } from "./row.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
@@ -10,6 +11,7 @@ const sections = {
   proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
   sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },
+  cluster: { type: cluster, doc: "what several gateways share, by way of Redis" },
   telemetry: { type: telemetry, doc: "traces, metrics and logs for a collector of OpenTelemetry" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;

@@ -1,4 +1,5 @@
 import { asksClients } from "./bot-settings.ts";
+import { checkReach } from "./cluster-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { ProxyConfig, RuntimeConfig } from "./runtime-config.ts";
@@ -9,12 +10,13 @@ const SMALL_SHARE_BYTES = 65_536;
 
 /** Warns of limits of config.yaml that contradict each other. docs/security.md#resources-of-one-client */
 export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
-  const { server, proxy, transcoder } = config;
+  const { server, proxy, transcoder, cluster } = config;
   const { maxBufferedBytes, maxBufferedShare, inboundChunkedMode } = proxy.transport;
   const shareBytes = maxBufferedBytes * maxBufferedShare;
   if (inboundChunkedMode === "normalize") {
     warnOfSpool(server.maxBodyBytes, proxy, ["server", "max_body_bytes"], log);
   }
+  checkReach(server.rateLimit, cluster, { path: ["server", "rate_limit"], log });
   if (shareBytes < SMALL_SHARE_BYTES) {
     const found = formatSize(Math.floor(shareBytes));
     const message = `leaves one client address ${found} of max_buffered_bytes: buffered bodies beyond that get 503`;

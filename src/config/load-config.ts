@@ -183,11 +183,19 @@ function readRoutes(
   source: YamlSource,
   log: FaultLog,
   file: FoundFile,
-  { server, proxy }: Pick<RuntimeConfig, "server" | "proxy">,
+  { server, proxy, cluster }: Pick<RuntimeConfig, "server" | "proxy" | "cluster">,
   { routeFormat: format, knownWafRules }: ConfigRequest,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
-  const around = { server, proxy, log, files: new ConfiguredFiles(log, dirname(file.path)), format, knownWafRules };
+  const around = {
+    server,
+    proxy,
+    cluster,
+    log,
+    files: new ConfiguredFiles(log, dirname(file.path)),
+    format,
+    knownWafRules,
+  };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
   if (Array.isArray(root)) return { ...NO_ROUTES, list: resolveRoutes(root, { ...around, path: [] }) };

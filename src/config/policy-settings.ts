@@ -67,6 +67,12 @@ const rateLimitBlock = block(
     },
     status: { type: integer(400, 599), default: 429 },
     headers: { type: flag(), default: false, doc: "true: responses carry RateLimit and RateLimit-Policy" },
+    scope: {
+      type: word("node", "cluster"),
+      default: "node",
+      field: "reach",
+      doc: "cluster: one limit for all gateways of a fleet",
+    },
   },
   {
     absent: OFF,

@@ -1,3 +1,4 @@
+import type { ClusterConfig } from "./cluster-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
@@ -14,6 +15,7 @@ import { SharedParts } from "./shared-parts.ts";
 export interface RouteSurroundings extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
+  readonly cluster: ClusterConfig;
   readonly format: RouteFormat;
   /** Rule names for `waf` of routes; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
@@ -36,7 +38,7 @@ export function resolveRoutes(entries: readonly unknown[], around: RouteSurround
 const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets", "errors", "maintenance"]);
 
 function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurroundings): RouteConfig | null {
-  const { log, path, server, proxy, files } = around;
+  const { log, path, server, proxy, cluster, files } = around;
   const { types, options } = around.format;
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
@@ -47,7 +49,7 @@ function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurround
   if (type === "") return null;
   const syntax = types[type]!;
   const values = log.read(schemas.of(type), raw, path, 2);
-  const spot: RouteSpot = { path, log, files, server, proxy, entry, values };
+  const spot: RouteSpot = { path, log, files, server, proxy, cluster, entry, values };
   const base = { ...routePlace.resolve(values, spot), type, methods: [] };
   checkPlace(base, syntax, path, log);
   const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };

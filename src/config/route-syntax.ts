@@ -1,3 +1,4 @@
+import type { ClusterConfig } from "./cluster-settings.ts";
 import type { Spot } from "./piece.ts";
 import type { RouteBase, RouteOptions } from "./route-config.ts";
 import type { Row, Rows } from "./row.ts";
@@ -55,6 +56,7 @@ export interface RouteSpot extends Spot {
   /** What a route inherits. */
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
+  readonly cluster: ClusterConfig;
   /** The entry as it is in the file: absent keys are absent. */
   readonly entry: Readonly<Record<string, unknown>>;
   /** What it says at the keys of every route. */

@@ -1,3 +1,10 @@
+/** The time of day, read each time it is asked for, in milliseconds since the epoch. */
+export const WALL_CLOCK = {
+  get nowMs(): number {
+    return Date.now();
+  },
+};
+
 /**
  * The time of the current event, read once an event, and the Date header's bytes, made once a second.
  * Sans-IO: the owner of the event loop calls `update`.

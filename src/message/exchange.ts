@@ -83,6 +83,8 @@ export class Exchange {
   /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 where none does. */
   wholeBodyBytes = -1;
   wafScore = 0;
+  /** How many requests the exchange has served: tells one that waited for something whether it is still its own. */
+  uses = 0;
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
   detail = "";
   upstreamLabel = "";
@@ -170,6 +172,7 @@ export class Exchange {
 
   /** Makes the exchange ready for the next request. The request's head is reset by its reader. */
   reset(idle: IdleExchangePorts): void {
+    this.uses++;
     this.reply.reset();
     this.sink = idle.sink;
     this.flow = idle.flow;

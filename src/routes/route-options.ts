@@ -2,6 +2,7 @@ import { type AuthConfig, auth, warnOfAuth } from "../config/auth/auth-settings.
 import { botsAt, routeBots } from "../config/bot-settings.ts";
 import { cacheKey } from "../config/cache-key-settings.ts";
 import { isWithin, overlap } from "../config/cidr.ts";
+import { checkReach } from "../config/cluster-settings.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { checkCountries, checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
@@ -160,9 +161,12 @@ function noteNoBrowsers(spot: Spot): void {
 }
 
 function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
-  const { entry, server, path } = routeSpot(spot);
+  const { entry, server, cluster } = routeSpot(spot);
   if (!("rate_limit" in entry) || isFaultyAt(spot, "rate_limit")) return server.rateLimit;
-  return { ...rateLimit.resolve(values.rate_limit, { ...spot, path: [...path, "rate_limit"] }), scope: "route" };
+  const at = below(spot, "rate_limit");
+  const own = rateLimit.resolve(values.rate_limit, at);
+  checkReach(own, cluster, at);
+  return { ...own, scope: "route" };
 }
 
 function authOf(values: Values<typeof rows>, spot: Spot): AuthConfig {

@@ -14,6 +14,7 @@ import { StreamHandler, Watchers } from "../../features/dashboard/watchers.ts";
 import { FileCache } from "../../features/files/file-cache.ts";
 import { RequestIds } from "../../features/forward/forward-head.ts";
 import { PlaceFinder } from "../../features/geo/place-finder.ts";
+import { FleetBuckets } from "../../features/limit/fleet-buckets.ts";
 import type { Router } from "../../features/route/router.ts";
 import { CountersTap } from "../../features/telemetry/counters-tap.ts";
 import { EventLog } from "../../features/telemetry/events.ts";
@@ -219,6 +220,7 @@ export class DryRun {
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {
         buckets: createTokenBuckets(SECRET),
+        fleet: new FleetBuckets({ ask() {}, later() {} }),
         sharedClock: clock,
         places: this.places(),
         reports,

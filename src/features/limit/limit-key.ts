@@ -3,8 +3,13 @@ import { parseAddress } from "../../core/ip-address.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, type HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
-import type { TokenBuckets } from "../../shared/token-bucket.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";
+
+/** Where hashes of keys come from: the buckets of this gateway, or those of a fleet. */
+export interface KeySource {
+  /** A hash of its own for each purpose. */
+  keyFor(purpose: string): BucketKey;
+}
 
 /** What tells the buckets of one limit apart. */
 export interface LimitKey {
@@ -16,7 +21,7 @@ export interface LimitKey {
 export class OneKey implements LimitKey {
   private readonly key: BucketKey;
 
-  constructor(buckets: TokenBuckets, purpose: string) {
+  constructor(buckets: KeySource, purpose: string) {
     this.key = buckets.keyFor(purpose);
     this.key.hash(ONE, 0, ONE.length);
   }
@@ -37,7 +42,7 @@ export class ClientLimitKey implements LimitKey {
   private readonly lastMask: number;
 
   /** @param ipv6Prefix bits of the network, 1 to 128 */
-  constructor(buckets: TokenBuckets, purpose: string, ipv6Prefix: number) {
+  constructor(buckets: KeySource, purpose: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} client`);
     this.networkOctets = Math.ceil(ipv6Prefix / 8);
     this.lastMask = (0xff << (this.networkOctets * 8 - ipv6Prefix)) & 0xff;
@@ -62,7 +67,7 @@ export class UserLimitKey implements LimitKey {
   private readonly key: BucketKey;
   private readonly client: ClientLimitKey;
 
-  constructor(buckets: TokenBuckets, purpose: string, ipv6Prefix: number) {
+  constructor(buckets: KeySource, purpose: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} user`);
     this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
   }
@@ -90,7 +95,7 @@ export class HeaderLimitKey implements LimitKey {
   private readonly isClaim: boolean;
 
   /** @param name lower-case */
-  constructor(buckets: TokenBuckets, purpose: string, name: string, ipv6Prefix: number) {
+  constructor(buckets: KeySource, purpose: string, name: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} header`);
     this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
     this.all = new ClientLimitKey(buckets, `${purpose} all`, ipv6Prefix);

@@ -1,4 +1,5 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { PhaseWait } from "../../message/phase-wait.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -38,7 +39,20 @@ export class RateLimitPhase implements Phase {
   run(ex: Exchange): Verdict {
     const limit = this.limits[ex.route!.index]!;
     if (limit === null) return Verdict.Next;
-    const seconds = limit.take(ex, this.clock.nowMs);
+    if (!limit.isShared) return this.settle(ex, limit, limit.take(ex, this.clock.nowMs));
+    let wait: PhaseWait | null = null;
+    // What the store says comes as a turn of its own.
+    const seconds = limit.takeShared(ex, this.clock, (found) => {
+      if (wait === null || wait.isOver) return;
+      wait.end();
+      if (this.settle(ex, limit, found()) === Verdict.Next) wait.goOn();
+    });
+    if (seconds !== null) return this.settle(ex, limit, seconds);
+    wait = new PhaseWait(ex);
+    return Verdict.Wait;
+  }
+
+  private settle(ex: Exchange, limit: RateLimit, seconds: number): Verdict {
     if (seconds === 0) return Verdict.Next;
     const refusal = limit.refusal(seconds);
     this.listener.onLimited(ex, refusal.status, seconds);

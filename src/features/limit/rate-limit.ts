@@ -1,9 +1,11 @@
 import type { RateLimitConfig } from "../../config/runtime-config.ts";
 import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
-import { ClientLimitKey, HeaderLimitKey, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
+import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
+import { ClientLimitKey, HeaderLimitKey, type KeySource, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
 import { QuotaFields } from "./quota-fields.ts";
 
 /** One limit: a rate, what its buckets are told apart by, and the response to requests over it. */
@@ -16,27 +18,70 @@ export class RateLimit {
   private readonly status: number;
   /** What responses say of the limit; null where they say nothing. */
   private readonly fields: QuotaFields | null;
+  /** The same limit for a whole fleet; null where it is this gateway's. */
+  private readonly fleet: FleetPart | null;
   private readonly refusals: (PrebuiltResponse | undefined)[] = [];
 
   /**
    * @param purpose what the limit is for: those with the same purpose and the same numbers share their buckets, in all
    *   workers and across reloads
+   * @param fleet the buckets of the fleet, where the limit is one of all its gateways
    */
-  constructor(config: RateLimitConfig, buckets: TokenBuckets, purpose: string) {
+  constructor(config: RateLimitConfig, buckets: TokenBuckets, purpose: string, fleet: FleetBuckets | null = null) {
     const { requests, windowMs, burst, key, keyHeader, ipv6Prefix } = config;
     const full = JSON.stringify([purpose, requests, windowMs, burst, key, keyHeader, ipv6Prefix]);
     this.buckets = buckets;
     this.rate = new BucketRate(requests, windowMs, burst);
+    this.fleet = fleet === null ? null : fleetPart(config, fleet, buckets, full);
     this.status = config.status;
     this.fields = config.headers ? new QuotaFields(config) : null;
-    if (key === "route") this.key = new OneKey(buckets, full);
-    else if (key === "header") {
-      const header = new HeaderLimitKey(buckets, full, keyHeader, ipv6Prefix);
+    this.key = limitKey(config, buckets, full);
+    if (this.key instanceof HeaderLimitKey) {
       const rate = new BucketRate(requests * CLIENT_SHARE, windowMs, burst * CLIENT_SHARE);
-      this.key = header;
-      this.ceiling = { rate, key: header.all };
-    } else if (key === "user") this.key = new UserLimitKey(buckets, full, ipv6Prefix);
-    else this.key = new ClientLimitKey(buckets, full, ipv6Prefix);
+      this.ceiling = { rate, key: this.key.all };
+    }
+  }
+
+  /** Whether it is one limit for a whole fleet. */
+  get isShared(): boolean {
+    return this.fleet !== null;
+  }
+
+  /**
+   * `take` for a limit of the fleet.
+   * @param later called once where this gives null, never before it returns; it is given what gives the seconds
+   * @returns the seconds, as `take`; null where the store must be asked first
+   */
+  takeShared(ex: Exchange, clock: NowMs, later: (seconds: () => number) => void): number | null {
+    const { buckets, rate, key } = this.fleet!;
+    if (!buckets.isUp) return this.takeAlone(ex, clock);
+    const own = key.of(ex) as FleetKey;
+    const waitMs = buckets.take(own, rate, performance.now());
+    if (waitMs !== ASK) return this.settle(ex, clock, waitMs);
+    const isWaiting = buckets.wait(own, (afterMs) =>
+      later(() => (afterMs === ASK ? this.takeAlone(ex, clock) : this.settle(ex, clock, afterMs))),
+    );
+    return isWaiting ? null : this.takeAlone(ex, clock);
+  }
+
+  /** While the store does not answer, each gateway has its part of the limit. */
+  private takeAlone(ex: Exchange, clock: NowMs): number {
+    const { buckets, partOf } = this.fleet!;
+    const part = partOf(buckets.nodes);
+    return this.settle(ex, clock, this.buckets.take(part.key.of(ex), part.rate, clock.nowMs));
+  }
+
+  /** What a bucket has said, and the client's own ceiling, which is this gateway's. @returns seconds */
+  private settle(ex: Exchange, clock: NowMs, waitMs: number): number {
+    const { ceiling, fields } = this;
+    const isOver = waitMs > 0 || ceiling === null;
+    const foundMs = isOver ? waitMs : this.buckets.take(ceiling.key.of(ex), ceiling.rate, clock.nowMs);
+    const seconds = Math.ceil(foundMs / 1000);
+    if (fields === null) return seconds;
+    const { buckets, key, rate } = this.fleet!;
+    const left = seconds > 0 ? 0 : buckets.leftOf(key.of(ex) as FleetKey, performance.now());
+    ex.reply.addExtra(fields.at(left, seconds > 0 ? seconds : Math.ceil(rate.unitUs / 1e6)));
+    return seconds;
   }
 
   /**
@@ -88,6 +133,41 @@ export class RateLimit {
   }
 }
 
+/** What tells the buckets of a limit apart. */
+function limitKey({ key, keyHeader, ipv6Prefix }: RateLimitConfig, source: KeySource, purpose: string): LimitKey {
+  if (key === "route") return new OneKey(source, purpose);
+  if (key === "header") return new HeaderLimitKey(source, purpose, keyHeader, ipv6Prefix);
+  if (key === "user") return new UserLimitKey(source, purpose, ipv6Prefix);
+  return new ClientLimitKey(source, purpose, ipv6Prefix);
+}
+
+/** A limit of a whole fleet. */
+interface FleetPart {
+  readonly buckets: FleetBuckets;
+  readonly key: LimitKey;
+  readonly rate: FleetRate;
+  /** What one of so many gateways has of it. */
+  readonly partOf: (nodes: number) => { readonly rate: BucketRate; readonly key: LimitKey };
+}
+
+/** @param own the buckets of this gateway, for while the store is away */
+function fleetPart(config: RateLimitConfig, buckets: FleetBuckets, own: TokenBuckets, purpose: string): FleetPart {
+  const { requests, windowMs, burst } = config;
+  const parts = new Map<number, { readonly rate: BucketRate; readonly key: LimitKey }>();
+  const partOf = (nodes: number) => {
+    const found = parts.get(nodes);
+    if (found !== undefined) return found;
+    const rate = new BucketRate(requests / nodes, windowMs, Math.max(1, Math.floor(burst / nodes)));
+    const part = { rate, key: limitKey(config, own, `${purpose} of ${nodes}`) };
+    if (parts.size >= KEPT_PARTS) parts.clear();
+    parts.set(nodes, part);
+    return part;
+  };
+  const key = limitKey(config, buckets, purpose);
+  return { buckets, key, rate: new FleetRate(requests, windowMs, burst), partOf };
+}
+
+const KEPT_PARTS = 64;
 /** How many buckets of a header one client may empty: many users may share an address. */
 const CLIENT_SHARE = 10;
 /** Refusals come in floods: one must not cost more than the request it prevents. */

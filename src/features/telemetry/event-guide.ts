@@ -61,6 +61,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   worker_stalled: "See the machine's CPU and swap; report it where these were well.",
   worker_died: "Report it with the lines before; the worker is started again.",
   exception: "Report it; it cost one connection at most.",
+  cluster_store_away: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
+  cluster_store_back: "Nothing.",
   telemetry_failed: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",
   log_failed: "See the file's folder or the syslog server.",
   log_dropped: "Let what reads the log be faster, or write less (`sample`, `log-level`).",

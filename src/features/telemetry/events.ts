@@ -186,6 +186,13 @@ export const EVENTS = {
   },
   worker_died: { level: "error", meaning: "A worker ended and was started again." },
   exception: { level: "error", meaning: "A defect in edge, which cost one connection at most. Please report it." },
+  cluster_store_away: {
+    level: "error",
+    meaning:
+      "The store of the fleet cannot be reached, and why: limits of the fleet are each gateway's own meanwhile, and purges wait.",
+    perSecond: 1,
+  },
+  cluster_store_back: { meaning: "The store of the fleet is there again.", perSecond: 1 },
   telemetry_failed: {
     level: "error",
     meaning:

@@ -24,6 +24,13 @@ export class Exposition {
     this.exemplars = exemplars;
   }
 
+  /** The text with its content type. @param format `openmetrics` where a scraper would rather have that */
+  async shown(format: string): Promise<{ readonly contentType: string; readonly text: string }> {
+    return format === "openmetrics" && this.exemplars?.hasAny === true
+      ? { contentType: OPENMETRICS_TYPE, text: await this.openMetrics() }
+      : { contentType: EXPOSITION_TYPE, text: await this.text() };
+  }
+
   /** Reads everything now and gives the text. */
   async text(): Promise<string> {
     this.registry ??= buildRegistry(this.metrics, null);
@@ -31,7 +38,7 @@ export class Exposition {
   }
 
   /** The same as OpenMetrics, with exemplars. */
-  async openMetrics(): Promise<string> {
+  private async openMetrics(): Promise<string> {
     this.openRegistry ??= buildRegistry(this.metrics, this.exemplars ?? new Exemplars());
     return (await this.openRegistry).metrics();
   }

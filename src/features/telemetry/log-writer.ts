@@ -9,6 +9,17 @@ export interface LogOutput {
   write(bytes: Uint8Array, done: (written: number) => void): void;
 }
 
+/** Lines go to a sink, and to one more reader. */
+export function teed(sink: LineSink, reader: (line: string) => void): LineSink {
+  return {
+    add(line) {
+      sink.add(line);
+      reader(line);
+    },
+    leftOut: (lines) => sink.leftOut(lines),
+  };
+}
+
 /**
  * The control thread's end of the log. Batches wait in a bounded queue while the reader of the log takes its time; when
  * it stalls, new lines are dropped and counted, and the first line after that says how many.

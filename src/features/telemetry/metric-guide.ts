@@ -13,6 +13,7 @@ export const METRIC_GROUPS = [
   "Certificates",
   "Process",
   "Sidecar",
+  "Fleet",
 ] as const;
 
 /** One metric. */
@@ -439,6 +440,30 @@ export const METRIC_GUIDE = {
     title: "Requests by peer",
     labels: ["peer", "code"],
     advice: "Who calls this service, and how that ends. `none` are clients without an identity.",
+  },
+  gateway_cluster_store_up: {
+    group: "Fleet",
+    title: "Store reachable",
+    labels: [],
+    advice: "0: Redis is away, and limits of the fleet are each gateway's own. The line `cluster_store_away` says why.",
+  },
+  gateway_cluster_nodes: {
+    group: "Fleet",
+    title: "Gateways",
+    labels: [],
+    advice: "Fewer than there should be: one has ended, or cannot reach the store.",
+  },
+  gateway_cluster_calls_total: {
+    group: "Fleet",
+    title: "Buckets asked for",
+    labels: [],
+    advice: "How much the limits of the fleet cost the store: one script for each.",
+  },
+  gateway_cluster_call_failures_total: {
+    group: "Fleet",
+    title: "Buckets not answered",
+    labels: [],
+    advice: "The store is away or slow: the gateway's own buckets decided. No client got an error for it.",
   },
 } as const satisfies Readonly<Record<`gateway_${string}`, MetricGuide>>;
 

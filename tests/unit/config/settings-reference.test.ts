@@ -140,7 +140,7 @@ describe("the reference of routes.yaml", () => {
       ].map((key) => `.${key}`),
     );
     const ofUpstream = missingKeys(upstreamRoute, v.parse(upstreamRouteSchema, upstreamRoute), "");
-    const limits = ["enabled", "window", "burst", "key", "ipv6_prefix", "status", "headers"].map(
+    const limits = ["enabled", "window", "burst", "key", "ipv6_prefix", "status", "headers", "scope"].map(
       (key) => `.rate_limit.${key}`,
     );
     const who = [

@@ -17,6 +17,7 @@ function limitOf(more: Partial<RateLimitConfig> = {}, buckets = new TokenBuckets
     ipv6Prefix: 64,
     headers: false,
     status: 429,
+    reach: "node",
     scope: "server",
     ...more,
   };

@@ -1,0 +1,264 @@
+import { hostname } from "node:os";
+import type { ClusterConfig } from "../config/cluster-settings.ts";
+import { messageOf } from "../core/error-text.ts";
+import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
+import type { FleetStore } from "../features/fleet/fleet-store.ts";
+import { type FleetPurge, PurgeLog } from "../features/fleet/purge-log.ts";
+import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { type Metric, single } from "../features/telemetry/metric.ts";
+import { VERSION } from "../shared/version.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+
+/** What workers know of the fleet. */
+export interface FleetState {
+  /** Whether the store can be reached. */
+  readonly isUp: boolean;
+  /** Gateways that were last seen, this one among them; at least 1. */
+  readonly nodes: number;
+  /** How long requests wait for the store. */
+  readonly timeoutMs: number;
+}
+
+/** What the fleet asks the control thread for. */
+export interface FleetPorts {
+  readonly startedAtMs: number;
+  /** The number of the configuration that is in use. */
+  readonly generation: () => number;
+  /** Tells all workers. */
+  readonly publish: (state: FleetState) => void;
+  /** Takes responses out of this gateway's cache. */
+  readonly purge: (order: FleetPurge) => void;
+  readonly event: (event: EventName, fields: EventFields) => void;
+}
+
+type FromFleetWorker = Extract<FromWorker, { readonly kind: "take" | "purged" }>;
+
+/** A gateway as it tells the others of itself. docs/fleet.md#nodes */
+export interface FleetNode {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly generation: number;
+  readonly pid: number;
+  readonly started_at: string;
+  readonly seen_at: string;
+}
+
+/** The control thread's part in a fleet: the store, who is there, and what is purged. docs/fleet.md */
+export class Fleet {
+  state: FleetState = ALONE;
+  private readonly ports: FleetPorts;
+  private readonly id: string = crypto.randomUUID();
+  private config: ClusterConfig | null = null;
+  private store: FleetStore | null = null;
+  private purges: PurgeLog | null = null;
+  private script = "";
+  /** Changes with each configuration: what belongs to another one ends. */
+  private run = 0;
+  private wake: (() => void) | null = null;
+  private calls = 0;
+  private failures = 0;
+
+  constructor(ports: FleetPorts) {
+    this.ports = ports;
+  }
+
+  /** Takes up a configuration; the store is opened where there is one. */
+  use(config: ClusterConfig): void {
+    if (this.config !== null && Bun.deepEquals(config, this.config)) return;
+    this.config = config;
+    this.leave();
+    if (config.enabled) void this.keep(config, ++this.run);
+    else this.publish(ALONE);
+  }
+
+  /** Takes tokens for workers. @returns null where the store is away */
+  private async take(calls: readonly FleetCall[]): Promise<readonly FleetReply[] | null> {
+    const { store, config } = this;
+    if (store === null || config === null) return null;
+    this.calls += calls.length;
+    try {
+      return await Promise.all(calls.map((call) => this.takeOne(store, config.prefix, call)));
+    } catch {
+      this.failures += calls.length;
+      return null;
+    }
+  }
+
+  /** Takes what a worker says of the fleet. */
+  onMessage(message: FromFleetWorker, reply: (message: ToWorker) => void): void {
+    if (message.kind === "purged") this.purges?.tell(message.order);
+    else void this.take(message.calls).then((replies) => reply({ kind: "taken", id: message.id, replies }));
+  }
+
+  /** Who is there, oldest first. @throws where the store is away */
+  async nodes(): Promise<readonly FleetNode[]> {
+    const { store, config } = this;
+    if (store === null || config === null) throw new Error("the store is away");
+    const key = `${config.prefix}:nodes`;
+    const seen = (await store.call(key, ["ZRANGEBYSCORE", key, String(Date.now() - FORGET_MS), "+inf"])) as string[];
+    const texts = await Promise.all(
+      seen.map((id) => store.call(`${config.prefix}:node:${id}`, ["GET", `${config.prefix}:node:${id}`])),
+    );
+    return texts.filter((text) => typeof text === "string").map((text) => JSON.parse(text) as FleetNode);
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      single("gauge", "gateway_cluster_store_up", "Whether the store of the fleet can be reached.", () =>
+        this.state.isUp ? 1 : 0,
+      ),
+      single("gauge", "gateway_cluster_nodes", "Gateways of the fleet that were last seen.", () => this.state.nodes),
+      single("counter", "gateway_cluster_calls_total", "Buckets that the store was asked for.", () => this.calls),
+      single(
+        "counter",
+        "gateway_cluster_call_failures_total",
+        "Of these, those that the store did not answer: the gateway's own buckets decided.",
+        () => this.failures,
+      ),
+    ];
+  }
+
+  stop(): void {
+    this.leave();
+  }
+
+  private leave(): void {
+    this.run++;
+    this.store?.close();
+    this.store = null;
+    this.purges = null;
+    this.wake?.();
+  }
+
+  /** Keeps a connection for as long as the configuration is in use. */
+  private async keep(config: ClusterConfig, run: number): Promise<void> {
+    let pauseMs = FIRST_PAUSE_MS;
+    let isTold = false;
+    const purges = new PurgeLog(config.prefix, this.id, this.ports.purge);
+    while (this.run === run) {
+      const lost = Promise.withResolvers<string>();
+      let reason: string;
+      try {
+        const { openRedis } = await import("../features/fleet/redis-store.ts");
+        const store = await openRedis(config, lost.resolve);
+        if (this.run !== run) return store.close();
+        this.store = store;
+        this.purges = purges;
+        this.script = "";
+        await this.beat(store, config);
+        await purges.catchUp(store);
+        if (isTold) this.ports.event("cluster_store_back", { nodes: this.state.nodes });
+        isTold = false;
+        pauseMs = FIRST_PAUSE_MS;
+        reason = await this.live(store, config, purges, { lost: lost.promise, run });
+        store.close();
+      } catch (error) {
+        reason = messageOf(error);
+        this.store?.close();
+      }
+      if (this.run !== run) return;
+      this.store = null;
+      this.publish({ ...this.state, isUp: false, timeoutMs: config.timeoutMs });
+      if (!isTold) this.ports.event("cluster_store_away", { error: reason });
+      isTold = true;
+      await this.pause(pauseMs * (0.5 + Math.random()));
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  /** Tells of this gateway and reads of purges, until the store is lost. @returns why */
+  private async live(
+    store: FleetStore,
+    config: ClusterConfig,
+    purges: PurgeLog,
+    { lost, run }: { readonly lost: Promise<string>; readonly run: number },
+  ): Promise<string> {
+    let why: string | null = null;
+    void lost.then((reason) => {
+      why = reason;
+      this.wake?.();
+    });
+    for (let round = 1; why === null && this.run === run; round++) {
+      await this.pause(PURGE_LOOK_MS);
+      if (why !== null || this.run !== run) break;
+      await purges.read(store);
+      if (round % BEAT_ROUNDS === 0) await this.beat(store, config);
+    }
+    return why ?? "the configuration has changed";
+  }
+
+  private async beat(store: FleetStore, config: ClusterConfig): Promise<void> {
+    const nowMs = Date.now();
+    const node: FleetNode = {
+      id: this.id,
+      name: config.node || `${hostname()}/${process.pid}`,
+      version: VERSION,
+      generation: this.ports.generation(),
+      pid: process.pid,
+      started_at: new Date(this.ports.startedAtMs).toISOString(),
+      seen_at: new Date(nowMs).toISOString(),
+    };
+    const nodes = `${config.prefix}:nodes`;
+    const own = `${config.prefix}:node:${this.id}`;
+    await Promise.all([
+      store.call(own, ["SET", own, JSON.stringify(node), "PX", String(FORGET_MS)]),
+      store.call(nodes, ["ZADD", nodes, String(nowMs), this.id]),
+      store.call(nodes, ["ZREMRANGEBYSCORE", nodes, "-inf", String(nowMs - FORGET_MS)]),
+    ]);
+    const seen = Number(await store.call(nodes, ["ZCOUNT", nodes, String(nowMs - SEEN_MS), "+inf"]));
+    const next = { isUp: true, nodes: Math.max(1, seen), timeoutMs: config.timeoutMs };
+    if (!Bun.deepEquals(next, this.state)) this.publish(next);
+  }
+
+  private async takeOne(store: FleetStore, prefix: string, call: FleetCall): Promise<FleetReply> {
+    const key = `${prefix}:limit:${call.key}`;
+    const words = [key, call.unitUs, call.capacityUs, call.spent, call.want].map(String);
+    let found: unknown;
+    try {
+      this.script ||= await scriptDigest();
+      found = await store.call(key, ["EVALSHA", this.script, "1", ...words]);
+    } catch (error) {
+      // The store was emptied, or this part of a cluster has not seen it.
+      if (!messageOf(error).includes("NOSCRIPT")) throw error;
+      found = await store.call(key, ["EVAL", TAKE_SCRIPT, "1", ...words]);
+    }
+    const [granted = 0, left = 0, waitUs = 0] = (found as unknown[]).map(Number);
+    return { granted, left, waitMs: waitUs / 1000 };
+  }
+
+  private publish(state: FleetState): void {
+    this.state = state;
+    this.ports.publish(state);
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** The name by which the store knows the script. */
+async function scriptDigest(): Promise<string> {
+  const { createHash } = await import("node:crypto");
+  return createHash("sha1").update(TAKE_SCRIPT).digest("hex");
+}
+
+/** Without a fleet. */
+export const ALONE: FleetState = { isUp: false, nodes: 1, timeoutMs: 0 };
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
+const PURGE_LOOK_MS = 300;
+/** Looks until a gateway tells again that it is there. */
+const BEAT_ROUNDS = 7;
+/** A gateway counts for so long after it was last seen. */
+const SEEN_MS = 10_000;
+/** And is listed for so long. */
+const FORGET_MS = 60_000;
