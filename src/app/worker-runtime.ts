@@ -10,6 +10,7 @@ import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
 import type { Purge, PurgeAudit, PurgeCall } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
+import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
 import { StreamHandler, type Watchers } from "../features/dashboard/watchers.ts";
@@ -33,6 +34,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import { ENTRY_PIECE_BYTES } from "../shared/entry-bytes.ts";
 import type { SpanWriter } from "../shared/span-ring.ts";
 import type { AuthSite } from "./auth-methods.ts";
 import { cachePolicies } from "./cache-owner.ts";
@@ -251,6 +253,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     idle: IDLE_PORTS,
     counter: counters,
     purgers: new NetworkSet(config.server.cache.purgeFrom),
+    readNow: readyReads(cacheStore),
     purgeDisk: (purge, done) =>
       inputs.control.ask("cache-purge", JSON.stringify(purge), (status, _, body) =>
         done(status === 200 ? Number(body) : 0),
@@ -260,6 +263,14 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     nameRequest: (ex) => requestIds.assign(ex),
     endTaps: [new ForwardEnd()],
   });
+}
+
+/** Reads of the cache's files that need not wait. What calls the system library is loaded where there are such files. */
+function readyReads({ disk }: CacheStore): DiskReadPorts["readNow"] {
+  if (disk === null) return () => null;
+  const { ReadyReads } = require("../net/system-file.ts") as typeof import("../net/system-file.ts");
+  const reads = new ReadyReads(ENTRY_PIECE_BYTES);
+  return (fd, offset, length) => reads.at(fd, offset, length);
 }
 
 /** The labels that the counters know routes by. */

@@ -3,15 +3,20 @@ import { Head } from "./cache-memory.ts";
 
 /**
  * The one lock of a cache. It is held for well under a microsecond, but for repairs; the word says by whom, so that the
- * control thread can take it from a worker that has died. No thread waits for it longer than a few milliseconds: one that does not
- * get it does without the cache.
+ * control thread can take it from a worker that has died. No thread that serves waits for it longer than a few milliseconds: one that
+ * does not get it does without the cache.
  */
 export class CacheLock {
   private readonly words: Int32Array;
   private readonly id: number;
+  private readonly waits: number;
 
-  /** @param id of this thread, 1 and up */
-  constructor(words: Int32Array, id: number) {
+  /**
+   * @param id of this thread, 1 and up
+   * @param waits tenths of a millisecond that it waits at most
+   */
+  constructor(words: Int32Array, id: number, waits: number = CACHE_LOCK_WAITS) {
+    this.waits = waits;
     this.words = words;
     this.id = id;
   }
@@ -23,7 +28,7 @@ export class CacheLock {
     for (let spins = 0; spins < SPINS; spins++) {
       if (Atomics.load(words, Head.Lock) === 0 && Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
     }
-    for (let waits = 0; waits < CACHE_LOCK_WAITS; waits++) {
+    for (let waits = 0; waits < this.waits; waits++) {
       // The holder may be waiting for a processor: sleeping lets it have ours.
       const holder = Atomics.load(words, Head.Lock);
       if (holder !== 0) Atomics.wait(words, Head.Lock, holder, WAIT_MS);

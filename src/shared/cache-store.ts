@@ -92,14 +92,15 @@ export class CacheStore {
    * @param buffers from `createCacheBuffers`
    * @param thread number of this thread, 0 and up
    * @param disk what of the entries is on disk: what is taken out here, is taken out there
+   * @param lockWaits tenths of a millisecond that it waits for the lock, where this thread serves no one
    */
-  constructor(buffers: CacheBuffers, thread: number, disk: DiskIndex | null = null) {
+  constructor(buffers: CacheBuffers, thread: number, disk: DiskIndex | null = null, lockWaits?: number) {
     this.disk = disk;
     this.version = buffers.version;
     this.memory = new CacheMemory(buffers);
     this.slots = new CacheSlots(this.memory);
     this.id = thread + 1;
-    this.lock = new CacheLock(this.memory.words, this.id);
+    this.lock = new CacheLock(this.memory.words, this.id, lockWaits);
     this.pins = new CachePins(this.memory, this.id);
     this.writer = new BlockCursor(this.memory);
   }

@@ -380,14 +380,15 @@ export class DiskIndex {
     return this.words[Head.FreeCell] !== 0 || this.words[Head.CellsUsed]! < this.words[Head.Cells]!;
   }
 
-  /** Puts an entry in, in place of another with its key. There must be room. */
-  insert(entry: DiskEntry): void {
-    this.locked(() => {
+  /** Puts an entry in, in place of another with its key. There must be room. @returns false where the lock could not be had */
+  insert(entry: DiskEntry): boolean {
+    return this.locked(() => {
       const old = this.cellOf(entry.uriHash, entry.variantHash);
       if (old >= 0) this.kill(old);
       const cell = this.takeCell();
       if (cell >= 0) this.put(cell, entry);
-    }, undefined);
+      return true;
+    }, false);
   }
 
   /** Whether an entry can be found at this place. */

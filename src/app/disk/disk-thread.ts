@@ -90,7 +90,7 @@ class DiskThread {
   }
 
   private useMemory(buffers: CacheBuffers): void {
-    this.writer.useMemory(new CacheStore(buffers, this.number, this.index), buffers.version);
+    this.writer.useMemory(new CacheStore(buffers, this.number, this.index, LOCK_WAITS), buffers.version);
   }
 
   private async run(): Promise<void> {
@@ -112,5 +112,7 @@ class DiskThread {
   }
 }
 
+/** Half a second: no client waits for this thread. */
+const LOCK_WAITS = 5000;
 /** How often the folder is looked at. */
 const LOOK_MS = 1000;

@@ -282,8 +282,17 @@ export class DiskWriter {
     if (placed === null) return;
     const key = { uriHash: words[at + Slot.UriHash]!, variantHash: words[at + Slot.VariantHash]! };
     const entry = entryOf(placed.segment, placed.offset, shape, key);
-    const isStored = store.whileReady(slot, generation, () => this.index.insert(entry));
-    if (!isStored) this.mark(placed.segment.fd, placed.offset, -1);
+    let isFound = false;
+    let isReady = true;
+    // Where another thread has lost its processor within the lock of the index, that of the memory is not kept for so long.
+    for (let tries = 0; tries < INSERT_TRIES && isReady && !isFound; tries++) {
+      isReady = store.whileReady(slot, generation, () => {
+        isFound = this.index.insert(entry);
+      });
+    }
+    if (isFound) return;
+    this.index.countMissed();
+    this.mark(placed.segment.fd, placed.offset, -1);
   }
 
   /** @returns null where it is too large, or the disk is full */
@@ -505,6 +514,8 @@ function isFull(error: unknown): boolean {
   return code === "ENOSPC" || code === "EDQUOT";
 }
 
+/** Of a few milliseconds each. */
+const INSERT_TRIES = 20;
 /** Segments that the whole has, about. */
 const SEGMENTS_OF_ALL = 64;
 /** How long the thread writes before it looks for messages. */

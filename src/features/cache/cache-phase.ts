@@ -97,22 +97,27 @@ export class CachePhase implements Phase {
       return this.hit(ex, policy, this.store.entry, CacheResult.Stale);
     }
     const asksDisk = found === CacheLookup.Nothing && mayWait && waited !== Waited.Disk && !policy.isConfirmed;
-    if (asksDisk && this.readDisk(ex, key, needed)) return Verdict.Wait;
+    const onDisk = asksDisk ? this.readDisk(ex, key, needed) : DiskAnswer.None;
+    if (onDisk === DiskAnswer.Reading) return Verdict.Wait;
+    if (onDisk === DiskAnswer.Read) {
+      const verdict = this.lookUp(ex, policy, mayWait, Waited.Disk);
+      this.parts.disk!.letGo();
+      return verdict;
+    }
     if (found === CacheLookup.Busy && isPlain && mayWait && this.parts.waiters.lookAgain(ex)) return Verdict.Wait;
     if (isRange && found === CacheLookup.Nothing && this.store.claimed) return this.fetchWhole(ex, policy);
     // Another's response is of no use to a request whose own may be for its client alone.
     return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
   }
 
-  /** Whether what is not in memory is on disk, and comes from there. */
-  private readDisk(ex: Exchange, key: CacheKey, needed: number): boolean {
+  /** Whether what is not in memory is on disk, and comes from there; an exchange that must wait for that waits. */
+  private readDisk(ex: Exchange, key: CacheKey, needed: number): DiskAnswer {
     const { disk, fetches, waiters } = this.parts;
-    if (disk === null) return false;
+    if (disk === null) return DiskAnswer.None;
     const { nowMs } = fetches.ages;
     const answer = disk.begin(key, (place) => isOfUse(place, nowMs) && isEnough(place.flags, needed));
-    if (answer === DiskAnswer.None) return false;
-    waiters.add(ex, disk.fill, disk.generation);
-    return true;
+    if (answer === DiskAnswer.Reading) waiters.add(ex, disk.fill, disk.generation);
+    return answer;
   }
 
   /** Nothing fresh: the stale response, another's fetch, or the origin. */

@@ -18,6 +18,11 @@ import {
 
 /** What reading the disk needs of its worker. */
 export interface DiskReadPorts {
+  /**
+   * Reads what the kernel has in its memory, without waiting for the disk.
+   * @returns bytes that hold until the next call; null where they are not at hand
+   */
+  readNow(fd: number, offset: number, length: number): Buffer | null;
   /** Runs something that is not a socket event as a turn of its own. */
   inTurn(work: () => void): void;
   /** Is notified that a fetch has ended, so that waiting exchanges continue. */
@@ -34,16 +39,20 @@ export const enum DiskAnswer {
   None = 0,
   /** It is being read into `fill`. */
   Reading,
+  /** It was at hand: it is in memory now, or of no use. */
+  Read,
 }
 
 /**
  * Brings entries from the disk into the memory: by asynchronous reads, once for all who ask, as a fetch for which they wait like for
- * that of an origin. What is damaged in any way is taken out, and counts as not there. docs/cache.md#on-disk
+ * that of an origin; at once where the kernel has it in its memory. What is damaged in any way is taken out, and counts as not there. docs/cache.md#on-disk
  */
 export class DiskReads {
   /** The fetch that the last `begin` has found or begun. */
   fill = -1;
   generation = 0;
+  /** What was at hand, pinned until `letGo`; -1 for nothing. */
+  private entry = -1;
   private readonly store: CacheStore;
   private readonly disk: DiskIndex;
   private readonly ports: DiskReadPorts;
@@ -84,6 +93,13 @@ export class DiskReads {
     this.fill = fill;
     this.generation = store.generationOf(fill);
     const one = new DiskRead(this, place, fill, key);
+    const { fd, offset, totalBytes } = place;
+    const bytes = totalBytes > ENTRY_PIECE_BYTES ? null : this.ports.readNow(fd, offset, totalBytes);
+    if (bytes !== null) {
+      this.active++;
+      one.onPrefix(bytes);
+      return DiskAnswer.Read;
+    }
     if (this.active < MAX_DISK_READS) this.start(one);
     else this.waiting.push(one);
     return DiskAnswer.Reading;
@@ -117,11 +133,23 @@ export class DiskReads {
     const { storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs } = place;
     const times = one.softened({ storedAtMs, freshUntilMs, staleWhileUntilMs, staleErrorUntilMs });
     const isStored = this.store.commit(fill, { ...shape, ...times }, true);
+    const wasAtHand = one.buffer === null;
     this.end(one, true);
+    if (wasAtHand) {
+      this.letGo();
+      this.entry = fill;
+      return;
+    }
     this.ports.onEnded(fill);
     if (!isStored) this.store.unpin(fill);
     // Those who wait go on first: what many churn must not be gone by then.
     else setImmediate(() => this.ports.inTurn(() => this.store.unpin(fill)));
+  }
+
+  /** The exchange for which something was at hand has been answered, or goes on without. */
+  letGo(): void {
+    if (this.entry >= 0) this.store.unpin(this.entry);
+    this.entry = -1;
   }
 
   /** There is no room for it: those who wait go to the origin. */
@@ -151,7 +179,7 @@ export class DiskReads {
     this.active--;
     this.disk.release(one.place);
     this.ports.counted(isSound);
-    this.buffers.push(one.buffer!);
+    if (one.buffer !== null) this.buffers.push(one.buffer);
     one.buffer = null;
     const next = this.waiting.shift();
     if (next !== undefined) this.start(next);
@@ -170,8 +198,8 @@ class DiskRead {
   private prefix: Buffer = EMPTY;
   private shape: EntryShape | null = null;
   private done = 0;
-  /** Since when it is stale; -1 where its file says nothing of that. */
-  private staleSinceMs = -1;
+  /** Since when it is stale, which may be before the clock began; null where its file says nothing of that. */
+  private staleSinceMs: number | null = null;
 
   /** @param key what was asked for; it holds for this call alone */
   constructor(owner: DiskReads, place: DiskPlace, fill: number, key: CacheKey) {
@@ -187,7 +215,8 @@ class DiskRead {
     this.owner.readInto(buffer, this.place, 0, length, (bytes) => this.onPrefix(bytes));
   }
 
-  private onPrefix(bytes: Buffer | null): void {
+  /** The beginning of the entry is there, and all of one that is no longer than a piece. @param bytes null where it cannot be read */
+  onPrefix(bytes: Buffer | null): void {
     const shape = bytes === null ? null : shapeOf(bytes, 0);
     if (bytes === null || shape === null || !this.isIt(shape, bytes)) {
       this.owner.damaged(this, this.key);
@@ -204,7 +233,7 @@ class DiskRead {
 
   /** Its times, where an earlier process has made it stale. */
   softened(times: EntryTimes): EntryTimes {
-    const early = this.staleSinceMs < 0 ? 0 : times.freshUntilMs - this.staleSinceMs;
+    const early = this.staleSinceMs === null ? 0 : times.freshUntilMs - this.staleSinceMs;
     if (early <= 0) return times;
     const sooner = (time: number): number => (time > 0 ? time - early : time);
     return {

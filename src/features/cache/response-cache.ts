@@ -6,7 +6,7 @@ import { CacheFetches } from "./cache-fetches.ts";
 import { CachePhase } from "./cache-phase.ts";
 import { type CacheCounter, CacheTap } from "./cache-tap.ts";
 import type { CacheTimes } from "./cache-times.ts";
-import { DiskReads } from "./disk-reads.ts";
+import { type DiskReadPorts, DiskReads } from "./disk-reads.ts";
 import type { CachePolicy } from "./policy.ts";
 import { type PurgeNote, PurgeRequests } from "./purge-requests.ts";
 import { type DiskPurge, type PurgeOrder, purgeRule } from "./purge-rule.ts";
@@ -26,6 +26,8 @@ export interface CacheServices {
   readonly purgers: NetworkSet;
   /** Whether Cache-Status says the key that a response is stored by. */
   readonly showsKeys: boolean;
+  /** Reads what the kernel has of a file in its memory; see DiskReadPorts. */
+  readonly readNow: DiskReadPorts["readNow"];
   /** Takes out what is on disk and not in memory, or makes it stale. */
   readonly purgeDisk: (purge: DiskPurge, done: (purged: number) => void) => void;
   /** Is told of what the method PURGE has taken out. */
@@ -120,9 +122,14 @@ export class ResponseCache {
   }
 }
 
-function diskReads(store: CacheStore, { time, times, counter }: CacheServices, waiters: Waiters): DiskReads | null {
+function diskReads(
+  store: CacheStore,
+  { time, times, counter, readNow }: CacheServices,
+  waiters: Waiters,
+): DiskReads | null {
   if (store.disk === null) return null;
   return new DiskReads(store, store.disk, {
+    readNow,
     inTurn: (work) => time.inTurn(work),
     onEnded: (fill) => waiters.wake(fill),
     originMs: () => times.ages.nowMs - times.clock.nowMs,

@@ -194,6 +194,7 @@ export class GatewayLab {
       showsKeys: false,
       purgers: new NetworkSet([]),
       nameRequest: (ex) => ids.assign(ex),
+      readNow: () => null,
       purgeDisk: (_, done) => done(0),
       onPurged() {},
       endTaps: [],

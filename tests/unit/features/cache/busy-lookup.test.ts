@@ -44,6 +44,7 @@ class Lab {
       showsKeys: false,
       purgers: new NetworkSet([]),
       nameRequest: () => {},
+      readNow: () => null,
       purgeDisk: (_, done) => done(0),
       onPurged() {},
       endTaps: [],
