@@ -31,8 +31,8 @@ export interface GrpcListener {
   onMetadata(metadata: GrpcMetadata): void;
   /** A message of the response; its bytes stay unchanged. */
   onMessage(message: Uint8Array): void;
-  /** The upstream has said how the call ended. */
-  onEnd(status: GrpcStatus): void;
+  /** The upstream has said how the call ended. @param trailers the fields after the messages, the status among them */
+  onEnd(status: GrpcStatus, trailers: GrpcMetadata): void;
   /** There is no response, or no whole one. */
   onFailure(fault: Fault): void;
   /** After `send` has returned false: the upstream takes messages again. For calls that stream. */

@@ -233,16 +233,17 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
     const { status, trailers } = ex.reply;
     if (!this.reader.isBetweenMessages) return this.fail(ex, Fault.UpstreamMalformed);
     const last = (trailers === null ? null : statusIn(trailers)) ?? this.status ?? statusOfHttp(status);
+    const fields = trailers === null ? [] : metadataOf(trailers);
     // What its messages have brought to the client leaves first: a stream that breaks there is cut, and not taken back.
-    if (last.code !== GrpcCode.Ok && this.hasMessages) setImmediate(() => this.endLate(ex, last));
-    else this.finish(ex, () => this.listener.onEnd(last));
+    if (last.code !== GrpcCode.Ok && this.hasMessages) setImmediate(() => this.endLate(ex, last, fields));
+    else this.finish(ex, () => this.listener.onEnd(last, fields));
   }
 
-  private endLate(ex: Exchange, status: GrpcStatus): void {
+  private endLate(ex: Exchange, status: GrpcStatus, trailers: GrpcMetadata): void {
     const { turn, writers } = this.origin.context;
     if (this.ex === null) return;
     turn.begin();
-    this.finish(ex, () => this.listener.onEnd(status));
+    this.finish(ex, () => this.listener.onEnd(status, trailers));
     writers.flushAll();
   }
 

@@ -66,12 +66,4 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     rows: [/everything\/echo {2}Content-Type: application\/x-ndjson/],
     statuses: [[200, 200]],
   },
-  {
-    what: "trailers",
-    rows: [/TE: trailers/],
-    statuses: [
-      [200, 200],
-      [404, 404],
-    ],
-  },
 ];

@@ -40,7 +40,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
 
   abstract onMetadata(metadata: GrpcMetadata): void;
   abstract onMessage(message: Uint8Array): void;
-  abstract onEnd(status: GrpcStatus): void;
+  abstract onEnd(status: GrpcStatus, trailers: GrpcMetadata): void;
   /** The deadline. */
   abstract onTimer(): void;
   /** The method is known: the call can begin. */

@@ -1,5 +1,6 @@
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
@@ -41,15 +42,46 @@ export function prepareHead(
   return !isHead;
 }
 
-/** Gives a whole response. The exchange is over for the caller. */
-export function give(ex: Exchange, status: number, contentType: string, body: Buffer, metadata: GrpcMetadata): void {
+/**
+ * Gives a whole response. The exchange is over for the caller.
+ * @param trailers metadata of the call's end
+ */
+export function give(
+  ex: Exchange,
+  status: number,
+  contentType: string,
+  body: Buffer,
+  metadata: GrpcMetadata,
+  trailers: GrpcMetadata = [],
+): void {
   // It is complete as it is given: events of the client no longer matter.
   ex.source = NO_SOURCE;
-  const withBody = prepareHead(ex, status, contentType, body.length, metadata);
+  const last = trailersFor(ex, trailers);
+  const withBody = prepareHead(ex, status, contentType, last === null ? body.length : -1, metadata);
   ex.sink.head(ex);
   if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
-  if (isOpen(ex)) ex.sink.end(ex);
+  if (!isOpen(ex)) return;
+  ex.reply.trailers = last;
+  ex.sink.end(ex);
 }
+
+/**
+ * Metadata of a call's end as trailers, for a client that takes such: each with `Grpc-Trailer-` before its name, so that none is a field that
+ * means something else. Null where there are none. docs/transcoder.md#metadata
+ */
+export function trailersFor(ex: Exchange, metadata: GrpcMetadata): HeaderBlock | null {
+  const { method, headers } = ex.request;
+  const fields = metadata.filter(([name, value]) => passes(name, value)).slice(0, MAX_TRAILERS);
+  if (fields.length === 0 || method === Method.Head || !TRAILERS.test(headers.valueOf(HeaderId.Te))) return null;
+  const block = ex.reply.trailerBlock();
+  for (const [name, value] of fields) block.add(`Grpc-Trailer-${name}`, value);
+  return block;
+}
+
+/** RFC 9110 §10.1.4 */
+const TRAILERS = /(?:^|,)[ \t]*trailers[ \t]*(?:,|$)/i;
+/** More than any server sends in earnest. */
+const MAX_TRAILERS = 50;
 
 function isOpen(ex: Exchange): boolean {
   return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;

@@ -7,7 +7,7 @@ import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { readBody } from "../../proto/grpc/json-text.ts";
 import { CallExchange } from "./call-exchange.ts";
-import { errorJson, give, mediaType, prepareHead } from "./json-reply.ts";
+import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";
 import { type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
@@ -27,6 +27,7 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
 export class TranscodedExchange extends CallExchange implements ReplySource {
   private readonly format: StreamFormat;
   private metadata: GrpcMetadata = [];
+  private trailers: GrpcMetadata = [];
   /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
   /** Whether a large message of a stream is being written as JSON, with those that came after it, and how the stream has ended. */
@@ -127,9 +128,10 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     this.writeMessage(message);
   }
 
-  onEnd(status: GrpcStatus): void {
+  onEnd(status: GrpcStatus, trailers: GrpcMetadata): void {
     const { ex } = this;
     if (ex === null) return;
+    this.trailers = trailers;
     this.call = null;
     this.count(httpStatusOf(status.code));
     if (status.code === GrpcCode.Unimplemented) this.handler.codecs.onUnimplemented();
@@ -184,7 +186,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   private give(status: number, contentType: string, body: Buffer): void {
     const { metadata } = this;
     const ex = this.leave();
-    if (ex !== null) give(ex, status, contentType, body, metadata);
+    if (ex !== null) give(ex, status, contentType, body, metadata, this.trailers);
   }
 
   // ── many ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -274,7 +276,9 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
 
   private endReply(): void {
     const ex = this.leave();
-    if (ex !== null) ex.sink.end(ex);
+    if (ex === null) return;
+    ex.reply.trailers = trailersFor(ex, this.trailers);
+    ex.sink.end(ex);
   }
 
   // ── both ──────────────────────────────────────────────────────────────────────────────────────────────────────
