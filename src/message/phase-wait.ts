@@ -23,7 +23,8 @@ export class PhaseWait implements BodyFlow, ReplySource {
     ex.source = this;
     if (!ex.request.hasBody()) return;
     ex.flow = this;
-    this.clientFlow.pauseBody(ex);
+    if (this.clientFlow.holdBody === undefined) this.clientFlow.pauseBody(ex);
+    else this.clientFlow.holdBody(ex);
   }
 
   /** What was waited for is there. */

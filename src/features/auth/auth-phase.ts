@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
-import { type AuthIdentity, type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
+import { type AuthIdentity, type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { BodyFlow, ReplySource } from "../../message/ports.ts";
+import { PhaseWait } from "../../message/phase-wait.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { type Judgement, refusedWith } from "./judgement.ts";
 
@@ -68,7 +68,7 @@ export class AuthPhase implements Phase {
       this.cleaner?.(ex.request);
       return Verdict.Next;
     }
-    let wait: AuthWait | null = null;
+    let wait: PhaseWait | null = null;
     const judgement = method.judge(ex, (found) => {
       this.turns.inTurn(() => {
         if (wait === null || wait.isOver) return;
@@ -77,7 +77,7 @@ export class AuthPhase implements Phase {
       });
     });
     if (judgement !== null) return this.settle(ex, method, judgement);
-    wait = new AuthWait(ex, method);
+    wait = new PhaseWait(ex, () => method.onLeft?.(ex));
     return Verdict.Wait;
   }
 
@@ -102,8 +102,7 @@ export class AuthPhase implements Phase {
 
   /** Leaves who it is, and gives request and response what the method says. */
   private letIn(ex: Exchange, method: AuthMethod, identity: AuthIdentity): void {
-    // One for each request, so that a wait can tell its own.
-    ex.identity = { ...identity };
+    ex.identity = identity;
     const { headers } = ex.request;
     if (identity.hidesCredentials) {
       for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
@@ -137,65 +136,3 @@ function isSound(value: string): boolean {
 }
 
 const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/;
-
-/**
- * An exchange that waits for a judgement: its body is not read meanwhile, and its end ends the wait. What the phases after it say
- * of the body's flow on the way down holds.
- */
-class AuthWait implements BodyFlow, ReplySource {
-  isOver = false;
-  private readonly ex: Exchange;
-  private readonly method: AuthMethod;
-  private readonly clientFlow: BodyFlow;
-  private readonly clientSource: ReplySource;
-  private isGoingDown = false;
-  private isPaused = false;
-
-  constructor(ex: Exchange, method: AuthMethod) {
-    this.ex = ex;
-    this.method = method;
-    this.clientFlow = ex.flow;
-    this.clientSource = ex.source;
-    ex.source = this;
-    if (!ex.request.hasBody()) return;
-    ex.flow = this;
-    if (this.clientFlow.holdBody === undefined) this.clientFlow.pauseBody(ex);
-    else this.clientFlow.holdBody(ex);
-  }
-
-  /** The judgement is there. */
-  end(): void {
-    this.isOver = true;
-    this.ex.source = this.clientSource;
-  }
-
-  /** The request goes on down; then its body comes, where no later phase holds it back. */
-  goOn(): void {
-    const { ex } = this;
-    const { identity } = ex;
-    this.isGoingDown = true;
-    ex.pipeline.resume(ex);
-    this.isGoingDown = false;
-    // The exchange may be over, and another request's already.
-    const isSame = ex.identity === identity && ex.state !== ExchangeState.Finished;
-    if (isSame && !this.isPaused && ex.request.hasBody()) this.clientFlow.resumeBody(ex);
-  }
-
-  pauseBody(ex: Exchange): void {
-    this.isPaused = true;
-    if (!this.isGoingDown) this.clientFlow.pauseBody(ex);
-  }
-
-  resumeBody(ex: Exchange): void {
-    this.isPaused = false;
-    if (!this.isGoingDown) this.clientFlow.resumeBody(ex);
-  }
-
-  onWritable(): void {}
-
-  /** The client has left, or its request is refused. */
-  onCancelled(ex: Exchange): void {
-    this.isOver = true;
-    this.method.onLeft?.(ex);
-  }
-}
