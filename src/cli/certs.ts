@@ -27,7 +27,12 @@ export const certsCommand = {
       help: "of revoke: 1 the key is known to others, 4 replaced, 5 no longer used",
     },
   ],
-  operands: { usage: "[list | renew NAME | revoke NAME | rollover]", min: 0, max: 2 },
+  operands: {
+    usage: "[list | renew NAME | revoke NAME | rollover]",
+    min: 0,
+    max: 2,
+    words: ["list", "renew", "revoke", "rollover"],
+  },
   notes: [
     "renew NAME marks what is for the name: the gateway renews it at the next SIGHUP, or within the hour.",
     "revoke NAME tells the authority that the certificate is void, and marks it in the same way.",
@@ -43,7 +48,7 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
   const { dir: ownDir, config, reason } = call.values;
   const [action = "list", name = ""] = call.operands;
   const needsName = action === "renew" || action === "revoke";
-  if (!(needsName || action === "list" || action === "rollover") || needsName === (name === "")) {
+  if (needsName === (name === "")) {
     io.err(`edge certs: expected ${certsCommand.operands.usage}\nTry "edge certs --help".\n`);
     return ExitCode.Usage;
   }

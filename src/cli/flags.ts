@@ -24,6 +24,16 @@ export interface FlagSpec {
   readonly max?: number;
 }
 
+/** The operands of a command. */
+export interface OperandSpec {
+  /** As help shows them; FILE or LOG among them are names of files. */
+  readonly usage: string;
+  readonly min: number;
+  readonly max: number;
+  /** The only words that the first operand may be. */
+  readonly words?: readonly string[];
+}
+
 /** A command as its help shows it. */
 export interface CommandSpec<F extends readonly FlagSpec[]> {
   /** As typed, such as `edge check`. */
@@ -31,7 +41,7 @@ export interface CommandSpec<F extends readonly FlagSpec[]> {
   readonly summary: string;
   readonly flags: F;
   /** The operands beside the flags; none when left out. */
-  readonly operands?: { readonly usage: string; readonly min: number; readonly max: number };
+  readonly operands?: OperandSpec;
   /** Lines below the flags: examples, exit codes. */
   readonly notes?: readonly string[];
 }
@@ -120,9 +130,14 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
     values[flag.name] = value;
     given.set(flag.name, typed);
   }
-  const { min, max } = command.operands ?? { min: 0, max: 0 };
+  const { min, max, words }: OperandSpec = command.operands ?? { usage: "", min: 0, max: 0 };
   if (operands.length > max) return { kind: "usage", message: `unexpected argument ${JSON.stringify(operands[max])}` };
   if (operands.length < min) return { kind: "usage", message: `missing ${command.operands!.usage}` };
+  const [first] = operands;
+  if (words !== undefined && first !== undefined && !words.includes(first)) {
+    const expected = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+    return { kind: "usage", message: `expected ${expected}, found ${JSON.stringify(first)}` };
+  }
   return { kind: "run", values: values as FlagValues<F>, given, operands };
 }
 
@@ -201,18 +216,27 @@ const FLAG = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s;
 
 /** The help of a command: what it does, how it is called, each flag with its default. */
 function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
-  const usage = [command.name, "[flags]", command.operands?.usage ?? ""].filter((part) => part !== "").join(" ");
-  const rows = command.flags.map((flag) => [heading(flag), `${flag.help}${defaultNote(flag)}`] as const);
-  rows.push(["-h, --help", "show this text"]);
+  const rows = flagRows(command);
   const width = Math.max(...rows.map(([name]) => name.length));
-  const lines = [command.summary, "", `Usage: ${usage}`, "", "Flags:"];
+  const lines = [command.summary, "", `Usage: ${usageOf(command)}`, "", "Flags:"];
   for (const [name, help] of rows) lines.push(`  ${name.padEnd(width)}  ${help}`);
   if (command.notes !== undefined) lines.push("", ...command.notes);
   return `${lines.join("\n")}\n`;
 }
 
+/** How a command is called, in one line. */
+export function usageOf({ name, operands }: CommandSpec<readonly FlagSpec[]>): string {
+  return `${name} [flags]${operands === undefined ? "" : ` ${operands.usage}`}`;
+}
+
+/** Each flag of a command, `--help` last: how it is typed, and what it is for, with its default. */
+export function flagRows(command: CommandSpec<readonly FlagSpec[]>): (readonly [typed: string, help: string])[] {
+  const rows = command.flags.map((flag) => [heading(flag), `${flag.help}${defaultNote(flag)}`] as const);
+  return [...rows, ["-h, --help", "show this text"]];
+}
+
 /** A flag's name as help and messages show it: one dash before a letter, two before a word. */
-function dashed(name: string): string {
+export function dashed(name: string): string {
   return name.length === 1 ? `-${name}` : `--${name}`;
 }
 

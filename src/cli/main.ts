@@ -4,9 +4,16 @@ import { VERSION } from "../shared/version.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
+import type { ListedCommand, ListedSpec } from "./listed-command.ts";
 import { writeAll } from "./write-all.ts";
 
-type Command = (args: readonly string[], io: CommandIo, signals: HeldSignals) => number | Promise<number>;
+interface Command {
+  run(args: readonly string[], io: CommandIo, signals: HeldSignals): number | Promise<number>;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** As its help shows it; more than one where the command has words below it. */
+  specs(): readonly ListedSpec[] | Promise<readonly ListedSpec[]>;
+}
 
 /** Why results could not be written; "" while they could. */
 let outputFault = "";
@@ -18,32 +25,160 @@ const IO: CommandIo = {
   err: (text) => void writeAll(2, text),
 };
 
-const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly summary: string }> = new Map([
-  ["serve", { run: serve, summary: "run the gateway" }],
-  ["check", { run: checkWithRules, summary: "check config.yaml and routes.yaml and show where they are wrong" }],
-  ["validate", { run: checkWithRules, summary: "the same as check" }],
-  ["init", { run: initialize, summary: "write a commented config.yaml and routes.yaml" }],
-  ["schema", { run: printSchema, summary: "print the JSON Schema of config.yaml or routes.yaml, for editors" }],
+const COMMANDS: ReadonlyMap<string, Command> = new Map([
+  ["serve", { run: serve, summary: "run the gateway", specs: async () => [(await import("./serve.ts")).serveCommand] }],
+  [
+    "check",
+    {
+      run: checkWithRules,
+      summary: "check config.yaml and routes.yaml and show where they are wrong",
+      specs: async () => [(await import("./check.ts")).checkCommand],
+    },
+  ],
+  [
+    "validate",
+    {
+      run: checkWithRules,
+      summary: "the same as check",
+      specs: async () => [(await import("./check.ts")).checkCommand],
+    },
+  ],
+  [
+    "init",
+    {
+      run: initialize,
+      summary: "write a commented config.yaml and routes.yaml",
+      specs: async () => [(await import("./init.ts")).initCommand],
+    },
+  ],
+  [
+    "schema",
+    {
+      run: printSchema,
+      summary: "print the JSON Schema of config.yaml or routes.yaml, for editors",
+      specs: async () => [(await import("./schema.ts")).schemaCommand],
+    },
+  ],
   [
     "explain",
-    { run: explain, summary: "explain 'METHOD URL' shows what the gateway would do with a request, and why" },
+    {
+      run: explain,
+      summary: "explain 'METHOD URL' shows what the gateway would do with a request, and why",
+      specs: async () => [(await import("./explain.ts")).explainCommand],
+    },
   ],
-  ["waf", { run: explainWaf, summary: "waf test 'METHOD TARGET' shows how the firewall judges a request" }],
+  [
+    "waf",
+    {
+      run: explainWaf,
+      summary: "waf test 'METHOD TARGET' shows how the firewall judges a request",
+      specs: async () => {
+        const { wafLearnCommand, wafImportCommand } = await import("./waf-exclusions.ts");
+        return [(await import("./waf.ts")).wafTestCommand, wafLearnCommand, wafImportCommand];
+      },
+    },
+  ],
   [
     "multihop",
-    { run: attackGateway, summary: "attack a gateway with framing vectors and check what reaches its origins" },
+    {
+      run: attackGateway,
+      summary: "attack a gateway with framing vectors and check what reaches its origins",
+      specs: async () => [(await import("./multihop.ts")).multihopCommand],
+    },
   ],
-  ["certs", { run: listCerts, summary: "list, renew or revoke the certificates that ACME has obtained" }],
-  ["passwd", { run: makePassword, summary: "print a line of a users file, with the hash of a password" }],
-  ["status", { run: showStatus, summary: "show on one screen whether the running gateway is well" }],
-  ["top", { run: watchGateway, summary: "watch the running gateway: routes, upstreams, clients" }],
-  ["logs", { run: showLogs, summary: "show the log for people, filtered by status, route, event and time" }],
-  ["purge", { run: purgeCache, summary: "take stored responses out of a running gateway's cache" }],
-  ["grafana", { run: printDashboard, summary: "print a dashboard for Grafana" }],
-  ["alerts", { run: printAlerts, summary: "print rules for alerts of Prometheus" }],
-  ["loadgen", { run: loadTest, summary: "load a gateway with benign and hostile requests and judge the result" }],
-  ["version", { run: runVersion, summary: "print the version" }],
-  ["help", { run: runHelp, summary: "print this text, or the help of the command named" }],
+  [
+    "certs",
+    {
+      run: listCerts,
+      summary: "list, renew or revoke the certificates that ACME has obtained",
+      specs: async () => [(await import("./certs.ts")).certsCommand],
+    },
+  ],
+  [
+    "passwd",
+    {
+      run: makePassword,
+      summary: "print a line of a users file, with the hash of a password",
+      specs: async () => [(await import("./passwd.ts")).passwdCommand],
+    },
+  ],
+  [
+    "status",
+    {
+      run: showStatus,
+      summary: "show on one screen whether the running gateway is well",
+      specs: async () => [(await import("./status.ts")).statusCommand],
+    },
+  ],
+  [
+    "top",
+    {
+      run: watchGateway,
+      summary: "watch the running gateway: routes, upstreams, clients",
+      specs: async () => [(await import("./top.ts")).topCommand],
+    },
+  ],
+  [
+    "logs",
+    {
+      run: showLogs,
+      summary: "show the log for people, filtered by status, route, event and time",
+      specs: async () => [(await import("./logs.ts")).logsCommand],
+    },
+  ],
+  [
+    "purge",
+    {
+      run: purgeCache,
+      summary: "take stored responses out of a running gateway's cache",
+      specs: async () => [(await import("./purge.ts")).purgeCommand],
+    },
+  ],
+  [
+    "grafana",
+    {
+      run: printDashboard,
+      summary: "print a dashboard for Grafana",
+      specs: async () => [(await import("./monitoring.ts")).grafanaCommand],
+    },
+  ],
+  [
+    "alerts",
+    {
+      run: printAlerts,
+      summary: "print rules for alerts of Prometheus",
+      specs: async () => [(await import("./monitoring.ts")).alertsCommand],
+    },
+  ],
+  [
+    "loadgen",
+    {
+      run: loadTest,
+      summary: "load a gateway with benign and hostile requests and judge the result",
+      specs: async () => [(await import("./loadgen.ts")).loadgenCommand],
+    },
+  ],
+  [
+    "completion",
+    {
+      run: printCompletion,
+      summary: "print a script by which bash, zsh or fish completes commands and flags",
+      specs: async () => [(await import("./completion.ts")).completionCommand],
+    },
+  ],
+  [
+    "man",
+    {
+      run: printManual,
+      summary: "print the manual page, or that of config.yaml or routes.yaml",
+      specs: async () => [(await import("./man.ts")).manCommand],
+    },
+  ],
+  ["version", { run: runVersion, summary: "print the version", specs: () => [versionCommand] }],
+  [
+    "help",
+    { run: runHelp, summary: "print this text, or the help of the command named", specs: () => [helpCommand()] },
+  ],
 ]);
 
 /** `edge`: finds the command, runs it, leaves with its exit code. docs/tools.md */
@@ -60,7 +195,7 @@ export async function main(args: readonly string[], signals: HeldSignals): Promi
   process.exit(code === ExitCode.Done ? ExitCode.Failure : code);
 }
 
-function commandNamed(word: string): { readonly run: Command; readonly summary: string } | undefined {
+function commandNamed(word: string): Command | undefined {
   return COMMANDS.get(ALIASES.get(word) ?? word);
 }
 
@@ -159,6 +294,23 @@ async function loadTest(args: readonly string[], io: CommandIo): Promise<number>
   return runLoadgen(args, io);
 }
 
+async function printCompletion(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runCompletion } = await import("./completion.ts");
+  return runCompletion(args, io, listing);
+}
+
+async function printManual(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runMan } = await import("./man.ts");
+  return runMan(args, io, listing);
+}
+
+/** All commands with their flags, in the order of help. */
+function listing(): Promise<ListedCommand[]> {
+  return Promise.all(
+    [...COMMANDS].map(async ([name, { summary, specs }]) => ({ name, summary, specs: await specs() })),
+  );
+}
+
 const versionCommand = { name: "edge version", summary: "Prints the version.", flags: [] } as const;
 
 function runVersion(args: readonly string[], io: CommandIo): number {
@@ -166,6 +318,16 @@ function runVersion(args: readonly string[], io: CommandIo): number {
   if (typeof call === "number") return call;
   io.out(`edge ${VERSION}\n`);
   return ExitCode.Done;
+}
+
+function helpCommand(): ListedSpec {
+  const words = [...COMMANDS.keys(), ...REFERENCES.keys()];
+  return {
+    name: "edge help",
+    summary: "Prints the list of commands, the help of one, every key of a file, or the lines of the log.",
+    operands: { usage: `[COMMAND | ${[...REFERENCES.keys()].join(" | ")}]`, min: 0, max: 2, words },
+    flags: [],
+  };
 }
 
 async function runHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {

@@ -7,7 +7,7 @@ import { startCommand } from "./flags.ts";
 export const schemaCommand = {
   name: "edge schema",
   summary: "Prints the JSON Schema of config.yaml or routes.yaml, for editors that complete and check YAML.",
-  operands: { usage: "config|routes", min: 1, max: 1 },
+  operands: { usage: "config|routes", min: 1, max: 1, words: ["config", "routes"] },
   flags: [],
   notes: [
     "Write it beside the file and name it in the file's first line:",
@@ -20,12 +20,7 @@ export const schemaCommand = {
 export function runSchema(args: readonly string[], io: CommandIo): number {
   const call = startCommand(schemaCommand, args, io);
   if (typeof call === "number") return call;
-  const [file = ""] = call.operands;
-  if (file !== "config" && file !== "routes") {
-    io.err(`edge schema: expected config or routes, found ${JSON.stringify(file)}\n`);
-    return ExitCode.Usage;
-  }
-  const schema = file === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
+  const schema = call.operands[0] === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
   io.out(`${JSON.stringify(schema, null, 2)}\n`);
   return ExitCode.Done;
 }

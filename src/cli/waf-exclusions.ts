@@ -13,7 +13,7 @@ export const wafLearnCommand = {
   name: "edge waf learn",
   summary:
     "Writes exclusions from a day of detection: what several ordinary clients do, smallest first, with the reason of each.",
-  operands: { usage: "access|incidents LOG...", min: 2, max: 1000 },
+  operands: { usage: "access|incidents LOG...", min: 2, max: 1000, words: ["access", "incidents"] },
   flags: [
     {
       name: "min-clients",
@@ -53,10 +53,6 @@ export function runWafLearn(args: readonly string[], io: CommandIo): number {
   const call = startCommand(wafLearnCommand, args, io);
   if (typeof call === "number") return call;
   const [kind = "", ...files] = call.operands;
-  if (kind !== "access" && kind !== "incidents") {
-    io.err(`edge waf learn: expected access or incidents, found ${JSON.stringify(kind)}\n`);
-    return ExitCode.Usage;
-  }
   const lines: LearnedLine[] = [];
   for (const file of files) {
     const text = read(file, io, wafLearnCommand.name);
