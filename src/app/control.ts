@@ -216,6 +216,7 @@ export class Control implements PoolListener {
     return new Fleet({
       startedAtMs: this.startedAtMs,
       generation: () => this.reloads.generation,
+      isEnding: () => this.ending.hasBegun,
       publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
       purge: (order) => {
         const [first] = this.listening.keys();
@@ -367,12 +368,11 @@ export class Control implements PoolListener {
         this.schemas.stop();
         this.certificates.stop();
         this.geo.stop();
-        this.fleet.stop();
         this.pool.stop();
         this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
         const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
-        const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS)];
+        const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS), this.fleet.stop(LOG_DRAIN_MS)];
         void Promise.all([...last, ...others]).then(() => resolve(code));
       };
       this.reactToSignals();
@@ -669,6 +669,7 @@ export class Control implements PoolListener {
       ...answers,
       ...this.operations.answers(),
       ["keys", keysAnswer],
+      ["nodes", () => this.fleet.nodesAnswer()],
       ["cache-purge", async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge)))],
       ["watch", (_, worker) => this.live.watch(worker)],
       ["openapi", async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi())],

@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
 import type { ClusterConfig } from "../config/cluster-settings.ts";
 import { messageOf } from "../core/error-text.ts";
+import { errorBody } from "../core/status.ts";
+import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { type FleetPurge, PurgeLog } from "../features/fleet/purge-log.ts";
@@ -25,6 +27,7 @@ export interface FleetPorts {
   readonly startedAtMs: number;
   /** The number of the configuration that is in use. */
   readonly generation: () => number;
+  readonly isEnding: () => boolean;
   /** Tells all workers. */
   readonly publish: (state: FleetState) => void;
   /** Takes responses out of this gateway's cache. */
@@ -40,6 +43,8 @@ export interface FleetNode {
   readonly name: string;
   readonly version: string;
   readonly generation: number;
+  /** Whether it takes requests, or is about to end. */
+  readonly state: "serving" | "draining";
   readonly pid: number;
   readonly started_at: string;
   readonly seen_at: string;
@@ -92,10 +97,23 @@ export class Fleet {
     else void this.take(message.calls).then((replies) => reply({ kind: "taken", id: message.id, replies }));
   }
 
-  /** Who is there, oldest first. @throws where the store is away */
-  async nodes(): Promise<readonly FleetNode[]> {
+  /** The body of `/internal/api/nodes`: who is there, longest unseen first. docs/endpoints.md#nodes */
+  async nodesAnswer(): Promise<ControlAnswer> {
     const { store, config } = this;
-    if (store === null || config === null) throw new Error("the store is away");
+    if (config?.enabled !== true) return jsonAnswer(404, errorBody(404, "there is no section cluster in config.yaml"));
+    if (store === null) return jsonAnswer(503, errorBody(503, "the store of the fleet is away"));
+    try {
+      const nodes = await this.nodes(store, config);
+      return jsonAnswer(200, {
+        total: nodes.length,
+        nodes: nodes.map((node) => ({ ...node, own: node.id === this.id })),
+      });
+    } catch (error) {
+      return jsonAnswer(503, errorBody(503, `the store of the fleet: ${messageOf(error)}`));
+    }
+  }
+
+  private async nodes(store: FleetStore, config: ClusterConfig): Promise<readonly FleetNode[]> {
     const key = `${config.prefix}:nodes`;
     const seen = (await store.call(key, ["ZRANGEBYSCORE", key, String(Date.now() - FORGET_MS), "+inf"])) as string[];
     const texts = await Promise.all(
@@ -120,8 +138,16 @@ export class Fleet {
     ];
   }
 
-  stop(): void {
+  /** The others need not wait until this gateway is forgotten. @param limitMs how long the store has for it */
+  async stop(limitMs: number): Promise<void> {
+    const { store, config } = this;
+    this.store = null;
     this.leave();
+    if (store === null || config === null) return;
+    const [nodes, own] = [`${config.prefix}:nodes`, `${config.prefix}:node:${this.id}`];
+    const calls = [store.call(nodes, ["ZREM", nodes, this.id]), store.call(own, ["DEL", own])];
+    await Promise.race([Promise.allSettled(calls), Bun.sleep(limitMs)]);
+    store.close();
   }
 
   private leave(): void {
@@ -196,6 +222,7 @@ export class Fleet {
       name: config.node || `${hostname()}/${process.pid}`,
       version: VERSION,
       generation: this.ports.generation(),
+      state: this.ports.isEnding() ? "draining" : "serving",
       pid: process.pid,
       started_at: new Date(this.ports.startedAtMs).toISOString(),
       seen_at: new Date(nowMs).toISOString(),

@@ -119,6 +119,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "nodes",
+    {
+      run: listNodes,
+      summary: "list the gateways of the fleet",
+      specs: async () => [(await import("./nodes.ts")).nodesCommand],
+    },
+  ],
+  [
     "logs",
     {
       run: showLogs,
@@ -267,6 +275,11 @@ async function showStatus(args: readonly string[], io: CommandIo): Promise<numbe
 async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
   const { runTop } = await import("./top.ts");
   return runTop(args, io, signals);
+}
+
+async function listNodes(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runNodes } = await import("./nodes.ts");
+  return runNodes(args, io);
 }
 
 async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {

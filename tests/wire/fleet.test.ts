@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
 
@@ -56,6 +56,18 @@ describe.skipIf(REDIS === null)("a fleet on Redis", async () => {
 
   test("gateways find each other", async () => {
     for (const gateway of gateways) await isUp(gateway, 3);
+  });
+
+  test("edge nodes lists them, and each knows which one it is", async () => {
+    const run = await runEdge(["nodes", "--url", `http://127.0.0.1:${gateways[0]!.port}`]);
+    expect([run.code, run.stderr]).toEqual([0, ""]);
+    expect(run.stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ["NAME", "STATE", "VERSION"],
+      ["a *", "serving", "0.1.0"],
+      ["b", "serving", "0.1.0"],
+      ["c", "serving", "0.1.0"],
+      [""],
+    ]);
   });
 
   test("a small limit is one limit, wherever the client asks", async () => {
@@ -175,6 +187,17 @@ describe.skipIf(REDIS === null)("other stores", () => {
     expect(admitted(await statuses([gateway], "/ten", "after", 12))).toBe(10);
     await gateway.stop();
     await second!.stop();
+    origin.stop();
+  });
+
+  test("a gateway that ends is no longer listed", async () => {
+    const redis = await RedisServer.start();
+    const origin = EchoOrigin.start();
+    const gateway = await gatewayOf(redis.url, origin, "a");
+    await isUp(gateway, 1);
+    await gateway.stop();
+    expect(await redis.command("ZCARD", "edge:nodes")).toBe("0");
+    await redis.stop();
     origin.stop();
   });
 

@@ -95,6 +95,7 @@ const ENDPOINTS: readonly EndpointRow[] = [
   asked("/internal/api/status", "status"),
   asked("/internal/api/metrics", "metrics"),
   asked("/internal/api/routes", "routes"),
+  asked("/internal/api/nodes", "nodes"),
   asked("/internal/api/security/incidents", "incidents"),
   asked("/internal/api/upstreams/health", "upstreams"),
   {

@@ -227,6 +227,27 @@ export const ENDPOINT_DOCS: Readonly<Record<string, EndpointDoc>> = {
     response: TRAFFIC,
     refusals: [503],
   },
+  "/internal/api/nodes": {
+    summary: "The gateways of the fleet.",
+    page: "endpoints.md#nodes",
+    response: object({
+      total: COUNT,
+      nodes: list(
+        object({
+          id: TEXT,
+          name: TEXT,
+          version: TEXT,
+          generation: COUNT,
+          state: among("serving", "draining"),
+          pid: COUNT,
+          started_at: TIME,
+          seen_at: TIME,
+          own: FLAG,
+        }),
+      ),
+    }),
+    refusals: [404, 503],
+  },
   "/internal/api/routes": {
     summary: "Every active route with the values in force.",
     page: "endpoints.md#routes",
