@@ -141,13 +141,12 @@ export class Fleet {
   /** The others need not wait until this gateway is forgotten. @param limitMs how long the store has for it */
   async stop(limitMs: number): Promise<void> {
     const { store, config } = this;
-    this.store = null;
+    if (store !== null && config !== null) {
+      const [nodes, own] = [`${config.prefix}:nodes`, `${config.prefix}:node:${this.id}`];
+      const calls = [store.call(nodes, ["ZREM", nodes, this.id]), store.call(own, ["DEL", own])];
+      await Promise.race([Promise.allSettled(calls), Bun.sleep(limitMs)]);
+    }
     this.leave();
-    if (store === null || config === null) return;
-    const [nodes, own] = [`${config.prefix}:nodes`, `${config.prefix}:node:${this.id}`];
-    const calls = [store.call(nodes, ["ZREM", nodes, this.id]), store.call(own, ["DEL", own])];
-    await Promise.race([Promise.allSettled(calls), Bun.sleep(limitMs)]);
-    store.close();
   }
 
   private leave(): void {
