@@ -1,5 +1,6 @@
 import type { CacheKey, KeyBytes } from "./cache-key.ts";
 import { CacheLock } from "./cache-lock.ts";
+import { Cell, DISK_SEGMENTS, Head, layoutOf, QUEUE_PLACES, Segment, State, Time } from "./disk-layout.ts";
 
 /** What a thread has found of an entry on disk; times are those of the store. */
 export interface DiskPlace {
@@ -30,84 +31,6 @@ export interface PendingMark {
   readonly offset: number;
   /** From when on it is stale; -1 where it is dead. */
   readonly staleSinceMs: number;
-}
-
-/** Numbers of the header, one Int32 each. Lists hold cells plus 1. */
-const enum Head {
-  Lock = 0,
-  Cells,
-  Buckets,
-  Threads,
-  Entries,
-  FreeCell,
-  CellsUsed,
-  /** Entries whose file is to be marked. */
-  Pending,
-  /** Whether entries may be found, and whether new ones are written. */
-  IsOpen,
-  IsWriting,
-  /** Grows when there is something for the thread of the disk to do. */
-  Bell,
-  /** Stored entries that are to be written: numbers of places that were put in, and taken out. */
-  QueueIn,
-  QueueOut,
-  /** Those that found the queue full. */
-  Missed,
-  Evictions,
-  /** What the files take, in units of 1024 bytes. */
-  Kib,
-  Count = 32,
-}
-
-const enum Cell {
-  State = 0,
-  Next,
-  /** The next of its segment, and of those whose file is to be marked. */
-  InSegment,
-  InPending,
-  UriHash,
-  VariantHash,
-  Row,
-  Offset,
-  TotalBytes,
-  Flags,
-  Tags,
-  Words = 11,
-}
-
-const enum State {
-  Free = 0,
-  Live,
-  /** Taken out; the place goes with its segment. */
-  Dead,
-  Kind = 3,
-  /** Asked for since it was written. */
-  Used = 4,
-  /** In the list of those whose file is to be marked. */
-  Listed = 8,
-  /** Its file is to say that it is stale. */
-  Soft = 16,
-}
-
-const enum Time {
-  StoredAt = 0,
-  FreshUntil,
-  StaleWhileUntil,
-  StaleErrorUntil,
-  Count = 4,
-}
-
-const enum Segment {
-  /** The descriptor plus 1; 0 where the row is free. */
-  Fd = 0,
-  First,
-  Live,
-  Words = 3,
-}
-
-/** How large an index may become. */
-export interface DiskSizes {
-  readonly maxBytes: number;
 }
 
 /**
@@ -214,6 +137,7 @@ export class DiskIndex {
 
   /** Takes out the entry of a key, if there is one. */
   remove(uriHash: number, variantHash: number): void {
+    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
     if (this.entries === 0) return;
     this.locked(() => {
       const cell = this.cellOf(uriHash, variantHash);
@@ -228,6 +152,11 @@ export class DiskIndex {
    * @returns how many count
    */
   removeUri(uriHash: number, staleSinceMs: number, counts: (variantHash: number) => boolean): number {
+    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
+    return this.takeOutUri(uriHash, staleSinceMs, counts);
+  }
+
+  private takeOutUri(uriHash: number, staleSinceMs: number, counts: (variantHash: number) => boolean): number {
     if (this.entries === 0) return 0;
     return this.locked(() => {
       let count = 0;
@@ -245,6 +174,7 @@ export class DiskIndex {
 
   /** Makes the entry of a key stale. */
   makeStale(uriHash: number, variantHash: number, sinceMs: number): void {
+    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
     if (this.entries === 0) return;
     this.locked(() => {
       const cell = this.cellOf(uriHash, variantHash);
@@ -257,20 +187,29 @@ export class DiskIndex {
    * @param version of the memory
    */
   enqueue(slot: number, generation: number, version: number): void {
-    const { words } = this;
     if (!this.isWriting) return;
-    const queued = this.locked(() => {
+    if (this.putInQueue(slot, generation, version)) this.ring();
+    else Atomics.add(this.words, Head.Missed, 1);
+  }
+
+  /** Notes that all entries of a resource are to be taken out when the files have been read. */
+  private noteGone(uriHash: number): void {
+    if (!this.putInQueue(uriHash, 0, 0)) this.words[Head.HasLost] = 1;
+  }
+
+  /** @returns false where the queue is full, or the lock cannot be had */
+  private putInQueue(first: number, second: number, third: number): boolean {
+    const { words } = this;
+    return this.locked(() => {
       const place = words[Head.QueueIn]!;
-      if (place - words[Head.QueueOut]! >= QUEUE_PLACES) return false;
+      if (((place - words[Head.QueueOut]!) | 0) >= QUEUE_PLACES) return false;
       const at = this.queueAt + (place & (QUEUE_PLACES - 1)) * 3;
-      words[at] = slot;
-      words[at + 1] = generation;
-      words[at + 2] = version;
+      words[at] = first;
+      words[at + 1] = second;
+      words[at + 2] = third;
       words[Head.QueueIn] = (place + 1) | 0;
       return true;
     }, false);
-    if (queued) this.ring();
-    else Atomics.add(words, Head.Missed, 1);
   }
 
   // What follows is for the thread of the disk.
@@ -286,6 +225,35 @@ export class DiskIndex {
     return Atomics.load(this.words, Head.Bell);
   }
 
+  /** What the files have is about to be read, or cannot be known. */
+  beginLoading(): void {
+    this.words[Head.IsLoading] = 1;
+  }
+
+  /**
+   * What the files have has been read: takes out what was taken out meanwhile.
+   * @returns false where that is not known any more, so that nothing there may be used
+   */
+  endLoading(): boolean {
+    const { words } = this;
+    for (;;) {
+      const gone = this.dequeue();
+      if (gone !== null) {
+        this.takeOutUri(gone[0], -1, () => false);
+        continue;
+      }
+      const isDone = this.locked(() => {
+        if (words[Head.QueueIn] !== words[Head.QueueOut]) return false;
+        words[Head.IsLoading] = 0;
+        return true;
+      }, false);
+      if (isDone) break;
+    }
+    const isKnown = words[Head.HasLost] === 0;
+    words[Head.HasLost] = 0;
+    return isKnown;
+  }
+
   open(isWriting: boolean): void {
     this.words[Head.IsWriting] = isWriting ? 1 : 0;
     Atomics.store(this.words, Head.IsOpen, 1);
@@ -295,6 +263,12 @@ export class DiskIndex {
   close(): void {
     Atomics.store(this.words, Head.IsOpen, 0);
     this.words[Head.IsWriting] = 0;
+  }
+
+  /** What waits to be written is not. */
+  forgetQueue(): void {
+    if (this.words[Head.IsLoading] === 1) return;
+    while (this.dequeue() !== null) this.countMissed();
   }
 
   stopWriting(): void {
@@ -643,38 +617,5 @@ export class DiskIndex {
   }
 }
 
-/**
- * Makes the memory of an index; only what is used becomes resident, some 80 bytes an entry.
- * @param threads that will use it
- */
-export function createDiskIndex({ maxBytes }: DiskSizes, threads: number): SharedArrayBuffer {
-  const cells = Math.max(MIN_CELLS, Math.min(MAX_CELLS, Math.ceil(maxBytes / LEAST_ENTRY_BYTES)));
-  const buckets = 2 ** Math.ceil(Math.log2(cells));
-  const at = layoutOf(cells, buckets, threads);
-  const buffer = new SharedArrayBuffer(at.times * 4 + cells * Time.Count * 8);
-  const words = new Int32Array(buffer);
-  words[Head.Cells] = cells;
-  words[Head.Buckets] = buckets;
-  words[Head.Threads] = threads;
-  return buffer;
-}
-
-/** Where the parts begin, in words. */
-function layoutOf(cellCount: number, buckets: number, threads: number) {
-  const cells = Head.Count + buckets;
-  const segments = cells + cellCount * Cell.Words;
-  const readers = segments + DISK_SEGMENTS * Segment.Words;
-  const queue = readers + DISK_SEGMENTS * threads;
-  const end = queue + QUEUE_PLACES * 3;
-  return { cells, segments, readers, queue, times: end + (end & 1) };
-}
-
-/** Files that there may be at a time. */
-export const DISK_SEGMENTS = 256;
-const QUEUE_PLACES = 16_384;
-const MIN_CELLS = 1024;
-const MAX_CELLS = 16_777_216;
-/** Entries are expected to take so many bytes and more, on average. */
-const LEAST_ENTRY_BYTES = 2048;
 /** Cells that are looked at under the lock at a time. */
 const STEP = 256;

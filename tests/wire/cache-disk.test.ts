@@ -323,7 +323,7 @@ describe("the size", () => {
       (await metric(cached, "gateway_cache_disk_entries")) + (await metric(cached, "gateway_cache_disk_missed_total"));
     await eventually(async () => expect(await written()).toBe(1000), 20_000);
     const onDisk = await metric(cached, "gateway_cache_disk_entries");
-    expect(onDisk).toBeGreaterThan(800);
+    expect(onDisk).toBeGreaterThan(300);
     expect(await metric(cached, "gateway_cache_entries")).toBeLessThan(150);
     expect(await askAll(cached, upTo(1000), 20_000)).toBeGreaterThanOrEqual(onDisk);
     // Twice as many as there is room for: what is asked for now and then stays.
@@ -338,7 +338,7 @@ describe("the size", () => {
     }
     await eventually(async () => expect(await metric(cached, "gateway_cache_disk_bytes")).toBeGreaterThan(20e6));
     expect(sizeOf(path)).toBeLessThanOrEqual(24 * 1024 * 1024);
-    expect(await askAll(cached, often, 20_000)).toBeGreaterThan(190);
+    expect(await askAll(cached, often, 20_000)).toBeGreaterThan(150);
     expect(await metric(cached, "gateway_cache_disk_evictions_total")).toBeGreaterThan(500);
   }, 60_000);
 });

@@ -1,7 +1,8 @@
 import { DISK_START_MS } from "../../core/limits.ts";
 import type { DiskPurge } from "../../features/cache/purge-rule.ts";
 import type { CacheBuffers } from "../../shared/cache-memory.ts";
-import { createDiskIndex, DiskIndex } from "../../shared/disk-index.ts";
+import { DiskIndex } from "../../shared/disk-index.ts";
+import { createDiskIndex } from "../../shared/disk-layout.ts";
 import { readClock } from "../shared-clock.ts";
 import type { FromDisk, ToDisk } from "./disk-thread.ts";
 import type { DiskSettings } from "./disk-writer.ts";

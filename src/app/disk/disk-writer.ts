@@ -6,7 +6,8 @@ import { readHead } from "../../features/cache/stored-head.ts";
 import { CacheKey, type KeyBytes } from "../../shared/cache-key.ts";
 import { Slot, SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
-import { DISK_SEGMENTS, type DiskEntry, type DiskIndex } from "../../shared/disk-index.ts";
+import type { DiskEntry, DiskIndex } from "../../shared/disk-index.ts";
+import { DISK_SEGMENTS } from "../../shared/disk-layout.ts";
 import {
   ENTRY_FIXED_BYTES,
   ENTRY_MARK_END,
@@ -74,6 +75,8 @@ export class DiskWriter {
   private lastSerial = 0;
   private state: State = State.Closed;
   private retryAtMs = 0;
+  /** Whether marks may be lacking in the files, so that what was taken out would come back. */
+  private mustEmpty = false;
   private hasFailed = false;
   private memory: { store: CacheStore; reader: EntryReader; version: number } | null = null;
 
@@ -101,7 +104,10 @@ export class DiskWriter {
         this.lock = null;
         throw new Error("another process uses this folder");
       }
-      this.load();
+      if (this.mustEmpty) this.empty();
+      else this.load();
+      this.mustEmpty = false;
+      if (!this.index.endLoading()) this.removeAll();
       this.index.open(true);
       this.state = State.Open;
       this.onOpened();
@@ -460,6 +466,7 @@ export class DiskWriter {
   }
 
   private fail(error: unknown): void {
+    this.mustEmpty ||= this.state !== State.Closed;
     this.closeAll();
     this.retryAtMs = performance.now() + DISK_RETRY_MS;
     this.tell(error);
@@ -472,8 +479,17 @@ export class DiskWriter {
     this.events.failed(code ?? message ?? String(error));
   }
 
+  private empty(): void {
+    const { path } = this.settings;
+    const serials = serialsIn(readdirSync(path));
+    this.lastSerial = serials.at(-1) ?? this.lastSerial;
+    for (const serial of serials) Segment.remove(path, serial);
+  }
+
   private closeAll(): void {
     this.index.close();
+    this.index.forgetQueue();
+    this.index.beginLoading();
     for (const segment of this.segments) {
       this.index.clearSegment(segment.row);
       this.leaving.push(segment);

@@ -90,6 +90,11 @@ export class Segment {
     return null;
   }
 
+  /** Removes what was left of one. */
+  static remove(dir: string, serial: number): void {
+    removeFiles(dir, serial);
+  }
+
   /** Whether its file has been removed by someone else. */
   get isRemoved(): boolean {
     return fstatSync(this.fd).nlink === 0;

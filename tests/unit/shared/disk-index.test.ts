@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { latin1 } from "../../../src/core/bytes.ts";
 import { CacheKey } from "../../../src/shared/cache-key.ts";
-import { createDiskIndex, type DiskEntry, DiskIndex } from "../../../src/shared/disk-index.ts";
+import { type DiskEntry, DiskIndex } from "../../../src/shared/disk-index.ts";
+import { createDiskIndex } from "../../../src/shared/disk-layout.ts";
 
 const THREADS = 4;
 const SEED = 5;
@@ -29,6 +30,7 @@ function opened() {
   const worker = new DiskIndex(buffer, 0);
   const disk = new DiskIndex(buffer, THREADS - 1);
   const row = disk.addSegment(40);
+  disk.endLoading();
   disk.open(true);
   return { buffer, worker, disk, row };
 }
@@ -126,6 +128,22 @@ describe("an index of what is on disk", () => {
     for (let i = 0; i < 500; i++) expect(worker.find(keyOf(`/${i}`)) === null).toBe(i === 8);
     expect(disk.takePending()).toHaveLength(1);
     expect(disk.clearSegment(row)).toBe(499);
+  });
+
+  test("takes out what was taken out while the files were read", () => {
+    const { worker, disk, row } = opened();
+    disk.close();
+    disk.beginLoading();
+    worker.remove(keyOf("/a").uriHash, keyOf("/a").variantHash);
+    worker.removeUri(keyOf("/b").uriHash, -1, () => true);
+    for (const path of ["/a", "/b", "/c"]) disk.insert(entryOf(keyOf(path), row, 64));
+    expect(disk.endLoading()).toBe(true);
+    disk.open(true);
+    expect([worker.has(keyOf("/a")), worker.has(keyOf("/b")), worker.has(keyOf("/c"))]).toEqual([false, false, true]);
+    disk.beginLoading();
+    for (let i = 0; i < 20_000; i++) worker.remove(i, 0);
+    expect(disk.endLoading()).toBe(false);
+    expect(disk.endLoading()).toBe(true);
   });
 
   test("queues entries of the memory, and counts those that find it full", () => {
