@@ -29,7 +29,8 @@ describe("what is used again remembers nothing of the last request", () => {
     used.held = { release: () => void released++ };
     used.release();
     used.reset(IDLE);
-    expect(plainFields(used)).toEqual(plainFields(new Exchange(IDLE)));
+    // But for how many requests it has served.
+    expect(plainFields(used)).toEqual({ ...plainFields(new Exchange(IDLE)), uses: 4712 });
     expect([used.held, used.target, used.route, used.deadline]).toEqual([null, null, null, null]);
     expect([used.sink, used.flow, used.body, used.source]).toEqual([IDLE.sink, IDLE.flow, IDLE.body, IDLE.source]);
     expect(released).toBe(1);

@@ -40,6 +40,7 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     "status",
     "metrics",
     "routes",
+    "nodes",
     "incidents",
     "upstreams",
     ...actions,
