@@ -255,7 +255,8 @@ describe("frames", () => {
       await client.flushed();
     }
     const text = (await client.takeUntil("abc", 1000)).toString("latin1");
-    expect([text.includes("\x8a\x03one"), text.includes("\x8a\x03two")]).toEqual([true, true]);
+    // RFC 6455 §5.5.3: of several pings the last one may be responded to alone.
+    expect(text).toContain("\x8a\x03two");
     client.reset();
   });
 
