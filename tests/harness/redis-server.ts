@@ -29,6 +29,11 @@ export class RedisServer {
       { stdout: "ignore", stderr: "ignore" },
     );
     const server = new RedisServer(own, folder, child);
+    // It does not outlive the test process, however that ends.
+    process.on("exit", () => {
+      child.kill("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    });
     await eventually(async () => expectPong(await server.command("PING")));
     return server;
   }
