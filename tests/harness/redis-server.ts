@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
@@ -20,12 +20,23 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
+  /** Starts a sentinel, which knows no master yet. */
+  static async startSentinel(): Promise<RedisServer> {
+    const file = join(mkdtempSync(join(tmpdir(), "edge-sentinel-")), "sentinel.conf");
+    writeFileSync(file, "sentinel resolve-hostnames no\n");
+    return RedisServer.start([], 0, [file, "--sentinel"]);
+  }
+
   /** Starts it. @param options of the command line @param port a free one without it */
-  static async start(options: readonly string[] = [], port = 0): Promise<RedisServer> {
+  static async start(
+    options: readonly string[] = [],
+    port = 0,
+    mode: readonly string[] = ["--save", ""],
+  ): Promise<RedisServer> {
     const folder = mkdtempSync(join(tmpdir(), "edge-redis-"));
     const own = port || (await freePort());
     const child = Bun.spawn(
-      [REDIS!, "--port", String(own), "--bind", "127.0.0.1", "--save", "", "--dir", folder, ...options],
+      [REDIS!, ...mode, "--port", String(own), "--bind", "127.0.0.1", "--dir", folder, ...options],
       { stdout: "ignore", stderr: "ignore" },
     );
     const server = new RedisServer(own, folder, child);

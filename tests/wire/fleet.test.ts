@@ -190,6 +190,38 @@ describe.skipIf(REDIS === null)("other stores", () => {
     origin.stop();
   });
 
+  test("the master that a sentinel names", async () => {
+    const [redis, sentinel] = await Promise.all([RedisServer.start(), RedisServer.startSentinel()]);
+    await sentinel.command("SENTINEL", "MONITOR", "mymaster", "127.0.0.1", String(redis.port), "1");
+    const origin = EchoOrigin.start();
+    const gateway = await gatewayOf(sentinel.url, origin, "a", { master: "mymaster" });
+    await isUp(gateway, 1);
+    expect(admitted(await statuses([gateway], "/ten", "named", 12))).toBe(10);
+    expect(await redis.command("KEYS", "edge:limit:*")).not.toBe("");
+    await gateway.stop();
+    await Promise.all([redis.stop(), sentinel.stop()]);
+    origin.stop();
+  });
+
+  test("a cluster of three: keys are asked where they are", async () => {
+    const servers = await Promise.all([0, 1, 2].map(() => RedisServer.start(["--cluster-enabled", "yes"])));
+    const places = servers.map(({ port }) => `127.0.0.1:${port}`);
+    await servers[0]!.command("--cluster", "create", ...places, "--cluster-yes");
+    await eventually(async () => {
+      for (const server of servers) expect(await server.command("CLUSTER", "INFO")).toContain("cluster_state:ok");
+    });
+    const origin = EchoOrigin.start();
+    const gateways = await Promise.all(["a", "b"].map((node) => gatewayOf(servers[0]!.url, origin, node)));
+    for (const gateway of gateways) await isUp(gateway, 2);
+    for (const key of ["one", "two", "three", "four", "five", "six"])
+      expect(admitted(await statuses(gateways, "/ten", key, 14))).toBe(10);
+    const kept = await Promise.all(servers.map((server) => server.command("KEYS", "edge:limit:*")));
+    expect(kept.filter((keys) => keys !== "").length).toBeGreaterThan(1);
+    for (const gateway of gateways) await gateway.stop();
+    await Promise.all(servers.map((server) => server.stop()));
+    origin.stop();
+  }, 60_000);
+
   test("a gateway that ends is no longer listed", async () => {
     const redis = await RedisServer.start();
     const origin = EchoOrigin.start();
