@@ -59,7 +59,9 @@ test(
     expect([cached.seen("/small"), cached.seen("/large")]).toEqual([2, 1]);
     const purged = await cached.send("POST /internal/api/cache/purge", [], '{"tag":"a"}');
     expect(purged.text).toBe('{"purged":2}');
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("edge-cache-") && !name.startsWith("edge-cache-disk-"))).toEqual([]);
+    expect(
+      readdirSync(tmpdir()).filter((name) => name.startsWith("edge-cache-") && !name.startsWith("edge-cache-disk-")),
+    ).toEqual([]);
   },
   PATIENCE_MS,
 );
