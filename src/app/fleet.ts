@@ -3,12 +3,13 @@ import type { ClusterConfig } from "../config/cluster-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import { errorBody } from "../core/status.ts";
 import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
-import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
+import { TAKE_SCRIPT, TAKE_SCRIPT_SHA1 } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
-import { type FleetPurge, PurgeLog } from "../features/fleet/purge-log.ts";
+import { PurgeLog } from "../features/fleet/purge-log.ts";
 import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
 import { VERSION } from "../shared/version.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
@@ -31,7 +32,7 @@ export interface FleetPorts {
   /** Tells all workers. */
   readonly publish: (state: FleetState) => void;
   /** Takes responses out of this gateway's cache. */
-  readonly purge: (order: FleetPurge) => void;
+  readonly purge: (order: PurgeOrder) => void;
   readonly event: (event: EventName, fields: EventFields) => void;
 }
 
@@ -58,7 +59,6 @@ export class Fleet {
   private config: ClusterConfig | null = null;
   private store: FleetStore | null = null;
   private purges: PurgeLog | null = null;
-  private script = "";
   /** Changes with each configuration: what belongs to another one ends. */
   private run = 0;
   private wake: (() => void) | null = null;
@@ -171,7 +171,6 @@ export class Fleet {
         if (this.run !== run) return store.close();
         this.store = store;
         this.purges = purges;
-        this.script = "";
         await this.beat(store, config);
         await purges.catchUp(store);
         if (isTold) this.ports.event("cluster_store_back", { nodes: this.state.nodes });
@@ -243,8 +242,7 @@ export class Fleet {
     const words = [key, call.unitUs, call.capacityUs, call.spent, call.want].map(String);
     let found: unknown;
     try {
-      this.script ||= await scriptDigest();
-      found = await store.call(key, ["EVALSHA", this.script, "1", ...words]);
+      found = await store.call(key, ["EVALSHA", TAKE_SCRIPT_SHA1, "1", ...words]);
     } catch (error) {
       // The store was emptied, or this part of a cluster has not seen it.
       if (!messageOf(error).includes("NOSCRIPT")) throw error;
@@ -268,12 +266,6 @@ export class Fleet {
       };
     });
   }
-}
-
-/** The name by which the store knows the script. */
-async function scriptDigest(): Promise<string> {
-  const { createHash } = await import("node:crypto");
-  return createHash("sha1").update(TAKE_SCRIPT).digest("hex");
 }
 
 /** Without a fleet. */

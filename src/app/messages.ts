@@ -2,12 +2,12 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
-import type { FleetPurge } from "../features/fleet/purge-log.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
@@ -77,7 +77,7 @@ export type ToWorker =
   /** What the store says of buckets; null where it is away. */
   | { readonly kind: "taken"; readonly id: number; readonly replies: readonly FleetReply[] | null }
   /** Another gateway of the fleet has purged; to one worker. */
-  | { readonly kind: "purge"; readonly order: FleetPurge }
+  | { readonly kind: "purge"; readonly order: PurgeOrder }
   /** How much is logged from now on. */
   | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
@@ -147,7 +147,7 @@ export type FromWorker =
   | { readonly kind: "exception"; readonly message: string }
   /** Buckets of the fleet; to be answered with `taken`. */
   | { readonly kind: "take"; readonly id: number; readonly calls: readonly FleetCall[] }
-  | { readonly kind: "purged"; readonly order: FleetPurge }
+  | { readonly kind: "purged"; readonly order: PurgeOrder }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }

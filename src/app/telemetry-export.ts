@@ -70,11 +70,11 @@ export class TelemetryExport {
   /** Takes up a configuration. Packages are loaded where it sends anything. */
   async use(config: RuntimeConfig): Promise<void> {
     const { telemetry } = config;
-    if (this.used !== null && JSON.stringify(telemetry) === JSON.stringify(this.used)) return;
+    if (this.used !== null && Bun.deepEquals(telemetry, this.used)) return;
     this.used = telemetry;
     this.ringsFor(config);
     this.takesLines = telemetry.enabled && telemetry.otlp.enabled && telemetry.otlp.logs;
-    await this.close();
+    this.close();
     if (!telemetry.enabled || !telemetry.otlp.enabled) return;
     try {
       const channels = await this.open(telemetry);
@@ -148,7 +148,7 @@ export class TelemetryExport {
     };
   }
 
-  private async close(): Promise<void> {
+  private close(): void {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
     const { channels } = this;

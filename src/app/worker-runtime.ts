@@ -7,7 +7,7 @@ import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-
 import type { ControlPort } from "../features/admin/control-handler.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
-import type { Purge, PurgeAudit, PurgeCall } from "../features/admin/purge-handler.ts";
+import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
@@ -27,6 +27,7 @@ import type { TranscodeServices } from "../features/transcode/transcode-handler.
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import type { Route, RouteInit } from "../message/route.ts";
 import type { RouteSite } from "../routes/route-type.ts";
@@ -131,7 +132,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
   const purge =
     inputs.cacheStore === null
       ? null
-      : (call: PurgeCall, done: (purged: number) => void) => way.cache!.purge(call, done);
+      : (order: PurgeOrder, done: (purged: number) => void) => way.cache!.purge(order, done);
   const endpoints = endpointsOf(
     config,
     inputs,

@@ -3,11 +3,9 @@ import { hasCertificate } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault.ts";
-
 import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
-
 import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
@@ -15,7 +13,6 @@ import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import type { Operator } from "../features/admin/operator.ts";
-import type { PurgeCall } from "../features/admin/purge-handler.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { type ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
@@ -32,6 +29,7 @@ import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
@@ -459,10 +457,10 @@ export class Worker {
       reports: this.reports,
       control: this.control,
       threshold: this.threshold,
-      onPurged: (operator, call, purged) => {
-        this.counters.add(PURGES[call.kind]);
-        this.post({ kind: "purged", order: call });
-        const fields = purgeFields(operator, call, purged);
+      onPurged: (operator, order, purged) => {
+        this.counters.add(PURGES[order.kind]);
+        this.post({ kind: "purged", order });
+        const fields = purgeFields(operator, order, purged);
         this.events.event("audit", fields);
         this.post({ kind: "audited", fields });
       },
@@ -561,10 +559,10 @@ const PURGES = {
 } as const;
 
 /** The fields of the line `audit` of a purge. */
-function purgeFields({ by, from }: Operator, call: PurgeCall, purged: number): EventFields {
-  const { isSoft, kind } = call;
+function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number): EventFields {
+  const { isSoft, kind } = order;
   const what: EventFields =
-    kind === "all" ? {} : kind === "tags" ? { tags: call.tags } : { [kind]: call.authority + call.target };
+    kind === "all" ? {} : kind === "tags" ? { tags: order.tags } : { [kind]: order.authority + order.target };
   return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
 }
 

@@ -1,4 +1,5 @@
 import type { FleetNode } from "../app/fleet.ts";
+import { type Column, ENDLESS, NO_COLORS, span, table } from "../tools/watch/text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { findGateway, GATEWAY_FLAGS, GatewayFault } from "./gateway-address.ts";
@@ -36,43 +37,18 @@ interface ListedNode extends FleetNode {
   readonly own: boolean;
 }
 
-/** A line for each gateway, by name. @param nowMs milliseconds since the epoch */
-export function nodeTable(nodes: readonly ListedNode[], nowMs: number): string {
-  const rows = nodes
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map((node) => [
-      `${printable(node.name)}${node.own ? " *" : ""}`,
-      node.state,
-      printable(node.version),
-      String(node.generation),
-      span(nowMs - Date.parse(node.started_at)),
-      `${span(nowMs - Date.parse(node.seen_at))} ago`,
-    ]);
-  const table = [["NAME", "STATE", "VERSION", "GENERATION", "UP", "SEEN"], ...rows];
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  return table
-    .map(
-      (row) =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i]!))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
+/** A line for each gateway, by name. What other gateways say of themselves moves no cursor. @param nowMs milliseconds since the epoch */
+function nodeTable(nodes: readonly ListedNode[], nowMs: number): string {
+  const columns: readonly Column<ListedNode>[] = [
+    { title: "NAME", width: 0, rank: 0, cell: ({ name, own }) => (own ? `${name} *` : name) },
+    { title: "STATE", width: 8, rank: 0, cell: ({ state }) => state, isText: true },
+    { title: "GENERATION", width: 10, rank: 0, cell: ({ generation }) => String(generation) },
+    { title: "UP", width: 7, rank: 0, cell: ({ started_at }) => span(nowMs - Date.parse(started_at)) },
+    { title: "SEEN", width: 7, rank: 0, cell: ({ seen_at }) => `${span(nowMs - Date.parse(seen_at))} ago` },
+    { title: "VERSION", width: 7, rank: 0, cell: ({ version }) => version, isText: true },
+  ];
+  const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return table(columns, byName, ENDLESS, NO_COLORS)
+    .map((line) => `${line}\n`)
     .join("");
 }
-
-/** Other gateways say what they are called: nothing that a terminal obeys. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, "?").slice(0, MAX_NAME);
-}
-
-function span(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
-}
-
-const MAX_NAME = 64;

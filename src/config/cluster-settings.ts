@@ -59,7 +59,7 @@ export function checkReach(
     );
 }
 
-function checkCluster({ enabled, store, master }: Values<typeof rows>, { log, path }: Spot): void {
+function checkCluster({ enabled, store }: Values<typeof rows>, { log, path }: Spot): void {
   const at = [...path, "store"];
   if (!enabled || log.isFaulty(at)) return;
   if (store.length === 0) log.fault(path, "needs store, the address of Redis, such as redis://127.0.0.1:6379");
@@ -71,5 +71,4 @@ function checkCluster({ enabled, store, master }: Values<typeof rows>, { log, pa
     else if (!/^(\/\d{0,2})?$/.test(url.pathname) || url.search !== "" || url.hash !== "")
       log.fault(at, `expected an address with at most the number of a database behind it, found ${describe(MASK)}`);
   }
-  if (master !== "" && store.length === 0) log.warn([...path, "master"], "has no effect without store");
 }

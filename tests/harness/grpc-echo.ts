@@ -9,8 +9,10 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 
-const same = (bytes: Buffer): Buffer => bytes;
-const method = (name: string, isStream: boolean) => ({
+/** Messages are bytes. */
+export const same = (bytes: Buffer): Buffer => bytes;
+/** A method of `test.Echo`, as gRPC wants it described. */
+export const method = (name: string, isStream: boolean) => ({
   path: `/test.Echo/${name}`,
   requestStream: isStream,
   responseStream: isStream,

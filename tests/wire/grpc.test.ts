@@ -13,19 +13,9 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { method, same } from "../harness/grpc-echo.ts";
 
 // gRPC through the gateway: gRPC's own implementation for Node at both ends.
-
-const same = (bytes: Buffer): Buffer => bytes;
-const method = (name: string, isStream: boolean) => ({
-  path: `/test.Echo/${name}`,
-  requestStream: isStream,
-  responseStream: isStream,
-  requestSerialize: same,
-  requestDeserialize: same,
-  responseSerialize: same,
-  responseDeserialize: same,
-});
 
 let server: Server;
 let gateway: Gateway;

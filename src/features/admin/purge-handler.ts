@@ -1,6 +1,7 @@
 import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import type { PurgeOrder, PurgeScope } from "../../message/purge-order.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
@@ -8,19 +9,11 @@ import { PendingAnswer } from "./control-handler.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import type { Operator } from "./operator.ts";
 
-/** What a purge call asks for. */
-export type PurgeCall = { readonly isSoft: boolean } & Purged;
-
-type Purged =
-  | { readonly kind: "all" }
-  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
-  | { readonly kind: "tags"; readonly tags: readonly string[] };
-
 /** Takes responses out of the cache. @param done is told how many, now or later */
-export type Purge = (call: PurgeCall, done: (purged: number) => void) => void;
+export type Purge = (order: PurgeOrder, done: (purged: number) => void) => void;
 
 /** Notes a purge. */
-export type PurgeAudit = (operator: Operator, call: PurgeCall, purged: number) => void;
+export type PurgeAudit = (operator: Operator, order: PurgeOrder, purged: number) => void;
 
 /**
  * `POST /internal/api/cache/purge` with `{"url"}` or `{"prefix"}` (an absolute URL, or a path for every host), `{"tag"}`,
@@ -55,31 +48,31 @@ export class PurgeHandler implements Handler {
   }
 
   private act(ex: Exchange, text: string | null, purge: Purge): void {
-    const call = text === null ? null : readCall(text);
+    const order = text === null ? null : readOrder(text);
     if (text === null) ex.sink.fixed(ex, TOO_LARGE);
-    else if (call === null) ex.sink.fixed(ex, MALFORMED);
+    else if (order === null) ex.sink.fixed(ex, MALFORMED);
     else {
       const operator = this.guard.operatorOf(ex);
       const pending = new PendingAnswer(ex);
       ex.source = pending;
-      purge(call, (purged) => {
-        this.onPurged(operator, call, purged);
+      purge(order, (purged) => {
+        this.onPurged(operator, order, purged);
         pending.give(200, JSON_TYPE, JSON.stringify({ purged }));
       });
     }
   }
 }
 
-function readCall(text: string): PurgeCall | null {
+function readOrder(text: string): PurgeOrder | null {
   const asked = jsonObject(text);
   if (asked === null) return null;
   const { soft = false, ...what } = asked;
   if (typeof soft !== "boolean" || Object.keys(what).length !== 1) return null;
-  const purged = readPurged(what);
-  return purged === null ? null : { ...purged, isSoft: soft };
+  const scope = readScope(what);
+  return scope === null ? null : { ...scope, isSoft: soft };
 }
 
-function readPurged({ all, url, prefix, tag, tags = [tag] }: Record<string, unknown>): Purged | null {
+function readScope({ all, url, prefix, tag, tags = [tag] }: Record<string, unknown>): PurgeScope | null {
   if (all === true) return { kind: "all" };
   if (typeof url === "string") return named("uri", url);
   if (typeof prefix === "string") return named("prefix", prefix);
@@ -91,7 +84,7 @@ function isTag(value: unknown): value is string {
   return typeof value === "string" && TAG.test(value);
 }
 
-function named(kind: "uri" | "prefix", reference: string): Purged | null {
+function named(kind: "uri" | "prefix", reference: string): PurgeScope | null {
   if (!ASCII.test(reference)) return null;
   if (reference.startsWith("/") && !reference.startsWith("//")) return { kind, authority: "", target: reference };
   const match = ABSOLUTE.exec(reference);

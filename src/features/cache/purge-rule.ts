@@ -1,14 +1,6 @@
 import { HeaderBlock } from "../../message/header-block.ts";
+import type { PurgeOrder } from "../../message/purge-order.ts";
 import { signatureOf, tagsOf } from "./tags.ts";
-
-/** What is to be taken out of the cache; softly, it is stale from now on. It survives structured clone. */
-export type PurgeOrder = { readonly isSoft: boolean } & (
-  | { readonly kind: "all" }
-  /** All responses of one resource, or of all whose target begins so; "" as authority stands for any. */
-  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
-  /** All that have one of these tags. */
-  | { readonly kind: "tags"; readonly tags: readonly string[] }
-);
 
 /** What the thread of the disk is asked to take out. */
 export interface DiskPurge {

@@ -1,4 +1,5 @@
 import { type Exchange, type IdleExchangePorts, type Phase, Pipeline, type ReplyTap } from "../../message/exchange.ts";
+import type { PurgeOrder } from "../../message/purge-order.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { NetworkSet } from "../../shared/cidr.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
@@ -9,7 +10,7 @@ import type { CacheTimes } from "./cache-times.ts";
 import { type DiskReadPorts, DiskReads } from "./disk-reads.ts";
 import type { CachePolicy } from "./policy.ts";
 import { type PurgeNote, PurgeRequests } from "./purge-requests.ts";
-import { type DiskPurge, type PurgeOrder, purgeRule } from "./purge-rule.ts";
+import { type DiskPurge, purgeRule } from "./purge-rule.ts";
 import { RequestKeys } from "./request-keys.ts";
 import { StoredAnswers } from "./stored-answers.ts";
 import { StoredHeads } from "./stored-head.ts";

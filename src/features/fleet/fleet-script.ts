@@ -24,3 +24,6 @@ if full > now then
 end
 return {granted, left, wait}
 `;
+
+/** The name by which the store knows the script. */
+export const TAKE_SCRIPT_SHA1: string = new Bun.CryptoHasher("sha1").update(TAKE_SCRIPT).digest("hex");

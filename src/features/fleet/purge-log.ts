@@ -1,11 +1,5 @@
+import type { PurgeOrder } from "../../message/purge-order.ts";
 import type { FleetStore } from "./fleet-store.ts";
-
-/** What is purged, as the cache has it. */
-export type FleetPurge = { readonly isSoft: boolean } & (
-  | { readonly kind: "all" }
-  | { readonly kind: "uri" | "prefix"; readonly authority: string; readonly target: string }
-  | { readonly kind: "tags"; readonly tags: readonly string[] }
-);
 
 /**
  * The purges of a fleet, in a stream of the store. A gateway that was away reads what has come meanwhile; where that is no longer there, all
@@ -14,15 +8,15 @@ export type FleetPurge = { readonly isSoft: boolean } & (
 export class PurgeLog {
   private readonly key: string;
   private readonly node: string;
-  private readonly purge: (order: FleetPurge) => void;
+  private readonly purge: (order: PurgeOrder) => void;
   /** The last entry that was read; "" before the first. */
   private last = "";
   /** What was purged here while the store was away. */
-  private untold: FleetPurge[] = [];
+  private untold: PurgeOrder[] = [];
   private store: FleetStore | null = null;
 
   /** @param node the id of this gateway, whose own purges are done already */
-  constructor(prefix: string, node: string, purge: (order: FleetPurge) => void) {
+  constructor(prefix: string, node: string, purge: (order: PurgeOrder) => void) {
     this.key = `${prefix}:purges`;
     this.node = node;
     this.purge = purge;
@@ -67,7 +61,7 @@ export class PurgeLog {
   }
 
   /** Tells the others of a purge. Where too many wait, the others empty what they hold. */
-  tell(order: FleetPurge): void {
+  tell(order: PurgeOrder): void {
     const { store } = this;
     const text = JSON.stringify(order);
     const keep = (): void => {
@@ -92,7 +86,7 @@ function isBefore(one: string, other: string): boolean {
 }
 
 /** Null where it is none: another version may know of more kinds. */
-function readOrder(text: string): FleetPurge | null {
+function readOrder(text: string): PurgeOrder | null {
   try {
     const { kind, isSoft, ...rest } = JSON.parse(text) as Record<string, unknown>;
     if (typeof isSoft !== "boolean") return null;

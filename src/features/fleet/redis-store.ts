@@ -32,35 +32,21 @@ async function openBy(url: URL, config: ClusterConfig, onLost: (reason: string) 
   try {
     if (config.master !== "") {
       const found = await limited(asked.send("SENTINEL", ["GET-MASTER-ADDR-BY-NAME", config.master]));
-      closeQuietly(asked);
       if (!Array.isArray(found)) throw new Error(`the sentinel knows no ${config.master}`);
-      return await openMaster(moved(url, { host: found[0], port: Number(found[1]) }, config.password), config, onLost);
+      closeQuietly(asked);
+      const master = moved(url, { host: found[0], port: Number(found[1]) }, config.password);
+      return await openBy(master, { ...config, master: "" }, onLost);
     }
     const info = String(await limited(asked.send("INFO", ["cluster"])));
     if (info.includes("cluster_enabled:1")) return new RedisCluster(url, config, asked, onLost);
-    await checkMaster(asked);
+    // A replica answers too, and refuses all that changes something.
+    const role = await limited(asked.send("ROLE", []));
+    if (Array.isArray(role) && role[0] !== "master") throw new Error(`the server is a ${role[0]}`);
     return new OneRedis(asked);
   } catch (error) {
     closeQuietly(asked);
     throw error;
   }
-}
-
-async function openMaster(url: URL, config: ClusterConfig, onLost: (reason: string) => void): Promise<FleetStore> {
-  const client = await connect(url, config, onLost);
-  try {
-    await checkMaster(client);
-    return new OneRedis(client);
-  } catch (error) {
-    closeQuietly(client);
-    throw error;
-  }
-}
-
-/** A replica answers too, and refuses all that changes something. */
-async function checkMaster(client: Bun.RedisClient): Promise<void> {
-  const role = await limited(client.send("ROLE", []));
-  if (Array.isArray(role) && role[0] !== "master") throw new Error(`the server is a ${role[0]}`);
 }
 
 async function connect(

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { BucketKey } from "../../shared/token-bucket-key.ts";
 
 /** What a worker asks the store of one key. */
@@ -312,7 +311,7 @@ class Bucket {
 }
 
 function digest(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").slice(0, 22);
 }
 
 /** How long what was given out waits to be told. */
