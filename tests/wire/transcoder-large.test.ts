@@ -122,4 +122,48 @@ describe("large messages", () => {
     const reply = await gateway.once(request("POST /upload", JSON_TYPE, JSON.stringify(items)));
     expect([reply.status, json<{ serial: string }>(reply).serial]).toEqual([200, "2000"]);
   });
+
+  // What the worker itself answers would come later, were the large message before it transcoded on the worker.
+  const counts = JSON.stringify({ counts: map(200_000) });
+  const item = JSON.stringify({
+    metadata: Object.fromEntries(Object.entries(map(200_000)).map(([k, v]) => [k, `${v}`])),
+  });
+  test.each([
+    ["a line", "/talk", ["Content-Type: application/x-ndjson"], `${counts}\n{"nope":1}\n`],
+    ["an element of an array", "/upload", JSON_TYPE, `[ ${item} ,{"nope":1}]`],
+  ])(
+    "of a stream leave the worker to others: %s",
+    async (_name, path, fields, body) => {
+      const client = await gateway.connect();
+      client.send(request(`POST ${path}`, fields, body));
+      await expectOthersFirst(client.reply("POST", 60_000).then(({ status }) => expect(status).toBe(400)));
+      client.close();
+    },
+    120_000,
+  );
+
+  test("of a stream leave the worker to others: a WebSocket's", async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/talk`);
+    await new Promise((resolve) => {
+      socket.onopen = resolve;
+    });
+    const closed = new Promise<number>((resolve) => {
+      socket.onclose = ({ code }) => resolve(code);
+    });
+    socket.send(counts);
+    socket.send('{"nope":1}');
+    await expectOthersFirst(closed.then((code) => expect(code).toBe(4003)));
+  }, 120_000);
 });
+
+/** That other requests are answered by the same worker before something is over that it does. */
+async function expectOthersFirst(work: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  const done = work.finally(() => {
+    isOver = true;
+  });
+  let others = 0;
+  for (; !isOver && others < 100; others++) expect((await gateway.once(request("GET /health"))).status).toBe(200);
+  expect([others, isOver]).toEqual([100, false]);
+  await done;
+}

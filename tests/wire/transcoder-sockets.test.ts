@@ -150,6 +150,20 @@ describe.each([
     socket.socket.close();
   });
 
+  test("the end comes after large messages, and after many", async () => {
+    const socket = await Socket.open(port, "/talk");
+    const texts = [
+      "a",
+      "x".repeat(80_000),
+      "y".repeat(60_000),
+      ...Array.from({ length: 1000 }, (_, i) => `t${i}`),
+      "end",
+    ];
+    for (const text of texts) socket.send({ text });
+    expect(await socket.end()).toEqual({ code: 1000, reason: "OK" });
+    expect(socket.texts.map((text) => JSON.parse(text).text)).toEqual(texts.slice(0, -1));
+  });
+
   test("the deadline, and an upstream that is not there", async () => {
     const late = await Socket.open(port, "/hurried");
     expect(await late.end()).toMatchObject({ code: 4004 });

@@ -1,12 +1,12 @@
-import type { Fault } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
 import type { CodecResult, CodecWaiter } from "./codec-source.ts";
-import type { CodecSourceOf } from "./large-messages.ts";
-import { MessagePump, type MessageSource, type MessageTaker } from "./message-pump.ts";
+import type { CodecSourceOf, FailedBeside } from "./large-messages.ts";
+import { type LargeText, MessagePump, type MessageSource, type MessageTaker } from "./message-pump.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
 import { requestMetadata } from "./request-metadata.ts";
@@ -105,13 +105,35 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     return this.call!.send(this.codec!.encode({ path, query, body: value, large: null, hasOddNumbers }));
   }
 
+  takeLarge({ bytes }: LargeText): void {
+    this.handler.services.large.encode(this.of!, bytes, this.input, true, (result) => {
+      const { call, pump } = this;
+      // The client, or the call, may be gone.
+      if (this.ex === null || call === null || pump === null) return;
+      if (!result.ok) return this.onLargeFault(result);
+      pump.release();
+      if (call.send(result.bytes)) this.runPump();
+    });
+  }
+
   takeEnd(): void {
     this.call?.endRequests();
   }
 
   /** Before the call's handle is there, the pump has not begun. */
   onSendable(): void {
-    if (this.call !== null) this.pump?.run();
+    if (this.call !== null) this.runPump();
+  }
+
+  /** There is room for messages, in a turn that the client has not begun. */
+  protected runPump(): void {
+    this.pump?.run();
+  }
+
+  /** Another thread could make no message of what the client has sent. */
+  protected onLargeFault({ fault, message }: FailedBeside): void {
+    if (fault === "input") this.onPumpError(new BadInput(message));
+    else this.abort(Fault.BuffersFull);
   }
 
   /** What the client has sent is no message: the call is given up. */
@@ -122,6 +144,12 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     if (httpStatus === 0) throw error;
     if (this.call !== null) this.count(httpStatus);
     this.endWith({ code, message: (error as Error).message, details: null }, httpStatus);
+  }
+
+  /** The upstream has ended the call: it takes no more messages, though some of its own may still be written. */
+  protected endCall(): void {
+    this.call = null;
+    this.pump?.stop();
   }
 
   /** Gives the call up whose deadline is over. */

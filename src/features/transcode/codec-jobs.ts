@@ -1,8 +1,10 @@
 import { messageOf } from "../../core/error-text.ts";
+import { elementSpans } from "../../proto/grpc/json-elements.ts";
 import { readBody } from "../../proto/grpc/json-text.ts";
 import { readSchema } from "../../proto/grpc/schema.ts";
 import { type CodecRoute, codecOf } from "./codec-source.ts";
 import { JsonCodec } from "./json-codec.ts";
+import { parsed } from "./message-sources.ts";
 import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { BadInput, type FieldText } from "./request-input.ts";
 
@@ -13,6 +15,20 @@ export interface CodecRecipe {
   readonly route: CodecRoute;
 }
 
+/** What becomes of the bytes of a job. */
+export type CodecTask =
+  /** A JSON text becomes a message, with what path and query say; `isOneOfMany` where it is a message of a stream. */
+  | {
+      readonly kind: "encode";
+      readonly path: readonly FieldText[];
+      readonly query: readonly FieldText[];
+      readonly isOneOfMany: boolean;
+    }
+  /** A message becomes a JSON text. */
+  | { readonly kind: "decode" }
+  /** A JSON text is checked; what comes of it are the places of its elements, a Uint32Array as `elementSpans` makes it. */
+  | { readonly kind: "split" };
+
 /** What is asked of the thread; each is answered once, in the order of their coming. */
 export interface CodecJob {
   readonly id: number;
@@ -20,9 +36,8 @@ export interface CodecJob {
   readonly codec: number;
   /** With the first job for it. */
   readonly recipe: CodecRecipe | null;
-  /** A JSON text to become a message, with what path and query say; or a message to become JSON. */
   readonly bytes: Uint8Array;
-  readonly input: { readonly path: readonly FieldText[]; readonly query: readonly FieldText[] } | null;
+  readonly task: CodecTask;
 }
 
 /** What came of a job; `input` is the client's fault, `reply` no message of its type, `json` one that has no JSON. */
@@ -42,20 +57,22 @@ export class CodecJobs {
   }
 }
 
-function doneOf({ id, bytes, input }: CodecJob, codec: MethodCodec): CodecDone {
+function doneOf({ id, bytes, task }: CodecJob, codec: MethodCodec): CodecDone {
   try {
-    if (input === null) return { id, ok: true, bytes: Buffer.from(codec.decode(bytes), "utf8") };
-    const read = readBody(bytes);
-    if (read instanceof Error) throw new BadInput(read.message);
-    return {
-      id,
-      ok: true,
-      bytes: codec.encode({ ...input, body: read.value, large: null, hasOddNumbers: read.hasOddNumbers }),
-    };
+    return { id, ok: true, bytes: resultOf(task, bytes, codec) };
   } catch (error) {
-    const fault = input !== null ? "input" : error instanceof UndecodableReply ? "reply" : "json";
+    const fault = task.kind !== "decode" ? "input" : error instanceof UndecodableReply ? "reply" : "json";
     return { id, ok: false, fault, message: messageOf(error) };
   }
+}
+
+function resultOf(task: CodecTask, bytes: Uint8Array, codec: MethodCodec): Uint8Array {
+  if (task.kind === "decode") return Buffer.from(codec.decode(bytes), "utf8");
+  const read = task.kind === "encode" && task.isOneOfMany ? parsed(bytes) : readBody(bytes);
+  if (read instanceof Error) throw new BadInput(read.message);
+  if (task.kind === "split") return new Uint8Array(elementSpans(bytes).buffer);
+  const { path, query } = task;
+  return codec.encode({ path, query, body: read.value, large: null, hasOddNumbers: read.hasOddNumbers });
 }
 
 /** The worker has made the same codec: what it is made of has been checked. */

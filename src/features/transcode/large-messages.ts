@@ -1,6 +1,6 @@
 import { MAX_CODEC_JOBS } from "../../core/limits.ts";
 import type { Schema } from "../../proto/grpc/schema.ts";
-import type { CodecDone, CodecJob, CodecRecipe } from "./codec-jobs.ts";
+import type { CodecDone, CodecJob, CodecRecipe, CodecTask } from "./codec-jobs.ts";
 import type { CodecRoute } from "./codec-source.ts";
 import type { FieldText } from "./request-input.ts";
 
@@ -11,9 +11,14 @@ export interface CodecThread {
 }
 
 /** What a large message has come to; `busy` where too many wait, or the thread has died. */
-export type BesideResult =
-  | Omit<Extract<CodecDone, { ok: true }>, "id">
-  | { readonly ok: false; readonly fault: "input" | "reply" | "json" | "busy"; readonly message: string };
+export type BesideResult = Omit<Extract<CodecDone, { ok: true }>, "id"> | FailedBeside;
+
+/** Why it has come to nothing. */
+export interface FailedBeside {
+  readonly ok: false;
+  readonly fault: "input" | "reply" | "json" | "busy";
+  readonly message: string;
+}
 
 /** Of which codec a message is. */
 export interface CodecSourceOf {
@@ -39,20 +44,31 @@ export class LargeMessages {
     this.start = start;
   }
 
-  /** Makes a message of a JSON body. @param done is called once, later */
+  /**
+   * Makes a message of a JSON text, with what path and query say.
+   * @param isOneOfMany whether the text is a message of a stream, not a body
+   * @param done is called once, later
+   */
   encode(
     of: CodecSourceOf,
-    body: Uint8Array,
-    path: readonly FieldText[],
-    query: readonly FieldText[],
+    text: Uint8Array,
+    { path, query }: { readonly path: readonly FieldText[]; readonly query: readonly FieldText[] },
+    isOneOfMany: boolean,
     done: (result: BesideResult) => void,
   ): void {
-    this.ask(of, body, { path, query }, done);
+    this.ask(of, text, { kind: "encode", path, query, isOneOfMany }, done);
   }
 
   /** Makes JSON of a message. @param done is called once, later */
   decode(of: CodecSourceOf, message: Uint8Array, done: (result: BesideResult) => void): void {
-    this.ask(of, message, null, done);
+    this.ask(of, message, { kind: "decode" }, done);
+  }
+
+  /** Checks a JSON body and finds the elements of its array. @param done is called once, later, with the places of `elementSpans` or why it is none */
+  split(of: CodecSourceOf, body: Uint8Array, done: (result: Uint32Array | FailedBeside) => void): void {
+    this.ask(of, body, { kind: "split" }, (result) =>
+      done(result.ok ? new Uint32Array(new Uint8Array(result.bytes).buffer) : result),
+    );
   }
 
   /** Nothing more is asked; the thread ends with its last job. */
@@ -61,12 +77,7 @@ export class LargeMessages {
     this.endIfIdle();
   }
 
-  private ask(
-    of: CodecSourceOf,
-    bytes: Uint8Array,
-    input: CodecJob["input"],
-    done: (result: BesideResult) => void,
-  ): void {
+  private ask(of: CodecSourceOf, bytes: Uint8Array, task: CodecTask, done: (result: BesideResult) => void): void {
     if (this.waiting.size >= MAX_CODEC_JOBS) return void queueMicrotask(() => done(BUSY));
     this.thread ??= this.begin();
     const known = this.known.get(of);
@@ -74,7 +85,7 @@ export class LargeMessages {
     if (known === undefined) this.known.set(of, codec);
     const id = ++this.lastId;
     this.waiting.set(id, done);
-    this.thread.post({ id, codec, recipe: known === undefined ? recipeOf(of) : null, bytes, input });
+    this.thread.post({ id, codec, recipe: known === undefined ? recipeOf(of) : null, bytes, task });
   }
 
   private begin(): CodecThread {
@@ -118,4 +129,4 @@ function recipeOf({ schema, route }: CodecSourceOf): CodecRecipe {
   };
 }
 
-const BUSY: BesideResult = { ok: false, fault: "busy", message: "too many large messages" };
+const BUSY: FailedBeside = { ok: false, fault: "busy", message: "too many large messages" };

@@ -1,13 +1,22 @@
 import { MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "../../core/limits.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
 
+/** A JSON text of more than LARGE_MESSAGE_BYTES, which is not read yet. Its bytes stay unchanged until the source is asked again. */
+export class LargeText {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 /** Where the messages of a stream of requests come from. */
 export interface MessageSource {
   /**
    * The next message; null where there is none yet, or no more.
    * @throws BadInput where what came is none
    */
-  next(): ReadJson | null;
+  next(): ReadJson | LargeText | null;
   /** Bytes that the last message took. */
   readonly lastBytes: number;
   /** Whether no more will come once `next` gives none. */
@@ -20,6 +29,8 @@ export interface MessageSource {
 export interface MessageTaker {
   /** @returns false when the pump should hold until `run` is called again */
   takeMessage(message: ReadJson): boolean;
+  /** Takes a large one, and calls `release` of the pump when the next may come. */
+  takeLarge(message: LargeText): void;
   /** All of them have come. */
   takeEnd(): void;
   /** What the source or the taker has thrown. */
@@ -33,6 +44,8 @@ export class MessagePump {
   private readonly defer: (resume: () => void) => void;
   private isRunning = false;
   private isDeferred = false;
+  /** Whether a large message is on its way. */
+  private isHeld = false;
   private isOver = false;
 
   /** @param defer calls back in a later turn of the event loop */
@@ -44,7 +57,7 @@ export class MessagePump {
 
   /** There may be messages, or room for them. */
   run(): void {
-    if (this.isRunning || this.isDeferred || this.isOver) return;
+    if (this.isRunning || this.isDeferred || this.isHeld || this.isOver) return;
     this.isRunning = true;
     let wantsMore = false;
     try {
@@ -56,6 +69,11 @@ export class MessagePump {
     this.isRunning = false;
     // The source may have more at hand, and call back at once.
     if (wantsMore && !this.isOver) this.source.more();
+  }
+
+  /** The large message has been taken. The caller runs the pump where there is room for more. */
+  release(): void {
+    this.isHeld = false;
   }
 
   /** Nothing more is wanted. */
@@ -79,6 +97,11 @@ export class MessagePump {
         return false;
       }
       bytes += this.source.lastBytes;
+      if (message instanceof LargeText) {
+        this.isHeld = true;
+        this.taker.takeLarge(message);
+        return false;
+      }
       if (!this.taker.takeMessage(message)) return false;
     }
     return false;

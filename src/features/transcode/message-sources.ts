@@ -1,11 +1,12 @@
+import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
 import { JsonLines } from "../../proto/grpc/json-lines.ts";
 import { type ReadJson, readJson } from "../../proto/grpc/json-text.ts";
-import type { MessageSource } from "./message-pump.ts";
+import { LargeText, type MessageSource } from "./message-pump.ts";
 import { BadInput, LongMessage } from "./request-input.ts";
 
-/** Messages that are there: those of a JSON array, or the one that a body without an array is. */
+/** Messages that are there: those of a small JSON array, or the one that a body without an array is. */
 export class GivenMessages implements MessageSource {
   readonly isOver = true;
   readonly lastBytes: number;
@@ -20,6 +21,31 @@ export class GivenMessages implements MessageSource {
 
   next(): ReadJson | null {
     return this.values[this.at++] ?? null;
+  }
+
+  more(): void {}
+}
+
+/** The elements of a large JSON array, which has been checked: each is read when its turn has come. */
+export class ArrayElements implements MessageSource {
+  readonly isOver = true;
+  lastBytes = 0;
+  private readonly body: Uint8Array;
+  private readonly spans: Uint32Array;
+  private at = 0;
+
+  /** @param spans of `elementSpans` */
+  constructor(body: Uint8Array, spans: Uint32Array) {
+    this.body = body;
+    this.spans = spans;
+  }
+
+  next(): ReadJson | LargeText | null {
+    const { at, spans } = this;
+    if (at === spans.length) return null;
+    this.at += 2;
+    this.lastBytes = spans[at + 1]! - spans[at]!;
+    return textOf(this.body.subarray(spans[at], spans[at + 1]));
   }
 
   more(): void {}
@@ -48,12 +74,12 @@ export class BodyLines implements MessageSource, BodySink {
     this.ex.sink.wantBody(this.ex);
   }
 
-  next(): ReadJson | null {
+  next(): ReadJson | LargeText | null {
     const line = this.lines.next();
     if (line === null) return null;
     if (line === "too long") throw new LongMessage(this.maxBytes);
     this.lastBytes = line.length;
-    return parsed(line);
+    return textOf(line);
   }
 
   more(): void {
@@ -77,6 +103,11 @@ export class BodyLines implements MessageSource, BodySink {
   }
 
   onBodyFault(): void {}
+}
+
+/** A message as it came: a large one is for another thread to read. @throws BadInput */
+export function textOf(bytes: Uint8Array): ReadJson | LargeText {
+  return bytes.length > LARGE_MESSAGE_BYTES ? new LargeText(bytes) : parsed(bytes);
 }
 
 /** A JSON text as it came. @throws BadInput */

@@ -11,7 +11,9 @@ import { CloseCode, encodeClose, encodeFrame, Opcode } from "../../proto/websock
 import { acceptOf } from "../../proto/websocket/handshake.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give } from "./json-reply.ts";
+import type { FailedBeside } from "./large-messages.ts";
 import type { MethodCodec } from "./method-codec.ts";
+import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
 import { RefusedMessage, type RequestInput } from "./request-input.ts";
 import { type SocketListener, SocketMessages } from "./socket-messages.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
@@ -22,7 +24,7 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
  *   Waiting (for the schema) ──▶ Open ──status, fault, deadline──▶ Closing ──the client closes, or takes too long──▶ (over)
  *                                  └──the client closes or leaves──▶ (over)
  */
-export class SocketExchange extends CallExchange implements TunnelEnd, ReplySource, SocketListener {
+export class SocketExchange extends CallExchange implements TunnelEnd, ReplySource, SocketListener, ReplyTaker {
   private readonly key: string;
   private readonly messages: SocketMessages;
   /** The client's end; null before the handshake, and when all is over. */
@@ -31,6 +33,11 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   private isHolding = false;
   private isClosing = false;
   private pong: Uint8Array | null = null;
+  /** The upstream's messages, and how it has ended while some of them waited. */
+  private replies: ReplyMessages | null = null;
+  private lateEnd: GrpcStatus | null = null;
+  /** Whether the client takes nothing more for now. */
+  private isFull = false;
   private readonly closing: TimerNode = new TimerNode({ onTimer: () => this.shut() });
 
   /** @param key of the handshake. For the others see CallExchange */
@@ -80,7 +87,8 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   }
 
   tunnelWritable(): void {
-    this.call?.resume();
+    this.isFull = false;
+    if (this.replies?.isBehind !== true) this.call?.resume();
   }
 
   tunnelClose(): void {
@@ -121,6 +129,10 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
     this.tunnel?.tunnelWritable();
   }
 
+  protected override runPump(): void {
+    this.read();
+  }
+
   private read(): void {
     if (this.ex !== null && !this.messages.isOver) this.pump!.run();
     if (this.ex !== null && this.messages.isOver && !this.messages.isEmpty) this.readRest();
@@ -149,21 +161,50 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   onMetadata(): void {}
 
   onMessage(message: Uint8Array): void {
+    this.replies ??= new ReplyMessages(this.handler.services, this.of!, this);
+    this.replies.add(message);
+  }
+
+  get isGone(): boolean {
+    return this.ex === null;
+  }
+
+  writeMessage(message: Uint8Array): void {
     let json: string;
     try {
       json = this.codec!.decode(message);
     } catch {
       return this.abort(Fault.UpstreamMalformed);
     }
-    if (!this.write(encodeFrame(Opcode.Text, Buffer.from(json, "utf8")))) this.call?.pause();
+    this.writeJson(Buffer.from(json, "utf8"));
+  }
+
+  writeJson(json: Uint8Array): void {
+    if (this.write(encodeFrame(Opcode.Text, json))) return;
+    this.isFull = true;
+    this.call?.pause();
+  }
+
+  onUnwritten({ fault }: FailedBeside): void {
+    this.abort(fault === "busy" ? Fault.BuffersFull : Fault.UpstreamMalformed);
+  }
+
+  onBehind(): void {
+    this.call?.pause();
+  }
+
+  onCaughtUp(): void {
+    if (this.lateEnd !== null) this.end(this.lateEnd);
+    else if (!this.isFull) this.call?.resume();
   }
 
   onEnd(status: GrpcStatus): void {
     if (this.ex === null) return;
-    this.call = null;
+    this.endCall();
     this.count(httpStatusOf(status.code));
     if (status.code === GrpcCode.Unimplemented) this.handler.codecs.onUnimplemented();
-    this.end(status);
+    if (this.replies?.isBehind === true) this.lateEnd = status;
+    else this.end(status);
   }
 
   /** The deadline. */

@@ -2,8 +2,8 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
 import { Found, FrameReader } from "../../proto/websocket/frame-reader.ts";
 import type { CloseCode } from "../../proto/websocket/frames.ts";
-import type { MessageSource } from "./message-pump.ts";
-import { parsed } from "./message-sources.ts";
+import type { LargeText, MessageSource } from "./message-pump.ts";
+import { textOf } from "./message-sources.ts";
 import { BadInput, RefusedMessage } from "./request-input.ts";
 
 /** Who is told of frames that are no messages. */
@@ -40,7 +40,7 @@ export class SocketMessages implements MessageSource {
     this.reader.push(bytes, from, to);
   }
 
-  next(): ReadJson | null {
+  next(): ReadJson | LargeText | null {
     if (this.isOver) return null;
     const found = this.read();
     if (found !== Found.Text) return null;
@@ -56,7 +56,7 @@ export class SocketMessages implements MessageSource {
       if (fault !== 0) throw new RefusedMessage(fault);
     }
     this.lastBytes = payload.length;
-    return parsed(payload);
+    return textOf(payload);
   }
 
   more(): void {

@@ -5,8 +5,10 @@ import { HeaderId } from "../../message/header-block.ts";
 export interface StreamFormat {
   readonly contentType: string;
   readonly opening: string;
-  /** @param isFirst whether nothing is before it */
-  record(json: string, isFirst: boolean): string;
+  /** Before the JSON of the first record, of each other one, and after each. */
+  readonly beforeFirst: string;
+  readonly before: string;
+  readonly after: string;
   /** After the last record of a stream that ended well. */
   readonly closing: string;
   /** The last record of a stream that did not, or null where the format has none: then the response is cut. */
@@ -16,7 +18,9 @@ export interface StreamFormat {
 const JSON_ARRAY: StreamFormat = {
   contentType: "application/json",
   opening: "[",
-  record: (json, isFirst) => (isFirst ? json : `,${json}`),
+  beforeFirst: "",
+  before: ",",
+  after: "",
   closing: "]",
   error: () => null,
 };
@@ -24,7 +28,9 @@ const JSON_ARRAY: StreamFormat = {
 const NDJSON: StreamFormat = {
   contentType: "application/x-ndjson",
   opening: "",
-  record: (json) => `${json}\n`,
+  beforeFirst: "",
+  before: "",
+  after: "\n",
   closing: "",
   error: (json) => `{"error":${json}}\n`,
 };
@@ -32,7 +38,9 @@ const NDJSON: StreamFormat = {
 const EVENTS: StreamFormat = {
   contentType: "text/event-stream",
   opening: "",
-  record: (json) => `data: ${json}\n\n`,
+  beforeFirst: "data: ",
+  before: "data: ",
+  after: "\n\n",
   closing: "",
   error: (json) => `event: error\ndata: ${json}\n\n`,
 };
@@ -41,7 +49,9 @@ const EVENTS: StreamFormat = {
 export const PLAIN_BYTES: StreamFormat = {
   contentType: "application/octet-stream",
   opening: "",
-  record: (text) => text,
+  beforeFirst: "",
+  before: "",
+  after: "",
   closing: "",
   error: () => null,
 };

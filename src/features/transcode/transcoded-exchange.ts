@@ -5,12 +5,14 @@ import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
-import { readBody } from "../../proto/grpc/json-text.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";
-import { type BodyLines, GivenMessages } from "./message-sources.ts";
+import type { FailedBeside } from "./large-messages.ts";
+import type { MessageSource } from "./message-pump.ts";
+import { ArrayElements, type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import { BadInput, type RequestInput } from "./request-input.ts";
+import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
+import type { RequestInput } from "./request-input.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
 
@@ -24,15 +26,14 @@ import type { TranscodeHandler } from "./transcode-handler.ts";
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class TranscodedExchange extends CallExchange implements ReplySource {
+export class TranscodedExchange extends CallExchange implements ReplySource, ReplyTaker {
   private readonly format: StreamFormat;
   private metadata: GrpcMetadata = [];
   private trailers: GrpcMetadata = [];
   /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
-  /** Whether a large message of a stream is being written as JSON, with those that came after it, and how the stream has ended. */
-  private isBeside = false;
-  private readonly waiting: Uint8Array[] = [];
+  /** The messages of a stream, and how it has ended while some of them waited. */
+  private replies: ReplyMessages | null = null;
   private lateEnd: GrpcStatus | null = null;
   /** Whether the client takes nothing more for now. */
   private isFull = false;
@@ -65,9 +66,8 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     const { lines, input } = this;
     if (lines !== null && codec.takesStream === false) return this.refuse(NOT_JSON, UNSUPPORTED_TYPE);
     if (lines !== null || codec.takesStream === true) {
-      const source = lines ?? this.givenMessages();
-      if (source === null) return;
-      const pump = this.beginStream(codec, source);
+      if (lines === null && input.large !== null) return this.splitLarge(codec, input.large);
+      const pump = this.beginStream(codec, lines ?? givenMessages(input, this.ex!.bodyBytes));
       lines?.begin(() => pump.run());
       return pump.run();
     }
@@ -81,25 +81,21 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     this.begin(codec, message);
   }
 
-  /** The messages of a body that came whole; null where it is no JSON, and the exchange is over. */
-  private givenMessages(): GivenMessages | null {
-    const { input } = this;
-    const bytes = this.ex!.bodyBytes;
-    if (input.large === null) return givenMessages(input, bytes);
-    const read = readBody(input.large);
-    if (!(read instanceof Error))
-      return givenMessages({ ...input, body: read.value, hasOddNumbers: read.hasOddNumbers }, bytes);
-    this.onPumpError(new BadInput(read.message));
-    return null;
+  /** Sends the messages of a large body, once all of it is known to be JSON. */
+  private splitLarge(codec: MethodCodec, body: Uint8Array): void {
+    this.handler.services.large.split(this.of!, body, (result) => {
+      if (this.ex === null) return;
+      if (!(result instanceof Uint32Array)) return this.onLargeFault(result);
+      const source: MessageSource = new ArrayElements(body, result);
+      this.beginStream(codec, source).run();
+    });
   }
 
   private encodeLarge(codec: MethodCodec, body: Uint8Array): void {
-    const { path, query } = this.input;
-    this.handler.services.large.encode(this.of!, body, path, query, (result) => {
+    this.handler.services.large.encode(this.of!, body, this.input, false, (result) => {
       if (this.ex === null) return;
       if (result.ok) this.begin(codec, result.bytes);
-      else if (result.fault === "input") this.onPumpError(new BadInput(result.message));
-      else this.abort(Fault.BuffersFull);
+      else this.onLargeFault(result);
     });
   }
 
@@ -123,16 +119,17 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     }
     if (this.codec!.bytesOf !== undefined) return this.streamBytes(message);
     if (!this.isStreaming) this.startStream(this.format.contentType, this.format.opening);
-    if (this.message !== null) this.writeMessage(this.message);
+    this.replies ??= new ReplyMessages(this.handler.services, this.of!, this);
+    if (this.message !== null) this.replies.add(this.message);
     this.message = null;
-    this.writeMessage(message);
+    this.replies.add(message);
   }
 
   onEnd(status: GrpcStatus, trailers: GrpcMetadata): void {
     const { ex } = this;
     if (ex === null) return;
     this.trailers = trailers;
-    this.call = null;
+    this.endCall();
     this.count(httpStatusOf(status.code));
     if (status.code === GrpcCode.Unimplemented) this.handler.codecs.onUnimplemented();
     if (this.isStreaming) this.endStream(status);
@@ -145,7 +142,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
 
   onWritable(): void {
     this.isFull = false;
-    if (!this.isBeside) this.call?.resume();
+    if (this.replies?.isBehind !== true) this.call?.resume();
   }
 
   onCancelled(): void {
@@ -167,7 +164,11 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
   private answer(): void {
     if (this.codec!.bytesOf !== undefined) return this.answerBytes();
     if (this.message !== null && this.message.length > LARGE_MESSAGE_BYTES) {
-      return this.decodeLarge(this.message, (bytes) => this.give(200, JSON_TYPE, bytes));
+      return this.handler.services.large.decode(this.of!, this.message, (result) => {
+        if (this.ex === null) return;
+        if (result.ok) this.give(200, JSON_TYPE, Buffer.from(result.bytes));
+        else this.onUnwritten(result);
+      });
     }
     const json = this.message === null ? "{}" : this.decoded(this.message);
     if (json !== null) this.give(200, JSON_TYPE, Buffer.from(json, "utf8"));
@@ -215,44 +216,41 @@ export class TranscodedExchange extends CallExchange implements ReplySource {
     if (reply.data.length > 0) this.writeBytes(reply.data);
   }
 
-  private writeMessage(message: Uint8Array): void {
-    if (this.isBeside) this.waiting.push(message);
-    else if (message.length > LARGE_MESSAGE_BYTES) this.writeLarge(message);
-    else this.writeSmall(message);
+  get isGone(): boolean {
+    return this.ex === null;
   }
 
-  /** What comes meanwhile waits: with the call paused that is no more than came in one piece. */
-  private writeLarge(message: Uint8Array): void {
-    this.isBeside = true;
+  onBehind(): void {
     this.call?.pause();
-    this.decodeLarge(message, (bytes) => {
-      this.isBeside = false;
-      this.write(this.format.record(bytes.toString("utf8"), this.records++ === 0));
-      while (this.waiting.length > 0 && !this.isBeside) this.writeMessage(this.waiting.shift()!);
-      if (this.isBeside) return;
-      if (this.lateEnd !== null) this.endStream(this.lateEnd);
-      else if (!this.isFull) this.call?.resume();
-    });
   }
 
-  private decodeLarge(message: Uint8Array, take: (json: Buffer) => void): void {
-    this.handler.services.large.decode(this.of!, message, (result) => {
-      if (this.ex === null) return;
-      if (result.ok) take(Buffer.from(result.bytes));
-      else if (result.fault === "busy") this.abort(Fault.BuffersFull);
-      else this.onUnreadable(result.fault === "reply");
-    });
+  onCaughtUp(): void {
+    if (this.lateEnd !== null) this.endStream(this.lateEnd);
+    else if (!this.isFull) this.call?.resume();
   }
 
-  private writeSmall(message: Uint8Array): void {
+  writeMessage(message: Uint8Array): void {
     const json = this.ex === null ? null : this.decoded(message);
-    if (json !== null) this.write(this.format.record(json, this.records++ === 0));
+    if (json !== null) this.write(this.before() + json + this.format.after);
+  }
+
+  writeJson(json: Uint8Array): void {
+    this.writeBytes(Buffer.concat([Buffer.from(this.before()), json, Buffer.from(this.format.after)]));
+  }
+
+  onUnwritten({ fault }: FailedBeside): void {
+    if (fault === "busy") this.abort(Fault.BuffersFull);
+    else this.onUnreadable(fault === "reply");
+  }
+
+  private before(): string {
+    return this.records++ === 0 ? this.format.beforeFirst : this.format.before;
   }
 
   private endStream(status: GrpcStatus): void {
     if (this.ex === null) return;
-    this.lateEnd = status;
-    if (this.isBeside) return;
+    this.lateEnd ??= status;
+    if (this.replies?.isBehind === true) return;
     const format = this.codec!.bytesOf === undefined ? this.format : PLAIN_BYTES;
     const last =
       status.code === GrpcCode.Ok ? format.closing : format.error(errorJson(status, this.codec!.details(status)));
