@@ -1,4 +1,8 @@
+import { relative } from "node:path";
+import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
+import type { UsedModule } from "../app/module-check.ts";
+import { moduleFaultText } from "../app/module-text.ts";
 import { runtimeVariables } from "../app/start-notes.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
@@ -26,7 +30,7 @@ export function runCheck(
   args: readonly string[],
   io: CommandIo,
   around: CheckSurroundings = { cwd: process.cwd(), env: process.env, knownWafRules: [] },
-): number {
+): number | Promise<number> {
   const call = startCommand(checkCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, print } = call.values;
@@ -42,7 +46,25 @@ export function runCheck(
   if (!result.ok) return reportFaults(result.faults, io);
   tellOfRoutes(result.config, io);
   io.out(print ? listConfig(result.config, ROUTE_FORMAT) : summary(result));
-  return runTests(result, print, io);
+  const tested = runTests(result, print, io);
+  const modules = configuredModules(result.config);
+  return modules.length === 0 ? tested : loadModules(modules, result.config, tested, { print, cwd: around.cwd }, io);
+}
+
+/** Loads the modules of routes, hooks and jobs, each in a thread of its own. docs/functions.md#edge-check @param tested the code so far */
+async function loadModules(
+  modules: readonly UsedModule[],
+  config: RuntimeConfig,
+  tested: number,
+  { print, cwd }: { readonly print: boolean; readonly cwd: string },
+  io: CommandIo,
+): Promise<number> {
+  const { checkModules } = await import("../app/module-check.ts");
+  const faults = await checkModules(modules, moduleEnvironment(config));
+  for (const fault of faults) io.err(`${moduleFaultText(fault, relative(cwd, fault.file))}\n`);
+  if (faults.length > 0) io.err(`${count(faults.length, "fault")} in modules\n`);
+  else if (!print) io.out(`${count(modules.length, "module")} loaded.\n`);
+  return faults.length > 0 ? ExitCode.Failure : tested;
 }
 
 /** Says what the router and the phases tell of the routes. */

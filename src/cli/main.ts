@@ -52,6 +52,38 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "new",
+    {
+      run: writeNew,
+      summary: "new function NAME writes a module with comments and its test",
+      specs: async () => [(await import("./new-function.ts")).newFunctionCommand],
+    },
+  ],
+  [
+    "types",
+    {
+      run: writeTypes,
+      summary: "write edge.d.ts, the types of functions and hooks",
+      specs: async () => [(await import("./types.ts")).typesCommand],
+    },
+  ],
+  [
+    "dev",
+    {
+      run: develop,
+      summary: "run the gateway here, and reload it at each save of files and modules",
+      specs: async () => [(await import("./dev.ts")).devCommand],
+    },
+  ],
+  [
+    "test",
+    {
+      run: testFunctions,
+      summary: "run the tests of functions and hooks against the gateway",
+      specs: async () => [(await import("./function-tests.ts")).testCommand],
+    },
+  ],
+  [
     "schema",
     {
       run: printSchema,
@@ -235,6 +267,26 @@ async function checkWithRules(args: readonly string[], io: CommandIo): Promise<n
     env: process.env,
     knownWafRules: RULE_NAMES,
   });
+}
+
+async function writeNew(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runNew } = await import("./new-function.ts");
+  return runNew(args, io);
+}
+
+async function writeTypes(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runTypes } = await import("./types.ts");
+  return runTypes(args, io);
+}
+
+async function develop(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const { runDev } = await import("./dev.ts");
+  return runDev(args, io, signals);
+}
+
+async function testFunctions(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runFunctionTests } = await import("./function-tests.ts");
+  return runFunctionTests(args, io);
 }
 
 async function printSchema(args: readonly string[], io: CommandIo): Promise<number> {

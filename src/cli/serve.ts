@@ -1,11 +1,13 @@
 import { Control, type ControlOptions } from "../app/control.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
+import { localConfig } from "../app/local-config.ts";
 import type { ReloadResult } from "../app/reload.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { mayColor } from "../app/start-summary.ts";
 import { formatFault } from "../config/config-fault.ts";
 import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { RULE_NAMES } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -25,6 +27,21 @@ export const serveCommand = {
       type: "bool",
       default: false,
       help: "also start three small demo servers on 127.0.0.1, ports 9001 to 9003",
+    },
+    {
+      name: "local",
+      type: "int",
+      default: -1,
+      placeholder: "PORT",
+      min: -1,
+      max: 65_535,
+      help: "on 127.0.0.1:PORT alone, in clear text, without TLS, ACME, sidecar, cluster and telemetry; 0: any free port; -1: as the files say",
+    },
+    {
+      name: "with-parent",
+      type: "bool",
+      default: false,
+      help: "also end when standard input ends",
     },
     {
       name: "log-format",
@@ -48,7 +65,8 @@ export async function runServe(
 ): Promise<number> {
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
-  const { config, routes, demo } = call.values;
+  const { config, routes, demo, local } = call.values;
+  const placed = (read: RuntimeConfig) => (local < 0 ? read : localConfig(read, local));
   const files = new RepeatedLoad({
     configPath: config || null,
     routesPath: routes || null,
@@ -65,13 +83,13 @@ export async function runServe(
     return ExitCode.Failure;
   }
   const control = new Control({
-    config: loaded.config,
+    config: placed(loaded.config),
     notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
     summary:
       isTerminal(STDOUT) && call.values["log-format"] === "auto"
         ? { hasColor: mayColor(process.env), cwd: process.cwd() }
         : null,
-    reload: () => reloadResult(files.load()),
+    reload: () => reloadResult(files.load(), placed),
     signals,
     early,
   });
@@ -81,6 +99,7 @@ export async function runServe(
       io.err(`edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo\n`);
     }
   }
+  if (call.values["with-parent"]) void endWithInput();
   try {
     return await control.run();
   } catch (error) {
@@ -91,8 +110,14 @@ export async function runServe(
 
 const STDOUT = 1;
 
-function reloadResult(loaded: ConfigResult): ReloadResult {
+/** The process that has started the gateway holds the other end of its standard input, which ends with that process, however it ends. */
+async function endWithInput(): Promise<void> {
+  for await (const _ of Bun.stdin.stream());
+  process.kill(process.pid, "SIGTERM");
+}
+
+function reloadResult(loaded: ConfigResult, placed: (config: RuntimeConfig) => RuntimeConfig): ReloadResult {
   return loaded.ok
-    ? { ok: true, config: loaded.config }
+    ? { ok: true, config: placed(loaded.config) }
     : { ok: false, faults: loaded.faults.map((fault) => formatFault(fault)) };
 }

@@ -1,0 +1,3 @@
+import { runModuleCheck } from "../src/app/module-check-thread.ts";
+
+runModuleCheck();

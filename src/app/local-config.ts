@@ -1,0 +1,30 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+
+/**
+ * A configuration for this machine alone: one listener in clear text on 127.0.0.1, one worker, log lines on standard output.
+ * What other machines take part in, or see, is off: TLS, HTTP/3, PROXY protocol, certificates by ACME, sidecar, cluster, telemetry,
+ * the internal listeners, the files of the log and of the cache. docs/functions.md#edge-dev
+ * @param port 0 lets the system choose one
+ */
+export function localConfig(config: RuntimeConfig, port: number): RuntimeConfig {
+  const { server, sidecar, cluster, telemetry, internalApi } = config;
+  return {
+    ...config,
+    server: {
+      ...server,
+      host: "127.0.0.1",
+      port,
+      workers: 1,
+      tls: { ...server.tls, enabled: false, redirectHttp: false },
+      http3: { ...server.http3, enabled: false },
+      proxyProtocol: { ...server.proxyProtocol, enabled: false },
+      acme: { ...server.acme, enabled: false },
+      accessLog: { ...server.accessLog, outputs: [] },
+      cache: { ...server.cache, disk: null },
+    },
+    sidecar: { ...sidecar, enabled: false },
+    cluster: { ...cluster, enabled: false },
+    telemetry: { ...telemetry, enabled: false },
+    internalApi: { ...internalApi, listenPort: -1, socket: "" },
+  };
+}

@@ -1,0 +1,62 @@
+import type { ModuleUse } from "../features/functions/module-exports.ts";
+import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
+
+/** A module of the configuration. */
+export interface UsedModule {
+  /** Absolute path. */
+  readonly module: string;
+  readonly use: ModuleUse;
+}
+
+/**
+ * Loads each module in a thread of its own, as the gateway would, and says what is wrong with it. Nothing of it reaches this thread:
+ * neither its globals nor its end. docs/functions.md#edge-check
+ * @param env what `process.env` is in the modules
+ * @param limitMs how long one may take to load, in milliseconds, from 1
+ * @returns the faults in the order of the modules, each module and use once
+ */
+export async function checkModules(
+  modules: readonly UsedModule[],
+  env: Readonly<Record<string, string>>,
+  limitMs: number = LOAD_LIMIT_MS,
+): Promise<readonly ModuleFault[]> {
+  const wanted = [...new Map(modules.map((one) => [`${one.use} ${one.module}`, one])).values()];
+  const faults: (readonly ModuleFault[])[] = wanted.map(() => []);
+  const places = wanted.keys();
+  const next = async (): Promise<void> => {
+    for (const at of places) faults[at] = await checkOne(wanted[at]!, env, limitMs);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  return faults.flat();
+}
+
+function checkOne(
+  { module, use }: UsedModule,
+  env: Readonly<Record<string, string>>,
+  limitMs: number,
+): Promise<readonly ModuleFault[]> {
+  const thread = new globalThis.Worker(CHECK_ENTRY, { env: { ...env } });
+  const { promise, resolve } = Promise.withResolvers<readonly ModuleFault[]>();
+  const tell = (message: string) => resolve([faultAt(module, 0, 0, message)]);
+  const late = setTimeout(
+    () => tell(`is not loaded after ${limitMs / 1000} s: it loops, or awaits what does not come`),
+    limitMs,
+  );
+  thread.onmessage = ({ data }: MessageEvent<readonly ModuleFault[]>) => resolve(data);
+  thread.onerror = ({ message }) => tell(`fails while it is loaded: ${message}`);
+  thread.addEventListener("close", (event) => tell(`ends its thread while it is loaded, ${endOf(event)}`));
+  thread.postMessage({ module, use });
+  return promise.finally(() => {
+    clearTimeout(late);
+    thread.terminate();
+  });
+}
+
+function endOf(event: unknown): string {
+  return `with the exit code ${(event as { readonly code?: number }).code ?? 0}`;
+}
+
+/** Resolved against the entry point, in the source tree as in the compiled binary. */
+const CHECK_ENTRY = "./module-check.ts";
+const LOAD_LIMIT_MS = 5000;
+const AT_ONCE = 4;

@@ -1,0 +1,61 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
+import FUNCTION_TEST from "./function-files/function.test.ts.txt" with { type: "text" };
+import FUNCTION from "./function-files/function.ts.txt" with { type: "text" };
+
+/** The command as `edge help new` shows it. */
+export const newFunctionCommand = {
+  name: "edge new function",
+  summary: "Writes functions/NAME.ts, an example with comments, and its test. Never overwrites a file.",
+  operands: { usage: "NAME", min: 1, max: 1 },
+  flags: [{ name: "dir", type: "string", default: ".", placeholder: "FOLDER", help: "the folder of routes.yaml" }],
+  notes: ["Exit codes: 0 written, 1 a file exists already or could not be written, 2 wrong usage."],
+} as const;
+
+/** `edge new function NAME`. docs/functions.md#edge-new-function */
+export function runNew(args: readonly string[], io: CommandIo, cwd: string = process.cwd()): number {
+  const [kind, ...rest] = args;
+  const isHelp = kind === "--help" || kind === "-h" || kind === "-help";
+  if (kind !== "function" && !isHelp) {
+    io.err(`edge new: expected function, found ${kind === undefined ? "nothing" : JSON.stringify(kind)}\n`);
+    io.err('Try "edge new function --help".\n');
+    return ExitCode.Usage;
+  }
+  const call = startCommand(newFunctionCommand, isHelp ? args : rest, io);
+  if (typeof call === "number") return call;
+  const [name] = call.operands as readonly [string];
+  if (!NAME.test(name)) {
+    io.err(`edge new function: expected a name of small letters, digits and dashes, found ${JSON.stringify(name)}\n`);
+    return ExitCode.Usage;
+  }
+  const files = [
+    { path: join("functions", `${name}.ts`), text: FUNCTION },
+    { path: join("functions", `${name}.test.ts`), text: FUNCTION_TEST },
+  ];
+  const root = resolve(cwd, call.values.dir);
+  const there = files.filter(({ path }) => existsSync(join(root, path)));
+  if (there.length > 0) {
+    io.err(`edge new function: ${there.map(({ path }) => path).join(" and ")} already present, nothing written.\n`);
+    return ExitCode.Failure;
+  }
+  try {
+    mkdirSync(join(root, dirname(files[0]!.path)), { recursive: true });
+    // "wx" fails where a file has appeared since the look above.
+    for (const { path, text } of files) writeFileSync(join(root, path), text.replaceAll("NAME", name), { flag: "wx" });
+  } catch (error) {
+    io.err(`edge new function: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
+    return ExitCode.Failure;
+  }
+  io.out(`Wrote ${files.map(({ path }) => path).join(" and ")}. Add to routes.yaml:\n\n${routeOf(name)}\n`);
+  io.out("Then: edge types, edge dev, edge test.\n");
+  return ExitCode.Done;
+}
+
+function routeOf(name: string): string {
+  return `- type: function\n  prefix: /${name}\n  module: ./functions/${name}.ts\n`;
+}
+
+const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
