@@ -135,7 +135,7 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
   if (operands.length < min) return { kind: "usage", message: `missing ${command.operands!.usage}` };
   const [first] = operands;
   if (words !== undefined && first !== undefined && !words.includes(first)) {
-    const expected = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+    const expected = words.length === 1 ? words[0] : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
     return { kind: "usage", message: `expected ${expected}, found ${JSON.stringify(first)}` };
   }
   return { kind: "run", values: values as FlagValues<F>, given, operands };

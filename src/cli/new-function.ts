@@ -8,27 +8,20 @@ import FUNCTION from "./function-files/function.ts.txt" with { type: "text" };
 
 /** The command as `edge help new` shows it. */
 export const newFunctionCommand = {
-  name: "edge new function",
+  name: "edge new",
   summary: "Writes functions/NAME.ts, an example with comments, and its test. Never overwrites a file.",
-  operands: { usage: "NAME", min: 1, max: 1 },
+  operands: { usage: "function NAME", min: 2, max: 2, words: ["function"] },
   flags: [{ name: "dir", type: "string", default: ".", placeholder: "FOLDER", help: "the folder of routes.yaml" }],
   notes: ["Exit codes: 0 written, 1 a file exists already or could not be written, 2 wrong usage."],
 } as const;
 
 /** `edge new function NAME`. docs/functions.md#edge-new-function */
 export function runNew(args: readonly string[], io: CommandIo, cwd: string = process.cwd()): number {
-  const [kind, ...rest] = args;
-  const isHelp = kind === "--help" || kind === "-h" || kind === "-help";
-  if (kind !== "function" && !isHelp) {
-    io.err(`edge new: expected function, found ${kind === undefined ? "nothing" : JSON.stringify(kind)}\n`);
-    io.err('Try "edge new function --help".\n');
-    return ExitCode.Usage;
-  }
-  const call = startCommand(newFunctionCommand, isHelp ? args : rest, io);
+  const call = startCommand(newFunctionCommand, args, io);
   if (typeof call === "number") return call;
-  const [name] = call.operands as readonly [string];
+  const [, name] = call.operands as readonly [string, string];
   if (!NAME.test(name)) {
-    io.err(`edge new function: expected a name of small letters, digits and dashes, found ${JSON.stringify(name)}\n`);
+    io.err(`edge new: expected a name of small letters, digits and dashes, found ${JSON.stringify(name)}\n`);
     return ExitCode.Usage;
   }
   const files = [
@@ -38,7 +31,7 @@ export function runNew(args: readonly string[], io: CommandIo, cwd: string = pro
   const root = resolve(cwd, call.values.dir);
   const there = files.filter(({ path }) => existsSync(join(root, path)));
   if (there.length > 0) {
-    io.err(`edge new function: ${there.map(({ path }) => path).join(" and ")} already present, nothing written.\n`);
+    io.err(`edge new: ${there.map(({ path }) => path).join(" and ")} already present, nothing written.\n`);
     return ExitCode.Failure;
   }
   try {
@@ -46,7 +39,7 @@ export function runNew(args: readonly string[], io: CommandIo, cwd: string = pro
     // "wx" fails where a file has appeared since the look above.
     for (const { path, text } of files) writeFileSync(join(root, path), text.replaceAll("NAME", name), { flag: "wx" });
   } catch (error) {
-    io.err(`edge new function: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
+    io.err(`edge new: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
     return ExitCode.Failure;
   }
   io.out(`Wrote ${files.map(({ path }) => path).join(" and ")}. Add to routes.yaml:\n\n${routeOf(name)}\n`);

@@ -177,7 +177,11 @@ describe.skipIf(Bun.which("zsh") === null)("zsh", () => {
     const script = scripts.zsh.replaceAll("\\", "");
     for (const name of commands) expect(script).toMatch(new RegExp(`^ *'${name}:.+'$`, "m"));
     for (const [words, flags] of helped) {
-      const part = script.slice(script.search(new RegExp(`^ *${words.split(" ").at(-1)}[)]$`, "m"))).split(";;")[0]!;
+      // A word below a command may be the name of another command.
+      const from = words
+        .split(" ")
+        .reduce((rest, word) => rest.slice(rest.search(new RegExp(`^ *${word}[)]$`, "m"))), script);
+      const part = from.split(";;")[0]!;
       for (const flag of flags)
         expect([words, part]).toEqual([words, expect.stringMatching(new RegExp(`['*)]${flag}=?\\[`))]);
     }

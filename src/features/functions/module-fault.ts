@@ -113,7 +113,7 @@ function ofMissingExport(name: string, from: string, module: string): ModuleFaul
     const text = textOf(file);
     for (const specifier of importsOf(file, text)) {
       if (resolved(specifier, file) !== from || !text.includes(name)) continue;
-      const { line, column } = positionOfImport(text, specifier);
+      const { line, column } = positionOfImport(text, specifier, name);
       return faultAt(file, line, column, message);
     }
   }

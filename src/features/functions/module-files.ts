@@ -31,13 +31,18 @@ export function importsOf(file: string, text?: string): readonly string[] {
   }
 }
 
-/** Where an import is written in a text, from 1; zeros where it is not found. */
-export function positionOfImport(text: string, specifier: string): { readonly line: number; readonly column: number } {
+/** Where an import is written in a text, from 1; zeros where it is not found. @param name one that is imported; "" for any */
+export function positionOfImport(
+  text: string,
+  specifier: string,
+  name = "",
+): { readonly line: number; readonly column: number } {
   const quoted = [`"${specifier}"`, `'${specifier}'`, `\`${specifier}\``];
   const lines = text.split("\n");
-  for (const isImport of [/\b(?:import|from|require)\b/, /./]) {
+  const isImport = (line: string) => /\b(?:import|from|require)\b/.test(line);
+  for (const fits of [(line: string) => isImport(line) && line.includes(name), isImport, () => true]) {
     for (const [index, line] of lines.entries()) {
-      if (!isImport.test(line)) continue;
+      if (!fits(line)) continue;
       const at = Math.max(...quoted.map((one) => line.indexOf(one)));
       if (at >= 0) return { line: index + 1, column: at + 1 };
     }
