@@ -1,0 +1,177 @@
+// docs/install.md#a-release: what scripts/release makes, taken up by the tools that its users have.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/gateway.ts";
+import { IS_LONG } from "../harness/long-lane.ts";
+import { OwnRoot } from "../harness/own-root.ts";
+import { runProcess } from "../harness/run-process.ts";
+
+const TOP = join(import.meta.dir, "../..");
+const folder = mkdtempSync(join(tmpdir(), "edge-release-"));
+const first = join(folder, "first");
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function release(out: string, targets: string): Promise<void> {
+  const { code, stderr } = await runProcess([join(TOP, "scripts/release"), "--targets", targets, "--out", out], {
+    timeout: 600_000,
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+}
+
+function fileIn(out: string, end: string): string {
+  const found = readdirSync(out).find((name) => name.endsWith(end));
+  if (found === undefined) throw new Error(`the release has no ${end}`);
+  return join(out, found);
+}
+
+async function done(...command: string[]): Promise<string> {
+  const run = await runProcess(command, { timeout: 120_000 });
+  if (run.code !== 0) throw new Error(`${command.join(" ")}: ${run.stderr}${run.stdout}`);
+  return run.stdout;
+}
+
+/** Whether a program is here; one that is not is named in one line. */
+function has(program: string, origin: string): boolean {
+  if (!IS_LONG) return false;
+  if (Bun.which(program) !== null) return true;
+  console.log(`skipped: ${program} is not here (${origin})`);
+  return false;
+}
+
+describe.skipIf(!IS_LONG)("a release", () => {
+  beforeAll(() => release(first, "linux-x64,windows-x64"), 700_000);
+
+  test("is the same in every bit when it is made again", async () => {
+    const second = join(folder, "second");
+    await release(second, "linux-x64,windows-x64");
+    expect(readFileSync(join(second, "SHA256SUMS"), "utf8")).toBe(readFileSync(join(first, "SHA256SUMS"), "utf8"));
+    rmSync(second, { recursive: true });
+  }, 700_000);
+
+  test("has checksums that sha256sum takes, one for each file", async () => {
+    await done("sh", "-c", `cd ${first} && sha256sum --check --strict --quiet SHA256SUMS`);
+    expect(readFileSync(join(first, "SHA256SUMS"), "utf8").trim().split("\n")).toHaveLength(
+      readdirSync(first).length - 1,
+    );
+  });
+
+  test("has an archive whose binary runs", async () => {
+    const at = join(folder, "archive");
+    mkdirSync(at);
+    await done("tar", "-xzf", fileIn(first, "linux-x64.tar.gz"), "-C", at);
+    const [top = ""] = readdirSync(at);
+    expect(await done(join(at, top, "edge"), "version")).toContain("edge ");
+    expect(readdirSync(join(at, top))).toEqual(expect.arrayContaining(["LICENSE", "THIRD-PARTY-LICENSES.txt", "man"]));
+    expect(await done("unzip", "-l", fileIn(first, "windows-x64.zip"))).toMatch(/\d{9} .*\/edge\.exe$/m);
+  });
+
+  test("names every package in the binary with its licence", async () => {
+    const list = JSON.parse(readFileSync(fileIn(first, ".spdx.json"), "utf8"));
+    const names = list.packages.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["edge", "bun", "yaml", "acme-client", "prom-client", "libc6"]));
+    const unsaid = list.packages.filter((one: { licenseDeclared: string }) => one.licenseDeclared === "NOASSERTION");
+    expect(unsaid).toEqual([]);
+  });
+
+  test.skipIf(!has("python3", "Debian: python3-venv"))(
+    "its list of packages is SPDX for SPDX's own reader",
+    async () => {
+      const venv = join(folder, "spdx");
+      await done("python3", "-m", "venv", venv);
+      await done(join(venv, "bin/pip"), "install", "-q", "spdx-tools==0.8.3");
+      await done(join(venv, "bin/pyspdxtools"), "-i", fileIn(first, ".spdx.json"));
+    },
+    130_000,
+  );
+});
+
+describe.skipIf(!has("dpkg", "Debian"))("the package of Debian", () => {
+  const root = OwnRoot.make();
+  if (root === null && IS_LONG) console.log("skipped: a root of its own needs root and overlayfs");
+  afterAll(() => root?.remove());
+
+  test.skipIf(root === null)(
+    "is installed, keeps a changed configuration, and leaves nothing when it is purged",
+    async () => {
+      const own = root!;
+      cpSync(fileIn(first, "_amd64.deb"), join(own.path, "tmp/edge.deb"));
+      const install = () => own.run("dpkg", "-i", "/tmp/edge.deb");
+      expect(await install()).toMatchObject({ code: 0 });
+      expect((await own.run("id", "-un", "edge")).stdout).toBe("edge\n");
+      expect((await own.run("edge", "version")).stdout).toContain("edge ");
+      expect((await own.run("edge", "check", "--config", "/etc/edge/config.yaml")).code).toBe(0);
+      for (const path of ["/usr/bin/edge", "/usr/lib/systemd/system/edge.service", "/usr/share/man/man1/edge.1.gz"]) {
+        expect((await own.run("dpkg", "-S", path)).stdout).toBe(`edge: ${path}\n`);
+      }
+      const unit = await own.run("systemd-analyze", "verify", "--man=no", "/usr/lib/systemd/system/edge.service");
+      expect([unit.code, unit.stderr]).toEqual([0, ""]);
+      const config = join(own.path, "etc/edge/config.yaml");
+      const changed = readFileSync(config, "utf8").replace("port: 8080", "port: 8999");
+      writeFileSync(config, changed);
+      expect(await install()).toMatchObject({ code: 0 });
+      expect(readFileSync(config, "utf8")).toBe(changed);
+      expect(await own.run("dpkg", "-r", "edge")).toMatchObject({ code: 0 });
+      expect([own.has("/usr/bin/edge"), own.has("/etc/edge/config.yaml")]).toEqual([false, true]);
+      mkdirSync(join(own.path, "var/lib/edge/acme"), { recursive: true });
+      expect(await own.run("dpkg", "-P", "edge")).toMatchObject({ code: 0 });
+      expect([own.has("/etc/edge/config.yaml"), own.has("/var/lib/edge")]).toEqual([false, false]);
+    },
+    120_000,
+  );
+
+  test.skipIf(root === null || !has("rpm", "Debian: rpm"))(
+    "and that of RPM is installed and removed",
+    async () => {
+      const own = root!;
+      cpSync(fileIn(first, ".x86_64.rpm"), join(own.path, "tmp/edge.rpm"));
+      // What a package of RPM needs is known to RPM alone, and here all else is Debian's.
+      expect(await own.run("rpm", "-i", "--nodeps", "/tmp/edge.rpm")).toMatchObject({ code: 0 });
+      expect((await own.run("rpm", "-qf", "/usr/bin/edge")).stdout).toMatch(/^edge-[\d.]+-1\.x86_64$/m);
+      expect((await own.run("rpm", "-qc", "edge")).stdout).toContain("/etc/edge/config.yaml");
+      expect((await own.run("edge", "check", "--config", "/etc/edge/config.yaml")).code).toBe(0);
+      expect(await own.run("rpm", "-e", "edge")).toMatchObject({ code: 0 });
+      expect(own.has("/usr/bin/edge")).toBe(false);
+    },
+    120_000,
+  );
+});
+
+describe.skipIf(!has("skopeo", "Debian: skopeo"))("the image", () => {
+  test("is one for skopeo, runs as no root, and serves from a root that cannot be written", async () => {
+    const image = `oci-archive:${fileIn(first, "-oci.tar")}`;
+    const config = JSON.parse(await done("skopeo", "inspect", "--config", image)).config;
+    expect([config.User, config.Entrypoint]).toEqual(["65532:65532", ["/usr/bin/edge"]]);
+    const layout = join(folder, "layout");
+    const root = join(folder, "image");
+    mkdirSync(root);
+    await done("skopeo", "copy", "-q", image, `dir:${layout}`);
+    const { layers } = JSON.parse(readFileSync(join(layout, "manifest.json"), "utf8"));
+    for (const { digest } of layers) await done("tar", "-xzf", join(layout, digest.slice(7)), "-C", root);
+    const port = freePort();
+    const yaml = join(root, "etc/edge/config.yaml");
+    writeFileSync(yaml, readFileSync(yaml, "utf8").replace("port: 8080", `port: ${port}`));
+    for (const one of ["proc", "dev"]) mkdirSync(join(root, one));
+    chmodSync(root, 0o755);
+    const program = [...config.Entrypoint, ...config.Cmd].join(" ");
+    const ways = [
+      `mount --bind ${root} ${root}`,
+      `mount -o remount,ro,bind ${root}`,
+      `mount -t proc proc ${root}/proc`,
+      `exec chroot --userspec=65532:65532 ${root} ${program}`,
+    ];
+    const served = Bun.spawn(["unshare", "--mount", "sh", "-ec", ways.join("\n")], {
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    try {
+      await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200), 30_000);
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain("<html");
+    } finally {
+      served.kill("SIGTERM");
+      await served.exited;
+    }
+  }, 120_000);
+});
