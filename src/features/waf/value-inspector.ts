@@ -12,6 +12,8 @@ import { DETECTOR_GROUPS, ESCAPE_BIT, NUL_BIT, REFERENCE_BIT, type RuleTables, S
 export class ValueInspector {
   /** The caller loads it; see `inspect`. */
   readonly value: ValueReading;
+  /** Whether a NUL in the values that come means nothing. */
+  ignoresNul = false;
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton;
   private readonly groupsAt: readonly number[];
@@ -46,7 +48,8 @@ export class ValueInspector {
    */
   inspect(bytes: Uint8Array, from: number, to: number): void {
     const { value } = this;
-    const allowed = this.groupsAt[value.location]!;
+    const groups = this.groupsAt[value.location]!;
+    const allowed = this.ignoresNul ? groups & ~NUL_BIT : groups;
     this.findings.setSource(bytes, from, to);
     const mayBePacked = value.isPackedChars();
     if (value.steps.take(2 * value.length)) this.inspectReading(allowed);

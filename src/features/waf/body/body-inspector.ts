@@ -13,7 +13,7 @@ import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts
 import { base64Content, messagesOf } from "./grpc-messages.ts";
 import { findJsonGroups, inspectJson } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
-import { eachRun, isBinary, narrowed, type RunTaker } from "./text-runs.ts";
+import { eachRun, isBinary, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
 /** How a body is looked at. */
@@ -164,8 +164,14 @@ export class BodyInspector {
       const groups = findJsonGroups(automaton, bytes, from, to);
       // In a clean text of JSON, all that can mean something is in its strings.
       if ((groups & this.groups) === 0) return;
-      inspectJson(inspector, bytes, from, to, isJson);
-      inspector.nameNothing();
+      // One in a hundred of compressed bodies begins as JSON does.
+      const isGuessWrong = !isJson && isNoise(bytes, from, to);
+      if (!isGuessWrong || groups !== NOT_JSON) {
+        inspector.ignoresNul = isGuessWrong;
+        inspectJson(inspector, bytes, from, to, isJson);
+        inspector.ignoresNul = false;
+        inspector.nameNothing();
+      }
       if (groups !== NOT_JSON) return;
     }
     const isNamed = (kinds & (BodyKind.Form | BodyKind.Xml)) !== 0;

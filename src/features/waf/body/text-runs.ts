@@ -10,6 +10,21 @@ export function isBinary(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 /**
+ * Whether a body is no text whatever its NULs mean: it has other control characters, or bytes that are no characters of UTF-8. A character that
+ * is cut off at the end is one.
+ */
+export function isNoise(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; ) {
+    const kind = KIND[bytes[at]!];
+    const length = kind === Kind.BeyondAscii ? characterLength(bytes, at, to) : 1;
+    if (kind === Kind.Control && bytes[at] !== Byte.Nul) return true;
+    if (length === 0) return to - at >= MAX_CHARACTER_BYTES;
+    at += length;
+  }
+  return false;
+}
+
+/**
  * Hands on the runs of text in a binary body: printable characters and line breaks of ASCII, and characters beyond it that are whole
  * in UTF-8. A run may begin with the byte that says how long it is, as strings of Protocol Buffers, MessagePack and CBOR do: then the
  * string alone comes as well.
@@ -120,3 +135,4 @@ const MIN_RUN_BYTES = 5;
 /** Chance makes longer ones where all bytes are as likely. */
 const MIN_RUN_IN_NOISE = 12;
 const BEYOND_ASCII = 0x80;
+const MAX_CHARACTER_BYTES = 4;
