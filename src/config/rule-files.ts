@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { MAX_WAF_FILE_BYTES } from "../core/limits.ts";
 import type { RuleSet } from "../proto/seclang/rule-set.ts";
+import type { JudgedExpression } from "../shared/expression.ts";
 import type { Kind, Spot } from "./piece.ts";
 import { list, resolved, written } from "./piece.ts";
 import { fileName } from "./scalars.ts";
@@ -33,10 +34,10 @@ function readRuleFiles(names: readonly string[], { path, log, files }: Spot): Ru
 
 const setsOf: WeakMap<Spot["files"], Map<string, RuleSet>> = new WeakMap();
 
-/** Why an expression of a rule is none, or what it would cost; "" where it is in order. */
-function judged(source: string): string {
-  const { ruleExpressionFault } = require("../shared/expression.ts") as typeof import("../shared/expression.ts");
-  return ruleExpressionFault(source);
+/** Whether an expression of a rule is in order. */
+function judged(source: string): JudgedExpression {
+  const { judgeRuleExpression } = require("../shared/expression.ts") as typeof import("../shared/expression.ts");
+  return judgeRuleExpression(source);
 }
 
 /** A file as the operator would name it: beside the one that is named in the configuration. */

@@ -6,6 +6,7 @@ import {
   MAX_RULE_PROGRAM,
   MIN_RULE_STATES_BYTES,
 } from "../core/limits.ts";
+import { type Program, requiredLiterals } from "./expression-literals.ts";
 
 // The one place that knows which library runs the expressions of routes.yaml: re2js, RE2's algorithms in JavaScript. Measured
 // on the runtime's version (nanoseconds a match of paths of 20 to 30 bytes; two shared cores):
@@ -69,14 +70,24 @@ export interface MeasuredExpression extends Expression {
   readonly program: number;
   /** Steps of the last `measure`, beside one for each byte. */
   readonly spent: number;
+  /** Texts of which every match has one, in lower case; null where there are none to go by. */
+  literals(): readonly string[] | null;
   /** Whether a part of the text fits. @param limit of `spent` @returns null where that is more: nothing is known then */
   measure(text: string, limit: number): boolean | null;
 }
 
-/** Why an expression cannot be one of a rule; "" where it can. @param source one character a byte */
-export function ruleExpressionFault(source: string): string {
+/** What is known of an expression of a rule when it has been read. */
+export interface JudgedExpression {
+  /** Why it cannot be one; "" where it can. */
+  readonly fault: string;
+  /** Texts of which every match has one; null where there are none to go by. */
+  readonly literals: readonly string[] | null;
+}
+
+/** Judges an expression of a rule. @param source one character a byte */
+export function judgeRuleExpression(source: string): JudgedExpression {
   const made = compileRuleExpression(source, { program: MAX_RULE_PROGRAM, statesBytes: MIN_RULE_STATES_BYTES });
-  return "fault" in made ? made.fault : "";
+  return "fault" in made ? { fault: made.fault, literals: null } : { fault: "", literals: made.literals() };
 }
 
 /**
@@ -214,6 +225,10 @@ class BytesExpression implements MeasuredExpression {
 
   get groups(): number {
     return this.compiled.groupCount();
+  }
+
+  literals(): readonly string[] | null {
+    return requiredLiterals(this.compiled.re2().prog as Program);
   }
 
   measure(text: string, limit: number): boolean | null {

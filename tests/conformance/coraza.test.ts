@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { ruleExpressionFault } from "../../src/shared/expression.ts";
+import { judgeRuleExpression } from "../../src/shared/expression.ts";
 import { buildCoraza, judgeHere, judgeThere, writeCoreRules } from "./coraza.ts";
 import { rulePairs } from "./coraza-pairs.ts";
 
@@ -42,7 +42,7 @@ describe.skipIf(binary === null)("Coraza", () => {
       },
       read: (path: string) => readFileSync(path, "latin1"),
     };
-    const { set, faults } = readRules(paths, files, ruleExpressionFault);
+    const { set, faults } = readRules(paths, files, judgeRuleExpression);
     const features = Map.groupBy(faults, ({ message }) => message.replace(/:.*/s, ""));
     expect([...features].map(([feature, all]) => [feature, all.length]).sort()).toEqual([
       ["ctl", 2],

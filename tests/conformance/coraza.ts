@@ -8,7 +8,7 @@ import { RuleFirewall } from "../../src/features/waf/seclang/rule-firewall.ts";
 import { questionedExchange } from "../../src/features/waf/waf-explanation.ts";
 import { ClientPeer, Exchange } from "../../src/message/exchange.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { ruleExpressionFault } from "../../src/shared/expression.ts";
+import { judgeRuleExpression } from "../../src/shared/expression.ts";
 import { ENFORCE } from "../unit/features/waf/waf-settings.ts";
 
 /** A text of rules and a request that they judge. */
@@ -37,7 +37,7 @@ export interface RuleVerdict {
 /** What this gateway says. */
 export function judgeHere(one: RuledRequest): RuleVerdict {
   const files = { matching: () => [], read: () => Buffer.from(one.rules).toString("latin1") };
-  const { set, faults } = readRules(["rules.conf"], files, ruleExpressionFault);
+  const { set, faults } = readRules(["rules.conf"], files, judgeRuleExpression);
   if (faults.length > 0) return { ...PASSED, error: faults[0]!.message };
   const incidents: WafIncident[] = [];
   const listener = {

@@ -4,7 +4,7 @@ import { readBody } from "../../src/features/waf/seclang/body-facts.ts";
 import { TRANSFORMATION_OF } from "../../src/features/waf/seclang/transformations.ts";
 import { HeaderBlock } from "../../src/message/header-block.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { ruleExpressionFault } from "../../src/shared/expression.ts";
+import { judgeRuleExpression } from "../../src/shared/expression.ts";
 
 // Rules of waf.rules: whatever is in a file or in a body, reading it ends, and says where what is wrong is.
 
@@ -32,7 +32,7 @@ describe("files of rules", () => {
   test("are read to their end, and each fault has a place in the file", () => {
     fc.assert(
       fc.property(fc.oneof(files, bytes), (text) => {
-        const { faults } = readRules(["a.conf"], { matching: () => [], read: () => text }, ruleExpressionFault);
+        const { faults } = readRules(["a.conf"], { matching: () => [], read: () => text }, judgeRuleExpression);
         const lines = text.split("\n");
         for (const { line, col } of faults) {
           expect(line).toBeLessThanOrEqual(lines.length);

@@ -27,7 +27,8 @@ export function readOperator(text: PlacedText, needs: OperatorNeeds): RuleOperat
   }
   const [known, kind] = found;
   const lines = checkArgument(known, kind, argument, needs);
-  return { name: ALIASES.get(known) ?? known, negated, argument: argument.text, lines };
+  const literals = kind === ArgumentKind.Expression ? needs.check(argument.text, argument, 0) : null;
+  return { name: ALIASES.get(known) ?? known, negated, argument: argument.text, lines, literals };
 }
 
 /** Judges an argument. @returns the phrases or networks that it has */
@@ -50,7 +51,6 @@ function checkArgument(
         refuse(argument, 0, `@${name} compares with a whole number, such as @${name} 5`);
       return [];
     case ArgumentKind.Expression:
-      needs.check(text, argument, 0);
       return [];
     case ArgumentKind.Bytes:
       checkBytes(argument);

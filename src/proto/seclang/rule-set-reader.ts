@@ -33,7 +33,10 @@ export interface RuleFiles {
 }
 
 /** Why an expression is none, or takes more than linear time; "" where it is in order. */
-export type ExpressionJudge = (source: string) => string;
+export type ExpressionJudge = (source: string) => {
+  readonly fault: string;
+  readonly literals: readonly string[] | null;
+};
 
 /** Rules as they were read, with what is wrong in them. */
 export interface ReadRules {
@@ -58,7 +61,7 @@ class RuleSetReader {
   private readonly needs: OperatorNeeds;
   private readonly defaults: (RuleActions | undefined)[] = [];
   private readonly ids: Map<number, string> = new Map();
-  private readonly judged: Map<string, string> = new Map();
+  private readonly judged: Map<string, ReturnType<ExpressionJudge>> = new Map();
   private readonly phrases: Map<string, readonly string[]> = new Map();
   private entries: MutableEntry[] = [];
   private engine: RuleEngine = "on";
@@ -71,9 +74,10 @@ class RuleSetReader {
     this.files = files;
     this.needs = {
       check: (source, text, at) => {
-        const fault = this.judged.get(source) ?? judge(source);
-        this.judged.set(source, fault);
-        if (fault !== "") refuse(text, at, `this expression cannot be used: ${fault}`);
+        const verdict = this.judged.get(source) ?? judge(source);
+        this.judged.set(source, verdict);
+        if (verdict.fault !== "") refuse(text, at, `this expression cannot be used: ${verdict.fault}`);
+        return verdict.literals;
       },
       lines: (name) => this.linesOf(name),
     };

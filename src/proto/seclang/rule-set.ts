@@ -80,6 +80,8 @@ export interface RuleOperator {
   readonly argument: string;
   /** What files hold, for operators that read some: phrases, networks. */
   readonly lines: readonly string[];
+  /** Of an expression: texts of which every match has one, in lower case; null where there are none to go by. */
+  readonly literals: readonly string[] | null;
 }
 
 /** Sets, adds to, or takes away a variable of the collection TX. Both texts have macros. */

@@ -8,8 +8,8 @@ export interface RuleTargets {
   readonly excluded: readonly RuleTarget[];
 }
 
-/** Notes an expression to be checked. */
-export type ExpressionCheck = (source: string, text: PlacedText, at: number) => void;
+/** Checks an expression. @returns texts of which every match has one; null where there are none to go by */
+export type ExpressionCheck = (source: string, text: PlacedText, at: number) => readonly string[] | null;
 
 /** Reads variables with `|` between them: `ARGS|!ARGS:q|&REQUEST_COOKIES|TX:/^a/`. */
 export function readTargets(text: PlacedText, check: ExpressionCheck): RuleTargets {

@@ -8,8 +8,9 @@ import type {
   RuleTarget,
 } from "../../../proto/seclang/rule-set.ts";
 import { compileRuleExpression, isExpressionFault, type RuleExpressionLimits } from "../../../shared/expression.ts";
+import { LiteralFilter } from "./literal-filter.ts";
 import { type MacroText, macroText } from "./macro-text.ts";
-import { type Operator, operatorOf } from "./operators.ts";
+import { literalsOf, type Operator, operatorOf } from "./operators.ts";
 import { TRANSFORMATION_OF, type Transformation } from "./transformations.ts";
 
 /** A set of rules made ready; one for all requests of a worker. */
@@ -35,6 +36,8 @@ export interface CompiledLink {
   readonly excluded: readonly Selector[];
   /** Null where it matches by itself. */
   readonly operator: Operator | null;
+  /** What may spare asking the operator; null where nothing does. */
+  readonly filter: LinkFilter | null;
   readonly negated: boolean;
   readonly transformations: readonly Transformation[];
   /** Names the transformations together. */
@@ -47,6 +50,15 @@ export interface CompiledLink {
   readonly logdata: MacroText;
 }
 
+/** How a rule of a chain is found not to match, together with others. */
+export interface LinkFilter {
+  readonly literals: LiteralFilter;
+  /** The number of the operator in it. */
+  readonly operator: number;
+  /** The number of the values that it is asked about, changed as they are: rules with the same share it. */
+  readonly values: number;
+}
+
 /** Which values of a variable are meant. */
 export interface Selector {
   readonly target: RuleTarget;
@@ -57,10 +69,11 @@ export interface Selector {
 /** @param disabled numbers of rules that are off */
 export function compileRules(set: RuleSet, disabled: ReadonlySet<string>): CompiledRules {
   const limits = limitsOf(set.entries.length);
+  const filters = filtersOf(set);
   const phases: CompiledEntry[][] = Array.from({ length: PHASES + 1 }, () => []);
   for (const entry of set.entries) {
     if ("marker" in entry) for (const phase of phases) phase.push(entry);
-    else if (!disabled.has(String(entry.id))) phases[entry.phase]!.push(compiled(entry, limits));
+    else if (!disabled.has(String(entry.id))) phases[entry.phase]!.push(compiled(entry, limits, filters));
   }
   // Markers alone are nothing to do.
   return {
@@ -76,15 +89,42 @@ export function limitsOf(rules: number): RuleExpressionLimits {
   return { program: MAX_RULE_PROGRAM, statesBytes: Math.min(Math.max(share, MIN_RULE_STATES_BYTES), 1_048_576) };
 }
 
-function compiled(rule: ChainedRule, limits: RuleExpressionLimits): CompiledRule {
-  return { rule, redirect: macroText(rule.redirect), links: rule.links.map((link) => linkOf(link, limits)) };
+/** One filter for all rules of a set, with the number of each of those that it knows. */
+function filtersOf(set: RuleSet): ReadonlyMap<RuleLink, LinkFilter> {
+  const links = set.entries.flatMap((entry) => ("marker" in entry ? [] : entry.links.filter(mayBeFiltered)));
+  const literals = new LiteralFilter(links.map(({ operator }) => literalsOf(operator!)!));
+  const numbers = new Map<string, number>();
+  return new Map(
+    links.map((link, operator) => {
+      const key = JSON.stringify([link.targets, link.excluded, link.transformations]);
+      const values = numbers.get(key) ?? numbers.size;
+      numbers.set(key, values);
+      return [link, { literals, operator, values }];
+    }),
+  );
 }
 
-function linkOf(link: RuleLink, limits: RuleExpressionLimits): CompiledLink {
+/** Values that rules make are others for each rule; a count is no text, and with multiMatch values on the way fit, too. */
+function mayBeFiltered({ operator, targets, multiMatch }: RuleLink): boolean {
+  if (operator === null || operator.negated || multiMatch || literalsOf(operator) === null) return false;
+  return targets.every(({ name, isCount }) => !isCount && name !== "TX" && !name.startsWith("MATCHED_"));
+}
+
+function compiled(
+  rule: ChainedRule,
+  limits: RuleExpressionLimits,
+  filters: ReadonlyMap<RuleLink, LinkFilter>,
+): CompiledRule {
+  const links = rule.links.map((link) => linkOf(link, limits, filters.get(link) ?? null));
+  return { rule, redirect: macroText(rule.redirect), links };
+}
+
+function linkOf(link: RuleLink, limits: RuleExpressionLimits, filter: LinkFilter | null): CompiledLink {
   return {
     targets: link.targets.map(selectorOf),
     excluded: link.excluded.map(selectorOf),
     operator: link.operator === null ? null : operatorOf(link.operator, limits),
+    filter,
     negated: link.operator?.negated ?? false,
     transformations: link.transformations.map((name) => TRANSFORMATION_OF[name]!),
     chain: link.transformations.join(),

@@ -8,6 +8,7 @@ import {
   type MeasuredExpression,
   type RuleExpressionLimits,
 } from "../../../shared/expression.ts";
+import { FOLDED } from "../../../shared/expression-literals.ts";
 import { CALL_GROUP } from "../detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "../detectors/script-context.ts";
 import { SQL_GROUP } from "../detectors/sql-phrases.ts";
@@ -50,6 +51,24 @@ export function operatorOf({ name, argument, lines }: RuleOperator, limits: Rule
       return compared(name, macroText(argument));
   }
 }
+
+/**
+ * Texts of which one is in each value that fits, letter case aside.
+ * @returns folded texts; null where values may fit without any
+ */
+export function literalsOf({ name, argument, lines, literals }: RuleOperator): readonly string[] | null {
+  if (name === "rx") return literals;
+  const texts = name === "pm" ? lines : HAVE_ARGUMENT.has(name) && !argument.includes("%{") ? [argument] : [];
+  if (texts.length === 0 || texts.length > MAX_LITERALS || texts.includes("")) return null;
+  return texts
+    .map((text) => Buffer.from(text.slice(0, MAX_LITERAL_CHARS), "latin1").map((byte) => FOLDED[byte]!))
+    .map((bytes) => Buffer.from(bytes).toString("latin1"));
+}
+
+/** Operators whose argument is a part of what fits. */
+const HAVE_ARGUMENT: ReadonlySet<string> = new Set(["beginsWith", "endsWith", "contains", "containsWord", "streq"]);
+const MAX_LITERALS = 256;
+const MAX_LITERAL_CHARS = 8;
 
 function compared(name: string, argument: MacroText): Operator {
   const number = NUMBERS[name];

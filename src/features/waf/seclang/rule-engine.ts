@@ -3,6 +3,7 @@ import {
   type CompiledEntry,
   type CompiledLink,
   type CompiledRule,
+  type LinkFilter,
   type Selector,
   selectorOf,
 } from "./compiled-rules.ts";
@@ -47,6 +48,8 @@ class PhaseRun {
   private readonly isExcluded: IsExcluded;
   /** By transformations: what has become of values. */
   private readonly changed: Map<string, Map<string, string>> = new Map();
+  /** By the number of values: the operators of the filter that some of these may fit. */
+  private readonly mayFit: (Int32Array | undefined)[] = [];
 
   constructor(transaction: RuleTransaction, isExcluded: IsExcluded) {
     this.transaction = transaction;
@@ -116,6 +119,7 @@ class PhaseRun {
       this.act(link);
       return true;
     }
+    if (link.filter !== null && !this.mayMatch(link, link.filter)) return false;
     const removed = transaction.removedTargetsOf(rule);
     const excluded = removed.length === 0 ? link.excluded : [...link.excluded, ...removed.map(cachedSelector)];
     let matches = false;
@@ -130,6 +134,24 @@ class PhaseRun {
       }
     }
     return matches;
+  }
+
+  /** Whether some value has a text that all that fits has: one pass over the values for all rules that look at the same ones. */
+  private mayMatch(link: CompiledLink, { literals, operator, values }: LinkFilter): boolean {
+    const { transaction } = this;
+    if (!transaction.take(EVALUATION_STEPS)) throw STEPS_SPENT;
+    let found = this.mayFit[values];
+    if (found === undefined) {
+      found = new Int32Array(literals.words);
+      this.mayFit[values] = found;
+      for (const selector of link.targets) {
+        for (const { value } of this.valuesOf(selector, link.excluded)) {
+          if (!transaction.take(value.length)) throw STEPS_SPENT;
+          literals.find(this.transformed(link, value), found);
+        }
+      }
+    }
+    return (found[operator >> 5]! & (1 << (operator & 31))) !== 0;
   }
 
   private valuesOf({ target, takes }: Selector, excluded: readonly Selector[]): readonly RuleValue[] {

@@ -14,7 +14,7 @@ function read(files: Readonly<Record<string, string>>) {
   const [first] = Object.keys(files);
   return readRules([first!], source, (expression) => {
     const made = compileRuleExpression(expression, { program: 1000, statesBytes: 65_536 });
-    return isExpressionFault(made) ? made.fault : "";
+    return { fault: isExpressionFault(made) ? made.fault : "", literals: null };
   });
 }
 
@@ -194,7 +194,7 @@ describe("a fault has its place and its cure", () => {
 
   test("a file that is not there is a fault of its own", () => {
     const source: RuleFiles = { matching: () => [], read: () => new Error("no such file") };
-    expect(readRules(["x.conf"], source, () => "").faults).toEqual([
+    expect(readRules(["x.conf"], source, () => ({ fault: "", literals: null })).faults).toEqual([
       { file: "x.conf", line: 1, col: 1, message: "this file cannot be read: no such file" },
     ]);
   });

@@ -10,12 +10,12 @@ import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
 import {
   compileRuleExpression,
   isExpressionFault,
+  judgeRuleExpression,
   type MeasuredExpression,
-  ruleExpressionFault,
 } from "../../../../../src/shared/expression.ts";
 
 function run(rules: string, target: string, excluded = ""): PhaseResult & { readonly transaction: RuleTransaction } {
-  const { set, faults } = readRules(["a.conf"], { matching: () => [], read: () => rules }, ruleExpressionFault);
+  const { set, faults } = readRules(["a.conf"], { matching: () => [], read: () => rules }, judgeRuleExpression);
   expect(faults).toEqual([]);
   const ex = questionedExchange({ method: "GET", target, headers: [], body: new Uint8Array(0) });
   if (!(ex instanceof Exchange)) throw new Error(`no request: ${target}`);
@@ -52,7 +52,7 @@ describe("rules of a phase", () => {
   test("stop when the steps of the request are spent", () => {
     const rules = Array.from(
       { length: 4000 },
-      (_, i) => `SecRule QUERY_STRING "@streq ${i}" "id:${i + 1},phase:1,deny"`,
+      (_, i) => `SecRule QUERY_STRING "@within ${i}" "id:${i + 1},phase:1,deny"`,
     );
     const { isSpent, ending, transaction } = run(rules.join("\n"), `/?${"a".repeat(8000)}`);
     expect([isSpent, ending]).toEqual([true, null]);
