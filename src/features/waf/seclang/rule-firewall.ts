@@ -54,13 +54,17 @@ export class RuleFirewall {
     const transaction = new RuleTransaction(new RequestFacts(ex), isTrial ? "detection" : compiled.engine);
     ex.rules = transaction;
     const fault = this.run(ex, transaction, REQUEST_HEAD);
-    return fault === Fault.None && !ex.request.hasBody() ? this.run(ex, transaction, REQUEST_BODY) : fault;
+    transaction.endHead();
+    if (fault !== Fault.None || ex.request.hasBody()) return fault;
+    transaction.beginBody();
+    return this.run(ex, transaction, REQUEST_BODY);
   }
 
-  /** The beginning of a body has come, or one that is not looked at. @returns Fault.None where it may go on */
+  /** The beginning of a body has come, a message of a stream, or a body that is not looked at. @returns Fault.None where it may go on */
   judgeBody(ex: Exchange, bytes: Uint8Array = EMPTY_BYTES, known: BodyKnowledge = UNKNOWN): Fault {
     const transaction = transactionOf(ex);
     if (transaction === null) return Fault.None;
+    transaction.beginBody();
     if (this.compiled.readsBodies) transaction.facts.takeBody(bytes, { ...known, processor: transaction.processor });
     return this.run(ex, transaction, REQUEST_BODY);
   }

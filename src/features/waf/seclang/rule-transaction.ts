@@ -44,6 +44,9 @@ export class RuleTransaction implements RuleState {
   rule: ChainedRule | null = null;
   /** Rules that are in the log already: a stream is judged piece by piece. */
   readonly told: Set<ChainedRule> = new Set();
+  /** What was so when the head had been judged; null before. */
+  private afterHead: HeadState | null = null;
+  private isBodyJudged = false;
   private readonly removed: RuleNames[] = [];
   private readonly removedTargets: { readonly rules: RuleNames; readonly target: RuleTarget }[] = [];
 
@@ -70,6 +73,45 @@ export class RuleTransaction implements RuleState {
   set(name: string, value: string): void {
     if (!this.variables.has(name) && this.variables.size >= MAX_RULE_VARIABLES) return;
     this.variables.set(name, value.slice(0, MAX_RULE_VARIABLE_CHARS));
+  }
+
+  /** The rules for the head have been asked. */
+  endHead(): void {
+    const { engine, allowed, processor, steps, removed, removedTargets } = this;
+    const variables = [...this.variables];
+    this.afterHead = {
+      engine,
+      allowed,
+      processor,
+      steps,
+      variables,
+      removed: removed.length,
+      removedTargets: removedTargets.length,
+    };
+  }
+
+  /**
+   * A body, or a message of a stream, is going to be judged. Each is judged as if it came alone: what rules have set, counted, let pass and taken of
+   * the steps for the one before is undone.
+   */
+  beginBody(): void {
+    const before = this.afterHead;
+    if (this.isBodyJudged && before !== null) {
+      this.engine = before.engine;
+      this.allowed = before.allowed;
+      this.processor = before.processor;
+      this.steps = before.steps;
+      this.variables.clear();
+      for (const [name, value] of before.variables) this.variables.set(name, value);
+      this.removed.length = before.removed;
+      this.removedTargets.length = before.removedTargets;
+    }
+    this.isBodyJudged = true;
+  }
+
+  /** How many of `ctl:ruleRemove…` hold. */
+  get removedCount(): number {
+    return this.removed.length + this.removedTargets.length;
   }
 
   remove(rules: RuleNames): void {
@@ -116,6 +158,17 @@ export class RuleTransaction implements RuleState {
         return this.facts.valuesOf(name);
     }
   }
+}
+
+interface HeadState {
+  readonly engine: RuleEngine;
+  readonly allowed: Allowed;
+  readonly processor: string;
+  readonly steps: number;
+  readonly variables: readonly (readonly [name: string, value: string])[];
+  /** How many. */
+  readonly removed: number;
+  readonly removedTargets: number;
 }
 
 const NO_TARGETS: readonly RuleTarget[] = [];

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { Fault } from "../../../../../src/core/fault.ts";
 import { MAX_RULE_VARIABLES, RULE_STEPS } from "../../../../../src/core/limits.ts";
 import { compileRules } from "../../../../../src/features/waf/seclang/compiled-rules.ts";
 import { RequestFacts } from "../../../../../src/features/waf/seclang/request-facts.ts";
 import { type PhaseResult, runPhase } from "../../../../../src/features/waf/seclang/rule-engine.ts";
+import { RuleFirewall, transactionOf } from "../../../../../src/features/waf/seclang/rule-firewall.ts";
 import { RuleTransaction } from "../../../../../src/features/waf/seclang/rule-transaction.ts";
 import { questionedExchange } from "../../../../../src/features/waf/waf-explanation.ts";
+import { switchesOf } from "../../../../../src/features/waf/waf-inspector.ts";
 import { Exchange } from "../../../../../src/message/exchange.ts";
 import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
 import {
@@ -13,6 +16,7 @@ import {
   judgeRuleExpression,
   type MeasuredExpression,
 } from "../../../../../src/shared/expression.ts";
+import { ENFORCE } from "../waf-settings.ts";
 
 function run(rules: string, target: string, excluded = ""): PhaseResult & { readonly transaction: RuleTransaction } {
   const { set, faults } = readRules(["a.conf"], { matching: () => [], read: () => rules }, judgeRuleExpression);
@@ -58,6 +62,47 @@ describe("rules of a phase", () => {
     expect([isSpent, ending]).toEqual([true, null]);
     expect(transaction.steps).toBeLessThan(0);
     expect(run(rules.slice(0, 1000).join("\n"), `/?${"a".repeat(8000)}`).isSpent).toBe(false);
+  });
+});
+
+describe("a stream of messages", () => {
+  const rules = `SecRule ARGS_GET:a "@streq 1" "id:1,phase:1,pass,nolog,setvar:tx.head=+1"
+SecRule ARGS_GET:a "@streq 1" "id:2,phase:2,pass,nolog,setvar:tx.score=+1,setvar:tx.%{ARGS_POST.json.n}=1,ctl:ruleRemoveById=9"
+SecRule ARGS_POST:json.token "@streq x" "id:3,phase:2,allow,nolog"
+SecRule TX:score "@gt 1" "id:4,phase:2,deny"
+SecRule ARGS_POST:json.q "@streq bad" "id:5,phase:2,deny"`;
+
+  function stream(): { readonly ex: Exchange; readonly judge: (body: string) => Fault } {
+    const { set } = readRules(["a.conf"], { matching: () => [], read: () => rules }, judgeRuleExpression);
+    const listener = { onInspected() {}, onIncident() {}, onBudgetExhausted() {}, onOverLimit() {} };
+    const switches = switchesOf([], [], ENFORCE);
+    const firewall = new RuleFirewall(set, { settings: ENFORCE, switches, listener, clock: { nowMs: 0 } });
+    const headers = ["Content-Type: application/json"];
+    const ex = questionedExchange({ method: "GET", target: "/?a=1", headers, body: new Uint8Array(0) }) as Exchange;
+    expect(firewall.judgeHead(ex)).toBe(Fault.None);
+    const known = { isJson: true, maxBytes: 65_536 };
+    return { ex, judge: (body) => firewall.judgeBody(ex, Buffer.from(body), known) };
+  }
+
+  test("is judged message by message: what rules set and count for one does not add up", () => {
+    const { ex, judge } = stream();
+    const transaction = transactionOf(ex)!;
+    for (let i = 0; i < 20_000; i++) expect(judge(`{"n":"v${i}"}`)).toBe(Fault.None);
+    // Of the head, and of the last message.
+    expect([...transaction.variables]).toEqual([
+      ["head", "1"],
+      ["score", "1"],
+      ["v19999", "1"],
+    ]);
+    expect(transaction.removedCount).toBe(1);
+    expect(transaction.steps).toBeGreaterThan(RULE_STEPS / 2);
+    expect(judge('{"q":"bad"}')).toBe(Fault.WafBlocked);
+  });
+
+  test("is not let pass as a whole for what one message says", () => {
+    const { judge } = stream();
+    expect(judge('{"token":"x","q":"bad"}')).toBe(Fault.None);
+    expect(judge('{"q":"bad"}')).toBe(Fault.WafBlocked);
   });
 });
 
