@@ -1,4 +1,6 @@
 import { FleetBuckets, type FleetCall, type FleetReply } from "../features/limit/fleet-buckets.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { FleetState } from "./fleet.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
@@ -13,11 +15,18 @@ export class WorkerFleet {
   private lastId = 0;
 
   /** @param workers of this gateway; the others are taken to have as many */
-  constructor(post: (message: FromWorker) => void, services: Pick<WorkerServices, "inTurn">, workers: number) {
+  constructor(
+    post: (message: FromWorker) => void,
+    services: Pick<WorkerServices, "inTurn">,
+    workers: number,
+    counters: WorkerCounters,
+  ) {
     this.post = post;
     this.services = services;
     this.workers = workers;
     this.buckets = new FleetBuckets({
+      nowMs: () => performance.now(),
+      count: (what) => counters.add(what === "wait" ? COUNTERS.clusterWaits : COUNTERS.clusterAlone),
       ask: (calls, answer) => this.ask(calls, answer),
       later: (work, afterMs) => {
         const turn = (): void => services.inTurn(work);

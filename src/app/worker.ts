@@ -150,7 +150,7 @@ export class Worker {
     this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.takeRing(start.spans);
-    this.fleet = new WorkerFleet(post, this.services, start.workers);
+    this.fleet = new WorkerFleet(post, this.services, start.workers, this.counters);
     this.fleet.use(start.fleet);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);

@@ -99,6 +99,11 @@ export const COUNTERS = placed({
   cachePurgesPrefix: purged("prefix"),
   cachePurgesTags: purged("tags"),
   cachePurgesAll: purged("all"),
+  clusterWaits: counter("gateway_cluster_waits_total", "Requests that waited for the store of the fleet."),
+  clusterAlone: counter(
+    "gateway_cluster_local_decisions_total",
+    "Requests under limits of the fleet that the gateway's own buckets decided: the store was away, or late.",
+  ),
   logLinesDropped: hidden(),
   /** Characters of log batches that the worker sent to the control thread. */
   logCharsSent: hidden(),

@@ -1,6 +1,7 @@
 // The entry of scripts/bench: runs the parts, prints their tables, writes the files.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { measureFleetLimits } from "./fleet-limits.ts";
 import { measureHttp3 } from "./http3.ts";
 import { measureIdle } from "./idle.ts";
 import { type Lab, openLab } from "./lab.ts";
@@ -23,6 +24,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   workers: measureTwoWorkers,
   attack: measureUnderAttack,
   http3: measureHttp3,
+  limits: measureFleetLimits,
 };
 const RESULTS = join(import.meta.dir, "results.md");
 
@@ -55,7 +57,8 @@ async function runSections(options: Options): Promise<Section[]> {
   const lab = await openLab(options.workers, options.section === "soak" ? "echo" : "nginx");
   try {
     if (options.section === "soak") return [await soak(options, lab)];
-    const names = options.section === "all" ? Object.keys(PARTS) : [options.section];
+    const names =
+      options.section === "all" ? Object.keys(PARTS).filter((name) => name !== "limits") : [options.section];
     const sections: Section[] = [];
     for (const name of names) sections.push(await PARTS[name]!(options, lab));
     return sections;

@@ -220,7 +220,7 @@ export class DryRun {
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {
         buckets: createTokenBuckets(SECRET),
-        fleet: new FleetBuckets({ ask() {}, later() {} }),
+        fleet: new FleetBuckets({ ask() {}, nowMs: () => 0, later() {}, count() {} }),
         sharedClock: clock,
         places: this.places(),
         reports,

@@ -59,14 +59,23 @@ export class RateLimit {
     const waitMs = buckets.take(own, rate, performance.now());
     if (waitMs !== ASK) return this.settle(ex, clock, waitMs);
     const isWaiting = buckets.wait(own, (afterMs) =>
-      later(() => (afterMs === ASK ? this.takeAlone(ex, clock) : this.settle(ex, clock, afterMs))),
+      later(() => (afterMs === ASK ? this.takeUnanswered(ex, clock) : this.settle(ex, clock, afterMs))),
     );
-    return isWaiting ? null : this.takeAlone(ex, clock);
+    return isWaiting ? null : this.takeUnanswered(ex, clock);
   }
 
-  /** While the store does not answer, each gateway has its part of the limit. */
+  /** The store is there, and has not answered in time: it is told later. */
+  private takeUnanswered(ex: Exchange, clock: NowMs): number {
+    const { buckets, key } = this.fleet!;
+    const seconds = this.takeAlone(ex, clock);
+    if (seconds === 0) buckets.letIn(key.of(ex) as FleetKey);
+    return seconds;
+  }
+
+  /** While the store is away, each gateway has its part of the limit. */
   private takeAlone(ex: Exchange, clock: NowMs): number {
     const { buckets, partOf } = this.fleet!;
+    buckets.countAlone();
     const part = partOf(buckets.nodes);
     return this.settle(ex, clock, this.buckets.take(part.key.of(ex), part.rate, clock.nowMs));
   }

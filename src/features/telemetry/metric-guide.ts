@@ -465,6 +465,20 @@ export const METRIC_GUIDE = {
     labels: [],
     advice: "The store is away or slow: the gateway's own buckets decided. No client got an error for it.",
   },
+  gateway_cluster_waits_total: {
+    group: "Fleet",
+    title: "Waited for the store",
+    labels: [],
+    advice:
+      "Requests near a limit that came before tokens were fetched. Many of them: limits so small that each request must ask.",
+  },
+  gateway_cluster_local_decisions_total: {
+    group: "Fleet",
+    title: "Decided alone",
+    labels: [],
+    advice:
+      "The store was away or late, and each gateway went by its part of the limit. No client got an error for it.",
+  },
 } as const satisfies Readonly<Record<`gateway_${string}`, MetricGuide>>;
 
 /** The name of a metric. */
