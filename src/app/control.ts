@@ -4,6 +4,7 @@ import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { LEARN_START_MS } from "../core/limits.ts";
+import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
@@ -17,7 +18,6 @@ import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
-import type { TargetStatus } from "../routes/route-type.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
 import { createChallengeTable } from "../shared/challenge-table.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
@@ -36,6 +36,7 @@ import { feedSources } from "./dashboard-feed.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { Fleet } from "./fleet.ts";
+import { type FunctionThreads, functionThreads } from "./function-threads.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -52,7 +53,6 @@ import {
 } from "./listeners.ts";
 import { LogOutputs, reopened } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { nodeKey } from "./node-list.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { Operations } from "./operations.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
@@ -95,6 +95,7 @@ export interface ControlOptions {
 
 const LOG_DRAIN_MS = 500;
 const TELEMETRY_DRAIN_MS = 1000;
+
 /** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
 export class Control implements PoolListener {
   private config: RuntimeConfig;
@@ -130,6 +131,7 @@ export class Control implements PoolListener {
   private readonly certificates: TlsCertificates;
   private readonly geo: GeoDatabases;
   private readonly fleet: Fleet;
+  private readonly functions: FunctionThreads;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly operations: Operations;
@@ -179,6 +181,7 @@ export class Control implements PoolListener {
       (event, fields) => this.event(event, fields),
     );
     this.fleet = this.makeFleet();
+    this.functions = functionThreads(this.pool, this.event);
     this.geo = new GeoDatabases(
       (geo) => this.pool.broadcast({ kind: "geo", geo }),
       (fields) => this.event("geo_reload", fields),
@@ -201,11 +204,11 @@ export class Control implements PoolListener {
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
       serving: this.serving.promise,
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
     });
     this.keys = new KeyService({
       publish: (sets) => this.pool.broadcast({ kind: "keys", sets }),
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
     });
     this.live = this.makeLive();
     this.exposition = this.makeExposition();
@@ -222,7 +225,7 @@ export class Control implements PoolListener {
         const [first] = this.listening.keys();
         if (first !== undefined) this.pool.send(first, { kind: "purge", order });
       },
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
     });
   }
 
@@ -245,7 +248,7 @@ export class Control implements PoolListener {
         this.threshold.use(level);
         this.pool.broadcast({ kind: "log-level", level });
       },
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
     });
   }
 
@@ -296,7 +299,7 @@ export class Control implements PoolListener {
         this.listening.clear();
       },
       connections: () => this.totals.sum(COUNTERS.activeConnections),
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
       finish: (code) => this.finish(code),
     });
   }
@@ -331,7 +334,7 @@ export class Control implements PoolListener {
       broadcast: (message) => this.pool.broadcast(message),
       onBegin: () => this.services.reloading(),
       onEnd: () => this.services.reloaded(),
-      event: (event, fields) => this.event(event, fields),
+      event: this.event,
     });
   }
 
@@ -349,6 +352,7 @@ export class Control implements PoolListener {
     this.certificates.use(this.config);
     this.geo.use(this.config, this.geo.read(this.config));
     this.fleet.use(this.config.cluster);
+    this.functions.use(this.config);
     warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
@@ -368,6 +372,7 @@ export class Control implements PoolListener {
         this.schemas.stop();
         this.certificates.stop();
         this.geo.stop();
+        this.functions.stop();
         this.pool.stop();
         this.internalSocket.end(this.handover.hasSuccessor);
         const outputs = [this.log, this.accessOutputs];
@@ -467,6 +472,7 @@ export class Control implements PoolListener {
         if (!this.ending.isDraining) this.listening.set(index, message.sockets);
         if (this.restarted.has(index)) this.standIns.done(index);
         this.live.workerReady();
+        this.functions.workerListens(index);
         // The signal may have come while this worker was starting.
         if (this.ending.hasBegun) this.ending.tell(index);
         else if (this.listening.size === this.pool.size && !this.announced) this.announce();
@@ -486,9 +492,7 @@ export class Control implements PoolListener {
         this.event("exception", { worker: index, error: message.message });
         break;
       case "question":
-        void this.rpc.answer(message.question.what, message.question.body, index).then((answer) => {
-          this.pool.send(index, { kind: "answer", reply: { id: message.question.id, ...answer } });
-        });
+        void this.answer(index, message.question);
         break;
       case "watchers":
         this.live.setWatchers(index, message.count);
@@ -513,10 +517,19 @@ export class Control implements PoolListener {
       case "purged":
         this.fleet.onMessage(message, (reply) => this.pool.send(index, reply));
         break;
+      case "function-idle":
+      case "function-broken":
+        this.functions.onWorker(index, message);
+        break;
       case "breaker":
         this.nodes.onBreaker(message.key, message.change);
         break;
     }
+  }
+
+  private async answer(index: number, { id, what, body }: ControlQuestion): Promise<void> {
+    const answer = await this.rpc.answer(what, body, index);
+    this.pool.send(index, { kind: "answer", reply: { id, ...answer } });
   }
 
   onDeath(index: number, reason: string, restarted: boolean): void {
@@ -524,6 +537,7 @@ export class Control implements PoolListener {
     returnBudgetOf(this.bodyBudget, index);
     clearConnectionsOf(this.connections, index);
     this.nodes.workerDied(index);
+    this.functions.workerDied(index);
     void this.cache.workerDied(index);
     this.restarted.add(index);
     const sockets = this.listening.get(index) ?? [];
@@ -594,6 +608,7 @@ export class Control implements PoolListener {
         this.certificates.use(config);
         this.geo.use(config, geo);
         this.fleet.use(config.cluster);
+        this.functions.use(config);
         warnOfSidecar(config, (event, fields) => this.event(event, fields));
         void this.acme.use(config);
         void this.accessOutputs.use(config);
@@ -658,7 +673,7 @@ export class Control implements PoolListener {
           generation: this.reloads.generation,
           operations: this.operations.state(),
         }),
-      routes: () => routeList(this.config, this.targetStatus, listedSidecarRoutes(this.config)),
+      routes: () => routeList(this.config, this.nodes.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
@@ -673,20 +688,12 @@ export class Control implements PoolListener {
       ["cache-purge", async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge)))],
       ["watch", (_, worker) => this.live.watch(worker)],
       ["openapi", async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi())],
-      ["config", () => ({ status: 200, contentType: YAML_TYPE, body: listConfig(this.config, ROUTE_FORMAT) })],
+      ["config", () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) })],
     ]);
   }
 
-  private readonly targetStatus: TargetStatus = (originKey, route) =>
-    route === null
-      ? { status: "CLOSED", drained: false }
-      : { status: this.nodes.statusOf(nodeKey(route, originKey)), drained: this.nodes.isDrained(originKey) };
-
-  private event(event: EventName, fields: EventFields): void {
+  private readonly event = (event: EventName, fields: EventFields): void => {
     this.events.event(event, fields);
     this.live.changed(event, fields);
-  }
+  };
 }
-
-/** RFC 9512 §2.1 */
-const YAML_TYPE = "application/yaml";

@@ -2,6 +2,7 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
+import type { FunctionNews } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
@@ -78,6 +79,8 @@ export type ToWorker =
   | { readonly kind: "taken"; readonly id: number; readonly replies: readonly FleetReply[] | null }
   /** Another gateway of the fleet has purged; to one worker. */
   | { readonly kind: "purge"; readonly order: PurgeOrder }
+  /** A thread of a module is there, or no longer. */
+  | { readonly kind: "function"; readonly news: FunctionNews }
   /** How much is logged from now on. */
   | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
@@ -151,4 +154,6 @@ export type FromWorker =
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }
+  /** A retired thread of a module has nothing of this worker in hand; or what it says cannot be read. */
+  | { readonly kind: "function-idle" | "function-broken"; readonly thread: number }
   | { readonly kind: "drained" };

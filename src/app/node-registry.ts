@@ -4,12 +4,13 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
+import type { TargetStatus } from "../routes/route-type.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../shared/node-table.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
-import { type NodeInit, NodeList } from "./node-list.ts";
+import { type NodeInit, NodeList, nodeKey } from "./node-list.ts";
 
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
@@ -176,6 +177,12 @@ export class NodeRegistry {
   isDrained(originKey: string): boolean {
     return this.drained.has(originKey);
   }
+
+  /** How the target of a route is; of a transcoded one nothing is known. */
+  readonly targetStatus: TargetStatus = (originKey, route) =>
+    route === null
+      ? { status: "CLOSED", drained: false }
+      : { status: this.statusOf(nodeKey(route, originKey)), drained: this.isDrained(originKey) };
 
   /** What is known of a node without asking it. */
   statusOf(key: string): NodeStatus {

@@ -290,6 +290,7 @@ function sidecarRoute(
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
     mirror: null,
+    hooks: null,
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker,

@@ -63,8 +63,8 @@ export class WorkerPool {
   }
 
   /** Tells one worker. */
-  send(index: number, message: ToWorker): void {
-    this.threads[index]?.postMessage(message);
+  send(index: number, message: ToWorker, transfer: MessagePort[] = []): void {
+    this.threads[index]?.postMessage(message, transfer);
   }
 
   /** Ends the thread of a worker, whatever it is doing; another one is started in its place. */

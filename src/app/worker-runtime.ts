@@ -96,6 +96,8 @@ export interface RuntimeInputs {
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
+  /** Loads what asks functions. */
+  readonly functions: NonNullable<RouteSite["functions"]>;
   /** What sticky cookies and passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
   /** Whom to ask for the names of addresses. */
@@ -346,6 +348,7 @@ function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPo
       random: Math.random,
       onException: (error) => services.upstream.onException(error),
     },
+    functions: inputs.functions,
     cookieKey,
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),

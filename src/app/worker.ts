@@ -41,6 +41,7 @@ import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { SpanWriter } from "../shared/span-ring.ts";
 import { WorkerCache } from "./cache-owner.ts";
+import type { WorkerFunctionSite } from "./function-site.ts";
 import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
@@ -120,6 +121,8 @@ export class Worker {
   /** While the dashboard is watched. */
   private observing: Timer | null = null;
   private readonly fleet: WorkerFleet;
+  /** Null while no configuration has had functions. */
+  private functions: WorkerFunctionSite | null = null;
   /** Null while nothing takes spans. */
   private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
@@ -256,6 +259,7 @@ export class Worker {
     else if (message.kind === "keys") this.keySets.use(message.sets);
     else if (message.kind === "fleet") this.fleet.use(message.state);
     else if (message.kind === "taken") this.fleet.taken(message.id, message.replies);
+    else if (message.kind === "function") this.services.inTurn(() => this.functionSite().receive(message.news));
     else if (message.kind === "purge") this.services.inTurn(() => this.runtime.purge?.(message.order, () => {}));
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
@@ -476,6 +480,7 @@ export class Worker {
       },
       cacheStore,
       sidecar: this.sidecar,
+      functions: () => this.functionSite(),
       nodes,
       cookieKey: this.start.cookieKey,
       reverse: this.services.names,
@@ -493,6 +498,16 @@ export class Worker {
       },
       extraRoutes: testRoutes(),
     });
+  }
+
+  private functionSite(): WorkerFunctionSite {
+    if (this.functions === null) {
+      const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
+      const { services, requestIds, events, threshold, post } = this;
+      const { index: worker, workers } = this.start;
+      this.functions = new WorkerFunctionSite({ worker, workers, services, requestIds, events, threshold, post });
+    }
+    return this.functions;
   }
 
   private makeKeySets(): KeySets {

@@ -1,4 +1,5 @@
 import { cluster } from "./cluster-settings.ts";
+import { functions } from "./function-settings.ts";
 import { internalApi, proxy } from "./proxy-settings.ts";
 import { block, type ConfigOf, type Row } from "./row.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
@@ -11,6 +12,7 @@ const sections = {
   proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
   sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },
+  functions: { type: functions, doc: "how modules of your own run, of type: function and hooks" },
   cluster: { type: cluster, doc: "what several gateways share, by way of Redis" },
   telemetry: { type: telemetry, doc: "traces, metrics and logs for a collector of OpenTelemetry" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },

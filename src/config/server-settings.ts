@@ -201,7 +201,16 @@ type ServerFields = Fields<typeof serverRows>;
 export const SERVER_KEYS: readonly string[] = Object.keys(serverRows);
 
 /** The sections of config.yaml. */
-export const SECTIONS = ["server", "proxy", "sidecar", "transcoder", "cluster", "telemetry", "internal_api"] as const;
+export const SECTIONS = [
+  "server",
+  "proxy",
+  "sidecar",
+  "transcoder",
+  "functions",
+  "cluster",
+  "telemetry",
+  "internal_api",
+] as const;
 
 /** docs/configuration.md#sections */
 export const server = block(serverRows, {

@@ -99,6 +99,12 @@ export const enum Fault {
   UpstreamTimeout,
   NoHealthyTarget,
   ResponseWithheld,
+  // Functions: modules of the user's own.
+  FunctionFailed,
+  FunctionTimeout,
+  FunctionGone,
+  FunctionBusy,
+  FunctionMethod,
   // Our own.
   InternalError,
   Cancelled,
@@ -366,6 +372,11 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     false,
     FaultKind.Other,
   ),
+  [Fault.FunctionFailed]: row("function_failed", 500, "the function failed", false, FaultKind.Other),
+  [Fault.FunctionTimeout]: row("function_timeout", 504, "the function took too long", false, FaultKind.Other),
+  [Fault.FunctionGone]: row("function_gone", 502, "the function ended unexpectedly", false, FaultKind.Other),
+  [Fault.FunctionBusy]: row("function_busy", 503, "too many requests wait for the function", false, FaultKind.Limit),
+  [Fault.FunctionMethod]: row("function_method", 501, "functions do not take this method", false, FaultKind.Other),
   [Fault.InternalError]: row("internal_error", 500, "internal error", true, FaultKind.Other),
   [Fault.Cancelled]: row("cancelled", 0, "", true, FaultKind.Other),
 };

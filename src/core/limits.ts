@@ -597,3 +597,10 @@ export const CRAWLER_REFUSAL_MEMORY_MS = 300_000;
 export const CRAWLER_FAILURE_MEMORY_MS = 5000;
 /** Names of one address that are looked at. */
 export const MAX_REVERSE_NAMES = 4;
+
+/** Milliseconds that a module may take to load. */
+export const FUNCTION_LOAD_MS = 30_000;
+/** Milliseconds that requests of an earlier version of a module may take after a reload. */
+export const FUNCTION_RETIRE_MS = 300_000;
+/** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
+export const FUNCTION_IDLE_MS = 300_000;

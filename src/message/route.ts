@@ -64,6 +64,8 @@ export const RouteKind = {
     isStorable: true,
     namesRequests: true,
   },
+  /** A module of one's own. */
+  Function: { ...PLAIN, name: "function", takesBody: true, isStorable: true, namesRequests: true },
   /** REST in front of gRPC: its patterns complement each other. */
   Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, takesLines: true, sharesMethods: true },
   /** The same where the body is what the method takes as it is, a file for instance. */

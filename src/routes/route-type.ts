@@ -49,11 +49,30 @@ export interface MirrorSite extends MirrorServices {
   poolOf: RouteSite["poolOf"];
 }
 
+/** A function that a route asks. */
+export interface FunctionUse {
+  /** The absolute path of its module. */
+  readonly module: string;
+  /** From a request to the head of its response. */
+  readonly timeoutMs: number;
+  /** Where `ctx.upstream()` goes; null without a target. */
+  readonly upstream: Handler | null;
+}
+
+/** The modules of a worker. */
+export interface FunctionSite {
+  /** Takes the bounds of a configuration. */
+  use(config: RuntimeConfig["functions"]): void;
+  handlerOf(use: FunctionUse): Handler;
+}
+
 /** What handlers are made with: the parts of a worker that routes share. */
 export interface RouteSite {
   readonly config: RuntimeConfig;
   readonly files: FilePorts;
   readonly forward: ForwardServices;
+  /** Loads what asks functions; null where a request is explained, and they are not asked. */
+  readonly functions: (() => FunctionSite) | null;
   /** What mirrors are made with; null where nothing is mirrored. */
   readonly mirrors: MirrorSite | null;
   /** What sticky cookies are made with where their route has no secret. */

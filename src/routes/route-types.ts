@@ -1,5 +1,6 @@
 import type { RouteBase } from "../config/route-config.ts";
 import type { ConfigOf } from "../config/row.ts";
+import { FUNCTION_ROUTE } from "./function-route.ts";
 import { REDIRECT_ROUTE } from "./redirect-route.ts";
 import { RESPOND_ROUTE } from "./respond-route.ts";
 import type { ROUTE_OPTIONS } from "./route-options.ts";
@@ -14,6 +15,7 @@ export const ROUTE_TYPES = {
   upstream: UPSTREAM_ROUTE,
   redirect: REDIRECT_ROUTE,
   respond: RESPOND_ROUTE,
+  function: FUNCTION_ROUTE,
 } as const satisfies Readonly<Record<string, RouteType>>;
 
 /** A resolved route of any of the types. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { quote } from "../config/config-fault.ts";
+import { hooks } from "../config/function-settings.ts";
 import { headerValue } from "../config/http-syntax.ts";
 import { resolved } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
@@ -37,6 +38,7 @@ const keys = block(
       doc: "what is looked up in dir; or regex and to",
     },
     cache_control: { type: headerValue(), default: "", example: "max-age=60" },
+    hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   },
   {
     check({ dir, fallback }, spot) {

@@ -268,6 +268,7 @@ export class DryRun {
       config,
       // What the request is itself sent to is what counts here.
       mirrors: null,
+      functions: null,
       cookieKey: machineKey(),
       files: { cache: new FileCache(), clock, defer: (resume) => resume() },
       forward: { requestIds, wheel, turn, bodies },

@@ -11,6 +11,11 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   audit: "Keep it: it says who changed what.",
   cache_disk_open: "Nothing.",
   cache_disk_failed: "See the disk: space, permissions, errors. The cache goes on in memory.",
+  function_log: "What the function's author has meant by it.",
+  function_failed: "Mend the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
+  function_load_failed: "Mend the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
+  function_thread_ended:
+    "stuck: find the loop, in the line `function_failed` before it. memory: find what grows, or raise `functions.memory`. exit: take `process.exit` out.",
   upgrade: "With `ok: false`, the old process goes on: mend what `error` says and send SIGUSR2 again.",
   log_reopen: "Nothing.",
   start: "Read it once: it names what is left unprotected or unusual about the start.",

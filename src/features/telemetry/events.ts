@@ -43,6 +43,29 @@ export const EVENTS = {
     meaning:
       "The folder of `cache.disk` cannot be used, or is full: `path`, and `reason`, such as ENOSPC. The cache goes on in memory. One line until it can be used again.",
   },
+  function_log: {
+    level: "always",
+    perSecond: 100,
+    meaning:
+      "A function has written it by `ctx.log` or `console`: `module`, `level`, `message`, `route` and `request_id`. Lines below `log.level` are left out.",
+  },
+  function_failed: {
+    level: "error",
+    perSecond: 20,
+    meaning:
+      "A function, or a hook, has thrown, gave no response that can be sent, or none in time: `module`, `what`, `error`, `at` (file, line and column), `stack`, `route` and `request_id`; `request_ids` of those under way where it may belong to any of them.",
+  },
+  function_load_failed: {
+    level: "error",
+    meaning:
+      "A module cannot be loaded, or lacks what is asked for: `module`, `error`, `at`, `stack`. An earlier version of it goes on; without one its requests get 500.",
+  },
+  function_thread_ended: {
+    level: "warn",
+    perSecond: 10,
+    meaning:
+      "The thread of a module has ended, and is started again where `restarted` says so: `module`, and `reason`, which is stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (what it said cannot be read).",
+  },
   upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew; `outputs` is how many outputs of its own it has.",

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
+import { hooks } from "../../config/function-settings.ts";
 import { headerName } from "../../config/http-syntax.ts";
 import { LENIENT_MEANING } from "../../config/limit-check.ts";
 import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
@@ -152,6 +153,7 @@ const rows = {
     example: { regex: "^/old/(.*)$", to: "/new/{match.1}" },
     doc: 'or "path: /new{rest}"; the path that goes upstream, the query is kept',
   },
+  hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;

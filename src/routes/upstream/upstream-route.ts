@@ -57,7 +57,8 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   };
 }
 
-function explainTarget(target: TargetConfig, state: TargetState): object {
+/** A target as `/internal/api/routes` shows it. */
+export function explainTarget(target: TargetConfig, state: TargetState): object {
   return { url: target.url, weight: target.weight, backup: target.backup, ...state };
 }
 
@@ -73,13 +74,13 @@ function shape(route: UpstreamRouteConfig): RouteShape {
 
 /** Where there are thousands of routes, the objects of each wait for its first request; files are read at once. */
 function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
-  const make = () => handlerOf(route, site);
+  const make = () => upstreamHandler(route, site);
   const readsFiles = route.tls.caFile !== "" || route.tls.clientCertificate.certFile !== "";
   return site.config.routes.length < MANY_ROUTES || readsFiles ? make() : new LateHandler(make);
 }
 
 /** Without `proxy.enabled` no target is there. */
-function handlerOf(route: UpstreamRouteConfig, site: RouteSite): Handler {
+export function upstreamHandler(route: UpstreamRouteConfig, site: RouteSite): Handler {
   const isEnabled = site.config.proxy.enabled;
   const { mirror } = route;
   const { mirrors } = site;

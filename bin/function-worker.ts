@@ -1,0 +1,3 @@
+import { runFunctionThread } from "../src/app/function-thread.ts";
+
+runFunctionThread();

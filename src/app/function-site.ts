@@ -1,0 +1,63 @@
+import type { FunctionsConfig } from "../config/function-settings.ts";
+import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
+import { FunctionHandler } from "../features/functions/function-handler.ts";
+import type { LinkPorts } from "../features/functions/function-link.ts";
+import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
+import type { EventLog } from "../features/telemetry/events.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { Handler } from "../message/exchange.ts";
+import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
+import type { FromWorker } from "./messages.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What the functions of a data worker are made with. */
+export interface FunctionSiteParts {
+  readonly worker: number;
+  readonly workers: number;
+  readonly services: WorkerServices;
+  readonly requestIds: FunctionServices["requestIds"];
+  readonly events: EventLog;
+  readonly threshold: LogThreshold;
+  readonly post: (message: FromWorker) => void;
+}
+
+/** The functions of one data worker, whatever its configuration. Loaded where the first configuration has some. */
+export class WorkerFunctionSite implements FunctionSite {
+  private readonly functions: WorkerFunctions;
+  private readonly services: FunctionServices;
+
+  constructor({ worker, workers, services, requestIds, events, threshold, post }: FunctionSiteParts) {
+    const ports: LinkPorts = {
+      inTurn: (work) => services.inTurn(work),
+      onException: (error) => services.upstream.onException(error),
+      onBroken: (thread) => post({ kind: "function-broken", thread }),
+    };
+    this.functions = new WorkerFunctions(worker, workers, ports, (thread) => post({ kind: "function-idle", thread }));
+    const listener: FunctionListener = {
+      onLine: (module, { event, level, fields }) => {
+        if (threshold.takes(level))
+          events.event(event, event === "function_log" ? { module, level, ...fields } : { module, ...fields });
+      },
+      onCall: () => {},
+    };
+    this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener };
+  }
+
+  use(config: FunctionsConfig): void {
+    this.functions.use(config);
+  }
+
+  receive(news: FunctionNews): void {
+    this.functions.receive(news);
+  }
+
+  handlerOf({ module, timeoutMs, upstream }: FunctionUse): Handler {
+    return new FunctionHandler({
+      module,
+      timeoutMs,
+      upstream,
+      pool: this.functions.poolOf(module),
+      services: this.services,
+    });
+  }
+}

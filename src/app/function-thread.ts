@@ -1,0 +1,17 @@
+import { FunctionThread } from "../features/functions/thread/function-thread.ts";
+import type { FromFunction, ToFunction } from "../features/functions/wire.ts";
+
+/** The slice of a thread's global scope that is used here. */
+interface Scope {
+  postMessage(message: FromFunction): void;
+  addEventListener(event: "message", listener: (event: { data: ToFunction }) => void): void;
+}
+
+/** Runs the thread of a module. */
+export function runFunctionThread(): void {
+  const scope = globalThis as unknown as Scope;
+  const post = scope.postMessage.bind(scope);
+  const thread = new FunctionThread((message) => post(message));
+  // A module may set `onmessage`: the gateway's own listener is another one.
+  scope.addEventListener("message", ({ data }) => thread.receive(data));
+}

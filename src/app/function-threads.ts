@@ -1,0 +1,355 @@
+import type { FunctionsConfig } from "../config/function-settings.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
+import {
+  Cell,
+  createCells,
+  type FromFunction,
+  type ModuleExports,
+  type ToFunction,
+} from "../features/functions/wire.ts";
+import type { FunctionNews } from "../features/functions/worker-functions.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { type ModuleUse, moduleUses } from "./function-modules.ts";
+import type { FromWorker } from "./messages.ts";
+import type { WorkerPool } from "./worker-pool.ts";
+
+/** How often threads are looked at. */
+const WATCH_MS = 50;
+/** The first pause before a module's thread is started again; doubled with each death in a row, up to the longest. */
+const FIRST_RESTART_MS = 10;
+const LONGEST_RESTART_MS = 1000;
+/** A thread that has lived so long has not died in a row with the one before. */
+const SETTLED_MS = 10_000;
+/** A thread that is still for so long may be one that takes memory without end. */
+const STILL_MS = 200;
+/** Beyond this part of `functions.memory` a thread is ended at once; below, it may end its requests. */
+const HARD_MEMORY = 1.5;
+
+type FunctionWord = Extract<FromWorker, { readonly kind: "function-idle" | "function-broken" }>;
+
+/** The threads of functions for the data workers of a pool. */
+export function functionThreads(pool: WorkerPool, event: FunctionThreadPorts["event"]): FunctionThreads {
+  return new FunctionThreads({
+    workers: pool.size,
+    tell: (worker, news, transfer) => pool.send(worker, { kind: "function", news }, transfer),
+    event,
+    rss: () => process.memoryUsage.rss(),
+  });
+}
+
+/** Why a thread was ended. */
+type Reason = "stuck" | "memory" | "exit" | "broken";
+
+/** What threads of functions ask of the control thread. */
+export interface FunctionThreadPorts {
+  /** How many data workers there are. */
+  readonly workers: number;
+  readonly tell: (worker: number, news: FunctionNews, transfer: MessagePort[]) => void;
+  readonly event: (event: EventName, fields: EventFields) => void;
+  /** Bytes of memory that the process has. */
+  readonly rss: () => number;
+}
+
+interface Thread {
+  readonly id: number;
+  readonly owner: ModuleThreads;
+  readonly worker: globalThis.Worker;
+  readonly cells: Int32Array;
+  readonly startedMs: number;
+  exports: ModuleExports | null;
+  /** When it was last seen to turn, and what the process had then. */
+  beat: number;
+  beatMs: number;
+  beatRss: number;
+  /** Data workers that may still have requests there, once it is retired; null before. */
+  readonly busy: Set<number>;
+  state: "loading" | "serving" | "retired" | "ended";
+  retiredMs: number;
+  reason: Reason;
+}
+
+/** The control thread's part in functions: their threads, which it starts, watches, replaces and ends. ARCHITECTURE.md, "Functions" */
+export class FunctionThreads {
+  private readonly ports: FunctionThreadPorts;
+  private readonly modules: Map<string, ModuleThreads> = new Map();
+  private readonly threads: Map<number, Thread> = new Map();
+  /** Data workers that take news. */
+  private readonly connected: Set<number> = new Set();
+  private config: FunctionsConfig | null = null;
+  private watching: Timer | null = null;
+  private lastId = 0;
+
+  constructor(ports: FunctionThreadPorts) {
+    this.ports = ports;
+  }
+
+  /** Takes up a configuration: each of its modules is loaded anew, and what is under way ends where it began. */
+  use(config: RuntimeConfig): void {
+    this.config = config.functions;
+    const uses = moduleUses(config);
+    for (const [module, own] of this.modules) {
+      if (uses.has(module)) continue;
+      this.modules.delete(module);
+      own.isWanted = false;
+      for (const thread of own.threads) this.retire(thread);
+    }
+    for (const [module, use] of uses) {
+      const own = this.modules.get(module) ?? new ModuleThreads(module);
+      this.modules.set(module, own);
+      own.use = use;
+      own.generation++;
+      for (let i = 0; i < config.functions.workers; i++) this.start(own, own.generation);
+    }
+    if (uses.size > 0) this.watching ??= setInterval(() => this.watch(), WATCH_MS);
+  }
+
+  /** What a data worker says. */
+  onWorker(worker: number, { kind, thread }: FunctionWord): void {
+    if (kind === "function-idle") this.idle(thread, worker);
+    else this.broken(thread);
+  }
+
+  /** A data worker listens; when it begins, it gets its ways to all threads. */
+  workerListens(worker: number): void {
+    if (this.connected.has(worker)) return;
+    this.connected.add(worker);
+    for (const thread of this.threads.values()) if (thread.state === "serving") this.connect(thread, worker);
+    for (const { module, hasFailed, threads } of this.modules.values())
+      if (hasFailed && threads.size === 0) this.ports.tell(worker, { what: "failed", module }, []);
+  }
+
+  workerDied(worker: number): void {
+    this.connected.delete(worker);
+    for (const thread of this.threads.values()) {
+      this.send(thread, { kind: "disconnect", worker });
+      this.idle(thread.id, worker);
+    }
+  }
+
+  /** A data worker has nothing in hand any more at a retired thread. */
+  private idle(id: number, worker: number): void {
+    const thread = this.threads.get(id);
+    if (thread?.state !== "retired") return;
+    thread.busy.delete(worker);
+    if (thread.busy.size === 0) this.send(thread, { kind: "finish" });
+  }
+
+  /** What a thread says cannot be read. */
+  private broken(id: number): void {
+    const thread = this.threads.get(id);
+    if (thread !== undefined) this.end(thread, "broken");
+  }
+
+  /** The gateway ends. */
+  stop(): void {
+    if (this.watching !== null) clearInterval(this.watching);
+    this.modules.clear();
+    for (const thread of this.threads.values()) {
+      thread.owner.isWanted = false;
+      thread.state = "ended";
+      thread.worker.terminate();
+    }
+  }
+
+  private start(owner: ModuleThreads, generation: number): void {
+    if (!owner.isWanted || owner.generation !== generation) return;
+    const { env, allow } = this.config!;
+    const cells = createCells(this.ports.workers);
+    const worker = new globalThis.Worker(FUNCTION_ENTRY, { env: Object.fromEntries(env) });
+    const nowMs = performance.now();
+    const thread: Thread = {
+      id: ++this.lastId,
+      owner,
+      worker,
+      cells: new Int32Array(cells),
+      startedMs: nowMs,
+      exports: null,
+      beat: 0,
+      beatMs: nowMs,
+      beatRss: this.ports.rss(),
+      busy: new Set(),
+      state: "loading",
+      retiredMs: 0,
+      reason: "exit",
+    };
+    this.threads.set(thread.id, thread);
+    owner.threads.add(thread);
+    worker.onmessage = ({ data }: { data: FromFunction }) => this.onMessage(thread, data, generation);
+    // What escapes is logged by the thread itself; without a listener it would be written to the standard error.
+    worker.onerror = (event: ErrorEvent) => event.preventDefault();
+    worker.addEventListener("close", () => this.onClose(thread, generation));
+    this.send(thread, { kind: "load", module: owner.module, cells, mayChangeProcess: allow.includes("process") });
+  }
+
+  private onMessage(thread: Thread, message: FromFunction, generation: number): void {
+    if (message.kind === "loaded") this.onLoaded(thread, message.exports, generation);
+    else if (message.kind === "failed") {
+      thread.owner.hasFailed = true;
+      const { error, at, stack } = message.problem;
+      this.ports.event("function_load_failed", { module: thread.owner.module, error, at, stack });
+      this.discard(thread);
+      this.publish({ what: "failed", module: thread.owner.module });
+    } else if (message.kind === "log") {
+      this.ports.event(message.line.event, { module: thread.owner.module, ...message.line.fields });
+    } else if (message.kind === "finished") this.discard(thread);
+  }
+
+  private onLoaded(thread: Thread, exports: ModuleExports, generation: number): void {
+    const { owner } = thread;
+    if (thread.state !== "loading") return;
+    thread.state = "serving";
+    thread.exports = exports;
+    owner.hasFailed = false;
+    const missing = owner.use.needs.filter((name) => !exports[name]);
+    if (missing.length === owner.use.needs.length && missing.length > 0)
+      this.ports.event("function_load_failed", {
+        module: owner.module,
+        error: `the module exports no ${missing.join(" and no ")}`,
+        at: owner.module,
+        stack: "",
+      });
+    for (const worker of this.connected) this.connect(thread, worker);
+    for (const other of owner.threads)
+      if (
+        other !== thread &&
+        other.state === "serving" &&
+        other.startedMs < thread.startedMs &&
+        owner.isOld(other, generation)
+      )
+        this.retire(other);
+    owner.generations.set(thread.id, generation);
+    if (!owner.isWanted) this.retire(thread);
+  }
+
+  private connect(thread: Thread, worker: number): void {
+    const { port1, port2 } = new MessageChannel();
+    thread.worker.postMessage({ kind: "connect", worker, port: port1 } satisfies ToFunction, [port1]);
+    const { id, owner, cells, exports } = thread;
+    const buffer = cells.buffer as SharedArrayBuffer;
+    this.ports.tell(
+      worker,
+      { what: "ready", module: owner.module, thread: id, port: port2, cells: buffer, exports: exports! },
+      [port2],
+    );
+  }
+
+  /** New requests go to another thread; it ends when it has none left, or after a while. */
+  private retire(thread: Thread): void {
+    if (thread.state === "loading") return this.discard(thread);
+    if (thread.state !== "serving") return;
+    thread.state = "retired";
+    thread.retiredMs = performance.now();
+    for (const worker of this.connected) thread.busy.add(worker);
+    this.publish({ what: "retired", thread: thread.id });
+    if (thread.busy.size === 0) this.send(thread, { kind: "finish" });
+  }
+
+  /** Ends it, whatever it does; what it has in hand is refused by the data workers. */
+  private end(thread: Thread, reason: Reason): void {
+    thread.reason = reason;
+    thread.worker.terminate();
+  }
+
+  private discard(thread: Thread): void {
+    this.forget(thread);
+    thread.worker.terminate();
+  }
+
+  private forget(thread: Thread): void {
+    thread.state = "ended";
+    this.threads.delete(thread.id);
+    thread.owner.threads.delete(thread);
+    thread.owner.generations.delete(thread.id);
+  }
+
+  private onClose(thread: Thread, generation: number): void {
+    if (thread.state === "ended") return;
+    const { owner, cells, reason, id } = thread;
+    const wasLoading = thread.state === "loading";
+    const isMissed = thread.state === "serving" || wasLoading;
+    this.forget(thread);
+    const culprit =
+      reason === "stuck"
+        ? { worker: Atomics.load(cells, Cell.CurrentWorker), id: Atomics.load(cells, Cell.Current) }
+        : { worker: -1, id: -1 };
+    this.publish({ what: "gone", thread: id, culprit });
+    this.ports.event("function_thread_ended", { module: owner.module, reason, restarted: isMissed && owner.isWanted });
+    if (wasLoading && owner.threads.size === 0) {
+      owner.hasFailed = true;
+      this.publish({ what: "failed", module: owner.module });
+    }
+    if (!isMissed) return;
+    owner.restarts++;
+    const hasLasted = performance.now() - thread.startedMs > SETTLED_MS;
+    owner.deathsInRow = hasLasted ? 0 : owner.deathsInRow + 1;
+    const pause =
+      owner.deathsInRow === 0 ? 0 : Math.min(FIRST_RESTART_MS * 2 ** (owner.deathsInRow - 1), LONGEST_RESTART_MS);
+    setTimeout(() => this.start(owner, generation), pause);
+  }
+
+  private watch(): void {
+    const nowMs = performance.now();
+    const rss = this.ports.rss();
+    const { memory } = this.config!;
+    for (const thread of this.threads.values()) {
+      const beat = Atomics.load(thread.cells, Cell.Beat);
+      const heap = Atomics.load(thread.cells, Cell.HeapKib) * 1024;
+      if (beat !== thread.beat) {
+        thread.beat = beat;
+        thread.beatMs = nowMs;
+        thread.beatRss = rss;
+      }
+      const stillMs = nowMs - thread.beatMs;
+      const grown = rss - thread.beatRss;
+      const limitMs =
+        thread.state === "loading" ? FUNCTION_LOAD_MS : Math.max(thread.owner.use.timeoutMs, STILL_MS * 5);
+      if (heap > memory * HARD_MEMORY || (stillMs > STILL_MS && grown > memory)) this.end(thread, "memory");
+      else if (stillMs > limitMs) this.end(thread, "stuck");
+      else if (heap > memory && thread.state === "serving") this.renew(thread);
+      else if (thread.state === "retired" && nowMs - thread.retiredMs > FUNCTION_RETIRE_MS) this.end(thread, "exit");
+    }
+  }
+
+  /** It has too much memory, and ends its requests while another takes new ones. */
+  private renew(thread: Thread): void {
+    const { owner } = thread;
+    owner.restarts++;
+    this.ports.event("function_thread_ended", { module: owner.module, reason: "memory", restarted: true });
+    this.retire(thread);
+    this.start(owner, owner.generation);
+  }
+
+  private publish(news: FunctionNews): void {
+    for (const worker of this.connected) this.ports.tell(worker, news, []);
+  }
+
+  private send(thread: Thread, message: ToFunction): void {
+    thread.worker.postMessage(message);
+  }
+}
+
+/** The threads of one module. */
+class ModuleThreads {
+  readonly module: string;
+  readonly threads: Set<Thread> = new Set();
+  /** The configuration that a thread was loaded for, by its number. */
+  readonly generations: Map<number, number> = new Map();
+  use: ModuleUse = { timeoutMs: 0, needs: [] };
+  generation = 0;
+  isWanted = true;
+  hasFailed = false;
+  restarts = 0;
+  deathsInRow = 0;
+
+  constructor(module: string) {
+    this.module = module;
+  }
+
+  isOld(thread: Thread, generation: number): boolean {
+    return (this.generations.get(thread.id) ?? 0) < generation;
+  }
+}
+
+/** The path is resolved against the entry point, in the source tree as in the compiled binary. */
+const FUNCTION_ENTRY = "./function-worker.ts";

@@ -1,0 +1,81 @@
+import { MASK } from "../core/secret-name.ts";
+import { list, pairs, resolved, type Spot, written } from "./piece.ts";
+import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
+import { duration, fileName, flag, integer, size, text, textOrNumber, word } from "./scalars.ts";
+
+/** A file of TypeScript or JavaScript that is there; resolved, its absolute path. */
+export const moduleFile = () => resolved(fileName(), (name, { path, files }: Spot) => files.file(path, name));
+
+const cronRows = {
+  schedule: {
+    type: text("a schedule"),
+    required: 'when it runs, as cron writes it: "*/5 * * * *"',
+    example: "*/5 * * * *",
+    doc: "minute, hour, day of the month, month, day of the week; in UTC",
+  },
+  module: {
+    type: moduleFile(),
+    required: "the module that runs, such as ./functions/refresh.ts",
+    example: "./functions/refresh.ts",
+    doc: "its scheduled(event, ctx)",
+  },
+  timeout: { type: duration(1), default: "60s", doc: "of one run" },
+} as const satisfies Rows;
+
+const rows = {
+  workers: { type: integer(1, 64), default: 1, doc: "threads for each module" },
+  memory: {
+    type: size(16_777_216),
+    default: "256MiB",
+    doc: "of one thread; one that has more is replaced",
+  },
+  concurrency: { type: integer(1, 65_536), default: 64, doc: "requests that a thread has at once; others wait" },
+  queue: { type: integer(0, 1_000_000), default: 1024, doc: "requests that wait for a module at most; 503 beyond" },
+  env: {
+    // Values are often secrets: listings show names alone.
+    type: written(pairs(textOrNumber("a text"), "NAME: value"), (all) =>
+      Object.fromEntries(all.map(([name]) => [name, MASK])),
+    ),
+    example: { SHOP_TOKEN: "${SHOP_TOKEN}" },
+    doc: "all that process.env and ctx.env of functions hold",
+  },
+  allow: {
+    type: list(word("run", "process"), "words", true),
+    example: ["run"],
+    doc: "run: start programs; process: change what belongs to the whole process, such as its folder and signals",
+  },
+  cron: { type: list(block(cronRows), "jobs"), doc: "modules that run on a schedule: docs/functions.md#schedules" },
+} as const satisfies Rows;
+
+/** `functions`: how modules of routes and hooks run. docs/functions.md */
+export const functions = block(rows, { check: checkFunctions });
+
+/** The resolved section. */
+export type FunctionsConfig = ConfigOf<typeof functions>;
+
+function checkFunctions({ env }: Values<typeof rows>, { log, path }: Spot): void {
+  for (const [name] of env)
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      log.fault([...path, "env", name], "expected the name of a variable: letters, digits and _", true);
+}
+
+const hookRows = {
+  module: {
+    type: moduleFile(),
+    required: "a module with onRequest or onResponse, such as ./hooks/shop.ts",
+    example: "./hooks/shop.ts",
+  },
+  timeout: { type: duration(1), default: "5s", doc: "of each of the two: 504" },
+  bodies: { type: flag(), default: false, doc: "true: hooks see bodies too, which are held for them" },
+  max_body_bytes: {
+    type: size(1, 67_108_864),
+    default: "1MiB",
+    doc: "of a body that is held: 413 for a longer one of a request, 502 for that of a response",
+  },
+} as const satisfies Rows;
+
+/** `hooks` of a route: what a module does to its requests and responses. docs/functions.md#hooks */
+export const hooks = block(hookRows, { shorthand: "module" });
+
+/** Resolved hooks. */
+export type HooksConfig = ConfigOf<typeof hooks>;

@@ -1,0 +1,200 @@
+import { Batch, Cell, LARGE_PIECE_BYTES, type LargePiece, Records, Word } from "./wire.ts";
+
+/** A call, or a request of `ctx.upstream()`, as the data worker has it under way. */
+export interface LinkCall {
+  /** The fields of the record are to be read to its end. */
+  onRecord(word: Word, records: Records): void;
+  onPiece(bytes: Uint8Array): void;
+  /** The thread has ended. */
+  onDeath(death: ThreadDeath): void;
+}
+
+/** How a thread has ended, as one of its calls sees it. */
+export interface ThreadDeath {
+  /** Whether the thread had begun the call. */
+  readonly hasBegun: boolean;
+  /** Whether the call is what the thread did not come back from. */
+  readonly isCulprit: boolean;
+}
+
+/** What links ask of their worker. */
+export interface LinkPorts {
+  /** Runs what a message of the thread causes, as a turn of the event loop. */
+  inTurn(work: () => void): void;
+  onException(error: unknown): void;
+  /** What a thread says cannot be read: it is to be replaced. */
+  onBroken(thread: number): void;
+}
+
+/** A data worker's end of the way to one thread of a module. */
+export class FunctionLink {
+  /** Names the thread, for the life of the process. */
+  readonly thread: number;
+  /** Requests that the thread has of this worker. */
+  load = 0;
+  /** Whether new requests go elsewhere. */
+  isRetired = false;
+  private readonly port: MessagePort;
+  private readonly cells: Int32Array;
+  private readonly worker: number;
+  private readonly ports: LinkPorts;
+  private readonly onIdle: (link: FunctionLink) => void;
+  private readonly batch: Batch = new Batch();
+  private readonly calls: Map<number, LinkCall> = new Map();
+  private isScheduled = false;
+  private lastId = 0;
+
+  /**
+   * @param cells of the thread; see Cell
+   * @param worker the number of this data worker
+   * @param onIdle called when the last request of a retired thread is over
+   */
+  constructor(
+    thread: number,
+    port: MessagePort,
+    cells: SharedArrayBuffer,
+    worker: number,
+    ports: LinkPorts,
+    onIdle: (link: FunctionLink) => void,
+  ) {
+    this.thread = thread;
+    this.port = port;
+    this.cells = new Int32Array(cells);
+    this.worker = worker;
+    this.ports = ports;
+    this.onIdle = onIdle;
+    port.onmessage = ({ data }: { readonly data: string | LargePiece }) => ports.inTurn(() => this.receive(data));
+  }
+
+  /** Gives a call its number, and a place among the requests of the thread. */
+  open(call: LinkCall): number {
+    this.lastId += 2;
+    this.calls.set(this.lastId, call);
+    this.load++;
+    return this.lastId;
+  }
+
+  /** Another exchange of a call, which the thread has numbered. */
+  attach(id: number, call: LinkCall): void {
+    this.calls.set(id, call);
+  }
+
+  detach(id: number): void {
+    this.calls.delete(id);
+  }
+
+  /** The call is over. */
+  close(id: number): void {
+    if (!this.calls.delete(id)) return;
+    this.load--;
+    if (this.isRetired && this.load === 0) this.onIdle(this);
+  }
+
+  /** Begins a record, which leaves when all that can be read now has been. */
+  record(word: Word, id: number): Batch {
+    if (!this.isScheduled) {
+      this.isScheduled = true;
+      setImmediate(this.flush);
+    }
+    this.batch.begin(word, id);
+    return this.batch;
+  }
+
+  /** Sends a piece of a body, by copying it. */
+  body(id: number, bytes: Uint8Array, from: number, to: number): void {
+    if (to - from < LARGE_PIECE_BYTES) {
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).latin1Slice();
+      this.record(Word.Body, id).raw(text);
+      return;
+    }
+    // What came before it must be read before it.
+    this.post();
+    const piece = Uint8Array.prototype.slice.call(bytes, from, to);
+    this.port.postMessage([id, piece] satisfies LargePiece, [piece.buffer as ArrayBuffer]);
+  }
+
+  /**
+   * The thread has ended: so have its calls.
+   * @param culprit what it did not come back from; see ThreadDeath
+   */
+  die(culprit: { readonly worker: number; readonly id: number }): void {
+    this.isRetired = true;
+    this.port.close();
+    const begun = Atomics.load(this.cells, Cell.Begun + this.worker);
+    const calls = [...this.calls];
+    this.calls.clear();
+    this.load = 0;
+    for (const [id, call] of calls) {
+      const isCulprit = culprit.worker === this.worker && culprit.id === id;
+      call.onDeath({ hasBegun: id % 2 === 1 || id <= begun, isCulprit });
+    }
+  }
+
+  /** Nothing more will be said. */
+  end(): void {
+    this.port.close();
+  }
+
+  private readonly flush = (): void => {
+    this.isScheduled = false;
+    this.post();
+  };
+
+  private post(): void {
+    if (!this.batch.isEmpty) this.port.postMessage(this.batch.take());
+  }
+
+  private receive(data: string | LargePiece): void {
+    if (typeof data !== "string") {
+      this.calls.get(data[0])?.onPiece(data[1]);
+      return;
+    }
+    const records = new Records(data);
+    while (records.next()) {
+      const call = this.calls.get(records.id) ?? NO_CALL;
+      try {
+        call.onRecord(records.word, records);
+      } catch (error) {
+        // What follows in the batch cannot be found any more.
+        this.ports.onException(error);
+        return this.ports.onBroken(this.thread);
+      }
+    }
+  }
+}
+
+/** Reads over the record of a call that is over. */
+const NO_CALL: LinkCall = {
+  onRecord(word, records): void {
+    if (word === Word.Body || word === Word.Log) records.raw();
+    else if (word === Word.Taken || word === Word.Failed) records.line();
+    else if (word === Word.Response) skipResponse(records);
+    else if (word === Word.Changed) {
+      records.line();
+      records.line();
+      records.fields();
+    } else if (word === Word.Upgrade) {
+      records.line();
+      records.line();
+      records.fields();
+    } else if (word === Word.Upstream) skipUpstream(records);
+  },
+  onPiece(): void {},
+  onDeath(): void {},
+};
+
+function skipResponse(records: Records): void {
+  records.line();
+  records.fields();
+  records.line();
+  if (records.line() === "1") records.raw();
+}
+
+function skipUpstream(records: Records): void {
+  records.line();
+  records.line();
+  records.line();
+  records.fields();
+  records.line();
+  if (records.line() === "1") records.raw();
+}

@@ -1,0 +1,57 @@
+/** What a program may do to its process, and a function may not: it would do it to the gateway. */
+const PROCESS_WIDE = [
+  "abort",
+  "chdir",
+  "kill",
+  "umask",
+  "setuid",
+  "setgid",
+  "seteuid",
+  "setegid",
+  "setgroups",
+  "initgroups",
+  "dlopen",
+  "_kill",
+  "_debugProcess",
+  "_debugEnd",
+  "loadEnvFile",
+] as const;
+
+/** Events of a process that are a thread's own; the others are signals. */
+const SIGNAL = /^SIG[A-Z0-9]+$/;
+
+/**
+ * Keeps a module from what belongs to the whole process, by accident: it is no wall against a module that means harm, which can read what
+ * the process can read. docs/functions.md#isolation
+ * @param mayChangeProcess whether `functions.allow` has `process`
+ */
+export function contain(mayChangeProcess: boolean): void {
+  // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
+  globalThis.fetch = unpackedFetch(globalThis.fetch);
+  if (mayChangeProcess) return;
+  for (const name of PROCESS_WIDE) {
+    const refuse = () => {
+      throw new Error(`process.${name} belongs to the whole gateway: functions.allow needs "process" for it`);
+    };
+    Object.defineProperty(process, name, { value: refuse, configurable: true, writable: true });
+  }
+  for (const name of ["on", "addListener", "once", "prependListener", "prependOnceListener"] as const) {
+    const listen = process[name] as (event: string | symbol, listener: unknown) => unknown;
+    const ownOnly = (event: string | symbol, listener: unknown): unknown =>
+      typeof event === "string" && SIGNAL.test(event) ? process : listen.call(process, event, listener);
+    Object.defineProperty(process, name, { value: ownOnly, configurable: true, writable: true });
+  }
+}
+
+function unpackedFetch(native: typeof fetch): typeof fetch {
+  const fetched = async (...args: Parameters<typeof fetch>): Promise<Response> => {
+    const response = await native(...args);
+    const { decompress } = (args[1] ?? {}) as { readonly decompress?: boolean };
+    if (decompress !== false && response.headers.has("content-encoding")) {
+      response.headers.delete("content-encoding");
+      response.headers.delete("content-length");
+    }
+    return response;
+  };
+  return Object.assign(fetched, native);
+}

@@ -1,0 +1,98 @@
+/** Who a request comes from, where the route has `auth`. */
+export interface Auth {
+  readonly user: string;
+  readonly claims: Readonly<Record<string, string>>;
+}
+
+/** What a request says beside itself. */
+export interface CallFacts {
+  /** The route's label: its prefix, path or expression. */
+  readonly route: string;
+  readonly clientIp: string;
+  readonly requestId: string;
+  readonly auth: Auth | null;
+}
+
+/** What a context asks of its call. */
+export interface ContextPorts {
+  readonly facts: CallFacts;
+  log(level: "debug" | "info" | "warn" | "error", values: readonly unknown[]): void;
+  waitUntil(promise: unknown): void;
+  upstream(request?: Request): Promise<Response>;
+  upgrade(request: Request, options?: UpgradeOptions): { readonly socket: WebSocket; readonly response: Response };
+}
+
+export interface UpgradeOptions {
+  /** The subprotocol that is chosen, one of those that the client offers. */
+  readonly protocol?: string;
+}
+
+/** `ctx` of functions and hooks. docs/functions.md#modules */
+export class Context {
+  readonly #ports: ContextPorts;
+  #log: ContextLog | null = null;
+
+  constructor(ports: ContextPorts) {
+    this.#ports = ports;
+  }
+
+  /** What `functions.env` holds. */
+  get env(): Readonly<Record<string, string | undefined>> {
+    return process.env;
+  }
+
+  get route(): string {
+    return this.#ports.facts.route;
+  }
+
+  get clientIp(): string {
+    return this.#ports.facts.clientIp;
+  }
+
+  get requestId(): string {
+    return this.#ports.facts.requestId;
+  }
+
+  get auth(): Auth | null {
+    return this.#ports.facts.auth;
+  }
+
+  get log(): ContextLog {
+    this.#log ??= logOf(this.#ports);
+    return this.#log;
+  }
+
+  readonly waitUntil = (promise: unknown): void => this.#ports.waitUntil(promise);
+
+  readonly upstream = (request?: Request): Promise<Response> => this.#ports.upstream(request);
+
+  readonly upgrade = (request: Request, options?: UpgradeOptions) => this.#ports.upgrade(request, options);
+
+  /** Modules for Cloudflare Workers may call it; here a failure is a failure. */
+  passThroughOnException(): void {}
+}
+
+/** Writes lines of the log, with the request's id. */
+export interface ContextLog {
+  debug(...values: readonly unknown[]): void;
+  info(...values: readonly unknown[]): void;
+  warn(...values: readonly unknown[]): void;
+  error(...values: readonly unknown[]): void;
+}
+
+function logOf(ports: ContextPorts): ContextLog {
+  return {
+    debug: (...values) => ports.log("debug", values),
+    info: (...values) => ports.log("info", values),
+    warn: (...values) => ports.log("warn", values),
+    error: (...values) => ports.log("error", values),
+  };
+}
+
+/** Values as one text, as `console.log` shows them, bounded. */
+export function textOf(values: readonly unknown[]): string {
+  const shown = values.map((value) => (typeof value === "string" ? value : Bun.inspect(value, { depth: 4 })));
+  return shown.join(" ").slice(0, MAX_LOG_CHARS);
+}
+
+const MAX_LOG_CHARS = 8192;

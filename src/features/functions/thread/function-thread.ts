@@ -1,0 +1,164 @@
+import { heapSize } from "bun:jsc";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { Cell, type FromFunction, type ModuleExports, type ToFunction } from "../wire.ts";
+import { Call, type CallHost, readCall } from "./call.ts";
+import { contain } from "./contain.ts";
+import { Context } from "./context.ts";
+import { problemOf } from "./problem.ts";
+import { ThreadLink } from "./thread-link.ts";
+
+/** How often the thread shows that it turns, and how much memory it has. */
+const BEAT_MS = 50;
+/** Requests that are named where a failure may belong to any of them. */
+const MAX_NAMED = 8;
+
+type Exported = "fetch" | "onRequest" | "onResponse" | "scheduled";
+type AnyFunction = (...values: unknown[]) => unknown;
+
+/** What runs a module in a thread of its own: its calls, its failures, its memory. */
+export class FunctionThread implements CallHost {
+  private readonly post: (message: FromFunction) => void;
+  private readonly calls: Set<Call> = new Set();
+  private readonly kept: Set<Promise<unknown>> = new Set();
+  private readonly links: Map<number, ThreadLink> = new Map();
+  private module = "";
+  private source: string | null = null;
+  private cells: Int32Array = new Int32Array(Cell.Begun + 1);
+  private readonly functions: Map<Exported, { readonly run: AnyFunction; readonly on: unknown }> = new Map();
+
+  constructor(post: (message: FromFunction) => void) {
+    this.post = post;
+  }
+
+  receive(message: ToFunction): void {
+    if (message.kind === "load") void this.load(message);
+    else if (message.kind === "connect") this.connect(message.port, message.worker);
+    else if (message.kind === "disconnect") this.links.get(message.worker)?.disconnect();
+    else if (message.kind === "finish") void Promise.allSettled(this.kept).then(() => this.post({ kind: "finished" }));
+    else void this.run(message.id, message.cron);
+  }
+
+  private async load({ module, cells, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
+    this.module = module;
+    this.cells = new Int32Array(cells);
+    setInterval(() => {
+      Atomics.add(this.cells, Cell.Beat, 1);
+      Atomics.store(this.cells, Cell.HeapKib, heapSize() / 1024);
+    }, BEAT_MS);
+    process.on("unhandledRejection", (reason) => this.stray(reason, "an unhandled rejection"));
+    process.on("uncaughtException", (error) => this.stray(error, "an uncaught exception"));
+    contain(mayChangeProcess);
+    Object.setPrototypeOf(Context.prototype, process.env);
+    try {
+      const exports = this.adopt(await import(pathToFileURL(module).href));
+      this.post({ kind: "loaded", exports });
+    } catch (error) {
+      this.post({ kind: "failed", problem: problemOf(error, module) });
+    }
+  }
+
+  /** What of the module's exports is asked for: of its default export, which may be the function itself, else by name. */
+  private adopt(exported: Readonly<Record<string, unknown>>): ModuleExports {
+    const main = exported.default;
+    for (const name of ["fetch", "onRequest", "onResponse", "scheduled"] as const) {
+      const own = isObject(main) ? main[name] : undefined;
+      if (typeof own === "function") this.functions.set(name, { run: own as AnyFunction, on: main });
+      else if (typeof exported[name] === "function")
+        this.functions.set(name, { run: exported[name] as AnyFunction, on: undefined });
+    }
+    if (typeof main === "function" && !this.functions.has("fetch"))
+      this.functions.set("fetch", { run: main as AnyFunction, on: undefined });
+    if (this.functions.size === 0)
+      throw new TypeError(
+        "the module exports no fetch, onRequest, onResponse or scheduled: export default { fetch(request, ctx) {…} }",
+      );
+    const has = (name: Exported) => this.functions.has(name);
+    return {
+      fetch: has("fetch"),
+      onRequest: has("onRequest"),
+      onResponse: has("onResponse"),
+      scheduled: has("scheduled"),
+    };
+  }
+
+  private connect(port: MessagePort, worker: number): void {
+    const own = Cell.Begun + worker;
+    const connected = new ThreadLink(port, (link, records) => {
+      const { id } = records;
+      const head = readCall(records);
+      const whole = head.hasBody ? records.wholeBody(id) : null;
+      Atomics.store(this.cells, own, id);
+      Atomics.store(this.cells, Cell.CurrentWorker, worker);
+      Atomics.store(this.cells, Cell.Current, id);
+      new Call(this, link, id, head).run(whole);
+      Atomics.store(this.cells, Cell.Current, 0);
+    });
+    this.links.set(worker, connected);
+  }
+
+  private async run(id: number, cron: string): Promise<void> {
+    let problem = null;
+    try {
+      const scheduled = this.functions.get("scheduled");
+      if (scheduled === undefined) throw new TypeError("the module exports no scheduled(event, ctx)");
+      const waitUntil = (promise: unknown) => this.keepAlive(Promise.resolve(promise));
+      const env = process.env;
+      const ctx = Object.assign(Object.create(process.env), { env, waitUntil });
+      await scheduled.run.call(scheduled.on, { cron, scheduledTime: Date.now(), type: "scheduled" }, ctx, ctx);
+      await Promise.all(this.kept);
+    } catch (error) {
+      problem = problemOf(error, this.placeOf("scheduled"));
+    }
+    this.post({ kind: "ran", id, problem });
+  }
+
+  // ── for its calls ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  begin(call: Call): void {
+    this.calls.add(call);
+  }
+
+  end(call: Call): void {
+    this.calls.delete(call);
+  }
+
+  keepAlive(promise: Promise<unknown>): void {
+    this.kept.add(promise);
+    void promise.finally(() => this.kept.delete(promise)).catch(() => {});
+  }
+
+  invoke(kind: "fetch" | "onRequest" | "onResponse", subject: Request | Response, context: Context): unknown {
+    const exported = this.functions.get(kind);
+    if (exported === undefined) throw new TypeError(`the module exports no ${kind}`);
+    // The context is the second and the third: modules for Cloudflare Workers take (request, env, ctx).
+    return exported.run.call(exported.on, subject, context, context);
+  }
+
+  placeOf(name: string): string {
+    this.source ??= sourceOf(this.module);
+    const at = this.source.search(new RegExp(`\\b${name}\\s*[(:=]`));
+    return at < 0 ? this.module : `${this.module}:${this.source.slice(0, at).split("\n").length}`;
+  }
+
+  /** A failure that belongs to no call that is known: those that are under way are named. */
+  private stray(thrown: unknown, what: string): void {
+    const { error, at, stack } = problemOf(thrown, this.module);
+    const ids = [...this.calls].slice(0, MAX_NAMED).map(({ facts }) => facts.requestId);
+    const fields = { what, error, at, stack };
+    const named = ids.length === 1 ? { ...fields, request_id: ids[0]! } : { ...fields, request_ids: ids };
+    this.post({ kind: "log", line: { event: "function_failed", level: "error", fields: named } });
+  }
+}
+
+function sourceOf(module: string): string {
+  try {
+    return readFileSync(module, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}

@@ -1,0 +1,81 @@
+import { CREDIT_BYTES, Word } from "../wire.ts";
+import type { ThreadLink } from "./thread-link.ts";
+
+/** A body that comes from a data worker, as a stream: what is read of it is told, so that a window of it is under way at most. */
+export class IncomingBody {
+  readonly stream: ReadableStream<Uint8Array>;
+  private readonly link: ThreadLink;
+  private readonly id: number;
+  private controller!: ReadableStreamDefaultController<Uint8Array>;
+  private readonly waiting: Uint8Array[] = [];
+  private isEnded = false;
+  private isOver = false;
+  /** Whether the reader wants more than has come. */
+  private isWanted = false;
+  private taken = 0;
+  private readonly onLeft: () => void;
+
+  /** @param onLeft the reader does not want the rest */
+  constructor(link: ThreadLink, id: number, onLeft: () => void) {
+    this.link = link;
+    this.id = id;
+    this.onLeft = onLeft;
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.controller = controller;
+        },
+        pull: () => this.pull(),
+        cancel: () => this.leave(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.isOver) return this.credit(bytes.length);
+    this.waiting.push(bytes);
+    if (this.isWanted) this.pull();
+  }
+
+  end(): void {
+    this.isEnded = true;
+    if (this.isWanted || this.waiting.length === 0) this.pull();
+  }
+
+  fail(error: unknown): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.waiting.length = 0;
+    this.controller.error(error);
+  }
+
+  private pull(): void {
+    if (this.isOver) return;
+    const next = this.waiting.shift();
+    if (next !== undefined) {
+      this.isWanted = false;
+      this.controller.enqueue(next);
+      this.credit(next.length);
+    } else if (this.isEnded) {
+      this.isOver = true;
+      this.controller.close();
+    } else this.isWanted = true;
+  }
+
+  private leave(): void {
+    this.isOver = true;
+    let rest = 0;
+    for (const piece of this.waiting) rest += piece.length;
+    this.waiting.length = 0;
+    this.credit(rest + CREDIT_BYTES);
+    this.onLeft();
+  }
+
+  private credit(bytes: number): void {
+    this.taken += bytes;
+    if (this.taken < CREDIT_BYTES) return;
+    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.taken = 0;
+  }
+}

@@ -1,0 +1,145 @@
+import { SendWindow, Word } from "../wire.ts";
+import type { Late, ThreadLink } from "./thread-link.ts";
+
+/** Bytes that are gathered before a head leaves: what is complete by then goes with it. */
+const EARLY_BYTES = 16 * 1024;
+
+/** What is used of the reader of a stream. */
+interface BodyReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: unknown }>;
+  cancel(reason: unknown): Promise<void>;
+}
+
+/** Who is told how a body has gone. */
+export interface OutgoingOwner {
+  /**
+   * The head is to be written now.
+   * @param mode "0" without a body, "1" a whole one, which `raw` holds, "2" it follows
+   */
+  writeHead(mode: "0" | "1" | "2", whole: Uint8Array | null): void;
+  onSent(): void;
+  /** Reading the body failed, or it is none of bytes. */
+  onReadError(error: unknown): void;
+}
+
+/**
+ * Sends a message with the body of a `Response` or `Request`: what can be read of it in this turn goes with the head as one record, all else
+ * follows as its reader takes it.
+ */
+export class OutgoingBody implements Late {
+  private readonly link: ThreadLink;
+  private readonly id: number;
+  private readonly owner: OutgoingOwner;
+  private readonly window: SendWindow = new SendWindow();
+  private reader: BodyReader | null = null;
+  private early: Uint8Array[] | null = [];
+  private earlyBytes = 0;
+  private isComplete = false;
+  private isOver = false;
+  private resume: (() => void) | null = null;
+  private left: number;
+
+  /** @param length that the message has declared, in bytes; -1 where it has not */
+  constructor(link: ThreadLink, id: number, owner: OutgoingOwner, length = -1) {
+    this.link = link;
+    this.id = id;
+    this.owner = owner;
+    this.left = length;
+  }
+
+  start(body: ReadableStream<unknown> | null): void {
+    if (body === null) {
+      this.isComplete = true;
+      this.beforeFlush();
+      return;
+    }
+    this.reader = body.getReader();
+    this.link.atEnd(this);
+    void this.run();
+  }
+
+  taken(bytes: number): void {
+    if (!this.window.taken(bytes)) return;
+    this.resume?.();
+    this.resume = null;
+  }
+
+  /** Nothing more is wanted. */
+  cancel(reason: unknown): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.early = null;
+    this.reader?.cancel(reason).catch(() => {});
+    this.resume?.();
+  }
+
+  beforeFlush(): void {
+    const { early } = this;
+    if (early === null || this.isOver) return;
+    this.early = null;
+    if (!this.isComplete) {
+      this.owner.writeHead("2", null);
+      for (const piece of early) this.send(piece);
+      return;
+    }
+    const whole = early.length === 1 ? early[0]! : Buffer.concat(early);
+    this.owner.writeHead(whole.length === 0 ? "0" : "1", whole);
+    this.finish();
+  }
+
+  private async run(): Promise<void> {
+    const reader = this.reader!;
+    try {
+      for (;;) {
+        if (!this.window.isOpen) await new Promise<void>((resolve) => (this.resume = resolve));
+        if (this.isOver) return;
+        const { done, value } = await reader.read();
+        if (this.isOver) return;
+        if (done) break;
+        this.take(bytesOf(value));
+      }
+      if (this.left > 0) throw new TypeError(`the body ends ${this.left} bytes before its Content-Length`);
+      this.isComplete = true;
+      if (this.early === null) {
+        this.link.record(Word.End, this.id);
+        this.finish();
+      }
+    } catch (error) {
+      if (this.isOver) return;
+      this.isOver = true;
+      this.early = null;
+      reader.cancel(error).catch(() => {});
+      this.owner.onReadError(error);
+    }
+  }
+
+  private take(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    if (this.left >= 0) {
+      this.left -= bytes.length;
+      if (this.left < 0) throw new TypeError("the body is longer than its Content-Length");
+    }
+    if (this.early === null) return this.send(bytes);
+    this.early.push(bytes);
+    this.earlyBytes += bytes.length;
+    if (this.earlyBytes > EARLY_BYTES) this.beforeFlush();
+  }
+
+  private send(bytes: Uint8Array): void {
+    this.window.sent(bytes.length);
+    this.link.body(this.id, bytes);
+  }
+
+  private finish(): void {
+    this.isOver = true;
+    this.owner.onSent();
+  }
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  if (typeof value === "string") return Buffer.from(value, "utf8");
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  throw new TypeError("the stream of a body gives something that is neither bytes nor text");
+}

@@ -1,0 +1,157 @@
+import { Batch, LARGE_PIECE_BYTES, type LargePiece, Records, Word } from "../wire.ts";
+
+/** Who takes what a data worker says of a call, or of a request of `ctx.upstream()`. */
+export interface Receiver {
+  /** The fields of the record are to be read, as far as they are there. */
+  onResponse(records: Records): void;
+  onBody(bytes: Uint8Array): void;
+  onEnd(): void;
+  onFault(): void;
+  onTaken(bytes: number): void;
+  onCancel(): void;
+  onOver(): void;
+}
+
+/** What has something to say once the turn is over. */
+export interface Late {
+  beforeFlush(): void;
+}
+
+/** The thread's end of the way to one data worker. */
+export class ThreadLink {
+  readonly out: Batch = new Batch();
+  private readonly port: MessagePort;
+  private readonly receivers: Map<number, Receiver> = new Map();
+  private readonly begin: (link: ThreadLink, records: Records) => void;
+  private late: Late[] = [];
+  private isScheduled = false;
+  private lastId = -1;
+
+  /** @param begin reads the record of a new call */
+  constructor(port: MessagePort, begin: (link: ThreadLink, records: Records) => void) {
+    this.port = port;
+    this.begin = begin;
+    port.onmessage = ({ data }: { readonly data: string | LargePiece }) => {
+      if (typeof data === "string") this.read(data);
+      else this.receivers.get(data[0])?.onBody(data[1]);
+    };
+  }
+
+  /** Numbers for requests of the thread's own are odd, those of data workers even. */
+  nextId(): number {
+    this.lastId += 2;
+    return this.lastId;
+  }
+
+  add(id: number, receiver: Receiver): void {
+    this.receivers.set(id, receiver);
+  }
+
+  remove(id: number): void {
+    this.receivers.delete(id);
+  }
+
+  /** The data worker is gone. */
+  disconnect(): void {
+    this.port.close();
+    for (const receiver of [...this.receivers.values()]) receiver.onCancel();
+  }
+
+  /** Begins a record, which is sent at the end of the turn. */
+  record(word: Word, id: number): Batch {
+    this.schedule();
+    this.out.begin(word, id);
+    return this.out;
+  }
+
+  body(id: number, bytes: Uint8Array): void {
+    if (bytes.length < LARGE_PIECE_BYTES) {
+      this.record(Word.Body, id).raw(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice());
+      return;
+    }
+    // What came before it must be read before it.
+    this.post();
+    // A copy: the module may send the same bytes again, or write to them.
+    const piece = Uint8Array.prototype.slice.call(bytes);
+    this.port.postMessage([id, piece] satisfies LargePiece, [piece.buffer as ArrayBuffer]);
+  }
+
+  /** Asks to be called before what this turn has to say is sent. */
+  atEnd(late: Late): void {
+    this.late.push(late);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    setImmediate(this.flush);
+  }
+
+  private readonly flush = (): void => {
+    this.isScheduled = false;
+    const { late } = this;
+    this.late = [];
+    for (const one of late) one.beforeFlush();
+    this.post();
+  };
+
+  private post(): void {
+    if (!this.out.isEmpty) this.port.postMessage(this.out.take());
+  }
+
+  private read(text: string): void {
+    const records = new Records(text);
+    while (records.next()) {
+      const { word, id } = records;
+      if (word === Word.Request) this.begin(this, records);
+      else if (word === Word.Response) this.respond(id, records);
+      else if (word === Word.Body) {
+        const bytes = records.bytes();
+        this.receivers.get(id)?.onBody(bytes);
+      } else if (word === Word.End) this.receivers.get(id)?.onEnd();
+      else if (word === Word.Fault) this.receivers.get(id)?.onFault();
+      else if (word === Word.Cancel) this.receivers.get(id)?.onCancel();
+      else if (word === Word.Over) this.receivers.get(id)?.onOver();
+      else if (word === Word.Taken) {
+        const bytes = records.number();
+        this.receivers.get(id)?.onTaken(bytes);
+      } else throw new Error(`an unknown word ${word}`);
+    }
+  }
+
+  private respond(id: number, records: Records): void {
+    const receiver = this.receivers.get(id) ?? NO_RECEIVER;
+    receiver.onResponse(records);
+  }
+}
+
+/** The record of a response must be read even where the call is over. */
+const NO_RECEIVER: Receiver = {
+  onResponse(records): void {
+    readResponse(records);
+  },
+  onBody(): void {},
+  onEnd(): void {},
+  onFault(): void {},
+  onTaken(): void {},
+  onCancel(): void {},
+  onOver(): void {},
+};
+
+/** The head of a response, and its body where that came whole. */
+export interface ReadResponse {
+  readonly status: number;
+  readonly fields: [string, string][];
+  /** "0" none, "1" whole, "2" it follows. */
+  readonly mode: string;
+  readonly body: Buffer | null;
+}
+
+/** Reads the fields of the record of a response. */
+export function readResponse(records: Records): ReadResponse {
+  const status = records.number();
+  const fields = records.fields();
+  const mode = records.line();
+  return { status, fields, mode, body: mode === "1" ? records.bytes() : null };
+}

@@ -1,0 +1,247 @@
+/**
+ * What a data worker and the thread of a function say to each other, in batches: the records of one turn are one text, since a text is what
+ * crosses threads at the lowest cost (0.3 µs a request in a batch of 32; an array of texts four times that). A record is a word and the
+ * number of a call, each field ends with a line break, and what may itself hold line breaks comes after its length. Bytes of bodies are in it
+ * as one character a byte; pieces from LARGE_PIECE_BYTES on go by themselves, transferred, between two batches. ARCHITECTURE.md, "Functions"
+ */
+
+/** The words of records; who sends each is said first. */
+export const enum Word {
+  /** Worker: a request, or the head of one for `onRequest`. */
+  Request = "Q",
+  /** Worker: the head of a response for `onResponse`. Thread: the response of a function, or of a hook in place of the request's. */
+  Response = "R",
+  /** Both: a piece of a body. */
+  Body = "B",
+  /** Both: the body is complete. */
+  End = "E",
+  /** Both: the body will not be completed. */
+  Fault = "F",
+  /** Both: so many bytes of the other's body have been taken. */
+  Taken = "W",
+  /** Worker: the client has left, or the time is over. Thread: the response of `ctx.upstream()` is not wanted any more. */
+  Cancel = "C",
+  /** Worker: nothing more will be said of the call. */
+  Over = "X",
+  /** Thread: the hook changes nothing. */
+  Pass = "N",
+  /** Thread: the request is to go on with this head. */
+  Changed = "M",
+  /** Thread: it has failed, with the status of the refusal. */
+  Failed = "T",
+  /** Thread: a line for the log. */
+  Log = "L",
+  /** Thread: a request of `ctx.upstream()`. */
+  Upstream = "U",
+  /** Thread: the connection becomes a WebSocket; bytes of frames follow as a body, both ways. */
+  Upgrade = "G",
+}
+
+/** What a request is sent to a thread for. */
+export const enum CallKind {
+  Fetch = "f",
+  OnRequest = "q",
+  /** Only that a context is there for `onResponse`. */
+  Context = "c",
+}
+
+/** How much of a body may be under way before its taker has said that it has been taken. */
+export const WINDOW_BYTES: number = 256 * 1024;
+/** What has been taken is told in steps of this. */
+export const CREDIT_BYTES: number = 64 * 1024;
+/** Pieces from this on are transferred. */
+export const LARGE_PIECE_BYTES: number = 16 * 1024;
+
+/** A piece of a body that is transferred by itself. */
+export type LargePiece = readonly [id: number, bytes: Uint8Array];
+
+/** Puts records together. */
+export class Batch {
+  private text = "";
+
+  get isEmpty(): boolean {
+    return this.text === "";
+  }
+
+  begin(word: Word, id: number): void {
+    this.text += `${word}${id}\n`;
+  }
+
+  /** @param value without line breaks */
+  line(value: string | number): void {
+    this.text += `${value}\n`;
+  }
+
+  /** Whatever the text holds. */
+  raw(text: string): void {
+    this.text += `${text.length}\n${text}`;
+  }
+
+  /** Gives what there is, and is empty. */
+  take(): string {
+    const { text } = this;
+    this.text = "";
+    return text;
+  }
+}
+
+/** Reads the records of a batch. */
+export class Records {
+  word: Word = Word.End;
+  id = 0;
+  private readonly text: string;
+  private at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Goes to the next record, whose fields are then to be read to its end. @returns false at the end of the batch */
+  next(): boolean {
+    if (this.at >= this.text.length) return false;
+    this.word = this.text[this.at++] as Word;
+    this.id = this.number();
+    return true;
+  }
+
+  /** Whether the next record has this word and this number, without going to it. */
+  continues(word: Word, id: number): boolean {
+    return this.text.startsWith(`${word}${id}\n`, this.at);
+  }
+
+  /** Goes over the pieces of a body that is complete in this batch and comes right here, and gives it; null, where it is not. */
+  wholeBody(id: number): Buffer | null {
+    const before = this.at;
+    const pieces: Buffer[] = [];
+    while (this.continues(Word.Body, id)) {
+      this.next();
+      pieces.push(this.bytes());
+    }
+    if (pieces.length > 0 && this.continues(Word.End, id)) {
+      this.next();
+      return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    }
+    this.at = before;
+    return null;
+  }
+
+  line(): string {
+    const from = this.at;
+    const to = this.text.indexOf("\n", from);
+    this.at = to + 1;
+    return this.text.slice(from, to);
+  }
+
+  number(): number {
+    return Number(this.line());
+  }
+
+  raw(): string {
+    const length = this.number();
+    const from = this.at;
+    this.at += length;
+    return this.text.slice(from, this.at);
+  }
+
+  /** The bytes of a raw field, one character each. */
+  bytes(): Buffer {
+    return Buffer.from(this.raw(), "latin1");
+  }
+
+  /** Names and values, after their number. */
+  fields(): [string, string][] {
+    const count = this.number();
+    const fields: [string, string][] = [];
+    for (let i = 0; i < count; i++) fields.push([this.line(), this.line()]);
+    return fields;
+  }
+}
+
+/** Counts what is under way of one body, for the side that sends it. */
+export class SendWindow {
+  private left: number = WINDOW_BYTES;
+
+  /** @returns whether more may be sent */
+  sent(bytes: number): boolean {
+    this.left -= bytes;
+    return this.left > 0;
+  }
+
+  /** @returns whether more may be sent */
+  taken(bytes: number): boolean {
+    this.left += bytes;
+    return this.left > 0;
+  }
+
+  get isOpen(): boolean {
+    return this.left > 0;
+  }
+}
+
+/** The cells of a thread that it shares with the control thread and the data workers, as indices of an Int32Array. */
+export const enum Cell {
+  /** Grows while the thread's event loop turns. */
+  Beat = 0,
+  /** Memory of its heap, KiB. */
+  HeapKib,
+  /** The call that is running now, and of which worker: 0 for none. */
+  Current,
+  CurrentWorker,
+  /** From here on, a cell for each data worker: the last of its calls that has been begun. */
+  Begun,
+}
+
+/** @param workers how many data workers there are */
+export function createCells(workers: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((Cell.Begun + workers) * Int32Array.BYTES_PER_ELEMENT);
+}
+
+/** What a module exports, of what is asked for. */
+export interface ModuleExports {
+  readonly fetch: boolean;
+  readonly onRequest: boolean;
+  readonly onResponse: boolean;
+  readonly scheduled: boolean;
+}
+
+/** What the control thread tells the thread of a function. */
+export type ToFunction =
+  | {
+      readonly kind: "load";
+      readonly module: string;
+      readonly cells: SharedArrayBuffer;
+      /** Whether what belongs to the whole process may be changed. */
+      readonly mayChangeProcess: boolean;
+    }
+  /** Requests of a data worker come by this port from now on. */
+  | { readonly kind: "connect"; readonly worker: number; readonly port: MessagePort }
+  /** That data worker has ended: so have its calls. */
+  | { readonly kind: "disconnect"; readonly worker: number }
+  /** Nothing more comes: answered by `finished` when what calls have left behind is done. */
+  | { readonly kind: "finish" }
+  /** A scheduled run; answered by `ran`. */
+  | { readonly kind: "run"; readonly id: number; readonly cron: string };
+
+/** What it tells the control thread. */
+export type FromFunction =
+  | { readonly kind: "loaded"; readonly exports: ModuleExports }
+  | { readonly kind: "failed"; readonly problem: Problem }
+  | { readonly kind: "ran"; readonly id: number; readonly problem: Problem | null }
+  | { readonly kind: "finished" }
+  /** Something that belongs to no request. */
+  | { readonly kind: "log"; readonly line: FunctionLine };
+
+/** What went wrong, and where. */
+export interface Problem {
+  readonly error: string;
+  /** `file:line:column` in a module; "" where it is not known. */
+  readonly at: string;
+  readonly stack: string;
+}
+
+/** A line for the log that a function, or its thread, has caused. */
+export interface FunctionLine {
+  readonly event: "function_log" | "function_failed";
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly fields: Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+}

@@ -1,0 +1,117 @@
+import * as v from "valibot";
+import { moduleFile } from "../config/function-settings.ts";
+import type { RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
+import { block, type ConfigOf } from "../config/row.ts";
+import { duration, text } from "../config/scalars.ts";
+import { type Handler, Verdict } from "../message/exchange.ts";
+import { RouteKind } from "../message/route.ts";
+import { editedHandler, namesChanged } from "./header-operations.ts";
+import { routeMethods } from "./route-options.ts";
+import type { RouteSite, RouteType, TargetStatus } from "./route-type.ts";
+import { upstreamKeys } from "./upstream/upstream-keys.ts";
+import { explainTarget, upstreamHandler } from "./upstream/upstream-route.ts";
+
+const keys = block(
+  {
+    methods: routeMethods,
+    module: {
+      type: moduleFile(),
+      required: "the file of the function, such as ./functions/hello.ts",
+      example: "./functions/hello.ts",
+      doc: "its default export has fetch(request, ctx)",
+    },
+    timeout: { type: duration(1), default: "10s", doc: "until its response begins: 504 beyond" },
+    target: {
+      type: text("a server address"),
+      absent: "",
+      example: "http://10.0.0.5:8000",
+      doc: "where ctx.upstream() goes",
+    },
+  },
+  {
+    finish({ target }, _values, spot) {
+      // With a target, a route has all that one of type: upstream has: pools, probes, a breaker.
+      if (target === "") return {};
+      const { methods: _, ...origin } = upstreamKeys.resolve(v.parse(upstreamKeys, { target }), spot);
+      return origin as object;
+    },
+    list: ({ methods, module, timeoutMs: _, target }, lines) => ({
+      methods,
+      module,
+      timeout: lines.timeout,
+      ...(target === "" ? {} : { target }),
+    }),
+  },
+);
+
+/** `type: function`: a module of the user's own makes responses. With a target, it has the fields of `type: upstream` too. */
+export interface FunctionRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
+  readonly type: "function";
+}
+
+/** The row of `type: function`: docs/functions.md */
+export const FUNCTION_ROUTE: RouteType<FunctionRouteConfig> = {
+  what: "a function of your own",
+  sentence: 'a function route answers with the function in "module"',
+  foreignWords: ["script", "lambda", "worker", "handler", "js", "lua"],
+  marks: ["module"],
+  keys,
+  help: {
+    doc: "a function of your own, in TypeScript",
+    prefix: { example: "/function", doc: 'Or "path:", exactly this path' },
+    host: { example: ["example.com"], doc: "every host by default" },
+    unlisted: [],
+  },
+  explain,
+  leadsTo: ({ module }) => module,
+  shape: ({ methods, headers }) => ({
+    kind: RouteKind.Function,
+    methods,
+    stripPrefix: true,
+    ownFields: namesChanged(headers.request),
+  }),
+  build,
+  rehearse: (route, look) =>
+    editedHandler(
+      asking(() => look(route.module)),
+      route,
+    ),
+};
+
+/** It does not disclose where the module is. */
+function explain(route: FunctionRouteConfig, statusOf: TargetStatus): object {
+  const origin = originOf(route);
+  const targets = origin === null ? [] : origin.targets;
+  return {
+    targets: targets.map((target) => explainTarget(target, statusOf(target.originKey, origin))),
+    timeout_ms: route.timeoutMs,
+  };
+}
+
+/** The route as the gateway sends requests of `ctx.upstream()`; null without a target. */
+function originOf(route: FunctionRouteConfig): UpstreamRouteConfig | null {
+  if (!("targets" in route)) return null;
+  // What the response to the client gets, the one from the target does not get before.
+  return { ...(route as unknown as UpstreamRouteConfig), headers: { ...route.headers, response: {} as never } };
+}
+
+function build(route: FunctionRouteConfig, site: RouteSite): Handler {
+  if (site.functions === null) return asking(() => {});
+  const functions = site.functions();
+  functions.use(site.config.functions);
+  const origin = originOf(route);
+  const { module, timeoutMs } = route;
+  const upstream = origin === null ? null : upstreamHandler(origin, site);
+  return editedHandler(functions.handlerOf({ module, timeoutMs, upstream }), route);
+}
+
+/** In the place of a function, where a request is explained. */
+function asking(ask: () => void): Handler {
+  return {
+    name: "function",
+    handle() {
+      ask();
+      return Verdict.Done;
+    },
+  };
+}
