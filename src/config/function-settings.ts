@@ -1,6 +1,6 @@
 import { MASK } from "../core/secret-name.ts";
 import { list, pairs, resolved, type Spot, written } from "./piece.ts";
-import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, integer, size, text, textOrNumber, word } from "./scalars.ts";
 
 /** A file of TypeScript or JavaScript that is there; resolved, its absolute path. */
@@ -75,7 +75,9 @@ const hookRows = {
 } as const satisfies Rows;
 
 /** `hooks` of a route: what a module does to its requests and responses. docs/functions.md#hooks */
-export const hooks = block(hookRows, { shorthand: "module" });
+export const hooks = orWritten(block(hookRows, { shorthand: "module" }), fileName().form, (value) =>
+  typeof value === "string" ? { module: value } : value,
+);
 
 /** Resolved hooks. */
 export type HooksConfig = ConfigOf<typeof hooks>;
