@@ -17,5 +17,12 @@ async function showStatus() {
   }
 }
 
+/** The documentation is there where scripts/serve has built it. */
+async function showDocs() {
+  const answer = await fetch("/docs/", { method: "HEAD" });
+  document.getElementById("docs").hidden = !answer.ok;
+}
+
+showDocs();
 showStatus();
 setInterval(showStatus, 5000);

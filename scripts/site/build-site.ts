@@ -1,0 +1,92 @@
+// scripts/docs. ARCHITECTURE.md#documentation
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { VERSION } from "../../src/shared/version.ts";
+import { type Page, PageSet, plain, ROOT } from "./page-set.ts";
+
+function main(args: string[]): number {
+  const { values } = parseArgs({ args, options: { out: { type: "string", default: "dist/site" } } });
+  const set = new PageSet();
+  for (const one of set.broken) process.stderr.write(`docs: a link leads nowhere: ${one}\n`);
+  if (set.broken.length > 0) return 1;
+  const out = resolve(values.out);
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const pages = [...set.pages.values()];
+  for (const page of pages) writeFileSync(join(out, page.place), pageOf(page, set));
+  const found = pages.filter(({ source }) => source.endsWith(".md")).flatMap(sectionsOf);
+  writeFileSync(join(out, "search-index.js"), `globalThis.SECTIONS = ${JSON.stringify(found)};\n`);
+  for (const name of ["site.css", "site.js"]) cpSync(join(import.meta.dir, name), join(out, name));
+  for (const name of readdirSync(join(ROOT, "docs"))) {
+    if (!name.endsWith(".md")) cpSync(join(ROOT, "docs", name), join(out, name));
+  }
+  process.stdout.write(`${pages.length} pages in ${out}\n`);
+  return 0;
+}
+
+function pageOf(page: Page, { groups, pages }: PageSet): string {
+  const titles = new Map([...pages.values()].map(({ place, title }) => [place, title]));
+  const order = groups.flatMap(({ places }) => places);
+  const at = order.indexOf(page.place);
+  const next = at < 0 ? [] : [order[at - 1], order[at + 1]];
+  const link = (place: string, rel = "") => {
+    const current = place === page.place ? ' aria-current="page"' : "";
+    return `<a href="${place}"${rel}${current}>${Bun.escapeHTML(titles.get(place) ?? place)}</a>`;
+  };
+  const menu = groups.map(
+    ({ title, places }) =>
+      `<h2>${Bun.escapeHTML(title)}</h2>\n<ul>\n${places.map((place) => `<li>${link(place)}</li>\n`).join("")}</ul>\n`,
+  );
+  const headings = [...page.html.matchAll(/<h2 id="([^"]*)">([\s\S]*?)<\/h2>/g)];
+  const contents = headings.map(
+    ([, id, text]) => `<li><a href="#${id}">${text!.replace(/<\/?a[^>]*>/g, "")}</a></li>\n`,
+  );
+  const ways = next.map((place, i) =>
+    place === undefined ? "<span></span>" : link(place, i === 0 ? ' rel="prev"' : ' rel="next"'),
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${Bun.escapeHTML(page.title)} · edge</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="site.css">
+<script src="site.js" defer></script>
+</head>
+<body>
+<a class="skip" href="#page">To the page</a>
+<header>
+<a class="mark" href="index.html">edge <small>${VERSION}</small></a>
+<form role="search"><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off" hidden></form>
+<ol id="found" aria-label="Found" hidden></ol>
+</header>
+<div class="columns">
+<nav aria-label="Pages"><details id="menu"><summary>All pages</summary>
+${menu.join("")}</details></nav>
+<main id="page">
+${page.html}
+<p class="ways">${ways.join("\n")}</p>
+</main>
+<aside aria-label="On this page">${contents.length < 2 ? "" : `<h2>On this page</h2>\n<ul>\n${contents.join("")}</ul>`}</aside>
+</div>
+</body>
+</html>
+`;
+}
+
+/** What is found: a heading, where it is, and the text below it. */
+function sectionsOf({ place, title, html }: Page): readonly (readonly [string, string, string, string])[] {
+  return html.split(/(?=<h[1-3] id=)/).flatMap((part) => {
+    const [, id, heading] = /^<h[1-3] id="([^"]*)">([\s\S]*?)<\/h[1-3]>/.exec(part) ?? [];
+    if (id === undefined) return [];
+    const text = plain(part.slice(part.indexOf("</h"))).slice(0, MAX_TEXT);
+    return [[title, plain(heading!), part.startsWith("<h1") ? place : `${place}#${id}`, text] as const];
+  });
+}
+
+/** Characters of a section that are looked through. */
+const MAX_TEXT = 4000;
+
+process.exitCode = main(process.argv.slice(2));

@@ -1,0 +1,88 @@
+// ARCHITECTURE.md#documentation: the site that scripts/docs makes, served by the gateway, under a policy that lets in nothing from elsewhere.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Gateway, startGateway } from "../harness/gateway.ts";
+import { runProcess } from "../harness/run-process.ts";
+import { BrowserTab, CHROMIUM } from "./devtools.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "edge-docs-"));
+const site = join(folder, "site");
+let gateway: Gateway;
+let pages: readonly string[] = [];
+
+beforeAll(async () => {
+  const made = await runProcess([join(import.meta.dir, "../../scripts/docs"), "--out", site], { timeout: 60_000 });
+  expect([made.code, made.stderr]).toEqual([0, ""]);
+  pages = readdirSync(site).filter((name) => name.endsWith(".html"));
+  const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:";
+  gateway = await startGateway({
+    routes: [
+      {
+        type: "static",
+        prefix: "/docs",
+        dir: site,
+        headers: { response: { set: { "Content-Security-Policy": policy } } },
+      },
+    ],
+  });
+}, 60_000);
+afterAll(async () => {
+  await gateway.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("has a page for each file of docs, with one heading over it and every anchor once", () => {
+  expect(pages.length).toBeGreaterThan(40);
+  for (const name of pages) {
+    const html = readFileSync(join(site, name), "utf8");
+    expect([name, html.match(/<h1/g)?.length]).toEqual([name, 1]);
+    const anchors = [...html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+    expect([name, anchors.filter((id, i) => anchors.indexOf(id) !== i)]).toEqual([name, []]);
+  }
+});
+
+test("leads nowhere that is not there, and takes nothing from elsewhere", async () => {
+  const wrong: string[] = [];
+  for (const name of pages) {
+    const html = readFileSync(join(site, name), "utf8");
+    for (const [, what, link] of html.matchAll(/<(?:a|img|script|link)[^>]*? (href|src)="([^"]*)"/g)) {
+      const [path = "", anchor] = link!.split("#");
+      if (what === "href" && /^https?:/.test(path)) continue;
+      if (path === "data:,") continue;
+      const target = path === "" ? name : path;
+      const isThere = readdirSync(site).includes(target);
+      const text = isThere && anchor !== undefined ? readFileSync(join(site, target), "utf8") : "";
+      if (!isThere || (anchor !== undefined && !text.includes(`id="${anchor}"`))) wrong.push(`${name}: ${link}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+}, 30_000);
+
+if (CHROMIUM === null) console.log("skipped: the site in a browser needs chromium (Debian: apt install chromium)");
+describe.skipIf(CHROMIUM === null)("in Chromium", () => {
+  test("is searched by keyboard, and fits a phone", async () => {
+    const tab = await BrowserTab.open(["--window-size=400,800"]);
+    try {
+      const top = `http://127.0.0.1:${gateway.port}/docs`;
+      await tab.go(`${top}/index.html`);
+      await tab.until("document.readyState === 'complete' && !document.getElementById('search').hidden");
+      await tab.call("Input.dispatchKeyEvent", { type: "keyDown", key: "/", text: "/" });
+      await tab.until("document.activeElement.id === 'search'");
+      await tab.call("Input.insertText", { text: "soft purge" });
+      await tab.until("document.querySelector('#found a')?.textContent.includes('Soft purge')");
+      await tab.value("document.querySelector('#found a').click()");
+      await tab.until("location.pathname.endsWith('/cache.html') && location.hash === '#soft-purge'");
+      await tab.until("document.readyState === 'complete'");
+      for (const name of ["cache.html", "metrics.html", "index.html"]) {
+        await tab.go(`${top}/${name}`);
+        await tab.until(`location.pathname.endsWith('${name}') && document.readyState === 'complete'`);
+        expect(await tab.value<number>("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      }
+      expect(tab.console).toEqual([]);
+    } finally {
+      await tab.close();
+    }
+  }, 60_000);
+});
