@@ -187,4 +187,6 @@ export function switchesOf(
   return new RuleSwitches(idsOf(disabledRules, WAF_RULES), exclusions, inactive, sharpness.fields);
 }
 
-const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: Number.MAX_SAFE_INTEGER, progress: null };
+/** More than any body has that is in memory. */
+const MAX_BYTES = 0x3fff_ffff;
+const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: MAX_BYTES, progress: null };

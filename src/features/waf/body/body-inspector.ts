@@ -69,7 +69,8 @@ export class BodyInspector {
     const codings = codingsOf(headers);
     if (codings.length === 0) {
       const { progress } = question;
-      const end = Math.min(to, from + question.maxBytes - (progress?.bytes ?? 0));
+      // A small number, for the compiler as well: sums with a large one make the loops over bytes half as fast.
+      const end = from + (Math.min(to - from, question.maxBytes - (progress?.bytes ?? 0)) | 0);
       this.beginSteps(end - from, progress);
       if (this.inspectContent(types, question, bytes, from, end) === Shape.Unknown) this.foundUnreadable();
       if (progress !== null) {

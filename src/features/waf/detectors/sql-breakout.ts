@@ -1,9 +1,10 @@
 import { Byte, indexOfByte, isDigit, isLowerLetter } from "../../../core/bytes.ts";
 import type { ValueReading } from "../match/value-reading.ts";
+import { WordGate } from "../match/word-gate.ts";
 import { CRITICAL_SCORE, type DetectionListener, type Detector, each, type WafRule, words } from "../rule.ts";
 import { MONGO_OPERATOR } from "./mongo-operators.ts";
 import { isScriptStatement, isSign, isStatement, isUnion, Operand, SqlOperands } from "./sql-grammar.ts";
-import { SQL_FUNCTIONS, Sql, SqlTokens } from "./sql-tokens.ts";
+import { SQL_FUNCTIONS, Sql, SqlTokens, sqlWords } from "./sql-tokens.ts";
 
 export const SQL_UNION: WafRule = {
   id: "SQLI-001",
@@ -110,6 +111,11 @@ export function breakoutKeywords(): string[] {
   ];
 }
 
+/** Words with which SQL goes on from a literal: those that `tryContinuation` knows. */
+const CONTINUATION: WordGate = new WordGate(
+  sqlWords([Sql.Logic, Sql.Having, Sql.Where, Sql.Compare, Sql.Arithmetic, Sql.Union, Sql.Order, Sql.Limit]),
+);
+
 /** Where SQL may go on in a value that an application pastes into a statement. */
 const enum Anchor {
   /** After a number that the value begins with, or after nothing. */
@@ -175,6 +181,7 @@ export class SqlBreakout implements Detector {
       this.isFirst = at === first;
       isOdd = !isOdd;
       if (value.steps.isSpent) return;
+      if (CONTINUATION.isShut(bytes, at + 1)) continue;
       this.tokens.begin(at + 1);
       // A quote after a blank or a bracket begins a text of the value's own.
       const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);

@@ -1,6 +1,7 @@
 import { Byte, EMPTY_BYTES, isDigit, isWhitespace } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import { WordGate } from "../match/word-gate.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
   CRITICAL_SCORE,
@@ -97,7 +98,7 @@ export class SqlPhrases implements Detector {
       }
       const from = at;
       while (at < length && isWordByte(bytes[at]!)) at++;
-      const phrase = PHRASES.valueOf(bytes, from, at);
+      const phrase = PHRASE_GATE.isOpen(bytes, from) ? PHRASES.valueOf(bytes, from, at) : 0;
       if (phrase === 0) continue;
       if (!value.steps.take(STEPS)) return;
       this.judge(phrase, from, at);
@@ -305,7 +306,7 @@ const enum Phrase {
   Procedure,
 }
 
-const PHRASES: WordSet = new WordSet([
+const PHRASE_WORDS: readonly (readonly [phrase: Phrase, words: string])[] = [
   [Phrase.Union, "union"],
   [Phrase.Select, "select"],
   [Phrase.Case, "case"],
@@ -325,7 +326,9 @@ const PHRASES: WordSet = new WordSet([
     Phrase.Procedure,
     "xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure sp_password",
   ],
-]);
+];
+const PHRASES: WordSet = new WordSet(PHRASE_WORDS);
+const PHRASE_GATE: WordGate = new WordGate(PHRASE_WORDS.flatMap(([, all]) => all.split(" ")));
 const VARIABLES: WordSet = new WordSet([
   [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
 ]);

@@ -343,7 +343,7 @@ export const SQL_FUNCTIONS: string = [
 ].join(" ");
 
 /** The words that SQL knows, as far as attacks use them. */
-export const SQL_WORDS: WordSet = new WordSet([
+const SQL_WORD_GROUPS: readonly (readonly [kind: Sql, words: string])[] = [
   [Sql.Logic, "or and xor"],
   [Sql.Compare, "like rlike regexp ilike glob is in between sounds similar"],
   [Sql.Arithmetic, "div mod"],
@@ -366,7 +366,15 @@ export const SQL_WORDS: WordSet = new WordSet([
   [Sql.Statement, "replace rename load copy call handler begin set pragma attach vacuum kill do if"],
   [Sql.Shutdown, "shutdown"],
   [Sql.Function, SQL_FUNCTIONS],
-]);
+];
+
+/** The words by their kinds. */
+export const SQL_WORDS: WordSet = new WordSet(SQL_WORD_GROUPS);
+
+/** The words of some kinds. */
+export function sqlWords(kinds: readonly Sql[]): string[] {
+  return SQL_WORD_GROUPS.flatMap(([kind, words]) => (kinds.includes(kind) ? words.split(" ") : []));
+}
 
 const NO_ENDS: Int32Array = new Int32Array(0);
 /** What nearly all names and gaps have room in. */

@@ -28,7 +28,14 @@ export class WordSet {
 
   /** @returns the number of the word in `bytes[from, to)`, 0 where it is none */
   valueOf(bytes: Uint8Array, from: number, to: number): number {
-    if (to <= from || to - from > this.longest || (this.lengths[bytes[from]!]! & lengthBit(to - from)) === 0) return 0;
+    // Apart, so that this much of it is part of the caller.
+    const length = to - from;
+    if (length <= 0 || length > this.longest) return 0;
+    const bit = length < MAX_OWN_BIT ? 1 << length : 1 << MAX_OWN_BIT;
+    return (this.lengths[bytes[from]!]! & bit) === 0 ? 0 : this.find(bytes, from, to);
+  }
+
+  private find(bytes: Uint8Array, from: number, to: number): number {
     const mask = this.places.length - 1;
     let place = hashOf(bytes, from, to) & mask;
     for (let index = this.places[place]!; index !== 0; index = this.places[place]!) {
@@ -39,9 +46,11 @@ export class WordSet {
   }
 }
 
-/** Lengths from 31 on share a bit. */
+/** Lengths from this one on share a bit. */
+const MAX_OWN_BIT = 31;
+
 function lengthBit(length: number): number {
-  return 1 << Math.min(length, 31);
+  return 1 << Math.min(length, MAX_OWN_BIT);
 }
 
 function equals(word: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
