@@ -1,6 +1,5 @@
 import type { ReadableLogRecord } from "@opentelemetry/sdk-logs";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
-import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TelemetryConfig } from "../config/telemetry-settings.ts";
 import { messageOf } from "../core/error-text.ts";
@@ -11,8 +10,8 @@ import { logRecordOf } from "../features/telemetry/otlp/log-data.ts";
 import { metricData } from "../features/telemetry/otlp/metric-data.ts";
 import { type Channel, ChannelTally, openChannel, type Signal } from "../features/telemetry/otlp/otlp-channel.ts";
 import type { Sender } from "../features/telemetry/otlp/resource.ts";
-import { spansOf } from "../features/telemetry/otlp/span-data.ts";
-import { createSpanRings, SpanReader, type SpanRecord } from "../shared/span-ring.ts";
+import { SpanEncoder } from "../features/telemetry/otlp/span-encoder.ts";
+import { createSpanRings, SpanReader, type StoredSpan } from "../shared/span-ring.ts";
 import { VERSION } from "../shared/version.ts";
 import { recordsSpans } from "./tracing.ts";
 
@@ -28,9 +27,14 @@ export interface ExportPorts {
 /** The channels of a configuration; null for what it does not ask for. */
 interface Channels {
   readonly sender: Sender;
-  readonly traces: Channel<ReadableSpan[]> | null;
+  readonly traces: TraceChannel | null;
   readonly metrics: Channel<ResourceMetrics> | null;
   readonly logs: Channel<ReadableLogRecord[]> | null;
+}
+
+/** Spans on their way to the collector. */
+interface TraceChannel extends Channel<Uint8Array> {
+  readonly encoder: SpanEncoder;
 }
 
 /** Sends spans, metrics and lines of the log to a collector, from the control thread. docs/tracing.md */
@@ -48,9 +52,10 @@ export class TelemetryExport {
   private channels: Channels | null = null;
   /** Of the configuration in use; what was opened for another one is closed. */
   private used: TelemetryConfig | null = null;
-  private spans: SpanRecord[] = [];
   private lines: string[] = [];
   private looks = 0;
+  /** The look at which spans were last sent. */
+  private spansSentAt = 0;
   private takesLines = false;
   private timers: readonly NodeJS.Timeout[] = [];
 
@@ -81,7 +86,7 @@ export class TelemetryExport {
       if (this.used !== telemetry) return close(channels);
       this.channels = channels;
       this.timers = [
-        setInterval(() => this.sendSpansAndLines(++this.looks % LOOKS_A_SEND === 0), LOOK_MS),
+        setInterval(() => this.look(), LOOK_MS),
         setInterval(() => this.sendMetrics(), telemetry.otlp.metricsIntervalMs),
       ];
     } catch (error) {
@@ -121,7 +126,8 @@ export class TelemetryExport {
   async stop(limitMs: number): Promise<void> {
     const { channels } = this;
     if (channels === null) return;
-    this.sendSpansAndLines(true);
+    this.takeSpans(true);
+    this.sendAllLines(true);
     this.sendMetrics();
     const all = [channels.traces, channels.metrics, channels.logs].map((channel) => channel?.flush());
     await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, limitMs))]);
@@ -140,9 +146,12 @@ export class TelemetryExport {
         tally: this.tallies[signal],
         onFailed: (which, error) => this.failed(which, error),
       });
+    const sender = { resource, scope: { name: "edge", version: VERSION } };
     return {
-      sender: { resource, scope: { name: "edge", version: VERSION } },
-      traces: otlp.traces.enabled ? await channelOf<ReadableSpan[]>("traces") : null,
+      sender,
+      traces: otlp.traces.enabled
+        ? { ...(await channelOf<Uint8Array>("traces")), encoder: new SpanEncoder(sender) }
+        : null,
       metrics: otlp.metrics ? await channelOf<ResourceMetrics>("metrics") : null,
       logs: otlp.logs ? await channelOf<ReadableLogRecord[]>("logs") : null,
     };
@@ -153,28 +162,48 @@ export class TelemetryExport {
     this.timers = [];
     const { channels } = this;
     this.channels = null;
-    if (channels !== null) close(channels);
+    if (channels === null) return;
+    if (channels.traces !== null) this.sendSpans(channels.traces);
+    close(channels);
   }
 
-  /** Empties the rings; whole batches go at once, others with the next tick of the second. @param isDue whether they go now */
-  private sendSpansAndLines(isDue: boolean): void {
-    const { channels } = this;
-    if (channels === null) return;
+  private look(): void {
+    this.looks++;
+    this.takeSpans(this.looks - this.spansSentAt >= LOOKS_A_SEND);
+    this.sendAllLines(this.looks % LOOKS_A_SEND === 0);
+  }
+
+  /**
+   * Empties the rings. Spans that fill a message go at once, others a second after those before them: a call costs as much as hundreds of spans.
+   * @param isDue whether what is left goes now
+   */
+  private takeSpans(isDue: boolean): void {
+    const traces = this.channels?.traces ?? null;
+    if (traces === null) return;
     for (const reader of this.readers) {
       this.tallies.traces.dropped += reader.takeDropped();
-      for (let taken = reader.take(BATCH); taken.length > 0; taken = reader.take(BATCH)) {
-        this.exemplars.note(taken);
-        this.spans.push(...taken);
-        if (this.spans.length >= BATCH) this.sendSpans(channels);
-      }
+      reader.each(MAX_LOOK, (span) => this.addSpan(traces, span));
     }
-    if (this.spans.length > 0 && isDue) this.sendSpans(channels);
+    if (isDue) this.sendSpans(traces);
+  }
+
+  private sendAllLines(isDue: boolean): void {
+    const { channels } = this;
+    if (channels === null) return;
     while (this.lines.length >= (isDue ? 1 : BATCH)) this.sendLines(channels);
   }
 
-  private sendSpans({ traces, sender }: Channels): void {
-    const spans = this.spans.splice(0).flatMap((record) => spansOf(record, sender));
-    traces?.send(spans, spans.length);
+  private addSpan(traces: TraceChannel, span: StoredSpan): void {
+    this.exemplars.note(span);
+    traces.encoder.add(span);
+    if (traces.encoder.isFull) this.sendSpans(traces);
+  }
+
+  private sendSpans({ encoder, send }: TraceChannel): void {
+    const { count } = encoder;
+    if (count === 0) return;
+    this.spansSentAt = this.looks;
+    send(encoder.take(), count);
   }
 
   private sendLines({ logs, sender }: Channels): void {
@@ -202,9 +231,11 @@ function close({ traces, metrics, logs }: Channels): void {
 
 /** How often rings are emptied. */
 const LOOK_MS = 200;
-/** Looks until what is less than a batch is sent too. */
+/** Looks until what is less than a message or a batch is sent too. */
 const LOOKS_A_SEND = 5;
-/** Requests, or lines, of one call. */
+/** Spans that are taken out of one ring at a look: more than it holds. */
+const MAX_LOOK = 1 << 14;
+/** Lines of one call. */
 const BATCH = 512;
 /** Lines that wait for the next look. */
 const MAX_LINES = 8192;

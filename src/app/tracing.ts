@@ -27,10 +27,5 @@ export function tracerOf(
   const { propagate, otlp } = config.telemetry;
   const recorded = recordsSpans(config) ? spans : null;
   const settings = { sample: recorded === null ? 0 : otlp.traces.sample, propagates: propagate };
-  return new Tracer(settings, { spans: recorded, random: Math.random, protocolOf }, trusts);
-}
-
-/** As `network.protocol.version` of the semantic conventions has it. */
-function protocolOf({ request: { major, minor } }: Exchange): string {
-  return major === 1 ? `1.${minor}` : String(major);
+  return new Tracer(settings, { spans: recorded, random: Math.random }, trusts);
 }

@@ -1,50 +1,61 @@
-/** What is recorded of a request whose trace is sampled. docs/tracing.md#spans */
-export interface SpanRecord {
+/** The numbers that are recorded of a request whose trace is sampled. docs/tracing.md#spans */
+export const enum SpanNumber {
   /** Milliseconds since the epoch, with fractions. */
-  readonly startMs: number;
-  readonly endMs: number;
+  StartMs = 0,
+  EndMs,
   /** When it was sent on; -1 where it was not. */
-  readonly sentMs: number;
+  SentMs,
   /** From the request's head to the origin's response, in milliseconds; -1 where none came. */
-  readonly upstreamMs: number;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  readonly status: number;
+  UpstreamMs,
+  BytesIn,
+  BytesOut,
+  Status,
   /** How often it was sent upstream. */
-  readonly attempts: number;
+  Attempts,
   /** The port that the client connected to. */
-  readonly port: number;
-  readonly tls: boolean;
+  Port,
+  /** 1 where the client's connection is one of TLS, else 0. */
+  Tls,
   /** Flags of its `traceparent`. */
-  readonly flags: number;
-  /** 16, 8, 8 and 8 bytes. `parentId` is of zeros where there is no caller. */
-  readonly traceId: Uint8Array;
-  readonly spanId: Uint8Array;
-  readonly parentId: Uint8Array;
-  readonly clientSpanId: Uint8Array;
-  /** Such as 1.1. */
-  readonly protocol: string;
-  readonly method: string;
-  readonly host: string;
+  Flags,
+  /** Ten times the major version and the minor one, such as 11. */
+  Protocol,
+  /** As `Method` numbers it; the text is recorded for those that are `Method.Other`. */
+  Method,
+  /** Why it was refused or cut, as `Fault` numbers it. */
+  Fault,
+  /** What the cache did, as `CacheResult` numbers it. */
+  Cache,
+}
+
+/** Its ids, of 16, 8, 8 and 8 bytes. */
+export const enum SpanIdKind {
+  Trace = 0,
+  Own,
+  /** The caller's; zeros where there is none. */
+  Parent,
+  /** That of the request to the origin. */
+  Client,
+}
+
+/** Its texts, one byte a character; "" where it has none. */
+export const enum SpanText {
+  Method = 0,
+  Host,
   /** Without the query. */
-  readonly path: string;
-  readonly route: string;
-  /** "" where it was sent to none. */
-  readonly upstream: string;
-  readonly client: string;
-  readonly userAgent: string;
-  readonly requestId: string;
-  /** Why it was refused or cut; "" where it was not. */
-  readonly fault: string;
-  /** What the cache did; "" where it was not asked. */
-  readonly cache: string;
+  Path,
+  Route,
+  Upstream,
+  Client,
+  UserAgent,
+  RequestId,
 }
 
 /**
  * The spans of all workers on their way to the control thread, in shared memory: a ring of bytes for each worker, with one writer and one
  * reader. A record is never divided: where the end of the ring has no room for the longest one, both go on at its beginning.
  *
- *     head, tail, dropped (Int32) … | records: length (Int32), numbers (Float64), ids, lengths of texts (Uint16), texts
+ *     head, tail, dropped (Int32) … | records: length (Int32), numbers (Float64), ids, places of texts (Uint16), texts
  *
  * @param workers how many there are
  * @param bytes of each ring
@@ -53,113 +64,171 @@ export function createSpanRings(workers: number, bytes: number = RING_BYTES): re
   return Array.from({ length: workers }, () => new SharedArrayBuffer(HEADER_BYTES + bytes));
 }
 
-/** The worker's end. */
+/** The worker's end. A record is what is said between `begin` and `end`, in any order; what is not said is 0 or "". */
 export class SpanWriter {
   private readonly ring: RingViews;
+  /** Where the record begins, and where its next text goes. */
+  private from = 0;
+  private to = 0;
 
   constructor(buffer: SharedArrayBuffer) {
     this.ring = new RingViews(buffer);
   }
 
-  /** Records a span; where the reader does not keep up it is dropped and counted. Texts are cut. */
-  record(span: SpanRecord): void {
+  /** Begins a record. @returns false where the reader does not keep up: the span is dropped and counted */
+  begin(): boolean {
     const { ring } = this;
-    const { ints, bytes, floats } = ring;
-    const head = Atomics.load(ints, HEAD);
-    const tail = Atomics.load(ints, TAIL);
+    const head = Atomics.load(ring.ints, HEAD);
+    const tail = Atomics.load(ring.ints, TAIL);
     const at = ring.endsAt(head) ? 0 : head;
     // Head never comes to meet tail from behind: equal means empty.
     const isFree = tail > at ? tail - at > MAX_RECORD_BYTES : at === head;
     if (!isFree) {
-      Atomics.add(ints, DROPPED, 1);
-      return;
+      Atomics.add(ring.ints, DROPPED, 1);
+      return false;
     }
-    const from = HEADER_BYTES + at;
-    let number = (from + NUMBERS_OFFSET) / 8;
-    for (let i = 0; i < NUMBERS.length; i++) floats[number++] = Number(span[NUMBERS[i]!]);
-    let to = from + IDS_OFFSET;
-    for (let i = 0; i < IDS.length; i++) {
-      bytes.set(span[IDS[i]!], to);
-      to += span[IDS[i]!].length;
-    }
-    to = from + TEXTS_OFFSET;
-    for (let i = 0; i < TEXTS.length; i++) {
-      const { name, limit } = TEXTS[i]!;
-      const text = span[name];
-      const length = bytes.latin1Write(text.length > limit ? text.slice(0, limit) : text, to, limit);
-      bytes.writeUInt16LE(length, from + LENGTHS_OFFSET + i * 2);
-      to += length;
-    }
-    const size = aligned(to - from);
-    ints[from / 4] = size;
-    Atomics.store(ints, HEAD, at + size);
+    this.from = HEADER_BYTES + at;
+    this.to = this.from + TEXTS_OFFSET;
+    const { floats, bytes } = ring;
+    const numbers = (this.from + NUMBERS_OFFSET) >>> 3;
+    for (let i = 0; i < NUMBER_COUNT; i++) floats[numbers + i] = 0;
+    const idsAt = this.from + IDS_OFFSET;
+    for (let at = idsAt; at < this.to; at++) bytes[at] = 0;
+    return true;
+  }
+
+  number(which: SpanNumber, value: number): void {
+    this.ring.floats[((this.from + NUMBERS_OFFSET) >>> 3) + which] = value;
+  }
+
+  id(which: SpanIdKind, id: Uint8Array): void {
+    const { bytes } = this.ring;
+    const at = this.from + IDS_OFFSET + ID_OFFSETS[which]!;
+    for (let i = 0; i < id.length; i++) bytes[at + i] = id[i]!;
+  }
+
+  /** A text whose characters are below 0x100; it is cut where it is long. */
+  text(which: SpanText, text: string): void {
+    const { bytes } = this.ring;
+    const length = Math.min(text.length, TEXT_LIMITS[which]!);
+    const { to } = this;
+    for (let i = 0; i < length; i++) bytes[to + i] = text.charCodeAt(i);
+    this.place(which, length);
+  }
+
+  /** The same, of `from[first, last)`. */
+  slice(which: SpanText, from: Uint8Array, first: number, last: number): void {
+    const { bytes } = this.ring;
+    const length = Math.min(last - first, TEXT_LIMITS[which]!);
+    const { to } = this;
+    for (let i = 0; i < length; i++) bytes[to + i] = from[first + i]!;
+    this.place(which, length);
+  }
+
+  /** The record is complete: the reader may have it. */
+  end(): void {
+    const { ints } = this.ring;
+    const size = aligned(this.to - this.from);
+    ints[this.from >>> 2] = size;
+    Atomics.store(ints, HEAD, this.from - HEADER_BYTES + size);
+  }
+
+  private place(which: SpanText, length: number): void {
+    const { shorts } = this.ring;
+    const at = ((this.from + PLACES_OFFSET) >>> 1) + which * 2;
+    shorts[at] = this.to - this.from;
+    shorts[at + 1] = length;
+    this.to += length;
+  }
+}
+
+/** A record as the reader sees it, in the ring. It is another one with the next. */
+export class StoredSpan {
+  /** Those of the ring; `idAt` and `textAt` are offsets in them. */
+  readonly bytes: Buffer;
+  private readonly ring: RingViews;
+  private from = 0;
+
+  constructor(ring: RingViews) {
+    this.ring = ring;
+    this.bytes = ring.bytes;
+  }
+
+  /** Goes to the record at this offset. */
+  goTo(from: number): void {
+    this.from = from;
+  }
+
+  number(which: SpanNumber): number {
+    return this.ring.floats[((this.from + NUMBERS_OFFSET) >>> 3) + which]!;
+  }
+
+  idAt(which: SpanIdKind): number {
+    return this.from + IDS_OFFSET + ID_OFFSETS[which]!;
+  }
+
+  textAt(which: SpanText): number {
+    return this.from + this.ring.shorts[((this.from + PLACES_OFFSET) >>> 1) + which * 2]!;
+  }
+
+  textLength(which: SpanText): number {
+    return this.ring.shorts[((this.from + PLACES_OFFSET) >>> 1) + which * 2 + 1]!;
+  }
+
+  text(which: SpanText): string {
+    const at = this.textAt(which);
+    return this.bytes.latin1Slice(at, at + this.textLength(which));
   }
 }
 
 /** The control thread's end. */
 export class SpanReader {
   private readonly ring: RingViews;
+  private readonly shown: StoredSpan;
 
   constructor(buffer: SharedArrayBuffer) {
     this.ring = new RingViews(buffer);
+    this.shown = new StoredSpan(this.ring);
   }
 
-  /** Takes what has been recorded, oldest first. @param limit the most to take */
-  take(limit: number): SpanRecord[] {
+  /** Shows what has been recorded, oldest first, and gives its room back. @param limit the most to show @returns how many there were */
+  each(limit: number, show: (span: StoredSpan) => void): number {
     const { ints } = this.ring;
-    const taken: SpanRecord[] = [];
     const head = Atomics.load(ints, HEAD);
     let tail = Atomics.load(ints, TAIL);
-    while (tail !== head && taken.length < limit) {
+    let count = 0;
+    while (tail !== head && count < limit) {
       if (this.ring.endsAt(tail)) {
         tail = 0;
         continue;
       }
       const from = HEADER_BYTES + tail;
-      taken.push(this.read(from));
-      tail += ints[from / 4]!;
+      this.shown.goTo(from);
+      show(this.shown);
+      count++;
+      tail += ints[from >>> 2]!;
     }
     Atomics.store(ints, TAIL, tail);
-    return taken;
+    return count;
   }
 
   /** How many were dropped since this was last asked. */
   takeDropped(): number {
     return Atomics.exchange(this.ring.ints, DROPPED, 0);
   }
-
-  private read(from: number): SpanRecord {
-    const { bytes, floats } = this.ring;
-    const span: Record<string, unknown> = {};
-    NUMBERS.forEach((name, i) => {
-      span[name] = floats[(from + NUMBERS_OFFSET) / 8 + i];
-    });
-    span.tls = span.tls === 1;
-    let at = from + IDS_OFFSET;
-    for (const name of IDS) {
-      const length = name === "traceId" ? 16 : 8;
-      span[name] = new Uint8Array(bytes.subarray(at, at + length));
-      at += length;
-    }
-    at = from + TEXTS_OFFSET;
-    TEXTS.forEach(({ name }, i) => {
-      const length = bytes.readUInt16LE(from + LENGTHS_OFFSET + i * 2);
-      span[name] = bytes.latin1Slice(at, at + length);
-      at += length;
-    });
-    return span as unknown as SpanRecord;
-  }
 }
 
 /** A ring seen as what it holds. Typed arrays are little-endian wherever this runs. */
 class RingViews {
   readonly ints: Int32Array;
+  readonly shorts: Uint16Array;
   readonly floats: Float64Array;
   readonly bytes: Buffer;
   private readonly size: number;
 
   constructor(buffer: SharedArrayBuffer) {
     this.ints = new Int32Array(buffer);
+    this.shorts = new Uint16Array(buffer);
     this.floats = new Float64Array(buffer, 0, Math.floor(buffer.byteLength / 8));
     this.bytes = Buffer.from(buffer);
     this.size = buffer.byteLength - HEADER_BYTES;
@@ -179,41 +248,17 @@ const HEAD = 0;
 const TAIL = 1;
 const DROPPED = 2;
 const HEADER_BYTES = 64;
-/** For four thousand spans and more; the control thread looks five times a second. */
+/** For three thousand spans and more; the control thread looks five times a second. */
 const RING_BYTES = 1 << 20;
 
-const NUMBERS = [
-  "startMs",
-  "endMs",
-  "sentMs",
-  "upstreamMs",
-  "bytesIn",
-  "bytesOut",
-  "status",
-  "attempts",
-  "port",
-  "tls",
-  "flags",
-] as const;
-const IDS = ["traceId", "spanId", "parentId", "clientSpanId"] as const;
+const NUMBER_COUNT = SpanNumber.Cache + 1;
+const ID_OFFSETS: readonly number[] = [0, 16, 24, 32];
 const IDS_BYTES = 40;
-/** The texts with the most characters that are kept, one a byte. */
-const TEXTS = [
-  { name: "protocol", limit: 8 },
-  { name: "method", limit: 32 },
-  { name: "host", limit: 255 },
-  { name: "path", limit: 1024 },
-  { name: "route", limit: 256 },
-  { name: "upstream", limit: 256 },
-  { name: "client", limit: 64 },
-  { name: "userAgent", limit: 256 },
-  { name: "requestId", limit: 128 },
-  { name: "fault", limit: 64 },
-  { name: "cache", limit: 32 },
-] as const;
-/** Behind the record's length, which is padded. */
+/** The longest that is kept of each text, in the order of `SpanText`. */
+export const TEXT_LIMITS: readonly number[] = [32, 255, 1024, 256, 256, 64, 256, 128];
+/** After the record's length, which is padded. */
 const NUMBERS_OFFSET = 8;
-const IDS_OFFSET = NUMBERS_OFFSET + NUMBERS.length * 8;
-const LENGTHS_OFFSET = IDS_OFFSET + IDS_BYTES;
-const TEXTS_OFFSET = LENGTHS_OFFSET + TEXTS.length * 2;
-const MAX_RECORD_BYTES = aligned(TEXTS_OFFSET + TEXTS.reduce((sum, { limit }) => sum + limit, 0)) + 8;
+const IDS_OFFSET = NUMBERS_OFFSET + NUMBER_COUNT * 8;
+const PLACES_OFFSET = IDS_OFFSET + IDS_BYTES;
+const TEXTS_OFFSET = PLACES_OFFSET + TEXT_LIMITS.length * 4;
+const MAX_RECORD_BYTES = aligned(TEXTS_OFFSET + TEXT_LIMITS.reduce((sum, limit) => sum + limit, 0)) + 8;

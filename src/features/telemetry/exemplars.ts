@@ -1,6 +1,6 @@
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
-import type { SpanRecord } from "../../shared/span-ring.ts";
+import { SpanIdKind, SpanNumber, type StoredSpan } from "../../shared/span-ring.ts";
 
 /** A request that stands for those of its bucket. */
 export interface Exemplar {
@@ -13,24 +13,35 @@ export interface Exemplar {
 
 /** The last sampled request of each bucket of `gateway_request_duration_seconds`. docs/tracing.md#exemplars */
 export class Exemplars {
-  private readonly buckets: (Exemplar | null)[] = new Array(LATENCY_BOUNDS_MS.length + 1).fill(null);
+  private readonly traceIds: readonly Uint8Array[] = BUCKETS.map(() => new Uint8Array(16));
+  private readonly tookMs: Float64Array = new Float64Array(BUCKETS.length).fill(-1);
+  private readonly endMs: Float64Array = new Float64Array(BUCKETS.length);
 
-  note(records: readonly SpanRecord[]): void {
-    for (const { startMs, endMs, traceId } of records) {
-      const tookMs = endMs - startMs;
-      const found = LATENCY_BOUNDS_MS.findIndex((bound) => tookMs <= bound);
-      const bucket = found < 0 ? LATENCY_BOUNDS_MS.length : found;
-      this.buckets[bucket] = { traceId: hexOf(traceId), seconds: tookMs / 1000, atSeconds: endMs / 1000 };
-    }
+  /** Takes a span; its trace's id is text only where a scraper reads it. */
+  note(span: StoredSpan): void {
+    const endMs = span.number(SpanNumber.EndMs);
+    const tookMs = endMs - span.number(SpanNumber.StartMs);
+    let bucket = 0;
+    while (bucket < LATENCY_BOUNDS_MS.length && tookMs > LATENCY_BOUNDS_MS[bucket]!) bucket++;
+    const traceId = this.traceIds[bucket]!;
+    const at = span.idAt(SpanIdKind.Trace);
+    for (let i = 0; i < 16; i++) traceId[i] = span.bytes[at + i]!;
+    this.tookMs[bucket] = tookMs;
+    this.endMs[bucket] = endMs;
   }
 
   /** @param bucket from 0 on, the last one without a bound */
   of(bucket: number): Exemplar | null {
-    return this.buckets[bucket] ?? null;
+    const tookMs = this.tookMs[bucket] ?? -1;
+    if (tookMs < 0) return null;
+    return { traceId: hexOf(this.traceIds[bucket]!), seconds: tookMs / 1000, atSeconds: this.endMs[bucket]! / 1000 };
   }
 
   /** Whether there is any. */
   get hasAny(): boolean {
-    return this.buckets.some((one) => one !== null);
+    return this.tookMs.some((ms) => ms >= 0);
   }
 }
+
+/** One for each bound, and one beyond. */
+const BUCKETS: readonly number[] = Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, (_, i) => i);

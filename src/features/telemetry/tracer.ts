@@ -1,8 +1,7 @@
 import { equalsLower, latin1, RandomPool } from "../../core/bytes.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
-import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { Method, REQUEST_ID_FROM } from "../../message/request-head.ts";
 import { RequestTrace } from "../../message/request-trace.ts";
 import {
   isSampled,
@@ -14,7 +13,7 @@ import {
   withSampled,
   writeTraceparent,
 } from "../../proto/trace/trace-context.ts";
-import type { SpanRecord, SpanWriter } from "../../shared/span-ring.ts";
+import { SpanIdKind, SpanNumber, SpanText, type SpanWriter } from "../../shared/span-ring.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
@@ -32,8 +31,6 @@ export interface TracerPorts {
   readonly spans: SpanWriter | null;
   /** A number from 0 up to 1, never 1, for sampling. */
   readonly random: () => number;
-  /** Such as 1.1. */
-  readonly protocolOf: (ex: Exchange) => string;
 }
 
 /**
@@ -84,7 +81,7 @@ export class Tracer {
       const { trace } = ex;
       if (trace === null) return;
       ex.trace = null;
-      if (trace.sampled) this.ports.spans?.record(this.spanOf(ex, trace));
+      if (trace.sampled) this.record(ex, trace, this.ports.spans!);
       if (this.idle.length < KEPT_TRACES) this.idle.push(trace);
     },
   };
@@ -147,39 +144,57 @@ export class Tracer {
     headers.addBytes(field, 0, TRACEPARENT.length, TRACEPARENT.length, end);
   }
 
-  private spanOf(ex: Exchange, trace: RequestTrace): SpanRecord {
-    const { request } = ex;
+  /** Nothing is allocated for it. */
+  private record(ex: Exchange, trace: RequestTrace, span: SpanWriter): void {
+    if (!span.begin()) return;
     const toEpoch = this.clock.offsetMs();
     const startedMs = ex.startedMs > 0 ? ex.startedMs : ex.endedMs;
-    return {
-      startMs: startedMs + toEpoch,
-      endMs: Math.max(ex.endedMs, startedMs) + toEpoch,
-      sentMs: trace.dispatchedMs < 0 || ex.upstreamLabel === "" ? -1 : trace.dispatchedMs + toEpoch,
-      upstreamMs: ex.upstreamMs,
-      bytesIn: ex.bodyBytes,
-      bytesOut: ex.sentBytes,
-      status: countedStatus(ex),
-      attempts: ex.attempts,
-      port: ex.client.localPort,
-      tls: ex.client.tls,
-      flags: trace.flags,
-      traceId: trace.traceId,
-      spanId: trace.spanId,
-      parentId: trace.parentId,
-      clientSpanId: trace.clientSpanId,
-      protocol: this.ports.protocolOf(ex),
-      method: request.methodText(),
-      host: request.authority(),
-      path: request.targetTo > request.targetFrom ? request.path() : "",
-      route: ex.route === null ? UNMATCHED_LABEL : ex.route.label,
-      upstream: ex.upstreamLabel,
-      client: ex.clientIp,
-      userAgent: request.headers.valueOf(HeaderId.UserAgent),
-      requestId: ex.reply.requestId(),
-      fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
-      cache: CACHE_RESULT_NAMES[ex.cacheResult]!,
-    };
+    const wasSent = trace.dispatchedMs >= 0 && ex.upstreamLabel !== "";
+    span.number(SpanNumber.StartMs, startedMs + toEpoch);
+    span.number(SpanNumber.EndMs, Math.max(ex.endedMs, startedMs) + toEpoch);
+    span.number(SpanNumber.SentMs, wasSent ? trace.dispatchedMs + toEpoch : -1);
+    span.number(SpanNumber.UpstreamMs, ex.upstreamMs);
+    span.number(SpanNumber.BytesIn, ex.bodyBytes);
+    span.number(SpanNumber.BytesOut, ex.sentBytes);
+    span.number(SpanNumber.Status, countedStatus(ex));
+    span.number(SpanNumber.Attempts, ex.attempts);
+    span.number(SpanNumber.Port, ex.client.localPort);
+    span.number(SpanNumber.Tls, ex.client.tls ? 1 : 0);
+    span.number(SpanNumber.Flags, trace.flags);
+    span.number(SpanNumber.Fault, ex.fault);
+    span.number(SpanNumber.Cache, ex.cacheResult);
+    span.id(SpanIdKind.Trace, trace.traceId);
+    span.id(SpanIdKind.Own, trace.spanId);
+    span.id(SpanIdKind.Parent, trace.parentId);
+    span.id(SpanIdKind.Client, trace.clientSpanId);
+    span.text(SpanText.Route, ex.route === null ? UNMATCHED_LABEL : ex.route.label);
+    span.text(SpanText.Upstream, ex.upstreamLabel);
+    span.text(SpanText.Client, ex.clientIp);
+    recordHead(ex, span);
+    span.end();
   }
+}
+
+/** What the head of the request says, and the id that the gateway gave it. */
+function recordHead({ request, reply }: Exchange, span: SpanWriter): void {
+  const { bytes, headers } = request;
+  span.number(SpanNumber.Protocol, request.major * 10 + (request.major === 1 ? request.minor : 0));
+  span.number(SpanNumber.Method, request.method);
+  if (request.method === Method.Other) span.slice(SpanText.Method, bytes, request.methodFrom, request.methodTo);
+  if (request.authorityTo > request.authorityFrom) {
+    span.slice(SpanText.Host, bytes, request.authorityFrom, request.authorityTo);
+  } else if (request.hostIndex >= 0) recordField(SpanText.Host, headers, request.hostIndex, span);
+  if (request.pathTo > request.pathFrom) span.slice(SpanText.Path, bytes, request.pathFrom, request.pathTo);
+  else if (request.targetTo > request.targetFrom) span.text(SpanText.Path, "/");
+  const userAgent = headers.find(HeaderId.UserAgent);
+  if (userAgent >= 0) recordField(SpanText.UserAgent, headers, userAgent, span);
+  if (reply.requestIdEnd > 0) {
+    span.slice(SpanText.RequestId, reply.requestIdLine, REQUEST_ID_FROM, reply.requestIdEnd - 2);
+  }
+}
+
+function recordField(which: SpanText, { bytes, spans }: HeaderBlock, index: number, span: SpanWriter): void {
+  span.slice(which, bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
 }
 
 /**

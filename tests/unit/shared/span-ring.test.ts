@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createSpanRings, SpanReader, type SpanRecord, SpanWriter } from "../../../src/shared/span-ring.ts";
+import { createSpanRings, SpanReader, SpanWriter } from "../../../src/shared/span-ring.ts";
+import { recordSpan, type SpanRecord, spanOf } from "../../harness/span-records.ts";
 
-function spanOf(n: number, path = "/x"): SpanRecord {
+function numbered(n: number, path = "/x"): SpanRecord {
   return {
     startMs: 1000.5 + n,
     endMs: 1001.25 + n,
@@ -19,7 +20,7 @@ function spanOf(n: number, path = "/x"): SpanRecord {
     spanId: new Uint8Array(8).fill(n + 1),
     parentId: new Uint8Array(8),
     clientSpanId: new Uint8Array(8).fill(n + 2),
-    protocol: "1.1",
+    protocol: 11,
     method: "GET",
     host: "a.test",
     path,
@@ -28,26 +29,32 @@ function spanOf(n: number, path = "/x"): SpanRecord {
     client: "127.0.0.1",
     userAgent: "",
     requestId: `id-${n}`,
-    fault: "",
+    fault: 0,
     cache: "",
   };
+}
+
+function take(reader: SpanReader, limit: number): SpanRecord[] {
+  const taken: SpanRecord[] = [];
+  expect(reader.each(limit, (stored) => taken.push(spanOf(stored)))).toBe(taken.length);
+  return taken;
 }
 
 describe("the ring of spans", () => {
   test("gives what was recorded, in its order", () => {
     const [buffer] = createSpanRings(1, 64 * 1024);
     const writer = new SpanWriter(buffer!);
-    for (const n of [1, 2, 3]) writer.record(spanOf(n));
+    for (const n of [1, 2, 3]) recordSpan(writer, numbered(n));
     const reader = new SpanReader(buffer!);
-    expect(reader.take(2)).toEqual([spanOf(1), spanOf(2)]);
-    expect(reader.take(9)).toEqual([spanOf(3)]);
-    expect(reader.take(9)).toEqual([]);
+    expect(take(reader, 2)).toEqual([numbered(1), numbered(2)]);
+    expect(take(reader, 9)).toEqual([numbered(3)]);
+    expect(take(reader, 9)).toEqual([]);
   });
 
   test("cuts long texts, and keeps every byte of a character", () => {
     const [buffer] = createSpanRings(1, 64 * 1024);
-    new SpanWriter(buffer!).record(spanOf(1, `/\xe9${"x".repeat(5000)}`));
-    const [span] = new SpanReader(buffer!).take(1);
+    recordSpan(new SpanWriter(buffer!), numbered(1, `/\xe9${"x".repeat(5000)}`));
+    const [span] = take(new SpanReader(buffer!), 1);
     expect(span!.path).toBe(`/\xe9${"x".repeat(1022)}`);
   });
 
@@ -55,14 +62,14 @@ describe("the ring of spans", () => {
     const [buffer] = createSpanRings(1, 16 * 1024);
     const writer = new SpanWriter(buffer!);
     const reader = new SpanReader(buffer!);
-    for (let n = 0; n < 200; n++) writer.record(spanOf(n));
-    const taken = reader.take(200);
+    for (let n = 0; n < 200; n++) recordSpan(writer, numbered(n));
+    const taken = take(reader, 200);
     expect(taken.length).toBeGreaterThan(20);
-    expect(taken).toEqual(taken.map((_, n) => spanOf(n)));
+    expect(taken).toEqual(taken.map((_, n) => numbered(n)));
     expect(reader.takeDropped()).toBe(200 - taken.length);
     expect(reader.takeDropped()).toBe(0);
-    writer.record(spanOf(7));
-    expect(reader.take(1)).toEqual([spanOf(7)]);
+    recordSpan(writer, numbered(7));
+    expect(take(reader, 1)).toEqual([numbered(7)]);
   });
 
   test("whatever the order of writing and reading, what was taken is a run of what was recorded", () => {
@@ -78,10 +85,10 @@ describe("the ring of spans", () => {
         let written = 0;
         const ids: string[] = [];
         for (const one of steps) {
-          if ("take" in one) ids.push(...reader.take(one.take).map(({ requestId }) => requestId));
-          else for (let i = 0; i < one.write; i++) writer.record(spanOf(written++ % 200, "y".repeat(one.path)));
+          if ("take" in one) ids.push(...take(reader, one.take).map(({ requestId }) => requestId));
+          else for (let i = 0; i < one.write; i++) recordSpan(writer, numbered(written++ % 200, "y".repeat(one.path)));
         }
-        ids.push(...reader.take(1000).map(({ requestId }) => requestId));
+        ids.push(...take(reader, 1000).map(({ requestId }) => requestId));
         expect(ids.length + reader.takeDropped()).toBe(written);
         // Dropped ones leave gaps; the others are in order, and none comes twice.
         let at = -1;

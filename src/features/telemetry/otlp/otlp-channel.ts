@@ -40,14 +40,16 @@ export async function openChannel<T>(
   const { createOtlpHttpExportDelegate, httpAgentFactoryFromOptions } = await import(
     "@opentelemetry/otlp-exporter-base/node-http"
   );
-  const [serializer, helper] = await codecOf(signal);
-  const headers = Object.fromEntries(otlp.headers);
+  const isTraces = signal === "traces";
+  const [serializer, helper] = await (isTraces ? spanCodec(otlp.compression) : codecOf(signal));
+  const headers: Record<string, string> = Object.fromEntries(otlp.headers);
+  if (isTraces && otlp.compression === "gzip") headers["Content-Encoding"] = "gzip";
   const options = {
     url: `${otlp.endpoint.replace(/\/+$/, "")}/v1/${signal}`,
     headers: async () => ({ ...headers, "Content-Type": "application/x-protobuf" }),
     timeoutMillis: otlp.timeoutMs,
     concurrencyLimit: MAX_CALLS,
-    compression: otlp.compression,
+    compression: isTraces ? "none" : otlp.compression,
     agentFactory: httpAgentFactoryFromOptions({
       keepAlive: true,
       ...(otlp.caFile === "" ? {} : { ca: readFileSync(otlp.caFile) }),
@@ -78,9 +80,24 @@ export async function openChannel<T>(
 
 async function codecOf(signal: Signal): Promise<readonly [unknown, unknown]> {
   const library = await import("@opentelemetry/otlp-transformer");
-  if (signal === "traces") return [library.ProtobufTraceSerializer, library.TraceExporterMetricsHelper];
   if (signal === "metrics") return [library.ProtobufMetricsSerializer, library.MetricsExporterMetricsHelper];
   return [library.ProtobufLogsSerializer, library.LogsExporterMetricsHelper];
+}
+
+/**
+ * Spans come as the bytes of their message (`SpanEncoder`), which the next one takes the place of: what is sent is a copy. It is compressed
+ * here at the level that takes a fifth of the time of the exporter's own.
+ */
+async function spanCodec(compression: string): Promise<readonly [unknown, unknown]> {
+  const { ProtobufTraceSerializer: library, TraceExporterMetricsHelper: helper } = await import(
+    "@opentelemetry/otlp-transformer"
+  );
+  const serializer: ISerializer<Uint8Array, unknown> = {
+    serializeRequest: (bytes) =>
+      compression === "gzip" ? Bun.gzipSync(bytes as Uint8Array<ArrayBuffer>, { level: 1 }) : bytes.slice(),
+    deserializeResponse: (bytes) => library.deserializeResponse(bytes),
+  };
+  return [serializer, { name: helper.name, countItems: () => 1 }];
 }
 
 /** Calls under way at a time. */

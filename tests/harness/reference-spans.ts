@@ -1,15 +1,16 @@
 import type { Attributes, SpanContext } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
-import { hexOf } from "../../../proto/trace/trace-context.ts";
-import type { SpanRecord } from "../../../shared/span-ring.ts";
-import { UNMATCHED_LABEL } from "../route-labels.ts";
-import { type Sender, splitTime } from "./resource.ts";
+import { faultRow } from "../../src/core/fault.ts";
+import { type Sender, splitTime } from "../../src/features/telemetry/otlp/resource.ts";
+import { UNMATCHED_LABEL } from "../../src/features/telemetry/route-labels.ts";
+import { hexOf } from "../../src/proto/trace/trace-context.ts";
+import type { SpanRecord } from "./span-records.ts";
 
 /**
- * The spans of a request by the semantic conventions for HTTP: its own, and that of the request to the origin where it was sent on.
- * docs/tracing.md#spans
+ * The spans of a request as the packages of OpenTelemetry take them: what they make of these is what the gateway's own encoder has to make
+ * of the record.
  */
-export function spansOf(record: SpanRecord, sender: Sender): readonly ReadableSpan[] {
+export function referenceSpans(record: SpanRecord, sender: Sender): readonly ReadableSpan[] {
   const traceId = hexOf(record.traceId);
   const contextOf = (id: Uint8Array): SpanContext => ({ traceId, spanId: hexOf(id), traceFlags: record.flags });
   const own = contextOf(record.spanId);
@@ -83,13 +84,15 @@ function methodOf(method: string): string {
 }
 
 function serverAttributes(record: SpanRecord): Attributes {
-  const { status, fault, route } = record;
+  const { status, route } = record;
+  const fault = faultOf(record);
   const attributes: Attributes = {
     ...methodAttributes(record.method),
     "url.scheme": record.tls ? "https" : "http",
     "url.path": record.path,
     "http.response.status_code": status,
-    "network.protocol.version": record.protocol,
+    "network.protocol.version":
+      record.protocol >= 20 ? String(record.protocol / 10) : (record.protocol / 10).toFixed(1),
     ...addressAttributes(record.host, record.port),
     "client.address": record.client,
     "http.request.body.size": record.bytesIn,
@@ -105,7 +108,8 @@ function serverAttributes(record: SpanRecord): Attributes {
 }
 
 function clientAttributes(record: SpanRecord): Attributes {
-  const { status, upstreamMs, attempts, fault } = record;
+  const { status, upstreamMs, attempts } = record;
+  const fault = faultOf(record);
   const url = URL.parse(record.upstream);
   const attributes: Attributes = {
     ...methodAttributes(record.method),
@@ -120,6 +124,10 @@ function clientAttributes(record: SpanRecord): Attributes {
   return attributes;
 }
 
+function faultOf({ fault }: SpanRecord): string {
+  return fault === 0 ? "" : faultRow(fault).label;
+}
+
 function methodAttributes(method: string): Attributes {
   if (KNOWN_METHODS.has(method)) return { "http.request.method": method };
   return { "http.request.method": "_OTHER", "http.request.method_original": method };
@@ -127,7 +135,7 @@ function methodAttributes(method: string): Attributes {
 
 /** @param host the request's, with a port or without @param port that the client connected to */
 function addressAttributes(host: string, port: number): Attributes {
-  const [, name = "", own = ""] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(host) ?? [];
+  const [, name = "", own = ""] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
   return { ...(name === "" ? {} : { "server.address": name }), "server.port": own === "" ? port : Number(own) };
 }
 
