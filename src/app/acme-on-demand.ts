@@ -10,7 +10,7 @@ import {
   ON_DEMAND_RENEWAL_MS,
 } from "../core/limits.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
-import { AcmeStore } from "../features/acme/certificate-store.ts";
+import type { CertificateStorage } from "../features/acme/certificate-storage.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
 
 /** Why a name gets no certificate. */
@@ -30,7 +30,7 @@ export interface OnDemandPorts {
 export class OnDemandNames {
   private readonly config: OnDemandConfig;
   private readonly plan: Omit<AcmeOrder, "names">;
-  private readonly store: AcmeStore;
+  private readonly store: Pick<CertificateStorage, "has">;
   private readonly ports: OnDemandPorts;
   private readonly open: Map<string, Promise<void>> = new Map();
   /** Until when a name is not asked about again; the one that was refused longest ago comes first. */
@@ -39,12 +39,12 @@ export class OnDemandNames {
   private orders: number[] = [];
   private shown = 0;
 
-  /** @param acme with `onDemand` */
-  constructor(acme: AcmeConfig, ports: OnDemandPorts) {
+  /** @param acme with `onDemand` @param store of the first directory that is asked */
+  constructor(acme: AcmeConfig, store: Pick<CertificateStorage, "has">, ports: OnDemandPorts) {
     const { challengeType, profile, keyType, directoryUrl, fallbackDirectoryUrls } = acme;
     this.config = acme.onDemand!;
     this.plan = { challengeType, profile, keyType, directoryUrls: [directoryUrl, ...fallbackDirectoryUrls] };
-    this.store = new AcmeStore(acme.cacheDir, directoryUrl);
+    this.store = store;
     this.ports = ports;
   }
 
@@ -68,9 +68,18 @@ export class OnDemandNames {
     const answer = await this.ask(name);
     if (answer !== true) return this.refuse(name, answer);
     // One that is in the store is no new one.
-    if (!this.store.has([name]) && !this.takesOrder()) return this.refuse(name, "rate");
+    if (!(await this.isStored(name)) && !this.takesOrder()) return this.refuse(name, "rate");
     if (await this.ports.obtain({ ...this.plan, names: [name] })) this.shown++;
     else this.refuse(name, "not_obtained");
+  }
+
+  private async isStored(name: string): Promise<boolean> {
+    try {
+      return await this.store.has([name]);
+    } catch {
+      // What is wrong with the store is reported where the certificate is to be loaded.
+      return false;
+    }
   }
 
   private async ask(name: string): Promise<true | OnDemandRefusal> {
@@ -132,6 +141,10 @@ export function obtainOnce(
       },
       onWaiting: (failures, retryInMs) => {
         listener.onWaiting(failures, retryInMs);
+        resolve(false);
+      },
+      onStoreAway: () => {
+        listener.onStoreAway();
         resolve(false);
       },
       onFailed: (failure, failures, retryInMs) => {

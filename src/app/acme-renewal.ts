@@ -4,10 +4,9 @@ import type { AcmeConfig } from "../config/runtime-config.ts";
 import { AcmeClientAuthority } from "../features/acme/acme-client-authority.ts";
 import type { ChallengeResponder } from "../features/acme/certificate-authority.ts";
 import { CertificateRenewal, type RenewalListener, type RenewalParts } from "../features/acme/certificate-renewal.ts";
-import { AcmeStore } from "../features/acme/certificate-store.ts";
+import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { makeDnsRecords } from "../features/acme/dns-records.ts";
 import { DnsResponder } from "../features/acme/dns-responder.ts";
-import { StoreLock } from "../features/acme/store-lock.ts";
 
 export { newPrivateKey } from "../features/acme/own-certificate.ts";
 
@@ -15,6 +14,8 @@ export { newPrivateKey } from "../features/acme/own-certificate.ts";
 export interface RenewalSurroundings {
   /** Responds to challenges that the gateway's own listeners answer. */
   readonly responder: (order: AcmeOrder) => ChallengeResponder;
+  /** Where account and certificates of a directory are kept. */
+  readonly storage: (directoryUrl: string) => DirectoryStorage;
   /** A record of dns-01 could not be taken out. */
   readonly onLeftOver: (name: string, error: string) => void;
   /** Runs the steps of all renewals one after the other. */
@@ -32,8 +33,11 @@ export type RenewalMaker = (
  * Wires `server.acme`: makes one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
  * @throws when `ca_file` cannot be read
  */
-export function renewalMaker(config: AcmeConfig, { responder, onLeftOver, inTurn }: RenewalSurroundings): RenewalMaker {
-  const { cacheDir, dns } = config;
+export function renewalMaker(
+  config: AcmeConfig,
+  { responder, storage, onLeftOver, inTurn }: RenewalSurroundings,
+): RenewalMaker {
+  const { dns } = config;
   const authorities = new Map<string, AcmeClientAuthority>();
   const sharedAt = (directoryUrl: string): AcmeClientAuthority => {
     const authority = authorities.get(directoryUrl) ?? authorityAt(directoryUrl, config);
@@ -49,11 +53,10 @@ export function renewalMaker(config: AcmeConfig, { responder, onLeftOver, inTurn
       sources: directoryUrls.map((directoryUrl) => ({
         directoryUrl,
         authority: sharedAt(directoryUrl),
-        accounts: new AcmeStore(cacheDir, directoryUrl),
+        accounts: storage(directoryUrl),
       })),
       responder: wish.challengeType === "dns-01" && records !== null ? records : responder(order),
-      store: new AcmeStore(cacheDir, directoryUrls[0]!),
-      lock: new StoreLock(cacheDir),
+      store: storage(directoryUrls[0]!),
       listener,
       inTurn,
       now: Date.now,

@@ -2,6 +2,7 @@ import { acmeOrders } from "../config/acme-orders.ts";
 import type { AcmeOrder } from "../config/acme-settings.ts";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
+import { MAX_CHALLENGE_BYTES } from "../core/limits.ts";
 import type {
   AcmeFailure,
   Challenge,
@@ -9,12 +10,14 @@ import type {
   IssuedCertificate,
 } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
+import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
-import type { Metric } from "../features/telemetry/metric.ts";
+import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
 import { ChallengeWriter } from "../shared/challenge-table.ts";
 import type { OnDemandNames } from "./acme-on-demand.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
+import type { FleetCertificates } from "./acme-storage.ts";
 import { serverCertificate } from "./certificates.ts";
 
 /** What certificates by themselves need of the control thread. */
@@ -39,6 +42,8 @@ export class AcmeService {
   private readonly inTurn = oneAtATime();
   /** Whether it has been used before: what comes then is a reload. */
   private isReload = false;
+  /** Where certificates are that several gateways share; null where they are in files. */
+  private shared: FleetCertificates | null = null;
   private obtained = 0;
   private failed = 0;
 
@@ -55,7 +60,8 @@ export class AcmeService {
     const { acme } = config.server;
     const orders = acmeOrders(config);
     const isOn = orders.length > 0 || (acme.enabled && acme.onDemand !== null);
-    const wanted = isOn ? JSON.stringify([acme, orders]) : "";
+    const { cluster } = config;
+    const wanted = isOn ? JSON.stringify([acme, orders, acme.storage === "redis" ? cluster : null]) : "";
     const { isReload } = this;
     this.isReload = true;
     if (isOn && wanted === this.used) {
@@ -64,19 +70,25 @@ export class AcmeService {
     }
     this.stop();
     this.around.certificates.keep(orders.length);
-    if (!isOn) return;
+    if (!isOn) {
+      await this.leaveStorage();
+      return;
+    }
     this.used = wanted;
     try {
       const { renewalMaker } = await import("./acme-renewal.ts");
+      const storage = await this.storage(config);
       const make = renewalMaker(acme, {
         responder: (order) => this.responder(order),
+        storage,
         onLeftOver: (name, error) => this.around.event("cert_record_left", { name, error }),
         inTurn: this.inTurn,
       });
       // Another reload may have come while the client was being loaded.
       if (this.used !== wanted) return;
       this.renewals = orders.map((order, index) => make(order, this.listener(order.names, index), OWN_NAMES));
-      if (acme.onDemand !== null) this.names = await this.onDemand(acme, make, orders.length);
+      if (acme.onDemand !== null)
+        this.names = await this.onDemand(acme, make, { orders: orders.length, store: storage(acme.directoryUrl) });
       await Promise.all(this.renewals.map((renewal) => renewal.start(isReload)));
     } catch (error) {
       this.around.event("cert_failed", {
@@ -97,15 +109,62 @@ export class AcmeService {
     this.renewals = [];
     this.names = null;
     this.used = "";
-    this.answers.publish([]);
+    // Those of other gateways stay.
+    if (this.shared === null) this.answers.publish([]);
+  }
+
+  /** The process ends: other gateways need not wait for what this one has claimed. @param limitMs how long that may take */
+  async end(limitMs: number): Promise<void> {
+    this.stop();
+    await Promise.race([this.leaveStorage(), Bun.sleep(limitMs)]);
+  }
+
+  /** Where accounts and certificates of a directory are kept. */
+  private async storage(config: RuntimeConfig): Promise<(directoryUrl: string) => DirectoryStorage> {
+    const { acme } = config.server;
+    if (acme.storage === "file") {
+      await this.leaveStorage();
+      const { AcmeStore } = await import("../features/acme/certificate-store.ts");
+      return (directoryUrl) => new AcmeStore(acme.cacheDir, directoryUrl);
+    }
+    const { FleetCertificates: Shared, storageKey } = await import("./acme-storage.ts");
+    // An order that is under way goes on in it after a reload.
+    if (this.shared?.settings !== storageKey(config)) {
+      await this.leaveStorage();
+      this.shared = new Shared(config, {
+        event: this.around.event,
+        showChallenges: (http, alpn) => this.showShared(http, alpn),
+      });
+      this.shared.start();
+    }
+    const { shared } = this;
+    return (directoryUrl) => shared!.at(directoryUrl);
+  }
+
+  private async leaveStorage(): Promise<void> {
+    const { shared } = this;
+    if (shared === null) return;
+    this.shared = null;
+    await shared.close();
+    await this.showShared([], []);
+  }
+
+  /** Shows challenges of all gateways. */
+  private async showShared(http: readonly Challenge[], alpn: readonly Challenge[]): Promise<void> {
+    this.answers.publish(fitting(http.map(({ keyAuthorization }) => keyAuthorization)));
+    await this.around.certificates.showChallenges(alpn);
   }
 
   /** Certificates for names that clients ask for: each has a renewal of its own, after those of the orders. */
-  private async onDemand(acme: AcmeConfig, make: RenewalMaker, orders: number): Promise<OnDemandNames> {
+  private async onDemand(
+    acme: AcmeConfig,
+    make: RenewalMaker,
+    { orders, store }: { readonly orders: number; readonly store: DirectoryStorage },
+  ): Promise<OnDemandNames> {
     const { OnDemandNames: Names, obtainOnce } = await import("./acme-on-demand.ts");
     const { used } = this;
     let next = orders;
-    const names: OnDemandNames = new Names(acme, {
+    const names: OnDemandNames = new Names(acme, store, {
       obtain: async (order) => {
         // What was approved of by another configuration is asked about again.
         if (this.used !== used) return false;
@@ -136,6 +195,18 @@ export class AcmeService {
           { value: this.failed, labels: { result: "failure" } },
         ],
       },
+      single(
+        "gauge",
+        "gateway_acme_storage_up",
+        "Whether the storage of certificates that gateways share can be reached; 1 where it is in files.",
+        () => (this.shared?.isAway === true ? 0 : 1),
+      ),
+      single(
+        "counter",
+        "gateway_acme_storage_failures_total",
+        "Calls that the storage of certificates that gateways share did not answer.",
+        () => this.shared?.failures ?? 0,
+      ),
     ];
   }
 
@@ -145,7 +216,8 @@ export class AcmeService {
     return {
       answer: async (list: readonly Challenge[]) => {
         await serving;
-        if (isAlpn) await certificates.showChallenges(list);
+        if (this.shared !== null) await this.shared.answer(challengeType, list);
+        else if (isAlpn) await certificates.showChallenges(list);
         else this.answers.publish(list.map(({ keyAuthorization }) => keyAuthorization));
       },
     };
@@ -159,6 +231,10 @@ export class AcmeService {
         const event = isRenewal ? "cert_renewed" : "cert_obtained";
         this.around.event(event, { names: issued, not_after: new Date(notAfterMs).toISOString() });
       },
+      onTaken: (taken, notAfterMs) =>
+        this.around.event("cert_taken", { names: taken, not_after: new Date(notAfterMs).toISOString() }),
+      // The storage itself says so, once.
+      onStoreAway: () => {},
       onWaiting: (failures, retryInMs) =>
         this.around.event("cert_waiting", { names, failures, retry_in_s: Math.round(retryInMs / 1000) }),
       onFailed: (failure, failures, retryInMs) => {
@@ -186,6 +262,15 @@ function failureFields(
     failures,
     retry_in_s: Math.round(retryInMs / 1000),
   };
+}
+
+/** As many of the lines as the table of challenges holds. */
+function fitting(lines: readonly string[]): readonly string[] {
+  let left = MAX_CHALLENGE_BYTES;
+  return lines.filter((line) => {
+    left -= line.length + 1;
+    return left >= 0;
+  });
 }
 
 /** Runs what it is given one after the other. */

@@ -367,7 +367,6 @@ export class Control implements PoolListener {
         this.watch.stop();
         this.live.stop();
         this.nodes.stop();
-        this.acme.stop();
         this.keys.stop();
         this.schemas.stop();
         this.certificates.stop();
@@ -378,6 +377,7 @@ export class Control implements PoolListener {
         const outputs = [this.log, this.accessOutputs];
         const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
         const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS), this.fleet.stop(LOG_DRAIN_MS)];
+        others.push(this.acme.end(LOG_DRAIN_MS));
         void Promise.all([...last, ...others]).then(() => resolve(code));
       };
       this.reactToSignals();

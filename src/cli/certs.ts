@@ -1,7 +1,8 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
-import type { AcmeConfig } from "../config/runtime-config.ts";
+import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { AcmeStore, listStore, type StoredCertificate, type StoreEntry } from "../features/acme/certificate-store.ts";
 import { dueAt, RENEW_NOW } from "../features/acme/renewal-rule.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -14,7 +15,7 @@ import { startCommand } from "./flags.ts";
 export const certsCommand = {
   name: "edge certs",
   summary:
-    "Lists the certificates obtained by ACME, from cache_dir: names, expiry, next renewal; renews or revokes them.",
+    "Lists the certificates obtained by ACME, from cache_dir or the storage that gateways share: names, expiry, next renewal; renews or revokes them.",
   flags: [
     CONFIG_FLAG,
     { name: "dir", type: "string", default: "", placeholder: "DIR", help: "a folder instead of the configured one" },
@@ -28,20 +29,22 @@ export const certsCommand = {
     },
   ],
   operands: {
-    usage: "[list | renew NAME | revoke NAME | rollover]",
+    usage: "[list | renew NAME | revoke NAME | rollover | copy]",
     min: 0,
     max: 2,
-    words: ["list", "renew", "revoke", "rollover"],
+    words: ["list", "renew", "revoke", "rollover", "copy"],
   },
   notes: [
     "renew NAME marks what is for the name: the gateway renews it at the next SIGHUP, or within the hour.",
     "revoke NAME tells the authority that the certificate is void, and marks it in the same way.",
     "rollover gives the account at each configured directory another key.",
+    "copy puts what is in cache_dir, or in --dir, into the configured server.acme.storage, where that has nothing for the names.",
+    "With such a storage all gateways take up within seconds what was marked.",
     "Exit codes: 0 all are valid, 1 one is broken or expired, or the configuration or folder cannot be read, 2 wrong usage.",
   ],
 } as const;
 
-/** `edge certs`: looks at `cache_dir` without a running gateway. docs/acme.md#the-store */
+/** `edge certs`: looks at where certificates are kept, without a running gateway. docs/acme.md#the-store */
 export async function runCerts(args: readonly string[], io: CommandIo, nowMs: number = Date.now()): Promise<number> {
   const call = startCommand(certsCommand, args, io);
   if (typeof call === "number") return call;
@@ -56,26 +59,121 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
     io.err(`edge certs: ${ownDir}: no such folder\n`);
     return ExitCode.Failure;
   }
-  const needsConfig = ownDir === "" || action === "revoke" || action === "rollover";
-  const acme = needsConfig ? configured(config, io) : null;
-  if (needsConfig && acme === null) return ExitCode.Failure;
-  const dir = ownDir || acme!.cacheDir;
-  if (action === "rollover") return rollOver({ ...acme!, cacheDir: dir }, io);
-  const entries = entriesOf(dir);
-  if (typeof entries === "string") {
-    io.err(`edge certs: ${dir}: ${entries}\n`);
+  const needsConfig = ownDir === "" || ["revoke", "rollover", "copy"].includes(action);
+  const settings = needsConfig ? configured(config, io) : null;
+  if (needsConfig && settings === null) return ExitCode.Failure;
+  const place = await placeOf(settings, { ownDir, isCopy: action === "copy" });
+  try {
+    return await runAction({ action, name, reason }, { place, settings, io, nowMs });
+  } catch (error) {
+    io.err(`edge certs: ${place.label}: ${reasonOf(error)}\n`);
     return ExitCode.Failure;
+  } finally {
+    await place.close();
   }
-  if (action === "list") return list(entries, dir, io, nowMs);
-  const chosen = entries.filter(({ record }) => record?.names.includes(name.toLowerCase()));
-  if (chosen.length === 0) {
-    io.err(`edge certs: ${dir} holds no certificate for ${name}; "edge certs" lists those that are there\n`);
-    return ExitCode.Failure;
-  }
-  return action === "renew" ? renew(chosen, dir, io) : revoke(chosen, { ...acme!, cacheDir: dir }, reason, io);
 }
 
-function configured(configPath: string, io: CommandIo): AcmeConfig | null {
+/** What an action works with. */
+interface Surroundings {
+  readonly place: CertificatePlace;
+  /** Null with a folder of one's own, where nothing is asked of a directory. */
+  readonly settings: RuntimeConfig | null;
+  readonly io: CommandIo;
+  readonly nowMs: number;
+}
+
+async function runAction(
+  { action, name, reason }: { readonly action: string; readonly name: string; readonly reason: number },
+  { place, settings, io, nowMs }: Surroundings,
+): Promise<number> {
+  const acme = settings?.server.acme;
+  if (action === "rollover") return rollOver(acme!, place, io);
+  if (action === "copy") return copy(acme!, place, io);
+  const entries = await place.entries();
+  if (action === "list") return list(entries, place.label, io, nowMs);
+  const chosen = entries.filter(({ record }) => record?.names.includes(name.toLowerCase()));
+  if (chosen.length === 0) {
+    io.err(`edge certs: ${place.label} holds no certificate for ${name}; "edge certs" lists those that are there\n`);
+    return ExitCode.Failure;
+  }
+  return action === "renew" ? renew(chosen, place, io) : revoke(chosen, acme!, place, { reason, io });
+}
+
+/** Where certificates are. */
+interface CertificatePlace {
+  readonly label: string;
+  /** Whether other gateways have it, too. */
+  readonly isShared: boolean;
+  /** Where files of before are. */
+  readonly dir: string;
+  /** @throws where they cannot be looked at */
+  entries(): Promise<readonly StoreEntry[]>;
+  at(directoryUrl: string): DirectoryStorage;
+  close(): Promise<void>;
+}
+
+async function placeOf(
+  config: RuntimeConfig | null,
+  { ownDir, isCopy }: { readonly ownDir: string; readonly isCopy: boolean },
+): Promise<CertificatePlace> {
+  const dir = ownDir || config!.server.acme.cacheDir;
+  if (config === null || config.server.acme.storage === "file" || (ownDir !== "" && !isCopy)) {
+    return {
+      label: dir,
+      isShared: false,
+      dir,
+      // A configured folder is made by the first certificate.
+      entries: async () => listStore(dir),
+      at: (directoryUrl) => new AcmeStore(dir, directoryUrl),
+      close: () => Promise.resolve(),
+    };
+  }
+  const { FleetCertificates } = await import("../app/acme-storage.ts");
+  const { server, cluster } = config;
+  const fleet = new FleetCertificates(
+    { cluster, server: { acme: { ...server.acme, cacheDir: dir } } },
+    { event: () => {}, showChallenges: () => Promise.resolve() },
+  );
+  return {
+    label: server.acme.storage,
+    isShared: true,
+    dir,
+    entries: () => fleet.storage.entries(),
+    at: (directoryUrl) => fleet.at(directoryUrl),
+    close: () => fleet.close(),
+  };
+}
+
+/** What the gateway does by itself at its start, name by name: takes in what `cache_dir` has and the storage has not. */
+async function copy(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
+  if (!place.isShared) {
+    io.err("edge certs: server.acme.storage is file: there is nothing to copy to\n");
+    return ExitCode.Failure;
+  }
+  let code: number = ExitCode.Done;
+  const there = new Set(
+    (await place.entries()).map(({ found }) => (typeof found === "string" ? "" : found.fingerprint)),
+  );
+  for (const url of directoriesOf(acme)) await place.at(url).account();
+  const entries = listStore(place.dir);
+  for (const { file, found, record } of entries) {
+    const names = record?.names;
+    if (typeof found === "string" || names === undefined) {
+      io.err(
+        `edge certs: ${file} ${names === undefined ? "has no record of its names" : "is broken"}: it is left out\n`,
+      );
+      code = ExitCode.Failure;
+      continue;
+    }
+    const kept = await place.at(record!.storedFor ?? record!.directoryUrl).load(names);
+    const isNew = kept?.fingerprint === found.fingerprint && !there.has(found.fingerprint);
+    io.out(isNew ? `${file} is copied.\n` : `${file}: there is a certificate for these names already.\n`);
+  }
+  if (entries.length === 0) io.out(`${place.dir} holds no certificates.\n`);
+  return code;
+}
+
+function configured(configPath: string, io: CommandIo): RuntimeConfig | null {
   const result = loadConfig({
     configPath: configPath || null,
     routesPath: null,
@@ -84,7 +182,7 @@ function configured(configPath: string, io: CommandIo): AcmeConfig | null {
     knownWafRules: [],
     routeFormat: ROUTE_FORMAT,
   });
-  if (result.ok) return result.config.server.acme;
+  if (result.ok) return result.config;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
   return null;
 }
@@ -95,7 +193,7 @@ function list(entries: readonly StoreEntry[], dir: string, io: CommandIo, nowMs:
   return entries.every((entry) => isGood(entry, nowMs)) ? ExitCode.Done : ExitCode.Failure;
 }
 
-function renew(chosen: readonly StoreEntry[], dir: string, io: CommandIo): number {
+async function renew(chosen: readonly StoreEntry[], place: CertificatePlace, io: CommandIo): Promise<number> {
   let code: number = ExitCode.Done;
   for (const { file, found, record } of chosen) {
     if (typeof found === "string" || !found.isOurs) {
@@ -103,29 +201,29 @@ function renew(chosen: readonly StoreEntry[], dir: string, io: CommandIo): numbe
       code = ExitCode.Failure;
       continue;
     }
-    mark({ found, record }, dir);
-    io.out(`${file} is marked: the gateway renews it at the next SIGHUP, or within the hour.\n`);
+    await mark({ found, record }, place);
+    io.out(`${file} is marked: the gateway renews it ${soon(place)}.\n`);
   }
   return code;
 }
 
 async function revoke(
   chosen: readonly StoreEntry[],
-  { cacheDir, email, eabKid, eabHmacKey, caFile }: AcmeConfig,
-  reason: number,
-  io: CommandIo,
+  { email, eabKid, eabHmacKey, caFile }: AcmeConfig,
+  place: CertificatePlace,
+  { reason, io }: { readonly reason: number; readonly io: CommandIo },
 ): Promise<number> {
   const { authorityAt } = await import("../app/acme-renewal.ts");
   let code: number = ExitCode.Done;
   for (const { file, found, record } of chosen) {
     try {
       if (typeof found === "string") throw new Error(found);
-      const account = new AcmeStore(cacheDir, found.directoryUrl).account();
-      if (!found.isOurs || account === null) throw new Error("cache_dir has no account that it was obtained with");
+      const account = await place.at(found.directoryUrl).account();
+      if (!found.isOurs || account === null) throw new Error("there is no account that it was obtained with");
       const authority = authorityAt(found.directoryUrl, { email, eabKid, eabHmacKey, caFile });
       await authority.revoke(account, found.chain, reason);
-      mark({ found, record }, cacheDir);
-      io.out(`${file} is revoked: the gateway obtains another one at the next SIGHUP, or within the hour.\n`);
+      await mark({ found, record }, place);
+      io.out(`${file} is revoked: the gateway obtains another one ${soon(place)}.\n`);
     } catch (error) {
       io.err(`edge certs: ${file}: ${reasonOf(error)}\n`);
       code = ExitCode.Failure;
@@ -134,29 +232,31 @@ async function revoke(
   return code;
 }
 
-function mark(
-  { found, record }: Pick<StoreEntry, "record"> & { readonly found: StoredCertificate },
-  dir: string,
-): void {
-  const { names, storedFor, directoryUrl } = record!;
-  new AcmeStore(dir, storedFor ?? directoryUrl).saveRecord(names, { ...found, renewAtMs: RENEW_NOW });
+function soon({ isShared }: CertificatePlace): string {
+  return isShared ? "within seconds" : "at the next SIGHUP, or within the hour";
 }
 
-/** A new key for each account. The new one is on disk before the directory knows of it. */
-async function rollOver({ cacheDir, orders, ...access }: AcmeConfig, io: CommandIo): Promise<number> {
+async function mark(
+  { found, record }: Pick<StoreEntry, "record"> & { readonly found: StoredCertificate },
+  place: CertificatePlace,
+): Promise<void> {
+  const { names, storedFor, directoryUrl } = record!;
+  await place.at(storedFor ?? directoryUrl).saveRecord(names, { ...found, renewAtMs: RENEW_NOW });
+}
+
+/** A new key for each account. The new one is stored before the directory knows of it. */
+async function rollOver(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
   const { authorityAt, newPrivateKey } = await import("../app/acme-renewal.ts");
-  const own = [access.directoryUrl, ...access.fallbackDirectoryUrls];
   let code: number = ExitCode.Done;
-  for (const url of new Set([...own, ...orders.flatMap(({ directoryUrls }) => directoryUrls)])) {
-    const store = new AcmeStore(cacheDir, url);
+  for (const url of directoriesOf(acme)) {
     try {
-      const account = store.account();
+      const store = place.at(url);
+      const account = await store.account();
       if (account === null) continue;
       const key = await newPrivateKey();
-      const next = store.saveNextKey(key);
-      await authorityAt(url, access).rollOver(account, key);
-      store.saveAccount({ ...account, key });
-      rmSync(next, { force: true });
+      await store.saveNextKey(key);
+      await authorityAt(url, acme).rollOver(account, key);
+      await store.replaceAccount({ ...account, key });
       io.out(`The account at ${url} has a new key.\n`);
     } catch (error) {
       io.err(`edge certs: ${url}: ${reasonOf(error)}\n`);
@@ -166,13 +266,8 @@ async function rollOver({ cacheDir, orders, ...access }: AcmeConfig, io: Command
   return code;
 }
 
-/** What is in the folder, or why it cannot be looked at. A configured one is made by the first certificate. */
-function entriesOf(dir: string): readonly StoreEntry[] | string {
-  try {
-    return listStore(dir);
-  } catch (error) {
-    return reasonOf(error);
-  }
+function directoriesOf({ directoryUrl, fallbackDirectoryUrls, orders }: AcmeConfig): ReadonlySet<string> {
+  return new Set([directoryUrl, ...fallbackDirectoryUrls, ...orders.flatMap(({ directoryUrls }) => directoryUrls)]);
 }
 
 function isGood({ found }: StoreEntry, nowMs: number): boolean {

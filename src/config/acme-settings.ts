@@ -1,6 +1,7 @@
 import { ipVersion } from "../core/ip-address.ts";
 import { MAX_ACME_CERTIFICATES, MAX_ACME_NAMES } from "../core/limits.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
+import { checkStorageKeys, storageRows } from "./acme-storage-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import { asciiName } from "./host-kinds.ts";
 import { isHostName } from "./origin.ts";
@@ -171,6 +172,7 @@ const acmeRows = {
   certificates: { type: list(certificate, "certificates"), doc: "further ones, each with names of its own" },
   on_demand: { type: onDemand, absent: null, doc: "certificates for further names, when a client first asks for them" },
   cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
+  ...storageRows,
   challenge_type: {
     type: challengeType,
     default: "http-01",
@@ -266,6 +268,7 @@ function checkAcme(values: AcmeValues, spot: Spot): void {
     spot,
   );
   checkEab(values, spot);
+  checkStorageKeys(values, spot);
 }
 
 /** The names of one certificate. */

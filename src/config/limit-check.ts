@@ -1,3 +1,4 @@
+import { checkStorage } from "./acme-storage-settings.ts";
 import { asksClients } from "./bot-settings.ts";
 import { checkReach } from "./cluster-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
@@ -17,6 +18,7 @@ export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog
     warnOfSpool(server.maxBodyBytes, proxy, ["server", "max_body_bytes"], log);
   }
   checkReach(server.rateLimit, cluster, { path: ["server", "rate_limit"], log });
+  checkStorage(server.acme, cluster, log);
   if (shareBytes < SMALL_SHARE_BYTES) {
     const found = formatSize(Math.floor(shareBytes));
     const message = `leaves one client address ${found} of max_buffered_bytes: buffered bodies beyond that get 503`;

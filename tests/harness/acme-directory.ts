@@ -44,6 +44,8 @@ export class AcmeDirectory {
   challengePort = 0;
   /** What new orders are answered with; null makes them. */
   problem: Problem | null = null;
+  /** What certificates wait for; null for nothing. */
+  finalizing: (() => Promise<void>) | null = null;
   /** The renewal information document; null has none. */
   renewalInfo: Json | null = null;
   /** Payloads of the new accounts and new orders. */
@@ -171,7 +173,10 @@ export class AcmeDirectory {
     authorization.status = "valid";
     if (this.challengePort === 0) return;
     const url = `http://127.0.0.1:${this.challengePort}/.well-known/acme-challenge/${authorization.token}`;
-    const text = await fetch(url, { headers: { Host: authorization.name } }).then((reply) => reply.text(), String);
+    const text = await fetch(url, { headers: { Host: authorization.name }, keepalive: false }).then(
+      (reply) => reply.text(),
+      String,
+    );
     if (text.startsWith(`${authorization.token}.`)) return;
     authorization.status = "invalid";
     authorization.error = {
@@ -181,6 +186,7 @@ export class AcmeDirectory {
   }
 
   private async finalize(id: string, csr: string): Promise<Response> {
+    await this.finalizing?.();
     const issuer = await makeKeys();
     const order = this.placed.get(id)!;
     const request = new Pkcs10CertificateRequest(Buffer.from(csr, "base64url"));

@@ -5,26 +5,20 @@ import {
   type ChallengeResponder,
   type IssuedCertificate,
 } from "./certificate-authority.ts";
-import {
-  type AcmeStore,
-  BrokenStore,
-  type StoredAccount,
-  type StoredCertificate,
-  storedForm,
-} from "./certificate-store.ts";
+import { type AccountStorage, type CertificateStorage, Fenced, StoreAway } from "./certificate-storage.ts";
+import { BrokenStore, type StoredAccount, type StoredCertificate, storedForm } from "./certificate-store.ts";
 import { requireFitting } from "./issued-check.ts";
 import { newPrivateKey, selfSigned } from "./own-certificate.ts";
 import { certificateId } from "./renewal-information.ts";
 import { backOff, dueAt, momentWithin, RENEW_NOW, waitAfter } from "./renewal-rule.ts";
-import { type RetryNote, readRetryNote, writeRetryNote } from "./retry-note.ts";
-import type { StoreLock } from "./store-lock.ts";
+import type { RetryNote } from "./retry-note.ts";
 
 /** A directory that is asked. */
 export interface CertificateSource {
   readonly directoryUrl: string;
   readonly authority: CertificateAuthority;
   /** Where its account is kept. */
-  readonly accounts: AcmeStore;
+  readonly accounts: AccountStorage;
 }
 
 /** What the renewal works with. */
@@ -35,8 +29,7 @@ export interface RenewalParts {
   /** One or more; a later one is asked where those before are away. */
   readonly sources: readonly CertificateSource[];
   readonly responder: ChallengeResponder;
-  readonly store: AcmeStore;
-  readonly lock: StoreLock;
+  readonly store: CertificateStorage;
   readonly listener: RenewalListener;
   /**
    * Asked before a certificate is renewed: 0 where it may be, else the milliseconds until it is to be asked again. Null where
@@ -56,7 +49,11 @@ export interface RenewalListener {
   onCertificates(certificates: readonly IssuedCertificate[]): void;
   /** One was obtained: the first for these names, or one in place of another. */
   onIssued(names: readonly string[], isRenewal: boolean, notAfterMs: number): void;
-  /** Attempts of an earlier process have failed, and its wait is not over. */
+  /** Another gateway obtained one, which is served here from now on. */
+  onTaken(names: readonly string[], notAfterMs: number): void;
+  /** The store that is shared with other gateways is away: no order is made for now. */
+  onStoreAway(): void;
+  /** Attempts of an earlier process, or of another gateway, have failed, and its wait is not over. */
   onWaiting(failures: number, retryInMs: number): void;
   /** None was obtained, or what is stored is of no use; what is served goes on. */
   onFailed(failure: AcmeFailure, failures: number, retryInMs: number): void;
@@ -78,6 +75,13 @@ export class CertificateRenewal {
   private askedToWaitUntilMs = 0;
   private askWindowAtMs = 0;
   private isStepping = false;
+  /** What was noted last, here or by another gateway. */
+  private noted: RetryNote | null = null;
+  /** Whether the waits of other gateways are passed over, as with `hurry`. */
+  private isHurried = false;
+  /** Whether something has changed during a step. */
+  private isStale = false;
+  private unwatch: () => void = () => {};
   private isOrdering = false;
   private isStopped = false;
 
@@ -91,9 +95,12 @@ export class CertificateRenewal {
    * @param isHurried as with `hurry`: otherwise the wait after failures of an earlier process is kept to
    */
   async start(isHurried: boolean): Promise<void> {
-    this.adopt(this.stored());
-    this.takeUp(isHurried);
-    if (this.current === null && this.parts.hasStandIn) await this.showOthers();
+    const { store, wish, hasStandIn } = this.parts;
+    this.unwatch = store.watch(wish.names, () => void this.look());
+    this.isHurried = isHurried;
+    this.adopt(await this.stored());
+    await this.takeUp();
+    if (this.current === null && hasStandIn) await this.showOthers();
     this.wake(0);
   }
 
@@ -103,25 +110,39 @@ export class CertificateRenewal {
    */
   hurry(): void {
     this.notBeforeMs = this.askedToWaitUntilMs;
+    this.isHurried = true;
     if (!this.isStepping) this.wake(0);
   }
 
   stop(): void {
     this.isStopped = true;
+    this.unwatch();
     if (this.timer !== null) clearTimeout(this.timer);
     // An order that is under way has not failed yet.
-    if (this.isOrdering) this.note();
+    if (this.isOrdering) void this.note();
   }
 
-  /** Goes on with the waits of an earlier process. */
-  private takeUp(isHurried: boolean): void {
+  /** Another gateway has changed what is stored. It is served at once, also while another order is under way here. */
+  private async look(): Promise<void> {
+    if (this.isStopped) return;
+    try {
+      this.adopt(await this.stored(), true);
+    } catch {
+      // The step reports what is wrong.
+    }
+    if (this.isStepping) this.isStale = true;
+    else this.wake(0);
+  }
+
+  /** Goes on with the waits of an earlier process, or of another gateway. */
+  private async takeUp(): Promise<void> {
     const { wish, store, listener, now } = this.parts;
-    const { names } = wish;
-    const note = readRetryNote(store.retryFile(names), now());
-    if (note === null) return;
+    const note = await store.readNote(wish.names, now());
+    if (note === null || isSame(note, this.noted)) return;
+    this.noted = note;
     this.failures = note.failures;
     this.askedToWaitUntilMs = note.askedToWaitUntilMs;
-    this.notBeforeMs = isHurried ? note.askedToWaitUntilMs : note.notBeforeMs;
+    this.notBeforeMs = this.isHurried ? note.askedToWaitUntilMs : note.notBeforeMs;
     const waitMs = this.notBeforeMs - now();
     if (waitMs > 0 && this.dueMs() <= now()) listener.onWaiting(note.failures, waitMs);
   }
@@ -130,13 +151,17 @@ export class CertificateRenewal {
   private async showOthers(): Promise<void> {
     const { wish, store, listener, now } = this.parts;
     const { names } = wish;
-    listener.onCertificates([...store.others(names, now()), await selfSigned(names)]);
+    const { current } = this;
+    const shown = [...(await store.others(names, now())), await selfSigned(names)];
+    // Another gateway may have obtained one meanwhile.
+    if (this.current === current) listener.onCertificates(shown);
   }
 
-  private note(attempt?: RetryNote): void {
+  private async note(attempt?: RetryNote): Promise<void> {
     const { failures, notBeforeMs, askedToWaitUntilMs } = this;
     const { wish, store } = this.parts;
-    writeRetryNote(store.retryFile(wish.names), attempt ?? { failures, notBeforeMs, askedToWaitUntilMs });
+    this.noted = attempt ?? { failures, notBeforeMs, askedToWaitUntilMs };
+    await store.saveNote(wish.names, this.noted);
   }
 
   private wake(inMs: number): void {
@@ -147,21 +172,29 @@ export class CertificateRenewal {
 
   private async run(): Promise<void> {
     this.isStepping = true;
+    this.isStale = false;
     let waitMs = LOOK_AGAIN_MS;
     try {
       waitMs = await this.parts.inTurn(() => (this.isStopped ? Promise.resolve(0) : this.step()));
     } catch (error) {
-      waitMs = this.failed(error);
+      waitMs = error instanceof StoreAway ? this.waitForStore() : await this.failed(error);
     }
     this.isStepping = false;
-    this.wake(waitMs);
+    this.wake(this.isStale ? 0 : waitMs);
+  }
+
+  /** Nothing can be ordered, since other gateways could do the same: that is no failure of an order. */
+  private waitForStore(): number {
+    this.isOrdering = false;
+    this.parts.listener.onStoreAway();
+    return STORE_AWAY_MS;
   }
 
   /** @returns milliseconds until the next look */
   private async step(): Promise<number> {
-    const { now, lock, store } = this.parts;
-    store.open();
-    this.adopt(this.stored());
+    const { now, store, wish } = this.parts;
+    await store.open();
+    this.adopt(await this.stored(), true);
     await this.askForWindow();
     const dueInMs = Math.max(this.dueMs(), this.notBeforeMs) - now();
     if (dueInMs > 0) return dueInMs;
@@ -169,25 +202,33 @@ export class CertificateRenewal {
       const refusedMs = await this.parts.approval();
       if (refusedMs > 0) return refusedMs;
     }
-    if (!lock.take()) return LOCKED_MS;
+    const right = await store.claim(wish.names);
+    if (right === null) return LOCKED_MS;
     try {
       // Another process may have been at it until now.
-      this.adopt(this.stored());
-      if (this.dueMs() <= now()) await this.orderAll();
+      this.adopt(await this.stored(), true);
+      if (store.isShared) await this.takeUp();
+      if (Math.max(this.dueMs(), this.notBeforeMs) <= now()) await this.orderAll();
+    } catch (error) {
+      // The others find the wait when they find the right to order.
+      if (error instanceof StoreAway) throw error;
+      return await this.failed(error);
     } finally {
-      lock.release();
+      await right.release();
+      this.isHurried = false;
     }
     return Math.max(this.dueMs(), this.notBeforeMs) - now();
   }
 
   /** All names; where the authority refuses some of them, the others at least. */
   private async orderAll(): Promise<void> {
-    const { wish, listener, now, random } = this.parts;
+    const { wish, listener, store, now, random } = this.parts;
     const { current } = this;
-    // A process that dies on the way has failed.
+    // A process that dies on the way has failed. The first time another gateway goes on as soon as the right to order has lapsed.
     const failures = this.failures + 1;
+    const waitMs = store.isShared && failures === 1 ? 0 : backOff(failures, 0, random);
     this.isOrdering = true;
-    this.note({ failures, notBeforeMs: now() + backOff(failures, 0, random), askedToWaitUntilMs: 0 });
+    await this.note({ failures, notBeforeMs: now() + waitMs, askedToWaitUntilMs: 0 });
     const { issued, refusal } = await this.order(wish.names, current?.isOurs === true ? current : null);
     if (refusal !== null) {
       await this.makeDo(refusal).catch((error: unknown) => this.report(asFailure(error), 0));
@@ -199,8 +240,8 @@ export class CertificateRenewal {
     this.askWindowAtMs = 0;
     this.isOrdering = false;
     this.adopt(issued);
-    this.keep(wish.names, issued);
-    this.note();
+    await this.keep(wish.names, issued);
+    await this.note();
     this.notBeforeMs = now() + Math.min(REST_MS, (issued.notAfterMs - issued.notBeforeMs) / 2);
     listener.onIssued(wish.names, current !== null, issued.notAfterMs);
   }
@@ -217,6 +258,7 @@ export class CertificateRenewal {
       try {
         return { issued: await this.orderFrom(source, names, replaced), refusal: null };
       } catch (error) {
+        if (error instanceof StoreAway) throw error;
         const failure = asFailure(error);
         if (failure.names.length > 0) return { issued: null, refusal: failure };
         if (i === sources.length - 1 || !failure.isOfAuthority) throw failure;
@@ -238,7 +280,7 @@ export class CertificateRenewal {
       { ...wish, names, accountKey: account.key, accountUrl: account.url, replaces },
       responder,
     );
-    if (issue.accountUrl !== account.url) accounts.saveAccount({ key: account.key, url: issue.accountUrl });
+    if (issue.accountUrl !== account.url) await accounts.saveAccount({ key: account.key, url: issue.accountUrl });
     requireFitting(issue, names, now());
     return storedForm(issue, directoryUrl);
   }
@@ -252,71 +294,79 @@ export class CertificateRenewal {
     const rest = wish.names.filter((name) => !refused.includes(name));
     const isGood = this.current !== null && this.current.notAfterMs - now() > MAKE_DO_MS;
     if (rest.length === 0 || rest.length === wish.names.length || isGood || this.isStopped) return;
-    const stored = this.storedFor(rest);
+    const stored = await this.storedFor(rest);
     if (stored === null || dueAt(stored, stored.renewAtMs) <= now()) {
       const { issued, refusal } = await this.order(rest, stored);
       if (refusal !== null) return;
-      this.keep(rest, issued);
+      await this.keep(rest, issued);
       listener.onIssued(rest, stored !== null, issued.notAfterMs);
     }
     if (!this.isStopped) await this.showOthers();
   }
 
   /** A certificate that cannot be stored is served all the same. */
-  private keep(names: readonly string[], issued: StoredCertificate): void {
+  private async keep(names: readonly string[], issued: StoredCertificate): Promise<void> {
     try {
-      this.parts.store.save(names, issued, issued.directoryUrl);
+      await this.parts.store.save(names, issued, issued.directoryUrl);
     } catch (error) {
-      this.report(new AcmeFailure("broken_store", (error as Error).message), 0);
+      const kind = error instanceof StoreAway ? "store_away" : error instanceof Fenced ? "fenced" : "broken_store";
+      this.report(new AcmeFailure(kind, (error as Error).message), 0);
     }
   }
 
   /** The account's key, made where there is none that can be used. */
-  private async account(accounts: AcmeStore): Promise<StoredAccount> {
+  private async account(accounts: AccountStorage): Promise<StoredAccount> {
     try {
-      const stored = accounts.account();
+      const stored = await accounts.account();
       if (stored !== null) return stored;
     } catch (error) {
       if (!(error instanceof BrokenStore)) throw error;
       this.report(new AcmeFailure("broken_store", error.message), 0);
-      accounts.discardAccount();
+      await accounts.discardAccount();
     }
-    const made = { key: await newPrivateKey(), url: "" };
-    accounts.saveAccount(made);
-    return made;
+    return accounts.saveAccount({ key: await newPrivateKey(), url: "" });
   }
 
   /** What is stored. Broken files are put aside; what is served already is stored again. */
-  private stored(): StoredCertificate | null {
+  private async stored(): Promise<StoredCertificate | null> {
     const { store, wish } = this.parts;
     const { names } = wish;
     try {
-      return store.load(names) ?? this.current;
+      return (await store.load(names)) ?? this.current;
     } catch (error) {
       this.report(new AcmeFailure("broken_store", (error as Error).message), 0);
       if (!(error instanceof BrokenStore)) return this.current;
-      store.discard(names);
-      if (this.current !== null) store.save(names, this.current, this.current.directoryUrl);
+      await store.discard(names);
+      if (this.current !== null) await store.save(names, this.current, this.current.directoryUrl);
       return this.current;
     }
   }
 
   /** What is stored for some of the names; null where it is broken. */
-  private storedFor(names: readonly string[]): StoredCertificate | null {
+  private async storedFor(names: readonly string[]): Promise<StoredCertificate | null> {
     try {
-      return this.parts.store.load(names);
+      return await this.parts.store.load(names);
     } catch {
       return null;
     }
   }
 
-  /** Goes over to a certificate that is not older than what is served: an older one was not replaced on a full disk. */
-  private adopt(stored: StoredCertificate | null): void {
+  /**
+   * Goes over to a certificate that is not older than what is served: an older one was not replaced on a full disk.
+   * @param isTaken whether another gateway has obtained what is new
+   */
+  private adopt(stored: StoredCertificate | null, isTaken = false): void {
     if (stored === null || (this.current !== null && stored.notBeforeMs < this.current.notBeforeMs)) return;
     const isNew = this.current?.fingerprint !== stored.fingerprint;
     this.current = stored;
     // What an order brings that was under way at the end is for the next process, or discarded.
-    if (isNew && !this.isStopped) this.parts.listener.onCertificates([stored]);
+    if (!isNew || this.isStopped) return;
+    const { listener, store, wish } = this.parts;
+    listener.onCertificates([stored]);
+    if (!isTaken || !store.isShared) return;
+    this.failures = 0;
+    this.notBeforeMs = 0;
+    listener.onTaken(wish.names, stored.notAfterMs);
   }
 
   private dueMs(): number {
@@ -327,16 +377,25 @@ export class CertificateRenewal {
     const { sources, store, wish, now, random } = this.parts;
     const { current } = this;
     if (current === null || !current.isOurs || current.renewAtMs === RENEW_NOW || now() < this.askWindowAtMs) return;
+    if (!(await store.mayAsk(wish.names, now()))) {
+      this.askWindowAtMs = now() + LOOK_AGAIN_MS;
+      return;
+    }
     const source = sources.find(({ directoryUrl }) => directoryUrl === current.directoryUrl);
     const window = source === undefined ? null : await source.authority.renewalWindow(current.chain);
     this.askWindowAtMs = window === null ? now() + LOOK_AGAIN_MS : window.askAgainMs;
     const renewAtMs = window === null ? null : momentWithin(window, current.renewAtMs, random);
-    if (renewAtMs === current.renewAtMs) return;
+    if (renewAtMs === current.renewAtMs && !store.isShared) return;
     this.current = { ...current, renewAtMs };
-    store.saveRecord(wish.names, { ...current, renewAtMs });
+    try {
+      await store.saveRecord(wish.names, this.current, this.askWindowAtMs);
+    } catch (error) {
+      // Another gateway is at it: what it writes counts.
+      if (!store.isShared) throw error;
+    }
   }
 
-  private failed(error: unknown): number {
+  private async failed(error: unknown): Promise<number> {
     const failure = asFailure(error);
     this.failures++;
     if (failure.kind === "badNonce") this.badNonces++;
@@ -344,7 +403,7 @@ export class CertificateRenewal {
     this.notBeforeMs = this.parts.now() + waitMs;
     this.askedToWaitUntilMs = failure.retryAfterMs === 0 ? 0 : this.notBeforeMs;
     this.isOrdering = false;
-    if (!this.isStopped) this.note();
+    if (!this.isStopped) await this.note();
     this.report(failure, waitMs);
     return waitMs;
   }
@@ -352,6 +411,10 @@ export class CertificateRenewal {
   private report(failure: AcmeFailure, retryInMs: number): void {
     this.parts.listener.onFailed(failure, this.failures, retryInMs);
   }
+}
+
+function isSame(one: RetryNote, other: RetryNote | null): boolean {
+  return other !== null && one.failures === other.failures && one.notBeforeMs === other.notBeforeMs;
 }
 
 type Outcome =
@@ -370,3 +433,5 @@ const LOOK_AGAIN_MS = 3_600_000;
 const REST_MS = 6 * 3_600_000;
 /** While another process orders. */
 const LOCKED_MS = 2000;
+/** While the store that gateways share is away. */
+const STORE_AWAY_MS = 5000;

@@ -1,9 +1,12 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeWhole } from "./atomic-file.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
+import type { DirectoryStorage, OrderRight, RecordFields } from "./certificate-storage.ts";
 import { isFor } from "./issued-check.ts";
+import { type RetryNote, readRetryNote, writeRetryNote } from "./retry-note.ts";
+import { StoreLock } from "./store-lock.ts";
 
 /** An account at one directory. */
 export interface StoredAccount {
@@ -47,7 +50,8 @@ export class BrokenStore extends Error {}
  * Certificate and key are two files, so that other programs can use them, and are put in place one after the other. The
  * next key is still beside them if the process ends between the two, and `load` then finishes the work.
  */
-export class AcmeStore {
+export class AcmeStore implements DirectoryStorage {
+  readonly isShared = false;
   readonly dir: string;
   private readonly directoryUrl: string;
 
@@ -80,17 +84,20 @@ export class AcmeStore {
     return { key, url: typeof url === "string" ? url : "" };
   }
 
-  saveAccount(account: StoredAccount): void {
+  saveAccount(account: StoredAccount): StoredAccount {
     writeWhole(this.path(`${this.accountName()}.key`), account.key);
     const record = { directoryUrl: this.directoryUrl, url: account.url };
     writeWhole(this.path(`${this.accountName()}.json`), `${JSON.stringify(record)}\n`);
+    return account;
   }
 
-  /** Keeps a key that is to be the account's, before the directory is told of it. @returns the file */
-  saveNextKey(key: string): string {
-    const file = this.path(`${this.accountName()}.next.key`);
-    writeWhole(file, key);
-    return file;
+  saveNextKey(key: string): void {
+    writeWhole(this.path(`${this.accountName()}.next.key`), key);
+  }
+
+  replaceAccount(account: StoredAccount): void {
+    this.saveAccount(account);
+    rmSync(this.path(`${this.accountName()}.next.key`), { force: true });
   }
 
   /** Puts what is broken aside, so that it can be inspected and does no harm. */
@@ -140,18 +147,38 @@ export class AcmeStore {
   }
 
   /** Notes when the certificate is to be renewed. */
-  saveRecord(
-    names: readonly string[],
-    { fingerprint, renewAtMs, directoryUrl }: Pick<StoredCertificate, "fingerprint" | "renewAtMs" | "directoryUrl">,
-  ): void {
+  saveRecord(names: readonly string[], { fingerprint, renewAtMs, directoryUrl }: RecordFields): void {
     const isElsewhere = directoryUrl !== this.directoryUrl;
     const filed = isElsewhere ? { storedFor: this.directoryUrl } : {};
     const record: CertificateRecord = { names, directoryUrl, ...filed, fingerprint, renewAtMs };
     writeWhole(`${this.path(this.setName(names))}.json`, `${JSON.stringify(record)}\n`);
   }
 
+  readNote(names: readonly string[], nowMs: number): RetryNote | null {
+    return readRetryNote(this.retryFile(names), nowMs);
+  }
+
+  saveNote(names: readonly string[], note: RetryNote): void {
+    writeRetryNote(this.retryFile(names), note);
+  }
+
+  /** One right for all names: two processes on one folder order one after the other. */
+  claim(): OrderRight | null {
+    const lock = new StoreLock(this.dir);
+    return lock.take() ? lock : null;
+  }
+
+  mayAsk(): boolean {
+    return true;
+  }
+
+  /** What other processes have obtained is looked at with every step. */
+  watch(): () => void {
+    return () => {};
+  }
+
   /** Where failed attempts to get a certificate for a set of names are noted. */
-  retryFile(names: readonly string[]): string {
+  private retryFile(names: readonly string[]): string {
     return this.path(`${this.setName(names)}.retry.json`);
   }
 
@@ -174,14 +201,23 @@ export class AcmeStore {
   }
 
   private accountName(): string {
-    return `account-${digest(this.directoryUrl)}`;
+    return accountName(this.directoryUrl);
   }
 
-  /** One name to recognise the files by, and a digest of all names and of the directory. */
   private setName(names: readonly string[]): string {
-    const sorted = [...names].sort();
-    return `${sorted[0]!.replace(/[:*]/g, "_")}-${digest([this.directoryUrl, ...sorted].join("\n"))}`;
+    return setName(this.directoryUrl, names);
   }
+}
+
+/** What the account at a directory is filed under. */
+export function accountName(directoryUrl: string): string {
+  return `account-${digest(directoryUrl)}`;
+}
+
+/** What a certificate is filed under: one name to recognise it by, and a digest of all names and of the directory. */
+export function setName(directoryUrl: string, names: readonly string[]): string {
+  const sorted = [...names].sort();
+  return `${sorted[0]!.replace(/[:*]/g, "_")}-${digest([directoryUrl, ...sorted].join("\n"))}`;
 }
 
 /** A certificate file of the store: what is in it, or why it cannot be used. */

@@ -19,15 +19,19 @@ export interface RetryNote {
  */
 export function readRetryNote(file: string, nowMs: number): RetryNote | null {
   try {
-    const { failures, notBeforeMs, askedToWaitUntilMs } = JSON.parse(readFileSync(file, "utf8"));
-    const isCount = Number.isSafeInteger(failures) && failures > 0;
-    const isTime = (value: unknown) => typeof value === "number" && value >= 0 && value <= nowMs + BACK_OFF_MAX_MS;
-    return isCount && isTime(notBeforeMs) && isTime(askedToWaitUntilMs)
-      ? { failures, notBeforeMs, askedToWaitUntilMs }
-      : null;
+    return believable(JSON.parse(readFileSync(file, "utf8")), nowMs);
   } catch {
     return null;
   }
+}
+
+/** A note; null for what is none, or has a wait that is out of range. @param nowMs milliseconds since the epoch */
+export function believable(note: unknown, nowMs: number): RetryNote | null {
+  const { failures, notBeforeMs, askedToWaitUntilMs } = (note ?? {}) as Partial<RetryNote>;
+  const isTime = (value: unknown): value is number =>
+    typeof value === "number" && value >= 0 && value <= nowMs + BACK_OFF_MAX_MS;
+  if (!Number.isSafeInteger(failures) || !isTime(notBeforeMs) || !isTime(askedToWaitUntilMs)) return null;
+  return failures! > 0 ? { failures: failures!, notBeforeMs, askedToWaitUntilMs } : null;
 }
 
 /** Writes a note, or takes it away where there was no failure. On a disk that takes nothing the note stays as it is. */

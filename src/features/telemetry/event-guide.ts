@@ -66,6 +66,11 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   worker_stalled: "See the machine's CPU and swap; report it where these were well.",
   worker_died: "Report it with the lines before; the worker is started again.",
   exception: "Report it; it cost one connection at most.",
+  cert_taken: "Nothing.",
+  cert_imported:
+    "Nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
+  cert_store_away: "See the storage, its credentials and the network between. Renewals wait; they have weeks.",
+  cert_store_back: "Nothing.",
   cluster_store_away: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
   cluster_store_back: "Nothing.",
   telemetry_failed: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",

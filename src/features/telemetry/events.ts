@@ -170,6 +170,15 @@ export const EVENTS = {
   },
   cert_obtained: { meaning: "ACME: the first certificate for these names." },
   cert_renewed: { meaning: "ACME: a certificate was renewed." },
+  cert_taken: { meaning: "ACME: another gateway obtained this certificate, and it is served here now." },
+  cert_imported: { meaning: "ACME: a certificate of `cache_dir` was taken into the storage that gateways share." },
+  cert_store_away: {
+    level: "error",
+    meaning:
+      "The storage of certificates that gateways share cannot be reached, and why: what this gateway has seen is served from its copies, and none is ordered.",
+    perSecond: 1,
+  },
+  cert_store_back: { meaning: "The storage of certificates that gateways share is there again.", perSecond: 1 },
   cert_failed: { level: "error", meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },
   cert_refused: {

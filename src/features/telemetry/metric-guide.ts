@@ -384,6 +384,18 @@ export const METRIC_GUIDE = {
     advice:
       "`failure`: the line `cert_failed` says why and when it is tried again. The certificate from before stays in use.",
   },
+  gateway_acme_storage_up: {
+    group: "Certificates",
+    title: "Storage of certificates",
+    labels: [],
+    advice: "0 for long: no certificate is renewed. The line `cert_store_away` says why.",
+  },
+  gateway_acme_storage_failures_total: {
+    group: "Certificates",
+    title: "Storage calls failed",
+    labels: [],
+    advice: "A few are passing faults. Many: see the storage and the network between.",
+  },
   gateway_certificate_reloads_total: {
     group: "Certificates",
     title: "Certificate files changed",

@@ -11,7 +11,6 @@ import {
 } from "../../../../src/features/acme/certificate-authority.ts";
 import { CertificateRenewal } from "../../../../src/features/acme/certificate-renewal.ts";
 import { AcmeStore, storedForm } from "../../../../src/features/acme/certificate-store.ts";
-import { StoreLock } from "../../../../src/features/acme/store-lock.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { issueCertificate } from "./certificates.ts";
 
@@ -75,10 +74,11 @@ class Setup implements CertificateAuthority {
       inTurn: (work) => work(),
       responder: { answer: () => Promise.resolve() },
       store: this.store,
-      lock: new StoreLock(this.dir),
       listener: {
         onCertificates: (certificates) => this.shown.push(...certificates),
         onIssued: (_, isRenewal) => this.events.push(isRenewal ? "renewed" : "obtained"),
+        onTaken: () => this.events.push("taken"),
+        onStoreAway: () => this.events.push("store away"),
         onWaiting: (failures, retryInMs) => this.events.push(`waits ${failures} ${Math.round(retryInMs / 1000)}`),
         onFailed: (failure, failures, retryInMs) =>
           this.events.push(`${failure.kind} ${failures} ${Math.round(retryInMs / 1000)}`),
