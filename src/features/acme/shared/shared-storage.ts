@@ -17,7 +17,7 @@ import {
 import { isFor } from "../issued-check.ts";
 import { believable, type RetryNote } from "../retry-note.ts";
 import { DocumentConflict, StoreAway } from "./document-store.ts";
-import { Claimed, type ClaimNote, isClaimed, OrderClaim } from "./order-claim.ts";
+import { Claimed, type ClaimNote, Fenced, isClaimed, OrderClaim } from "./order-claim.ts";
 import type { OpenDocument, SealedDocuments } from "./sealed-documents.ts";
 
 /** A certificate with all that gateways know of it. */
@@ -289,7 +289,11 @@ class SharedDirectory implements DirectoryStorage {
     const { chain, key } = issued;
     const fields = { issued: { chain, key }, issuer, renewAtMs: null, askAtMs: 0, note: null };
     try {
-      await this.storage.change(name, this.empty(names), (before) => ({ ...before, ...fields }));
+      await this.storage.change(name, this.empty(names), (before) => {
+        if ((formOf(before)?.notBeforeMs ?? 0) > storedForm(issued).notBeforeMs)
+          throw new Fenced("another gateway has obtained a newer one");
+        return { ...before, ...fields };
+      });
     } catch (error) {
       // With the copy, it is put into the store when that is back.
       if (error instanceof StoreAway)
