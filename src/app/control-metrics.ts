@@ -11,6 +11,7 @@ import type { AcmeService } from "./acme-service.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
 import type { Fleet } from "./fleet.ts";
+import type { FleetMember } from "./fleet-member.ts";
 import type { GeoDatabases } from "./geo-databases.ts";
 import type { KeyService } from "./key-service.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
@@ -30,6 +31,7 @@ export interface MetricSources {
   readonly watch: WorkerWatch;
   readonly telemetry: TelemetryExport;
   readonly fleet: Fleet;
+  readonly member: FleetMember;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
   droppedLogLines(): number;
@@ -54,6 +56,7 @@ export function controlExposition(sources: MetricSources): Exposition {
     ...sources.watch.metrics(),
     ...sources.telemetry.metrics(),
     ...sources.fleet.metrics(),
+    ...sources.member.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
   ];
   return new Exposition(metrics, sources.telemetry.exemplars);

@@ -36,6 +36,7 @@ import { feedSources } from "./dashboard-feed.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { Fleet } from "./fleet.ts";
+import { FleetMember } from "./fleet-member.ts";
 import { type FunctionThreads, functionThreads } from "./function-threads.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
@@ -51,7 +52,7 @@ import {
   portFields,
   withPorts,
 } from "./listeners.ts";
-import { LogOutputs, reopened } from "./log-outputs.ts";
+import { LogOutputs } from "./log-outputs.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { Operations } from "./operations.ts";
@@ -67,9 +68,11 @@ import {
   removedParts,
   restartSettings,
 } from "./reload.ts";
+import type { RemoteConfig } from "./remote/remote-config.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes, warnOfSidecar } from "./sidecar.ts";
+import { reactToSignals } from "./signal-actions.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { type SummaryStyle, startSummary } from "./start-summary.ts";
@@ -87,7 +90,9 @@ export interface ControlOptions {
   /** How a person at a terminal is told of the start in place of these lines; null for the lines. */
   readonly summary: SummaryStyle | null;
   /** Reads configuration and routes again. */
-  readonly reload: () => ReloadResult;
+  readonly reload: () => ReloadResult | Promise<ReloadResult>;
+  /** Where the configuration comes from in place of files; null for files. */
+  readonly remote: RemoteConfig | null;
   readonly signals: HeldSignals;
   /** The thread of the first worker. */
   readonly early: EarlyThread;
@@ -132,6 +137,7 @@ export class Control implements PoolListener {
   private readonly geo: GeoDatabases;
   private readonly fleet: Fleet;
   private readonly functions: FunctionThreads;
+  private readonly member: FleetMember;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly operations: Operations;
@@ -180,6 +186,12 @@ export class Control implements PoolListener {
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
     );
+    this.member = new FleetMember({
+      remote: options.remote,
+      totals: this.totals,
+      reloads: () => this.reloads,
+      event: (event, fields) => this.event(event, fields),
+    });
     this.fleet = this.makeFleet();
     this.functions = functionThreads(this.pool, this.event);
     this.geo = new GeoDatabases(
@@ -220,6 +232,9 @@ export class Control implements PoolListener {
       startedAtMs: this.startedAtMs,
       generation: () => this.reloads.generation,
       isEnding: () => this.ending.hasBegun,
+      about: this.member.about,
+      onBeat: this.member.onBeat,
+      onLeave: this.member.onLeave,
       publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
       purge: (order) => {
         const [first] = this.listening.keys();
@@ -369,6 +384,7 @@ export class Control implements PoolListener {
         this.nodes.stop();
         this.keys.stop();
         this.schemas.stop();
+        this.member.stop();
         this.certificates.stop();
         this.geo.stop();
         this.functions.stop();
@@ -380,7 +396,9 @@ export class Control implements PoolListener {
         others.push(this.acme.end(LOG_DRAIN_MS));
         void Promise.all([...last, ...others]).then(() => resolve(code));
       };
-      this.reactToSignals();
+      const { operations, handover, ending, accessOutputs: outputs } = this;
+      const event = (name: EventName, fields: EventFields) => this.event(name, fields);
+      reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event });
       this.nodes.start();
       this.keys.use(this.config);
       void this.telemetry.use(this.config);
@@ -401,27 +419,6 @@ export class Control implements PoolListener {
   private onSchema(): void {
     if (this.pool.released) void this.serving.promise.then(() => this.reloads.rebuild());
     else this.config = this.schemas.applied(this.fileConfig);
-  }
-
-  private reactToSignals(): void {
-    const audit = (action: string, from: string) => this.operations.audit(action, { by: "signal", from });
-    const end = (signal: string): void => {
-      if (!this.handover.hasSuccessor) audit("stop", signal);
-      this.ending.begin();
-    };
-    process.on("SIGTERM", () => end("SIGTERM"));
-    process.on("SIGINT", () => end("SIGINT"));
-    this.options.signals.react({
-      SIGHUP: () => void this.operations.reload({ by: "signal", from: "SIGHUP" }),
-      SIGUSR1: () => {
-        audit("log_reopen", "SIGUSR1");
-        this.event("log_reopen", reopened(this.accessOutputs.reopen()));
-      },
-      SIGUSR2: () => {
-        audit("upgrade", "SIGUSR2");
-        if (!this.ending.hasBegun) this.handover.want();
-      },
-    });
   }
 
   private startWorkers(): void {
@@ -562,6 +559,7 @@ export class Control implements PoolListener {
     this.packet.forget(this.config);
     this.watch.start();
     this.live.start();
+    this.member.begin();
     this.services.ready(() => this.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
@@ -639,7 +637,7 @@ export class Control implements PoolListener {
   }
 
   private makeExposition(): Exposition {
-    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet } = this;
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet, member } = this;
     return controlExposition({
       totals,
       nodes,
@@ -652,6 +650,7 @@ export class Control implements PoolListener {
       watch,
       telemetry,
       fleet,
+      member,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
@@ -672,6 +671,7 @@ export class Control implements PoolListener {
           workers: this.pool.size,
           generation: this.reloads.generation,
           operations: this.operations.state(),
+          configSource: this.member.source(),
         }),
       routes: () => routeList(this.config, this.nodes.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),

@@ -6,6 +6,7 @@ import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts
 import { TAKE_SCRIPT, TAKE_SCRIPT_SHA1 } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { PurgeLog } from "../features/fleet/purge-log.ts";
+import { SharedStore } from "../features/fleet/shared-store.ts";
 import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
@@ -34,6 +35,12 @@ export interface FleetPorts {
   /** Takes responses out of this gateway's cache. */
   readonly purge: (order: PurgeOrder) => void;
   readonly event: (event: EventName, fields: EventFields) => void;
+  /** What else this gateway tells of itself. */
+  readonly about: () => Pick<FleetNode, "config" | "trial">;
+  /** Called every two seconds while the store is there. */
+  readonly onBeat: (store: SharedStore, config: ClusterConfig) => Promise<void>;
+  /** The gateway ends, and the store is there. */
+  readonly onLeave: (store: SharedStore) => Promise<void>;
 }
 
 type FromFleetWorker = Extract<FromWorker, { readonly kind: "take" | "purged" }>;
@@ -46,6 +53,10 @@ export interface FleetNode {
   readonly generation: number;
   /** Whether it takes requests, or is about to end. */
   readonly state: "serving" | "draining";
+  /** The version of a configuration from afar; "" where it came from files. */
+  readonly config: string;
+  /** Whether one is on trial there, or waits for its trial elsewhere. */
+  readonly trial: "" | "canary" | "waiting";
   readonly pid: number;
   readonly started_at: string;
   readonly seen_at: string;
@@ -106,7 +117,7 @@ export class Fleet {
       const nodes = await this.nodes(store, config);
       return jsonAnswer(200, {
         total: nodes.length,
-        nodes: nodes.map((node) => ({ ...node, own: node.id === this.id })),
+        nodes: nodes.map((node) => ({ ...OLDER, ...node, own: node.id === this.id })),
       });
     } catch (error) {
       return jsonAnswer(503, errorBody(503, `the store of the fleet: ${messageOf(error)}`));
@@ -143,7 +154,8 @@ export class Fleet {
     const { store, config } = this;
     if (store !== null && config !== null) {
       const [nodes, own] = [`${config.prefix}:nodes`, `${config.prefix}:node:${this.id}`];
-      const calls = [store.call(nodes, ["ZREM", nodes, this.id]), store.call(own, ["DEL", own])];
+      const left = this.ports.onLeave(new SharedStore(store, config.prefix, this.id));
+      const calls = [left, store.call(nodes, ["ZREM", nodes, this.id]), store.call(own, ["DEL", own])];
       await Promise.race([Promise.allSettled(calls), Bun.sleep(limitMs)]);
     }
     this.leave();
@@ -221,6 +233,7 @@ export class Fleet {
       version: VERSION,
       generation: this.ports.generation(),
       state: this.ports.isEnding() ? "draining" : "serving",
+      ...this.ports.about(),
       pid: process.pid,
       started_at: new Date(this.ports.startedAtMs).toISOString(),
       seen_at: new Date(nowMs).toISOString(),
@@ -235,6 +248,7 @@ export class Fleet {
     const seen = Number(await store.call(nodes, ["ZCOUNT", nodes, String(nowMs - SEEN_MS), "+inf"]));
     const next = { isUp: true, nodes: Math.max(1, seen), timeoutMs: config.timeoutMs };
     if (!Bun.deepEquals(next, this.state)) this.publish(next);
+    await this.ports.onBeat(new SharedStore(store, config.prefix, this.id), config);
   }
 
   private async takeOne(store: FleetStore, prefix: string, call: FleetCall): Promise<FleetReply> {
@@ -268,6 +282,9 @@ export class Fleet {
   }
 }
 
+/** What gateways of earlier versions do not tell of themselves. */
+const OLDER: Pick<FleetNode, "config" | "trial"> = { config: "", trial: "" };
+
 /** Without a fleet. */
 export const ALONE: FleetState = { isUp: false, nodes: 1, timeoutMs: 0 };
 
@@ -277,6 +294,6 @@ const PURGE_LOOK_MS = 300;
 /** Looks until a gateway tells again that it is there. */
 const BEAT_ROUNDS = 7;
 /** A gateway counts for so long after it was last seen. */
-const SEEN_MS = 10_000;
+export const SEEN_MS = 10_000;
 /** And is listed for so long. */
 const FORGET_MS = 60_000;

@@ -7,6 +7,7 @@ import { type FetchedKeySet, keySourceId } from "../features/auth/jwt/key-ring.t
 import { type FetchedText, KeySetOwner } from "../features/auth/jwt/key-set-owner.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import { boundedFetch } from "../net/bounded-fetch.ts";
 
 /** What the fetched keys of issuers need of the control thread. */
 export interface KeySurroundings {
@@ -140,53 +141,16 @@ function keySources({ server, internalApi, routes }: RuntimeConfig): readonly Ke
  * @throws why it cannot be had
  */
 async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
-  const signal = AbortSignal.timeout(JWKS_TIMEOUT_MS);
-  let response: Response;
-  try {
-    response = await fetch(url, {
-      redirect: "manual",
-      // A few bytes that become gigabytes would be inflated before their number is looked at.
-      decompress: false,
-      headers: { Accept: "application/jwk-set+json, application/json", "Accept-Encoding": "identity" },
-      signal,
-      // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
-      tls: { rejectUnauthorized: true, ...(caFile === "" ? {} : { ca: readFileSync(caFile, "utf8") }) },
-    });
-  } catch (error) {
-    throw new Error(signal.aborted ? TOO_SLOW : plainReason(error));
-  }
-  const { body, status, headers } = response;
-  if (status !== 200) {
-    await body?.cancel();
-    throw new Error(
-      status >= 300 && status < 400 ? `status ${status}: redirects are not followed` : `status ${status}`,
-    );
-  }
-  const coding = headers.get("content-encoding") ?? "identity";
-  if (coding.toLowerCase() !== "identity") {
-    await body?.cancel();
-    throw new Error("the response is compressed, which was not asked for");
-  }
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const part of body ?? []) {
-      size += part.length;
-      if (size > MAX_JWKS_BYTES) throw new RangeError(`the response has more than ${MAX_JWKS_BYTES} bytes`);
-      parts.push(part);
-    }
-  } catch (error) {
-    if (error instanceof RangeError) throw error;
-    throw new Error(signal.aborted ? TOO_SLOW : plainReason(error));
-  }
-  return { text: Buffer.concat(parts).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
+  const { status, headers, body } = await boundedFetch({
+    url,
+    headers: { Accept: "application/jwk-set+json, application/json" },
+    ca: caFile === "" ? "" : readFileSync(caFile, "utf8"),
+    timeoutMs: JWKS_TIMEOUT_MS,
+    maxBytes: MAX_JWKS_BYTES,
+  });
+  if (status >= 300 && status < 400) throw new Error(`status ${status}: redirects are not followed`);
+  if (status !== 200) throw new Error(`status ${status}`);
+  return { text: Buffer.from(body).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
 }
 
-/** The runtime's own words for a failed request, fit for one log line. */
-function plainReason(error: unknown): string {
-  const { code = "", message = String(error) } = error as { readonly code?: string; readonly message?: string };
-  return `${code} ${message}`.replace(/[^\x20-\x7e]+/g, " ").trim();
-}
-
-const TOO_SLOW = `no whole response within ${JWKS_TIMEOUT_MS / 1000} s`;
 const MAX_REASON_CHARS = 300;

@@ -11,6 +11,7 @@ interface OwnState {
   readonly workers: number;
   readonly generation: number;
   readonly operations: OperationState;
+  readonly configSource: object | null;
 }
 
 /** The process as `/internal/api/status` shows it, now. */

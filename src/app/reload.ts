@@ -9,8 +9,15 @@ import type { NewConfiguration, ToWorker } from "./messages.ts";
 
 /** What a reload gives: a new configuration, or why there is none. */
 export type ReloadResult =
-  | { readonly ok: true; readonly config: RuntimeConfig }
-  | { readonly ok: false; readonly faults: readonly string[] };
+  | {
+      readonly ok: true;
+      readonly config: RuntimeConfig;
+      /** What `config_reload` says of it. */
+      readonly fields?: EventFields;
+      /** Called when it is in use everywhere, or why it is not. @param faults none where it is */
+      readonly settled?: (faults: readonly string[]) => void;
+    }
+  | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: EventFields };
 
 /** A configuration that the control thread has made ready for the workers, and has not taken up itself. */
 export interface NextConfiguration {
@@ -25,8 +32,8 @@ export interface NextConfiguration {
 
 /** What reloads ask of the control thread. */
 export interface ReloadPort {
-  /** Reads the files. */
-  read(): ReloadResult;
+  /** Reads the files, or what is in their place. */
+  read(): ReloadResult | Promise<ReloadResult>;
   /** The configuration in use, as the files said it: what operators have switched since is built in by `prepare`. */
   current(): RuntimeConfig;
   /** @throws what prevents the configuration, such as a port that is taken */
@@ -142,22 +149,30 @@ export class Reloads {
     const { port } = this;
     if (port.isEnding()) return this.failed([ENDING]);
     port.onBegin();
+    let result: ReloadResult | null = null;
+    const judged = (read: ReloadResult): RuntimeConfig => {
+      result = read;
+      if (!read.ok) throw new ReloadFaults(read.faults);
+      return read.config;
+    };
     const outcome = await this.attempt(() => {
-      const result = port.read();
-      if (!result.ok) throw new ReloadFaults(result.faults);
-      return result.config;
+      const read = port.read();
+      return read instanceof Promise ? read.then(judged) : judged(read);
     });
     const { ok, generation, faults, fields } = outcome;
+    const { settled, fields: about = {} } = (result ?? {}) as Partial<ReloadResult & { readonly ok: true }>;
+    settled?.(faults);
     this.isLastOk = ok;
     if (ok) this.lastMs = Date.now();
-    port.event("config_reload", ok ? { ok, generation, ...fields } : { ok, generation, faults });
+    port.event("config_reload", ok ? { ok, generation, ...about, ...fields } : { ok, generation, faults, ...about });
     port.onEnd();
     return outcome;
   }
 
-  private async attempt(config: () => RuntimeConfig): Promise<ReloadOutcome> {
+  private async attempt(config: () => RuntimeConfig | Promise<RuntimeConfig>): Promise<ReloadOutcome> {
     try {
-      const fields = await this.run(config());
+      const found = config();
+      const fields = await this.run(found instanceof Promise ? await found : found);
       return { ok: true, generation: this.generation, faults: [], fields };
     } catch (error) {
       return this.failed(error instanceof ReloadFaults ? error.faults : [messageOf(error)]);

@@ -32,6 +32,14 @@ export async function runNodes(args: readonly string[], io: CommandIo): Promise<
   }
 }
 
+const CONFIG: Column<ListedNode> = {
+  title: "CONFIG",
+  width: 12,
+  rank: 0,
+  cell: ({ config, trial }) => (trial === "" ? config : `${config} (${trial})`),
+  isText: true,
+};
+
 interface ListedNode extends FleetNode {
   /** Whether it is the gateway that was asked. */
   readonly own: boolean;
@@ -43,6 +51,7 @@ function nodeTable(nodes: readonly ListedNode[], nowMs: number): string {
     { title: "NAME", width: 0, rank: 0, cell: ({ name, own }) => (own ? `${name} *` : name) },
     { title: "STATE", width: 8, rank: 0, cell: ({ state }) => state, isText: true },
     { title: "GENERATION", width: 10, rank: 0, cell: ({ generation }) => String(generation) },
+    ...(nodes.some(({ config }) => config !== "") ? [CONFIG] : []),
     { title: "UP", width: 7, rank: 0, cell: ({ started_at }) => span(nowMs - Date.parse(started_at)) },
     { title: "SEEN", width: 7, rank: 0, cell: ({ seen_at }) => `${span(nowMs - Date.parse(seen_at))} ago` },
     { title: "VERSION", width: 7, rank: 0, cell: ({ version }) => version, isText: true },

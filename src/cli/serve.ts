@@ -2,6 +2,8 @@ import { Control, type ControlOptions } from "../app/control.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import { localConfig } from "../app/local-config.ts";
 import type { ReloadResult } from "../app/reload.ts";
+import type { RemoteConfig } from "../app/remote/remote-config.ts";
+import type { RemoteFlags } from "../app/remote/remote-source.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { mayColor } from "../app/start-summary.ts";
 import { formatFault } from "../config/config-fault.ts";
@@ -15,6 +17,7 @@ import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 import { isTerminal } from "./is-terminal.ts";
+import { isRemoteCall, REMOTE_FLAGS } from "./remote-flags.ts";
 
 /** The command as `edge help serve` shows it. */
 export const serveCommand = {
@@ -22,6 +25,7 @@ export const serveCommand = {
   summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reloads both files.",
   flags: [
     ...CONFIG_FLAGS,
+    ...REMOTE_FLAGS,
     {
       name: "demo",
       type: "bool",
@@ -53,6 +57,7 @@ export const serveCommand = {
     },
   ],
   notes: [
+    "--config and --routes may be URLs: https://host/config.yaml, s3://bucket/key, redis://host:6379/key (docs/fleet.md).",
     "Exit codes: 0 drained, 3 connections were closed before they were done, 1 the configuration is wrong or the port taken, 2 wrong usage.",
   ],
 } as const;
@@ -76,20 +81,19 @@ export async function runServe(
     routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
   });
-  const loaded = files.load();
-  for (const warning of loaded.warnings) io.err(`${formatFault(warning)} (warning)\n`);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
-    return ExitCode.Failure;
-  }
+  const remote = isRemoteCall(call.values) ? await remoteOf(call.values, files, io) : null;
+  if (typeof remote === "number") return remote;
+  const loaded = await firstLoad(files, remote, io);
+  if (loaded === null) return ExitCode.Failure;
   const control = new Control({
     config: placed(loaded.config),
-    notes: startNotes(loaded.config, loaded.usingDefaults, process.env),
+    notes: [...startNotes(loaded.config, loaded.usingDefaults, process.env), ...loaded.notes.map((note) => ({ note }))],
     summary:
       isTerminal(STDOUT) && call.values["log-format"] === "auto"
         ? { hasColor: mayColor(process.env), cwd: process.cwd() }
         : null,
-    reload: () => reloadResult(files.load(), placed),
+    reload: remote === null ? () => reloadResult(files.load(), placed) : () => remote.read(placed),
+    remote,
     signals,
     early,
   });
@@ -106,6 +110,35 @@ export async function runServe(
     io.err(`edge serve: ${(error as Error).message}\n`);
     return ExitCode.Failure;
   }
+}
+
+/** Null for files; the code to leave with where the flags are wrong. */
+async function remoteOf(
+  flags: RemoteFlags,
+  files: RepeatedLoad,
+  io: CommandIo,
+): Promise<RemoteConfig | null | ExitCode> {
+  const { remoteConfigOf } = await import("../app/remote/remote-source.ts");
+  try {
+    return remoteConfigOf(flags, { env: process.env, cwd: process.cwd(), load: (given) => files.load(given) });
+  } catch (error) {
+    io.err(`${serveCommand.name}: ${(error as Error).message}\nTry "${serveCommand.name} --help".\n`);
+    return ExitCode.Usage;
+  }
+}
+
+/** The configuration to start with; null where there is none, which `io` has been told. */
+async function firstLoad(files: RepeatedLoad, remote: RemoteConfig | null, io: CommandIo) {
+  const start = remote === null ? { ok: true as const, result: files.load(), notes: [] } : await remote.start();
+  if (!start.ok) {
+    for (const fault of start.faults) io.err(`${fault}\n`);
+    return null;
+  }
+  const { result, notes } = start;
+  for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
+  if (result.ok) return { config: result.config, usingDefaults: result.usingDefaults, notes };
+  for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
+  return null;
 }
 
 const STDOUT = 1;

@@ -2,7 +2,19 @@ import { MASK, withoutCredentials } from "../core/secret-name.ts";
 import { describe, list, type Spot, written } from "./piece.ts";
 import { OFF } from "./policy-settings.ts";
 import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
-import { duration, fileName, flag, secret, text, textLike } from "./scalars.ts";
+import { duration, fileName, flag, integer, percent, secret, text, textLike } from "./scalars.ts";
+
+const canaryRows = {
+  enabled: { type: flag(), default: true },
+  share: { type: percent(), default: "10%", doc: "of the gateways take a new configuration first, at least one" },
+  for: { type: duration(1000), default: "5m", doc: "how long they have it before the others take it" },
+  max_error_rate: {
+    type: percent(),
+    default: "1%",
+    doc: "it is rolled back where their share of 5xx is above that of the others by more than this",
+  },
+  min_requests: { type: integer(1, 1_000_000_000), default: 100, doc: "fewer say nothing of errors" },
+} as const satisfies Rows;
 
 const rows = {
   enabled: { type: flag(), default: true },
@@ -33,6 +45,15 @@ const rows = {
   },
   timeout: { type: duration(1, 10_000), default: "200ms", doc: "how long a request waits for the store at most" },
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for rediss://; the system's roots by default" },
+  health: {
+    type: flag(),
+    default: false,
+    doc: "gateways tell each other which targets are down, so that these are tried with care",
+  },
+  canary: {
+    type: block(canaryRows, { absent: OFF, shorthand: "share" }),
+    doc: "a configuration from afar (edge serve --config URL) is tried on some gateways first",
+  },
 } as const satisfies Rows;
 
 /** `cluster`: what several gateways share. docs/fleet.md */
@@ -45,6 +66,9 @@ export const cluster = block(rows, {
 
 /** The resolved section. */
 export type ClusterConfig = ConfigOf<typeof cluster>;
+
+/** How a new configuration is tried. docs/fleet.md#canaries */
+export type CanaryConfig = ClusterConfig["canary"];
 
 /** Notes a limit of the fleet where there is none. @param at where the limit is */
 export function checkReach(

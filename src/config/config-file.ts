@@ -6,6 +6,8 @@ import type { ConfigFault } from "./config-fault.ts";
 export interface FoundFile {
   readonly name: string;
   readonly path: string;
+  /** What it holds, where that did not come from this path. */
+  readonly bytes?: Uint8Array;
 }
 
 /** Looked at after `./config.yaml` when no file is named. docs/configuration.md#files */
@@ -32,7 +34,9 @@ export function findRoutes(named: string | null, config: FoundFile | null, cwd: 
  */
 export function readConfigText(file: FoundFile): string | ConfigFault {
   const fault = (message: string): ConfigFault => ({ file: file.name, line: 0, col: 0, path: "", message });
+  if (URL_LIKE.test(file.name) && file.bytes === undefined) return fault("a URL, which edge serve alone reads");
   let bytes: Uint8Array;
+  if (file.bytes !== undefined) return decoded(file.bytes) ?? fault(NOT_TEXT);
   try {
     const before = statSync(file.path, { bigint: true });
     if (before.size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is not a configuration file");
@@ -48,10 +52,15 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
     if (code === "EACCES") return fault("no permission to read this file");
     return fault(code === "EISDIR" ? "this is a folder: name the file in it" : "this file cannot be read");
   }
+  return decoded(bytes) ?? fault(NOT_TEXT);
+}
+
+/** Null where it is no text. */
+function decoded(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return fault("not a text file in UTF-8");
+    return null;
   }
 }
 
@@ -72,6 +81,8 @@ function isThere(path: string): boolean {
   }
 }
 
+const NOT_TEXT = "not a text file in UTF-8";
+const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MAX_FILE_BYTES = 16_777_216;
 /** Characters of the last line that are looked at, with the blank lines after it. */
 const MAX_END_LINE = 1024;

@@ -35,8 +35,17 @@ export interface ConfigRequest {
   readonly routeFormat: RouteFormat;
   /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
   readonly judge?: RouteJudge;
+  /** Files that were read already, in place of those that the paths name. */
+  readonly given?: GivenFiles;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
+}
+
+/** Configuration and routes from elsewhere; `path` says from which folder paths in them count. */
+export interface GivenFiles {
+  readonly config: FoundFile;
+  /** Null where there are none. */
+  readonly routes: FoundFile | null;
 }
 
 /** Notes what is wrong with routes together. */
@@ -76,8 +85,7 @@ export type ConfigResult =
  * both files at once, in reading order. Paths inside a file count from that file's folder. docs/configuration.md#files
  */
 export function loadConfig(request: ConfigRequest): ConfigResult {
-  const configFile = findConfig(request.configPath, request.cwd);
-  const routesFile = findRoutes(request.routesPath, configFile, request.cwd);
+  const { config: configFile, routes: routesFile } = request.given ?? foundFiles(request);
   const ended: string[] = [];
   const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, ended);
   const routes = routesFile === null ? null : read(routesFile, request, ended);
@@ -116,6 +124,11 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     warnings,
     tests,
   };
+}
+
+function foundFiles({ configPath, routesPath, cwd }: ConfigRequest) {
+  const config = findConfig(configPath, cwd);
+  return { config, routes: findRoutes(routesPath, config, cwd) };
 }
 
 /** What the texts of both files are, for what is asked of all of them. */

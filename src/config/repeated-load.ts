@@ -1,4 +1,4 @@
-import { type ConfigRequest, type ConfigResult, loadConfig } from "./load-config.ts";
+import { type ConfigRequest, type ConfigResult, type GivenFiles, loadConfig } from "./load-config.ts";
 
 /**
  * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
@@ -11,9 +11,12 @@ export class RepeatedLoad {
     this.request = request;
   }
 
-  /** Reads the files; what they were is remembered where all is in order. Faults as loadConfig. */
-  load(): ConfigResult {
-    const result = loadConfig(this.request);
+  /**
+   * Reads the files; what they were is remembered where all is in order. Faults as loadConfig.
+   * @param given what was read already, in place of files
+   */
+  load(given?: GivenFiles): ConfigResult {
+    const result = loadConfig(given === undefined ? this.request : { ...this.request, given });
     if (!result.ok) return result;
     const { names, ended } = result.sources;
     const known = this.request.endedFiles ?? new Set();

@@ -134,6 +134,9 @@ export const MIN_RSA_BITS = 2048;
 export const MAX_RSA_BITS = 8192;
 /** Milliseconds for the response to a request for keys. */
 export const JWKS_TIMEOUT_MS = 5000;
+/** Largest configuration that is read from afar, each of its two files, and milliseconds for the response. */
+export const MAX_REMOTE_CONFIG_BYTES = 16_777_216;
+export const REMOTE_CONFIG_TIMEOUT_MS = 10_000;
 /** How long fetched keys count as fresh: what their Cache-Control says within these bounds, or the usual time. */
 export const JWKS_MIN_AGE_MS = 60_000;
 export const JWKS_MAX_AGE_MS = 3_600_000;

@@ -90,6 +90,18 @@ const STATUS = object({
   worker_pool_size: COUNT,
   generation: COUNT,
   operations: object({ log_level: LEVEL, drained: list(TEXT), maintenance: list(TEXT) }),
+  config_source: {
+    ...object({
+      url: TEXT,
+      version: TEXT,
+      etag: TEXT,
+      taken_at: TIME,
+      reachable: FLAG,
+      waiting: TEXT,
+      on_trial: FLAG,
+    }),
+    type: ["object", "null"],
+  },
   runtime: object({
     engine: TEXT,
     engine_version: TEXT,
@@ -239,6 +251,8 @@ export const ENDPOINT_DOCS: Readonly<Record<string, EndpointDoc>> = {
           version: TEXT,
           generation: COUNT,
           state: among("serving", "draining"),
+          config: TEXT,
+          trial: among("", "canary", "waiting"),
           pid: COUNT,
           started_at: TIME,
           seen_at: TIME,

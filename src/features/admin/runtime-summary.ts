@@ -22,6 +22,8 @@ export interface ProcessState {
   readonly cpus: number;
   /** What operators have done that holds until the process ends. */
   readonly operations: object;
+  /** Where the configuration comes from, beyond files; null where it comes from those. */
+  readonly configSource: object | null;
   readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
 }
 
@@ -42,6 +44,7 @@ export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traff
     worker_pool_size: state.workers,
     generation: state.generation,
     operations: state.operations,
+    config_source: state.configSource,
     runtime: {
       engine,
       engine_version: engineVersion,

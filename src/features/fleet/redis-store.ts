@@ -4,6 +4,9 @@ import { messageOf } from "../../core/error-text.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { slotOf } from "./key-slot.ts";
 
+/** What of a fleet's settings says where its store is. */
+export type StoreAddress = Pick<ClusterConfig, "store" | "master" | "password" | "caFile">;
+
 /** Where a server is, and how it is spoken to. */
 interface Place {
   readonly host: string;
@@ -15,7 +18,7 @@ interface Place {
  * @param onLost is told once that the connection is gone
  * @throws where none of the addresses can be used
  */
-export async function openRedis(config: ClusterConfig, onLost: (reason: string) => void): Promise<FleetStore> {
+export async function openRedis(config: StoreAddress, onLost: (reason: string) => void): Promise<FleetStore> {
   const reasons: string[] = [];
   for (const address of config.store) {
     try {
@@ -27,7 +30,7 @@ export async function openRedis(config: ClusterConfig, onLost: (reason: string) 
   throw new Error([...new Set(reasons)].join("; ") || "there is no address");
 }
 
-async function openBy(url: URL, config: ClusterConfig, onLost: (reason: string) => void): Promise<FleetStore> {
+async function openBy(url: URL, config: StoreAddress, onLost: (reason: string) => void): Promise<FleetStore> {
   const asked = await connect(url, config, onLost);
   try {
     if (config.master !== "") {
@@ -49,11 +52,7 @@ async function openBy(url: URL, config: ClusterConfig, onLost: (reason: string) 
   }
 }
 
-async function connect(
-  url: URL,
-  { caFile }: ClusterConfig,
-  onLost: (reason: string) => void,
-): Promise<Bun.RedisClient> {
+async function connect(url: URL, { caFile }: StoreAddress, onLost: (reason: string) => void): Promise<Bun.RedisClient> {
   const client = new Bun.RedisClient(url.href, {
     autoReconnect: false,
     enableOfflineQueue: false,
@@ -105,7 +104,7 @@ class OneRedis implements FleetStore {
 /** Several servers, each with a part of the keys. Redis Cluster Specification, "Client and Server roles" */
 class RedisCluster implements FleetStore {
   private readonly url: URL;
-  private readonly config: ClusterConfig;
+  private readonly config: StoreAddress;
   private readonly onLost: (reason: string) => void;
   private readonly clients: Map<string, Promise<Bun.RedisClient>> = new Map();
   /** Where keys of a slot are, as it was last told. */
@@ -113,7 +112,7 @@ class RedisCluster implements FleetStore {
   private readonly first: string;
   private isClosed = false;
 
-  constructor(url: URL, config: ClusterConfig, client: Bun.RedisClient, onLost: (reason: string) => void) {
+  constructor(url: URL, config: StoreAddress, client: Bun.RedisClient, onLost: (reason: string) => void) {
     this.url = url;
     this.config = config;
     this.onLost = onLost;

@@ -72,6 +72,12 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   cert_store_away: "See the storage, its credentials and the network between. Renewals wait; they have weeks.",
   cert_store_back: "Nothing.",
   cluster_store_away: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
+  config_source_away: "See the server of the URL. The configuration from before serves, over restarts as well.",
+  config_source_back: "Nothing.",
+  config_not_kept: "Make the folder writable: without it a start needs the source of the configuration.",
+  canary_begin: "Nothing. `edge nodes` shows which gateways have it.",
+  canary_end:
+    "With `ok: false`, see what the canaries logged: the version is not taken until the source has another one.",
   cluster_store_back: "Nothing.",
   telemetry_failed: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",
   log_failed: "See the file's folder or the syslog server.",

@@ -224,6 +224,24 @@ export const EVENTS = {
       "The store of the fleet cannot be reached, and why: limits of the fleet are each gateway's own meanwhile, and purges wait.",
     perSecond: 1,
   },
+  config_source_away: {
+    level: "error",
+    meaning:
+      "The URL that the configuration comes from could not be asked: `error` says why, `version` which configuration serves on and `age_s` for how long. One line until it can be asked again.",
+  },
+  config_source_back: { meaning: "The URL that the configuration comes from could be asked again." },
+  config_not_kept: {
+    level: "error",
+    meaning: "The last good configuration from afar could not be written into `folder`, by `reason`.",
+  },
+  canary_begin: {
+    meaning:
+      "A configuration is tried: `canaries` of `nodes` gateways take `version` first, with `own` this one among them.",
+  },
+  canary_end: {
+    meaning:
+      "The trial is over: `version` is taken everywhere. With `ok: false` it is taken nowhere, by `reason`. `requests` and `errors` (5xx) of the canaries, `others_requests` and `others_errors` are what it was judged by.",
+  },
   cluster_store_back: { meaning: "The store of the fleet is there again.", perSecond: 1 },
   telemetry_failed: {
     level: "error",

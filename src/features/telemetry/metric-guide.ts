@@ -491,6 +491,31 @@ export const METRIC_GUIDE = {
     advice:
       "The store was away or late, and each gateway went by its part of the limit. No client got an error for it.",
   },
+  gateway_config_source_up: {
+    group: "Fleet",
+    title: "Source of the configuration reachable",
+    labels: [],
+    advice: "0: the last good configuration serves on. The line `config_source_away` says why.",
+  },
+  gateway_config_polls_total: {
+    group: "Fleet",
+    title: "Configurations asked for",
+    labels: ["result"],
+    advice:
+      "`refused` grows: the source has what cannot be taken, and `config_reload` says why. `failed` grows: it is away.",
+  },
+  gateway_config_canary: {
+    group: "Fleet",
+    title: "Trials of configurations",
+    labels: ["role"],
+    advice: "1 for longer than `cluster.canary.for`: the store of the fleet is away, and no gateway moves.",
+  },
+  gateway_config_rollbacks_total: {
+    group: "Fleet",
+    title: "Configurations rolled back",
+    labels: [],
+    advice: "The line `canary_end` says what the canaries did with it.",
+  },
 } as const satisfies Readonly<Record<`gateway_${string}`, MetricGuide>>;
 
 /** The name of a metric. */

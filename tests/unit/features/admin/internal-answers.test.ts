@@ -30,6 +30,7 @@ function setUp(configText = CONFIG) {
       port: 8080,
       workers: 2,
       generation: 1,
+      configSource: null,
       wafRules: 17,
       cpus: 4,
       memory: { rss: 3, heapUsed: 1, heapTotal: 2 },
@@ -111,6 +112,7 @@ describe("/internal/api/status", () => {
       port: 8080,
       worker_pool_size: 2,
       generation: 1,
+      config_source: null,
       operations: { log_level: "info", drained: [], maintenance: [] },
       runtime: {
         engine: "bun",

@@ -1,0 +1,111 @@
+import type { ClusterConfig } from "../config/cluster-settings.ts";
+import type { SharedStore } from "../features/fleet/shared-store.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { Metric } from "../features/telemetry/metric.ts";
+import type { CounterTotals } from "../shared/counter-totals.ts";
+import type { FleetPorts } from "./fleet.ts";
+import type { Reloads } from "./reload.ts";
+import type { CanaryRollout } from "./remote/canary-rollout.ts";
+import type { RemoteConfig } from "./remote/remote-config.ts";
+
+/** What a member of a fleet asks the control thread for. */
+export interface MemberPorts {
+  readonly remote: RemoteConfig | null;
+  readonly totals: CounterTotals;
+  readonly reloads: () => Pick<Reloads, "want">;
+  event(event: EventName, fields: EventFields): void;
+}
+
+type Samples = ReturnType<Metric["read"]>;
+
+/** What a gateway has to do with others beside limits and purges: configurations from afar, and their trials. docs/fleet.md */
+export class FleetMember implements Pick<FleetPorts, "about" | "onBeat" | "onLeave"> {
+  private readonly ports: MemberPorts;
+  private readonly canary: CanaryRollout | null;
+
+  constructor(ports: MemberPorts) {
+    const { remote, totals, event } = ports;
+    this.ports = ports;
+    this.canary = remote?.rollout(() => countsOf(totals), event) ?? null;
+  }
+
+  /** The gateway serves: its configuration is looked after from now on. */
+  begin(): void {
+    const { remote, reloads, event } = this.ports;
+    remote?.begin({ reload: () => reloads().want(), event, canary: this.canary! });
+  }
+
+  stop(): void {
+    this.ports.remote?.stop();
+  }
+
+  /** The source as `/internal/api/status` shows it; null where the configuration came from files. */
+  source(): object | null {
+    return this.ports.remote?.state() ?? null;
+  }
+
+  /** Without samples where the configuration came from files. */
+  metrics(): readonly Metric[] {
+    const { remote } = this.ports;
+    const family = (name: Metric["name"], type: Metric["type"], help: string, read: (from: RemoteConfig) => Samples) =>
+      ({ name, type, help, read: () => (remote === null ? [] : read(remote)) }) satisfies Metric;
+    const is = (fact: boolean): number => (fact ? 1 : 0);
+    return [
+      family(
+        "gateway_config_source_up",
+        "gauge",
+        "Whether the source of the configuration could be asked the last time.",
+        (from) => [{ value: is(from.state().reachable), labels: {} }],
+      ),
+      family(
+        "gateway_config_polls_total",
+        "counter",
+        "Times that the source of the configuration was asked, by what came of it.",
+        ({ asked }) => Object.entries(asked).map(([result, value]) => ({ value, labels: { result } })),
+      ),
+      family(
+        "gateway_config_canary",
+        "gauge",
+        "1 while a configuration is tried: canary where this gateway has it, waiting where others have.",
+        (from) => {
+          const { on_trial, waiting } = from.state();
+          return [
+            { value: is(on_trial), labels: { role: "canary" } },
+            { value: is(waiting !== ""), labels: { role: "waiting" } },
+          ];
+        },
+      ),
+      family(
+        "gateway_config_rollbacks_total",
+        "counter",
+        "Configurations that were tried on some gateways and not taken.",
+        () => [{ value: this.canary?.rollbacks ?? 0, labels: {} }],
+      ),
+    ];
+  }
+
+  readonly about: FleetPorts["about"] = () => {
+    const { remote } = this.ports;
+    if (remote === null) return { config: "", trial: "" };
+    const { version, on_trial, waiting } = remote.state();
+    return { config: version, trial: on_trial ? "canary" : waiting === "" ? "" : "waiting" };
+  };
+
+  readonly onBeat = async (store: SharedStore, _config: ClusterConfig): Promise<void> => {
+    await this.canary?.beat(store);
+  };
+
+  readonly onLeave = async (store: SharedStore): Promise<void> => {
+    await this.canary?.leave(store);
+  };
+}
+
+/** Requests that have ended since the start, and those of them that were a 5xx. */
+function countsOf(totals: CounterTotals): { readonly requests: number; readonly errors: number } {
+  let [requests, errors] = [0, 0];
+  for (const { status, count } of totals.requests()) {
+    requests += count;
+    if (status >= 500) errors += count;
+  }
+  return { requests, errors };
+}
