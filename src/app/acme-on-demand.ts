@@ -6,8 +6,8 @@ import {
   MAX_ON_DEMAND_NAMES,
   MAX_ON_DEMAND_QUESTIONS,
   ON_DEMAND_ASK_MS,
+  ON_DEMAND_RECHECK_MS,
   ON_DEMAND_REFUSAL_MS,
-  ON_DEMAND_RENEWAL_MS,
 } from "../core/limits.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { CertificateStorage } from "../features/acme/certificate-storage.ts";
@@ -20,8 +20,10 @@ export type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many"
 export interface OnDemandPorts {
   /** Obtains a certificate, or takes the stored one. @returns whether it is shown now; never rejects */
   obtain(order: AcmeOrder): Promise<boolean>;
-  /** @param isRenewal whether there is a certificate, which goes on to its end */
-  onRefused(name: string, reason: OnDemandRefusal, isRenewal: boolean): void;
+  /** Shows the certificate for a name no more, and renews it no more. */
+  drop(name: string): void;
+  /** @param isDropped whether there was a certificate, which is shown no more */
+  onRefused(name: string, reason: OnDemandRefusal, isDropped: boolean): void;
   /** Milliseconds on a clock that never goes back. */
   now(): number;
 }
@@ -37,7 +39,10 @@ export class OnDemandNames {
   private readonly refused: Map<string, number> = new Map();
   /** When new certificates were ordered, within the window. */
   private orders: number[] = [];
-  private shown = 0;
+  /** Names with a certificate, and when they are asked about again. */
+  private readonly shown: Map<string, number> = new Map();
+  private recheck: ReturnType<typeof setTimeout> | null = null;
+  private isClosed = false;
 
   /** @param acme with `onDemand` @param store of the first directory that is asked */
   constructor(acme: AcmeConfig, store: Pick<CertificateStorage, "has">, ports: OnDemandPorts) {
@@ -55,7 +60,7 @@ export class OnDemandNames {
     const isName = isHostName(name) && name.includes(".") && ipVersion(name) === 0;
     const until = this.refused.get(name);
     if (!isName || (until !== undefined && until > this.ports.now())) return Promise.resolve();
-    if (this.open.size >= MAX_ON_DEMAND_QUESTIONS || this.shown >= MAX_ON_DEMAND_NAMES) {
+    if (this.open.size >= MAX_ON_DEMAND_QUESTIONS || this.shown.size >= MAX_ON_DEMAND_NAMES) {
       this.ports.onRefused(name, "too_many", false);
       return Promise.resolve();
     }
@@ -66,10 +71,10 @@ export class OnDemandNames {
 
   private async decide(name: string): Promise<void> {
     const answer = await this.ask(name);
-    if (answer !== true) return this.refuse(name, answer);
+    if (answer !== true) return this.refuse(name, answer === "broken" ? "not_approved" : answer);
     // One that is in the store is no new one.
     if (!(await this.isStored(name)) && !this.takesOrder()) return this.refuse(name, "rate");
-    if (await this.ports.obtain({ ...this.plan, names: [name] })) this.shown++;
+    if (await this.ports.obtain({ ...this.plan, names: [name] })) this.approved(name, this.config.recheckMs);
     else this.refuse(name, "not_obtained");
   }
 
@@ -82,13 +87,50 @@ export class OnDemandNames {
     }
   }
 
-  private async ask(name: string): Promise<true | OnDemandRefusal> {
+  /** Asks about no name any more. */
+  close(): void {
+    this.isClosed = true;
+    if (this.recheck !== null) clearTimeout(this.recheck);
+  }
+
+  /** A name has its certificate, for so many milliseconds at least. */
+  private approved(name: string, forMs: number): void {
+    this.shown.set(name, this.ports.now() + forMs);
+    if (this.recheck === null) this.waitForNext();
+  }
+
+  private waitForNext(): void {
+    this.recheck = null;
+    if (this.isClosed || this.shown.size === 0) return;
+    const [name, atMs] = [...this.shown].reduce((first, one) => (one[1] < first[1] ? one : first));
+    const waitMs = Math.min(Math.max(0, atMs - this.ports.now()), LONGEST_WAIT_MS);
+    this.recheck = setTimeout(() => void this.askAgain(name).finally(() => this.waitForNext()), waitMs);
+  }
+
+  /** One name after the other, so that ten thousand of them are no burst. */
+  private async askAgain(name: string): Promise<void> {
+    const due = this.shown.get(name);
+    if (due === undefined || due > this.ports.now()) return;
+    const answer = await this.ask(name);
+    if (this.isClosed || !this.shown.has(name)) return;
+    if (answer === "not_approved") this.drop(name);
+    else this.approved(name, answer === true ? this.config.recheckMs : ON_DEMAND_RECHECK_MS);
+  }
+
+  private drop(name: string): void {
+    this.shown.delete(name);
+    this.ports.drop(name);
+    this.refuse(name, "not_approved", true);
+  }
+
+  /** @returns `broken` for a status that says nothing of the name */
+  private async ask(name: string): Promise<true | "not_approved" | "no_answer" | "broken"> {
     const url = new URL(this.config.ask);
     url.searchParams.set("domain", name);
     try {
       const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(ON_DEMAND_ASK_MS) });
       await response.body?.cancel();
-      return response.status === 200 ? true : "not_approved";
+      return response.status === 200 ? true : response.status >= 500 ? "broken" : "not_approved";
     } catch {
       return "no_answer";
     }
@@ -102,13 +144,13 @@ export class OnDemandNames {
     return true;
   }
 
-  private refuse(name: string, reason: OnDemandRefusal): void {
+  private refuse(name: string, reason: OnDemandRefusal, isDropped = false): void {
     this.refused.delete(name);
     if (this.refused.size >= MAX_ON_DEMAND_NAMES) this.refused.delete(this.refused.keys().next().value!);
     // A service that was away is asked again soon.
     const waitMs = reason === "no_answer" ? ON_DEMAND_REFUSAL_MS / 60 : ON_DEMAND_REFUSAL_MS;
     this.refused.set(name, this.ports.now() + waitMs);
-    this.ports.onRefused(name, reason, false);
+    this.ports.onRefused(name, reason, isDropped);
   }
 
   /**
@@ -118,10 +160,13 @@ export class OnDemandNames {
   async approveRenewal(name: string): Promise<number> {
     const answer = await this.ask(name);
     if (answer === true) return 0;
-    this.ports.onRefused(name, answer, true);
-    return answer === "no_answer" ? ON_DEMAND_REFUSAL_MS / 5 : ON_DEMAND_RENEWAL_MS;
+    if (answer === "not_approved" && this.shown.has(name)) this.drop(name);
+    return ON_DEMAND_REFUSAL_MS / 5;
   }
 }
+
+/** Timers take no longer ones: after this time the names are looked at again. */
+const LONGEST_WAIT_MS = 86_400_000;
 
 /** Begins a renewal that shows nothing of the gateway's own. `isShown` is false where the first attempt failed, or may not be made yet. */
 export function obtainOnce(

@@ -107,6 +107,7 @@ export class AcmeService {
   stop(): void {
     for (const renewal of this.renewals) renewal.stop();
     this.renewals = [];
+    this.names?.close();
     this.names = null;
     this.used = "";
     // Those of other gateways stay.
@@ -164,20 +165,37 @@ export class AcmeService {
     const { OnDemandNames: Names, obtainOnce } = await import("./acme-on-demand.ts");
     const { used } = this;
     let next = orders;
+    /** Places of certificates that are no more. */
+    const free: number[] = [];
+    const shown = new Map<string, { readonly renewal: CertificateRenewal; readonly index: number }>();
+    const end = (renewal: CertificateRenewal, index: number): void => {
+      renewal.stop();
+      this.renewals = this.renewals.filter((one) => one !== renewal);
+      free.push(index);
+    };
     const names: OnDemandNames = new Names(acme, store, {
       obtain: async (order) => {
         // What was approved of by another configuration is asked about again.
         if (this.used !== used) return false;
         const approval = () => names.approveRenewal(order.names[0]!);
-        const { renewal, isShown } = obtainOnce(make, order, this.listener(order.names, next++), approval);
+        const index = free.pop() ?? next++;
+        const { renewal, isShown } = obtainOnce(make, order, this.listener(order.names, index), approval);
         this.renewals = [...this.renewals, renewal];
-        if (await isShown) return true;
-        renewal.stop();
-        this.renewals = this.renewals.filter((one) => one !== renewal);
+        if (await isShown) {
+          shown.set(order.names[0]!, { renewal, index });
+          return true;
+        }
+        end(renewal, index);
         return false;
       },
-      onRefused: (name, reason, isRenewal) =>
-        this.around.event("cert_refused", { name, reason, ...(isRenewal ? { renewal: true } : {}) }),
+      drop: (name) => {
+        const { renewal, index } = shown.get(name)!;
+        shown.delete(name);
+        this.around.certificates.show(index, []);
+        end(renewal, index);
+      },
+      onRefused: (name, reason, isDropped) =>
+        this.around.event("cert_refused", { name, reason, ...(isDropped ? { dropped: true } : {}) }),
       now: () => performance.now(),
     });
     return names;

@@ -126,6 +126,11 @@ const onDemand = block(
       doc: "GET with ?domain=NAME added; 200 approves, every other status refuses",
     },
     rate: { type: textLike(RATE, "a rate such as 60r/h"), default: "60r/h", doc: "new certificates at most" },
+    recheck: {
+      type: duration(1000),
+      default: "24h",
+      doc: "a name with a certificate is asked about again after this time; one that is refused loses it",
+    },
   },
   {
     check({ ask }, { path, log }) {

@@ -472,8 +472,8 @@ export const MAX_ON_DEMAND_NAMES = 10_000;
 export const MAX_ON_DEMAND_QUESTIONS = 32;
 /** Milliseconds for which a name that was refused is not asked about again. */
 export const ON_DEMAND_REFUSAL_MS = 300_000;
-/** Milliseconds until a renewal that was refused is asked about again. */
-export const ON_DEMAND_RENEWAL_MS = 3_600_000;
+/** Milliseconds until a service that did not answer is asked again about a certificate that is shown. */
+export const ON_DEMAND_RECHECK_MS = 60_000;
 /** Milliseconds that the service has to approve of a name. */
 export const ON_DEMAND_ASK_MS = 5_000;
 /** Milliseconds that a handshake waits for its certificate. */

@@ -132,15 +132,31 @@ test("clients that leave while they wait cost nothing, and others are served", a
   await eventually(async () => expect(await edge.metric("gateway_active_connections")).toBeLessThanOrEqual(1));
 });
 
-test("a renewal is asked about again, and is made only where it is approved of", async () => {
+test("a renewal is asked about again, and a name that is not approved of any more loses its certificate", async () => {
   directory.lifeMs = 6000;
   const edge = await start();
   expect(await shown("gone.test")).toBe("DNS:gone.test");
   expect(await shown("stays.test")).toBe("DNS:stays.test");
   approves = (name) => (name === "gone.test" ? 404 : 200);
   const line = await edge.log("the refusal", (one) => one.event === "cert_refused");
-  expect(line).toMatchObject({ name: "gone.test", reason: "not_approved", renewal: true });
+  expect(line).toMatchObject({ name: "gone.test", reason: "not_approved", dropped: true });
   const renewed = await edge.log("the renewal", (one) => one.event === "cert_renewed");
   expect(renewed.names).toEqual(["stays.test"]);
   expect(directory.orders.filter((order) => JSON.stringify(order).includes("gone.test")).length).toBe(1);
 });
+
+test("a name that is no longer approved of loses its certificate, and a service that is broken takes none away", async () => {
+  const edge = await start({ recheck: "1s" });
+  expect(await shown("stays.test")).toBe("DNS:stays.test");
+  expect(await shown("gone.test")).toBe("DNS:gone.test");
+  approves = () => 500;
+  const seen = asked.length;
+  await eventually(() => expect(asked.length).toBeGreaterThan(seen));
+  expect(await shown("gone.test")).toBe("DNS:gone.test");
+  approves = (name) => (name === "gone.test" ? 404 : 200);
+  const line = await edge.log("the end", (one) => one.event === "cert_refused" && one.dropped === true);
+  expect(line).toMatchObject({ name: "gone.test", reason: "not_approved" });
+  // What a name without a certificate gets is the first that there is.
+  await eventually(async () => expect(await shown("gone.test")).toBe("DNS:stays.test"));
+  expect(await shown("stays.test")).toBe("DNS:stays.test");
+}, 120_000);

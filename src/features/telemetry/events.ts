@@ -184,7 +184,7 @@ export const EVENTS = {
   cert_refused: {
     level: "warn",
     meaning:
-      "ACME: a name that a client asked for gets no certificate for now, and why; with `renewal` its certificate is not renewed.",
+      "ACME: a name that a client asked for gets no certificate for now, and why; with `dropped` it had one, which is shown no more.",
     perSecond: 20,
   },
   cert_record_left: {
