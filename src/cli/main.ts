@@ -84,6 +84,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "convert",
+    {
+      run: convert,
+      summary: "make config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik",
+      specs: async () => [(await import("./convert.ts")).convertCommand],
+    },
+  ],
+  [
     "schema",
     {
       run: printSchema,
@@ -164,6 +172,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
       run: showLogs,
       summary: "show the log for people, filtered by status, route, event and time",
       specs: async () => [(await import("./logs.ts")).logsCommand],
+    },
+  ],
+  [
+    "replay",
+    {
+      run: replayLog,
+      summary: "send the requests of an access log again and show whose responses differ",
+      specs: async () => [(await import("./replay.ts")).replayCommand],
     },
   ],
   [
@@ -259,6 +275,11 @@ async function initialize(args: readonly string[], io: CommandIo): Promise<numbe
   return runInit(args, io);
 }
 
+async function convert(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runConvert } = await import("./convert.ts");
+  return runConvert(args, io);
+}
+
 async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
   const { runCheck } = await import("./check.ts");
   const { RULE_NAMES } = await import("../features/waf/rule-table.ts");
@@ -337,6 +358,11 @@ async function listNodes(args: readonly string[], io: CommandIo): Promise<number
 async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {
   const { runLogs } = await import("./logs.ts");
   return runLogs(args, io);
+}
+
+async function replayLog(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runReplay } = await import("./replay.ts");
+  return runReplay(args, io);
 }
 
 async function purgeCache(args: readonly string[], io: CommandIo): Promise<number> {

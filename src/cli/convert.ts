@@ -1,0 +1,154 @@
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { judgeRoutes } from "../app/judge-routes.ts";
+import type { ConfigFault } from "../config/config-fault.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { PRODUCTS, type Product, planOf, recognise } from "../tools/convert/convert.ts";
+import { Draft } from "../tools/convert/draft.ts";
+import type { Plan } from "../tools/convert/plan.ts";
+import { ConvertFault } from "../tools/convert/statement.ts";
+import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { type CommandIo, ExitCode } from "./command-io.ts";
+import { startCommand } from "./flags.ts";
+
+/** The command as `edge help convert` shows it. */
+export const convertCommand = {
+  name: "edge convert",
+  summary:
+    "Makes config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik (file provider). What is not carried over is named in comments at its place and in a table at the end of routes.yaml.",
+  operands: { usage: "FILE|-", min: 1, max: 1 },
+  flags: [
+    {
+      name: "out",
+      type: "string",
+      default: "",
+      placeholder: "FOLDER",
+      help: "where to write config.yaml and routes.yaml, never over a file; without it both go to standard output",
+    },
+    {
+      name: "from",
+      type: "string",
+      default: "auto",
+      choices: ["auto", ...PRODUCTS],
+      help: "whose configuration it is; auto goes by the file's name and its text",
+    },
+  ],
+  notes: [
+    "Includes are read; paths that are not absolute count from the folder of FILE. The result passes edge check: a route that needs a file",
+    "which is not on this machine is written as a comment, and answers 503 until then.",
+    "",
+    "Examples:",
+    "  edge convert /etc/nginx/nginx.conf --out /etc/edge",
+    "  edge convert Caddyfile | less",
+    "",
+    "Exit codes: 0 converted, 1 there is nothing to convert, the file cannot be read, or a file is there already, 2 wrong usage.",
+  ],
+} as const;
+
+/** `edge convert`: writes or prints both files. Gives the exit code. docs/migrate.md */
+export function runConvert(args: readonly string[], io: CommandIo): number {
+  const call = startCommand(convertCommand, args, io);
+  if (typeof call === "number") return call;
+  const file = call.operands[0]!;
+  const { out, from } = call.values;
+  try {
+    const text = readFileSync(file === "-" ? 0 : file, "utf8");
+    const product = from === "auto" ? recognise(file, text) : (from as Product);
+    if (text.trim() === "") return fail(io, `${file} is empty: there is nothing to convert`);
+    if (product === null) return fail(io, `${file} is not recognised: name its program with --from`, ExitCode.Usage);
+    const plan = planOf(product, file, text);
+    if (plan.ledger.account().length === 0) return fail(io, `${file} holds no directives: there is nothing to convert`);
+    const { config, routes, count } = checked(plan, file);
+    if (out === "") io.out(`# config.yaml\n${config}# routes.yaml\n${routes}`);
+    else if (!write(out, { "config.yaml": config, "routes.yaml": routes }, io)) return ExitCode.Failure;
+    summarise(plan, { out, count, product }, io);
+    return ExitCode.Done;
+  } catch (error) {
+    return fail(io, error instanceof ConvertFault ? error.message : `${file}: ${reasonOf(error)}`);
+  }
+}
+
+function fail(io: CommandIo, message: string, code: ExitCode = ExitCode.Failure): ExitCode {
+  io.err(`edge convert: ${message}\n`);
+  return code;
+}
+
+function summarise(
+  plan: Plan,
+  { out, count, product }: { readonly out: string; readonly count: number; readonly product: string },
+  io: CommandIo,
+): void {
+  const fates = plan.ledger.account().map(({ fate }) => fate);
+  const of = (fate: string): number => fates.filter((one) => one === fate).length;
+  const where = out === "" ? "" : `Wrote ${join(out, "config.yaml")} and ${join(out, "routes.yaml")}. `;
+  io.err(
+    `${where}${product}: ${fates.length} directives, ${of("carried")} carried over, ${of("standard")} without need of a setting, ` +
+      `${of("noted")} noted in comments and in the table at the end of routes.yaml; ${count} ${count === 1 ? "route" : "routes"}.\n`,
+  );
+}
+
+/** Writes both files, where neither is there. */
+function write(folder: string, files: Readonly<Record<string, string>>, io: CommandIo): boolean {
+  const there = Object.keys(files).filter((name) => isThere(join(folder, name)));
+  if (there.length > 0) {
+    io.err(`edge convert: ${there.join(" and ")} already present in ${folder}, nothing written.\n`);
+    return false;
+  }
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { flag: "wx" });
+  return true;
+}
+
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return existsSync(path);
+  }
+}
+
+/** Both texts, with all that `edge check` has against them taken out and noted. */
+function checked(plan: Plan, file: string): { config: string; routes: string; count: number } {
+  const draft = new Draft(plan, file);
+  const folder = mkdtempSync(join(tmpdir(), "edge-convert-"));
+  try {
+    const configPath = join(folder, "config.yaml");
+    const routesPath = join(folder, "routes.yaml");
+    for (let round = 0; ; round++) {
+      writeFileSync(configPath, draft.configText());
+      writeFileSync(routesPath, draft.routesText());
+      const faults = faultsOf(configPath, routesPath);
+      if (faults.length === 0) break;
+      if (round === MAX_ROUNDS)
+        throw new ConvertFault({ file, line: 0 }, `the result is not in order: ${faults[0]!.message}`);
+      const concerned = draft.written();
+      for (const { file: at, path, message } of faults) {
+        const reason = message.replaceAll(`${folder}/`, "");
+        if (basename(at) === "routes.yaml") draft.takeFromRoute(concerned, path, reason);
+        else draft.takeFromConfig(path, reason);
+      }
+    }
+    return { config: draft.configText(), routes: draft.routesText(), count: draft.written().length };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function faultsOf(configPath: string, routesPath: string): readonly ConfigFault[] {
+  const result = loadConfig({
+    configPath,
+    routesPath,
+    cwd: process.cwd(),
+    env: process.env,
+    knownWafRules: [],
+    routeFormat: ROUTE_FORMAT,
+    judge: judgeRoutes,
+  });
+  return result.ok ? [] : result.faults;
+}
+
+/** Each round takes at least one thing out; a file shows a hundred faults at once. */
+const MAX_ROUNDS = 2000;

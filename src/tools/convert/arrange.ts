@@ -1,0 +1,168 @@
+import { hasType, type Keys, type PathRule, ROOT, type Rule } from "./plan.ts";
+
+/** A rule at a host and a path of its own: a route, but for its hosts being merged with others. */
+interface Placed {
+  readonly rule: Rule;
+  readonly index: number;
+  readonly host: string;
+  readonly path: PathRule;
+}
+
+/**
+ * Makes of rules of which the first one that fits takes a request routes of which the most specific path does, then the most
+ * specific host (docs/routing.md#which-route-wins). Where the two orders disagree, the rules are repeated at the narrower host and path, in
+ * their order, so that the same rule takes the same request.
+ * @returns the routes in the order of the file, with keys of the place in front
+ */
+export function arrange(rules: readonly Rule[]): { readonly rule: Rule; readonly keys: Keys }[] {
+  const cells = new Map<string, Placed[]>();
+  const hosts = new Set<string>([ANY]);
+  const paths = new Map<string, PathRule>();
+  rules.forEach((rule, index) => {
+    paths.set(keyOf(rule.path), rule.path);
+    for (const host of rule.hosts.length === 0 ? [ANY] : rule.hosts) {
+      hosts.add(host);
+      const key = `${host} ${keyOf(rule.path)}`;
+      cells.set(key, [...(cells.get(key) ?? []), { rule, index, host, path: rule.path }]);
+    }
+  });
+  const hostList = [...hosts].sort((a, b) => hostRank(a) - hostRank(b));
+  const pathList = [...paths.values()].sort((a, b) => pathRank(a) - pathRank(b));
+  if (hostList.length * pathList.length <= MAX_CELLS) {
+    for (const path of pathList)
+      for (const host of hostList) fill({ host, path }, rules, cells, { hostList, pathList });
+  }
+  return merged([...cells.values()].flatMap(withoutHidden));
+}
+
+/** Gives a cell the rules that count in it, where those of wider cells and its own would not do so in the right order. */
+function fill(
+  at: { readonly host: string; readonly path: PathRule },
+  rules: readonly Rule[],
+  cells: Map<string, Placed[]>,
+  { hostList, pathList }: { readonly hostList: readonly string[]; readonly pathList: readonly PathRule[] },
+): void {
+  const wanted = untilCertain(
+    rules
+      .map((rule, index) => ({ rule, index, ...at }))
+      .filter(
+        ({ rule }) =>
+          (rule.hosts.length === 0 || rule.hosts.some((host) => holdsHost(host, at.host))) &&
+          holdsPath(rule.path, at.path),
+      ),
+  );
+  const found: Placed[] = [];
+  search: for (let p = pathList.length - 1; p >= 0; p--) {
+    if (!holdsPath(pathList[p]!, at.path)) continue;
+    for (let h = hostList.length - 1; h >= 0; h--) {
+      if (!holdsHost(hostList[h]!, at.host)) continue;
+      const cell = cells.get(`${hostList[h]} ${keyOf(pathList[p]!)}`);
+      if (cell === undefined) continue;
+      found.push(...cell);
+      // A path whose routes lack the method is 405: the request goes to no wider path.
+      if (cell.some(({ rule }) => isCertain(rule) || rule.methods.length > 0)) break search;
+    }
+  }
+  const chosen = untilCertain(found);
+  const isSame = chosen.length === wanted.length && chosen.every(({ index }, i) => index === wanted[i]!.index);
+  if (!isSame) cells.set(`${at.host} ${keyOf(at.path)}`, wanted);
+}
+
+/** The rules up to the one that lets nothing through. */
+function untilCertain(list: readonly Placed[]): Placed[] {
+  const end = list.findIndex(({ rule }) => isCertain(rule));
+  return end < 0 ? [...list] : list.slice(0, end + 1);
+}
+
+/** The routes of a cell that requests reach; a rule without methods after one with some gets the others. */
+function withoutHidden(cell: readonly Placed[]): Placed[] {
+  return untilCertain(cell);
+}
+
+function isCertain({ match, methods, isPartial }: Rule): boolean {
+  return Object.keys(match).length === 0 && methods.length === 0 && !isPartial;
+}
+
+/** One route of what differs in its host alone. */
+function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
+  const routes = new Map<string, { rule: Rule; index: number; path: PathRule; hosts: Set<string>; taken: string[] }>();
+  const cells = new Map<string, string[]>();
+  for (const one of placed) {
+    const cell = `${one.host} ${keyOf(one.path)}`;
+    const used = cells.get(cell) ?? [];
+    const isPlain = Object.keys(one.rule.match).length === 0 && !one.rule.isPartial;
+    const taken = isPlain && used.length > 0 ? used : [];
+    if (isPlain && one.rule.methods.length > 0) cells.set(cell, [...used, ...one.rule.methods]);
+    const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${one.host === ANY}`;
+    const route = routes.get(key) ?? { ...one, hosts: new Set(), taken };
+    route.hosts.add(one.host);
+    routes.set(key, route);
+  }
+  return [...routes.values()]
+    .sort((a, b) => a.index - b.index || pathRank(a.path) - pathRank(b.path))
+    .map(({ rule, path, hosts, taken }) => ({ rule, keys: keysOf(rule, path, [...hosts], taken) }));
+}
+
+function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: readonly string[]): Keys {
+  const { type, ...rest } = rule.keys;
+  const methods =
+    rule.methods.length > 0 ? rule.methods : taken.length > 0 ? METHODS.filter((one) => !taken.includes(one)) : [];
+  const isFile = hasType(rule.keys, "static");
+  const named = hosts.filter((host) => host !== ANY);
+  return {
+    type,
+    [path.kind === "exact" && !isFile ? "path" : "prefix"]: path.value,
+    ...(named.length === 0 ? {} : { host: named.length === 1 ? named[0] : named }),
+    ...(methods.length === 0 || isFile ? {} : { methods }),
+    ...(Object.keys(rule.match).length === 0 ? {} : { match: rule.match }),
+    ...(keyOf(path) === keyOf(rule.path) && !(isFile && path.kind === "exact") ? rest : moved(rule, path, rest)),
+  };
+}
+
+/** The keys of a route that is at another path than its rule: what goes upstream, or is looked up, stays the same. */
+export function moved(rule: Rule, path: PathRule, keys: Keys): Keys {
+  const isForwarded = hasType(rule.keys, "upstream");
+  const isStripped = keys.strip_prefix !== false && rule.path.kind === "prefix";
+  if ("rewrite" in keys || (!isForwarded && !hasType(rule.keys, "static")) || (isForwarded && !isStripped)) return keys;
+  const own = rule.path.kind === "exact" ? "" : rule.path.value.replace(/\/$/, "");
+  if (own === "") return isForwarded ? { ...keys, strip_prefix: false } : { ...keys, rewrite: { path: "{path}" } };
+  if (path.kind === "exact" && path.value === own) return { ...keys, rewrite: { path: "/" } };
+  return { ...keys, rewrite: { regex: `^${escapedRegex(own)}(/.*)$`, to: "{match.1}" } };
+}
+
+/** A text as an expression that fits it alone. */
+export function escapedRegex(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, (char) => (char === "/" ? char : `\\${char}`));
+}
+
+function keyOf({ kind, value }: PathRule): string {
+  return `${kind} ${value}`;
+}
+
+/** From wide to narrow. */
+function pathRank({ kind, value }: PathRule): number {
+  return kind === "exact" ? Number.MAX_SAFE_INTEGER : value === ROOT.value ? 0 : value.length;
+}
+
+function hostRank(host: string): number {
+  if (host === ANY) return 0;
+  return host.startsWith("*.") ? host.length : 1_000_000 + host.length;
+}
+
+/** Whether every host of the narrow pattern is one of the wide one. */
+export function holdsHost(wide: string, narrow: string): boolean {
+  if (wide === ANY || wide === narrow) return true;
+  if (!wide.startsWith("*.")) return false;
+  return narrow.replace(/^\*/, "").endsWith(wide.slice(1)) && narrow.replace(/^\*\./, "") !== wide.slice(2);
+}
+
+/** Whether every path of the narrow rule is one of the wide one. */
+export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
+  if (wide.kind === "exact") return narrow.kind === "exact" && wide.value === narrow.value;
+  return wide.value === "/" || narrow.value === wide.value || narrow.value.startsWith(`${wide.value}/`);
+}
+
+const ANY = "";
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/** Hosts times paths of which the order is worked out; beyond it rules stay where they are. */
+const MAX_CELLS = 40_000;

@@ -1,0 +1,85 @@
+import { existsSync, globSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, resolve } from "node:path";
+import { convertCaddyfile } from "./caddy/caddy.ts";
+import { parseCaddyfile } from "./caddy/caddy-parser.ts";
+import { convertHaproxy } from "./haproxy/haproxy.ts";
+import { parseHaproxy } from "./haproxy/haproxy-parser.ts";
+import { convertNginx } from "./nginx/nginx.ts";
+import { parseNginx } from "./nginx/nginx-parser.ts";
+import type { Plan } from "./plan.ts";
+import { ConvertFault } from "./statement.ts";
+import { convertTraefik } from "./traefik/traefik.ts";
+import { readTraefik } from "./traefik/traefik-file.ts";
+
+/** The products whose configurations are read. */
+export const PRODUCTS = ["nginx", "caddy", "haproxy", "traefik"] as const;
+export type Product = (typeof PRODUCTS)[number];
+
+/**
+ * Makes a plan of a configuration file.
+ * @param file as the user named it; includes are looked for beside it
+ * @throws ConvertFault where the text is none of the product, and errors of the system where an included file cannot be read
+ */
+export function planOf(product: Product, file: string, text: string): Plan {
+  const files = new IncludedFiles(file);
+  if (product === "nginx") return convertNginx(parseNginx(file, text, (pattern) => files.of(pattern)));
+  if (product === "caddy")
+    return convertCaddyfile(parseCaddyfile(file, text, (pattern, from) => files.of(pattern, from)));
+  return product === "haproxy" ? convertHaproxy(parseHaproxy(file, text)) : convertTraefik(readTraefik(file, text));
+}
+
+/** Tells by the name of a file, then by its text, whose configuration it is; null where neither says so. */
+export function recognise(file: string, text: string): Product | null {
+  const name = basename(file).toLowerCase();
+  if (/caddyfile/.test(name)) return "caddy";
+  if (/^haproxy|\.haproxy$/.test(name)) return "haproxy";
+  if (/^nginx|\.nginx$/.test(name)) return "nginx";
+  if (/\.(ya?ml|toml)$/.test(name)) return "traefik";
+  if (/^(frontend|backend|listen|global|defaults)\b[^{};]*$/m.test(text)) return "haproxy";
+  if (/^\s*(http|server|events|upstream\s+\S+|location\s+[^{]+)\s*\{/m.test(text) && /;\s*([#}].*)?$/m.test(text))
+    return "nginx";
+  if (/^\s*(https?|tls|tcp):\s*$/m.test(text) || /^\s*\[+(http|tls|tcp)\.[^\]]+\]/m.test(text)) return "traefik";
+  if (/^[^\s#;]+[^;\n]*\{\s*$/m.test(text) || /^\s*(reverse_proxy|file_server|respond|redir)\b[^;]*$/m.test(text))
+    return "caddy";
+  return /;\s*(#.*)?$/m.test(text) ? "nginx" : null;
+}
+
+/** Reads what a file includes. */
+class IncludedFiles {
+  private readonly folder: string;
+  private bytes = 0;
+
+  constructor(file: string) {
+    this.folder = file === "-" ? process.cwd() : dirname(resolve(file));
+  }
+
+  /**
+   * The files that a name or a pattern means, in the order of their names; null where a plain name is of none.
+   * @param from the file whose folder a relative name counts from, instead of that of the first file
+   */
+  of(pattern: string, from: string | null = null): { file: string; text: string }[] | null {
+    const base = from === null || from === "-" ? this.folder : dirname(resolve(from));
+    const path = isAbsolute(pattern) ? pattern : resolve(base, pattern);
+    const isPattern = /[*?[]/.test(pattern);
+    const found = isPattern ? globSync(path).sort() : existsSync(path) ? [path] : null;
+    return found === null
+      ? null
+      : found.filter((one) => statSync(one).isFile()).map((one) => ({ file: this.shown(one), text: this.read(one) }));
+  }
+
+  /** Relative to the first file's folder, where it is below. */
+  private shown(path: string): string {
+    const real = realpathSync(dirname(path));
+    return real.startsWith(this.folder) ? path.slice(this.folder.length + 1) || path : path;
+  }
+
+  private read(path: string): string {
+    const text = readFileSync(path, "utf8");
+    this.bytes += text.length;
+    if (this.bytes > MAX_INCLUDED_BYTES)
+      throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");
+    return text;
+  }
+}
+
+const MAX_INCLUDED_BYTES = 64 * 1_048_576;

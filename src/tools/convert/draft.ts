@@ -1,0 +1,271 @@
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { stringify } from "yaml";
+import { arrange } from "./arrange.ts";
+import type { Note } from "./ledger.ts";
+import type { Keys, Plan, Rule } from "./plan.ts";
+import { shown } from "./statement.ts";
+
+/** A route of the new file, with what is said above it. */
+export interface PlannedRoute {
+  keys: Keys;
+  readonly rule: Rule;
+  /** What `edge check` has against it: then it is written as a comment, and this one is in its place. */
+  standIn: Keys | null;
+  fault: string;
+}
+
+/** Both files before they are written: what `edge check` has against them can still be taken out. */
+export class Draft {
+  readonly config: { server: Keys; proxy: Keys };
+  readonly routes: PlannedRoute[];
+  /** Parts of config.yaml that could not stay, as YAML, with the reason. */
+  readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
+  private readonly removedKeys: Set<string> = new Set();
+  private readonly plan: Plan;
+
+  /** @param file the file that was converted: relative paths count from its folder */
+  constructor(plan: Plan, file: string) {
+    this.plan = plan;
+    const folder = file === "-" ? process.cwd() : dirname(resolve(file));
+    this.config = withAbsolutePaths(plan.config, folder) as Plan["config"];
+    const served = plan.rules.filter((rule) => !isRefusedAnyway(rule));
+    for (const { origin, methods } of plan.rules.filter(isRefusedAnyway))
+      plan.ledger.note(origin, `the gateway always answers ${methods.join(" and ")} with 405`, "nothing");
+    this.routes = arrange(served).map(({ rule, keys }) => ({
+      keys: withAbsolutePaths(keys, folder) as Keys,
+      rule,
+      standIn: null,
+      fault: "",
+    }));
+    const reached = new Set(this.routes.map(({ rule }) => rule.origin));
+    for (const { origin } of served)
+      if (!reached.has(origin))
+        plan.ledger.note(origin, "no request reaches it: rules before it take all of them", "nothing, or remove it");
+    hoist(this.routes, this.config.server);
+  }
+
+  /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
+  takeFromRoute(written: readonly PlannedRoute[], path: string, reason: string): void {
+    const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
+    const route = written[Number(parts?.[1] ?? -1)];
+    if (route === undefined) throw new Error(`${path}: ${reason}`);
+    const [key = "", ...rest] = (parts![2] ?? "").split(/\.|\[/);
+    if (route.fault === "" && DROPPABLE.has(key) && key in route.keys) {
+      if (key === "headers" && rest.length >= 3) dropField(route.keys, rest);
+      else delete route.keys[key];
+      this.plan.ledger.note(
+        route.rule.origin,
+        `${path.replace(/^routes\[\d+\]\./, "")} is left out: ${shown(reason)}`,
+        "see the key in edge help routes",
+      );
+      return;
+    }
+    const isSecond = route.fault !== "";
+    if (!isSecond) {
+      route.fault = shown(reason);
+      this.plan.ledger.note(
+        route.rule.origin,
+        `the route is a comment: ${route.fault}`,
+        "remove the # signs when it is in order, and the route in its place",
+      );
+    }
+    route.standIn = isSecond || PLACE_KEYS.includes(key) ? null : standInOf(route.keys);
+  }
+
+  /** Takes a section or a key of one out of config.yaml. */
+  takeFromConfig(path: string, reason: string): void {
+    const [root = "", key = ""] = path.split(/\.|\[/);
+    const keys = (this.config as Record<string, Keys>)[root];
+    if (this.removedKeys.has(`${root}.${key}`)) return;
+    const known = keys !== undefined && key in keys ? key : Object.keys(keys ?? {}).at(-1);
+    if (keys === undefined || known === undefined) throw new Error(`${path}: ${reason}`);
+    this.removed.push({ yaml: yamlOf({ [root]: { [known]: keys[known] } }), fault: shown(reason) });
+    delete keys[known];
+    this.removedKeys.add(`${root}.${known}`);
+    this.plan.ledger.remark(
+      { file: "config.yaml", line: 0 },
+      `${root}.${known}`,
+      `the section is a comment: ${shown(reason)}`,
+      "remove the # signs when it is in order",
+    );
+  }
+
+  /** config.yaml. */
+  configText(): string {
+    const { server, proxy } = this.config;
+    const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help config shows every key.`];
+    parts.push(...this.generalNotes());
+    for (const { yaml, fault } of this.removed)
+      parts.push(commented(`${fault}; without the # signs:\n${yaml.trimEnd()}`));
+    const sections: Keys = {};
+    if (Object.keys(server).length > 0) sections.server = server;
+    if (Object.keys(proxy).length > 0) sections.proxy = proxy;
+    parts.push(Object.keys(sections).length === 0 ? "{}" : yamlOf(sections));
+    return `${parts.join("\n")}\n...\n`;
+  }
+
+  /** routes.yaml, with the table of all notes at its end. */
+  routesText(): string {
+    const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help routes shows every key.`];
+    if (this.routes.length === 0) parts.push("routes: []");
+    else parts.push("routes:");
+    const isSaid = new Set<Note>();
+    for (const route of this.routes) parts.push("", this.routeText(route, isSaid));
+    parts.push("", this.table());
+    return `${parts.join("\n")}\n...\n`;
+  }
+
+  /** The line of each route in `routesText` is not needed: a route by its place among those that are written. */
+  written(): PlannedRoute[] {
+    return this.routes.filter((route) => route.fault === "" || route.standIn !== null);
+  }
+
+  private routeText(route: PlannedRoute, isSaid: Set<Note>): string {
+    const lines = [`# ${shown(route.rule.title)}`];
+    for (const note of this.notesAt(route.rule)) {
+      if (isSaid.has(note)) continue;
+      isSaid.add(note);
+      lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
+    }
+    if (route.fault !== "") {
+      lines.push(...commented(`${route.fault}. The route without the # signs:\n${yamlOf([route.keys])}`).split("\n"));
+    }
+    const keys = route.fault === "" ? route.keys : route.standIn;
+    if (keys !== null) lines.push(...yamlOf([keys]).split("\n"));
+    return lines.map((line) => `  ${line}`.trimEnd()).join("\n");
+  }
+
+  private notesAt(rule: Rule): Note[] {
+    const { ledger } = this.plan;
+    const within = (rule.origin.block ?? []).flatMap((child) => ledger.notesOf(child));
+    return [...ledger.notesOf(rule.origin), ...rule.scopes.flatMap((one) => ledger.notesOf(one)), ...within];
+  }
+
+  /** Notes that no route shows. */
+  private generalNotes(): string[] {
+    const atRoutes = new Set(this.routes.flatMap(({ rule }) => this.notesAt(rule)));
+    return this.plan.ledger
+      .notes()
+      .filter((note) => !atRoutes.has(note))
+      .map((note) => `# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
+  }
+
+  /** All notes: file and line, directive, why, what to do. */
+  private table(): string {
+    const notes = this.plan.ledger.notes();
+    if (notes.length === 0) return "# Everything has been carried over.";
+    const rows = notes.map((note) => [place(note), note.directive, note.why, note.cure]);
+    const head = ["place", "directive", "why", "what to do"];
+    const lines = [head, ...rows].map(
+      (cells) => `# | ${cells.map((cell) => shown(cell).replaceAll("|", "¦")).join(" | ")} |`,
+    );
+    return [`# Not carried over, or different (${notes.length}):`, "#", ...lines].join("\n");
+  }
+}
+
+/** Methods that no route may name: docs/routing.md#methods */
+function isRefusedAnyway({ methods }: Rule): boolean {
+  return methods.length > 0 && methods.every((one) => one === "TRACE" || one === "CONNECT");
+}
+
+/** A route that keeps the place of one that is not in order. */
+function standInOf(keys: Keys): Keys {
+  const place = PLACE_KEYS.filter((key) => key in keys).map((key) => [key, keys[key]] as const);
+  return { type: "respond", ...Object.fromEntries(place), status: 503 };
+}
+
+/** Takes one field out of `headers`. @param path below the key, such as request, set, X-Team */
+function dropField(keys: Keys, [direction, operation, ...name]: readonly string[]): void {
+  const edits = (keys.headers as Keys)[direction!] as Keys;
+  const fields = edits[operation!] as Keys;
+  const known = name.join(".").replace(/\[?\d+\]$/, "");
+  if (Array.isArray(fields) || !(known in fields)) delete edits[operation!];
+  else delete fields[known];
+}
+
+const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "methods", "match"];
+/** Keys without which a route does the same for fewer comforts; no rule about who may come in is one of them. */
+const DROPPABLE: ReadonlySet<string> = new Set([
+  "cache_control",
+  "compression",
+  "errors",
+  "headers",
+  "timeouts",
+  "load_balancing",
+  "circuit_breaker",
+  "health_check",
+  "cache",
+  "max_body_bytes",
+  "mirror",
+  "retries",
+]);
+
+/** Relative names of files and folders count from the folder of the file that was converted. */
+function withAbsolutePaths(value: unknown, folder: string, key = ""): unknown {
+  if (Array.isArray(value)) return value.map((one) => withAbsolutePaths(one, folder, key));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [
+        name,
+        withAbsolutePaths(one, folder, key === "errors" ? "errors" : name),
+      ]),
+    );
+  if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
+  return FILE_KEYS.has(key) ? join(folder, value) : value;
+}
+
+const FILE_KEYS: ReadonlySet<string> = new Set([
+  "dir",
+  "cert_file",
+  "key_file",
+  "ca_file",
+  "client_ca_file",
+  "users_file",
+  "file",
+  "errors",
+]);
+
+/** What all routes say alike is said once, at the server. */
+function hoist(routes: readonly PlannedRoute[], server: Keys): void {
+  for (const [key, fits] of HOISTED) {
+    const concerned = routes.filter(({ keys }) => fits.includes(String(keys.type)));
+    const values = new Set(concerned.map(({ keys }) => JSON.stringify(keys[key])));
+    if (concerned.length === 0 || values.size !== 1 || values.has(undefined as never)) continue;
+    server[key] ??= concerned[0]!.keys[key];
+    if (JSON.stringify(server[key]) !== [...values][0]) continue;
+    for (const { keys } of routes) delete keys[key];
+  }
+}
+
+const HOISTED: readonly (readonly [string, readonly string[]])[] = [
+  ["compression", ["upstream", "static", "respond"]],
+  ["max_body_bytes", ["upstream"]],
+  ["errors", ["upstream", "static", "respond"]],
+];
+
+/** YAML of a value; `${` is written so that it names no variable. */
+export function yamlOf(value: unknown): string {
+  return stringify(escaped(value), { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd();
+}
+
+function escaped(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("${", "$${");
+  if (Array.isArray(value)) return value.map(escaped);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, escaped(one)]));
+}
+
+function commented(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `# ${line}`.trimEnd())
+    .join("\n");
+}
+
+function place({ place: at }: Note): string {
+  return at.line === 0 ? shown(at.file) : `${shown(at.file)}:${at.line}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

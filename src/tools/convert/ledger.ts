@@ -1,0 +1,132 @@
+import { type Place, type Statement, shown } from "./statement.ts";
+
+/** Something that a directive does and the new configuration does not, with what to do instead. */
+export interface Note {
+  readonly place: Place;
+  readonly directive: string;
+  /** Why it is not carried over, or what is different. */
+  readonly why: string;
+  /** What to do instead. */
+  readonly cure: string;
+}
+
+/** What has become of a directive: `carried` into the new files; `standard`, since the gateway does it without a setting; or it has notes. */
+export type Fate = "carried" | "standard" | "noted";
+
+interface Entry {
+  isCarried: boolean;
+  isStandard: boolean;
+  readonly notes: Note[];
+}
+
+/** THE account of all directives: each is carried over, done anyway, or noted. What no converter has judged is noted at the end. */
+export class Ledger {
+  private readonly entries: Map<Statement, Entry> = new Map();
+  /** Notes that belong to no directive. */
+  private readonly others: Note[] = [];
+
+  /** Takes a directive, and those of its block, into the account. */
+  enter(statement: Statement): void {
+    this.entries.set(statement, { isCarried: false, isStandard: false, notes: [] });
+    for (const child of statement.block ?? []) this.enter(child);
+  }
+
+  /** The new files say the same. */
+  carry(...statements: readonly (Statement | null)[]): void {
+    for (const one of statements) if (one !== null) this.of(one).isCarried = true;
+  }
+
+  /** The gateway does the same without a setting, or has no need of it. */
+  standard(...statements: readonly Statement[]): void {
+    for (const one of statements) this.of(one).isStandard = true;
+  }
+
+  /** A directive with its whole block. */
+  standardWhole(statement: Statement): void {
+    this.standard(statement);
+    for (const child of statement.block ?? []) this.standardWhole(child);
+  }
+
+  /** Something is not carried over, or is different. The same words are noted once. */
+  note(statement: Statement, why: string, cure: string): Note {
+    const { notes } = this.of(statement);
+    const known = notes.find((one) => one.why === why && one.cure === cure);
+    if (known !== undefined) return known;
+    const note = { place: statement, directive: statement.text, why, cure };
+    notes.push(note);
+    return note;
+  }
+
+  /** Notes a directive with its whole block. */
+  noteWhole(statement: Statement, why: string, cure: string): Note {
+    for (const child of statement.block ?? [])
+      this.noteWhole(child, `belongs to ${shown(statement.name)}, ${INSIDE}`, cure);
+    return this.note(statement, why, cure);
+  }
+
+  /** A note of the converter's own. */
+  remark(place: Place, directive: string, why: string, cure: string): Note {
+    const note = { place, directive: shown(directive), why, cure };
+    this.others.push(note);
+    return note;
+  }
+
+  isJudged(statement: Statement): boolean {
+    return this.fateOf(statement) !== null;
+  }
+
+  /** Notes whatever has not been judged. @param advise says why and what to do, by directive */
+  settle(advise: (statement: Statement) => { readonly why: string; readonly cure: string }): void {
+    for (const statement of this.entries.keys()) {
+      if (this.isJudged(statement)) continue;
+      // A block is there when something of it is.
+      if (statement.block?.some((child) => this.fateOf(child) === "carried") === true) this.carry(statement);
+      else {
+        const { why, cure } = advise(statement);
+        this.note(statement, why, cure);
+        this.noteRest(statement, cure);
+      }
+    }
+  }
+
+  /** What no converter has judged of the block of a directive that is not carried over. */
+  private noteRest(statement: Statement, cure: string): void {
+    for (const child of statement.block ?? []) {
+      if (!this.isJudged(child)) this.note(child, `belongs to ${shown(statement.name)}, ${INSIDE}`, cure);
+      this.noteRest(child, cure);
+    }
+  }
+
+  /** All directives with what has become of them, in the order of the files. */
+  account(): { readonly statement: Statement; readonly fate: Fate | null }[] {
+    return [...this.entries.keys()].map((statement) => ({ statement, fate: this.fateOf(statement) }));
+  }
+
+  /** All notes, in the order of the files. */
+  notes(): Note[] {
+    const all = [...[...this.entries.values()].flatMap(({ notes }) => notes), ...this.others];
+    const files = [...new Set(all.map(({ place }) => place.file))];
+    return all.sort((a, b) => files.indexOf(a.place.file) - files.indexOf(b.place.file) || a.place.line - b.place.line);
+  }
+
+  /** The notes of a directive. */
+  notesOf(statement: Statement): readonly Note[] {
+    return this.entries.get(statement)?.notes ?? [];
+  }
+
+  private fateOf(statement: Statement): Fate | null {
+    const { notes, isCarried, isStandard } = this.of(statement);
+    if (notes.length > 0) return "noted";
+    return isCarried ? "carried" : isStandard ? "standard" : null;
+  }
+
+  private of(statement: Statement): Entry {
+    const known = this.entries.get(statement);
+    if (known !== undefined) return known;
+    const made = { isCarried: false, isStandard: false, notes: [] };
+    this.entries.set(statement, made);
+    return made;
+  }
+}
+
+const INSIDE = "which is not carried over";

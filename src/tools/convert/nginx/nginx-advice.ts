@@ -1,0 +1,128 @@
+import type { Statement } from "../statement.ts";
+
+/** Why a directive is not carried over, and what to do instead. */
+export interface Advice {
+  readonly why: string;
+  readonly cure: string;
+}
+
+/** Directives that need nothing: the gateway does the same without a setting, or has no such part. */
+export const STANDARD: ReadonlySet<string> = new Set(
+  `events worker_connections multi_accept use accept_mutex worker_rlimit_nofile worker_priority worker_cpu_affinity thread_pool pcre_jit daemon
+  master_process http http2 sendfile sendfile_max_chunk tcp_nopush tcp_nodelay aio directio types_hash_max_size types_hash_bucket_size
+  server_names_hash_bucket_size server_names_hash_max_size variables_hash_max_size variables_hash_bucket_size map_hash_bucket_size
+  map_hash_max_size proxy_headers_hash_max_size proxy_headers_hash_bucket_size server_tokens server_name_in_redirect charset types default_type
+  open_file_cache open_file_cache_valid open_file_cache_min_uses open_file_cache_errors reset_timedout_connection
+  ssl_prefer_server_ciphers ssl_session_cache ssl_session_timeout ssl_session_tickets ssl_session_ticket_key ssl_buffer_size ssl_early_data
+  ssl_stapling ssl_stapling_verify ssl_dhparam ssl_ecdh_curve
+  proxy_http_version proxy_buffering proxy_request_buffering proxy_buffers proxy_buffer_size proxy_busy_buffers_size proxy_max_temp_file_size
+  proxy_temp_file_write_size proxy_temp_path proxy_socket_keepalive proxy_headers_hash_bucket_size client_body_buffer_size
+  client_body_temp_path client_body_in_file_only client_header_buffer_size request_pool_size connection_pool_size output_buffers
+  postpone_output gzip_vary gzip_buffers gzip_http_version gzip_proxied gzip_disable gzip_static brotli_static gunzip etag if_modified_since
+  max_ranges log_not_found log_subrequest merge_slashes absolute_redirect port_in_redirect recursive_error_pages chunked_transfer_encoding
+  keepalive_requests keepalive_time keepalive_disable lingering_close lingering_time lingering_timeout zone keepalive real_ip_recursive
+  proxy_cache_lock proxy_cache_lock_timeout proxy_cache_revalidate proxy_cache_min_uses proxy_cache_background_update
+  proxy_cache_convert_head limit_req_log_level limit_conn_log_level http2_push_preload http3 http3_hq quic_gso quic_retry
+  uwsgi_temp_path scgi_temp_path fastcgi_temp_path proxy_intercept_errors_off internal satisfy_any variables_hash
+  ssl_session_ticket charset_types override_charset source_charset ignore_invalid_headers underscores_in_headers
+  http2_max_concurrent_streams http2_recv_buffer_size http2_chunk_size grpc_buffer_size grpc_socket_keepalive resolver_timeout`
+    .split(/\s+/)
+    .filter((word) => word !== ""),
+);
+
+/** What to do in the place of directives that have no counterpart of the same kind, by name or by the beginning of the name. */
+const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /^(user|pid|lock_file|env)$/,
+    "how the process is started is not in its configuration",
+    "see the unit in scripts/systemd, or the user that starts edge serve",
+  ],
+  [
+    /^error_log$/,
+    "events go to standard output as JSON lines",
+    "read them with edge logs, and set server.access_log.outputs for files",
+  ],
+  [
+    /^log_format$/,
+    "formats are json, common, combined or a template",
+    "set server.access_log.format: docs/operations.md",
+  ],
+  [/^load_module$/, "there are no modules to load", "look for the feature in edge help config"],
+  [/^(stream|mail)$/, "only HTTP is served", "keep this part with nginx, or put the TCP service on a port of its own"],
+  [
+    /^(fastcgi|scgi|uwsgi|memcached)_/,
+    "only HTTP origins are proxied",
+    "put the application behind an HTTP server of its own, and name it as target",
+  ],
+  [/_by_lua|^lua_|^js_|^perl/, "there is no Lua, njs or Perl", "move the logic to the application, or to auth.forward"],
+  [
+    /^(map|geo|split_clients|map_hash.*|geoip.*)$/,
+    "there are no variables of the configuration's own",
+    "write the cases as routes with match, by header, cookie, query, client_ip, country or share",
+  ],
+  [/^set$/, "there are no variables of the configuration's own", "write the value where it is used"],
+  [/^if$/, "conditions are routes with match", "write a route with match for the case"],
+  [/^rewrite$/, "this rewrite has no counterpart", "use rewrite at the route, or a redirect with regex"],
+  [
+    /^sub_filter|^addition_|^xslt|^ssi|^image_filter/,
+    "bodies of responses are not changed",
+    "change them in the application",
+  ],
+  [/^autoindex/, "folders are not listed", "serve a page made by the application"],
+  [/^index$/, "the page of a folder is index.html", "rename it"],
+  [/^stub_status$|^status|^api$/, "the gateway has its own metrics", "read /metrics, or edge status"],
+  [/^resolver$/, "names of origins are resolved by the system's name servers", "set proxy.transport.nameservers"],
+  [
+    /^ssl_ciphers$|^ssl_conf_command$/,
+    "the ciphers are those of the runtime's TLS library",
+    "remove it, or set server.tls.min_version",
+  ],
+  [
+    /^ssl_(crl|trusted_certificate|ocsp.*|verify_depth|password_file|engine|reject_handshake)$/,
+    "there is no such setting of TLS",
+    "see docs/tls.md",
+  ],
+  [
+    /^proxy_cache_|^proxy_no_cache$/,
+    "the cache goes by Cache-Control of the origin",
+    "see cache at the route: docs/cache.md",
+  ],
+  [
+    /^proxy_next_upstream/,
+    "only requests that no origin has acted on are repeated",
+    "see retries and circuit_breaker.failure_statuses",
+  ],
+  [
+    /^proxy_(bind|method|pass_request_.*|set_body|cookie_.*|redirect|limit_rate|force_ranges|ignore_client_abort|store.*|ssl_.*)$/,
+    "this is not changed on the way",
+    "change it in the application, or by headers at the route",
+  ],
+  [/^proxy_ignore_headers$/, "what the origin says about caching counts", "change it there"],
+  [/^(proxy|grpc)_send_timeout$/, "there is no time-out of its own for sending", "see timeouts at the route"],
+  [
+    /^limit_(rate|conn|req|except)/,
+    "this limit has no counterpart here",
+    "see rate_limit and server.max_connections_per_ip: docs/guards.md",
+  ],
+  [
+    /^(dav_|mp4|flv|hls|f4f|slice|secure_link|random_index|empty_gif|auth_delay|userid|referer|valid_referers)/,
+    "this module has no counterpart",
+    "leave it to the application",
+  ],
+  [/^auth_jwt/, "tokens are checked by auth.jwt", "set auth.jwt at the route: docs/authentication.md"],
+  [/^mirror/, "copies are made by mirror at a route", "set mirror at the route"],
+  [/^modsecurity/, "rules of ModSecurity are read by the firewall", "name the files in server.waf.rules: docs/waf.md"],
+  [/^health_check$/, "health checks are a section of the route", "set health_check at the route"],
+  [/^(brotli|zstd|gzip)/, "this detail of compression has no counterpart", "see server.compression"],
+  [
+    /^expires$|^add_header$/,
+    "it is not set for files by their extension",
+    "set headers or cache_control at a route with a folder of its own",
+  ],
+];
+
+/** What is said of a directive that no other part of the converter has taken. */
+export function adviceOf(statement: Statement): Advice {
+  for (const [names, why, cure] of ADVICE) if (names.test(statement.name)) return { why, cure };
+  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
+}

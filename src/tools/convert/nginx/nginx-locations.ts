@@ -1,0 +1,389 @@
+import { escapedRegex } from "../arrange.ts";
+import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import { applyOptions } from "./nginx-options.ts";
+import { rewritesOf } from "./nginx-rewrites.ts";
+import type { Scope } from "./nginx-scope.ts";
+import { targetsOf } from "./nginx-upstreams.ts";
+import { templateOf } from "./nginx-values.ts";
+
+/** A server of nginx while its locations become rules. */
+export interface Site {
+  readonly scope: Scope;
+  /** The block `http`, or the whole file: where upstreams are. */
+  readonly http: Scope;
+  /** Rules of the site, in the order in which nginx asks them. */
+  readonly rules: Rule[];
+}
+
+/** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
+export function convertSite(site: Site): void {
+  const { scope } = site;
+  const first = serverReturn(site);
+  const redirects = rewritesOf(scope, ROOT).redirects;
+  if (first !== null) {
+    site.rules.push(...redirects, first);
+    return;
+  }
+  const found: Located[] = [];
+  gather(scope, found);
+  const exact = found.filter(({ kind }) => kind === "=");
+  const regexes = found.filter(({ kind }) => kind.startsWith("~"));
+  const prefixes = found
+    .filter(({ kind }) => kind === "" || kind === "^~")
+    .sort((a, b) => b.path.length - a.path.length);
+  const firm = prefixes.filter(
+    (one) => one.kind === "^~" || prefixes.some((wide) => wide.kind === "^~" && one.path.startsWith(wide.path)),
+  );
+  const loose = prefixes.filter((one) => !firm.includes(one));
+  for (const one of [...exact, ...firm, ...regexes, ...loose]) site.rules.push(...convertLocation(site, one));
+  site.rules.unshift(...redirects);
+  if (!prefixes.some(({ path }) => path === "/")) site.rules.push(...withoutLocation(site));
+}
+
+/** A location with its modifier. */
+interface Located {
+  readonly statement: Statement;
+  readonly scope: Scope;
+  /** `=`, `~`, `~*`, `^~`, or none. */
+  readonly kind: string;
+  readonly path: string;
+}
+
+function gather(scope: Scope, into: Located[]): void {
+  for (const statement of scope.here("location")) {
+    const { args } = statement;
+    const written = /^(=|~\*?|\^~)(.+)$/.exec(args[0] ?? "");
+    const kind = args.length > 1 ? args[0]! : (written?.[1] ?? "");
+    const path = args.length > 1 ? args[1]! : (written?.[2] ?? args[0] ?? "");
+    const inner = scope.inner(statement);
+    if (path.startsWith("@") || isInternal(statement)) continue;
+    gather(inner, into);
+    into.push({ statement, scope: inner, kind, path });
+  }
+}
+
+/** Locations that clients cannot ask for. */
+function isInternal(statement: Statement): boolean {
+  return statement.all("internal").length > 0;
+}
+
+/** What a server answers to whatever is asked. */
+function serverReturn({ scope }: Site): Rule | null {
+  const [found] = scope.here("return");
+  if (found === undefined) return null;
+  const rule = ruleOf(scope.statement ?? found, titleOf(scope.statement ?? found), {});
+  answer(scope, found, rule);
+  applyOptions(scope, rule);
+  rule.scopes.push(found);
+  return rule;
+}
+
+/** Paths that no location takes: files of the server's root. */
+function withoutLocation({ scope }: Site): Rule[] {
+  const root = scope.value("root");
+  if (root === null || scope.statement === null) return [];
+  const rule = ruleOf(scope.statement, `${titleOf(scope.statement)}: files`, { type: "static", dir: root });
+  tryFiles(scope, rule, root);
+  applyOptions(scope, rule);
+  return [rule];
+}
+
+function convertLocation(site: Site, { statement, scope, kind, path }: Located): Rule[] {
+  const places = kind.startsWith("~") ? regexPlaces(path) : [kind === "=" ? exactPlace(path) : prefixOf(path)];
+  if (places === null) return regexLocation(site, statement, scope, path);
+  scope.ledger.carry(statement);
+  const rules: Rule[] = [];
+  for (const place of places) {
+    const rewrites = rewritesOf(scope, place);
+    const rule = ruleOf(statement, titleOf(statement), {});
+    rule.path = place;
+    content(site, scope, rule);
+    if (rewrites.rewrite !== null && hasType(rule.keys, "upstream")) {
+      rule.keys.rewrite = rewrites.rewrite;
+      delete rule.keys.strip_prefix;
+    }
+    applyOptions(scope, rule);
+    rules.push(...rewrites.redirects, rule);
+    if (kind === "" && place.value !== "/" && !path.endsWith("/"))
+      scope.ledger.note(
+        statement,
+        `${place.value} and all below it, as segments of the path: what only begins with these letters is not taken`,
+        "write another route for such paths, if there are any",
+      );
+    if (kind !== "=" && path.endsWith("/") && place.value !== "/" && hasType(rule.keys, "upstream"))
+      rules.unshift(slashRedirect(statement, place));
+  }
+  return rules;
+}
+
+/** nginx sends the path without its slash to the one with it, where the location is proxied. */
+function slashRedirect(statement: Statement, place: PathRule): Rule {
+  const rule = ruleOf(statement, `${titleOf(statement)}: the path without its slash`, {
+    type: "redirect",
+    to: `${place.value}/`,
+    status: 301,
+  });
+  rule.path = { kind: "exact", value: place.value };
+  return rule;
+}
+
+function exactPlace(path: string): PathRule {
+  return { kind: "exact", value: path };
+}
+
+/** Paths that an expression means, where they can be said without it: `^/api/`, `^/(a|b)(/|$)`, `^/x$`. */
+export function regexPlaces(regex: string): PathRule[] | null {
+  if (!regex.startsWith("^/")) return null;
+  const whole = /^\^(.*?)(\$|\/\?\$|\(\/\|\$\)|\/\(\.[*+]\)\$?|\/\.[*+]\$?|\/|\(\/\.\*\)\?\$?)$/.exec(regex);
+  if (whole === null) return null;
+  const texts = alternatives(whole[1]!.replace(/\\([./-])/g, "\0$1"));
+  if (texts === null) return null;
+  const end = whole[2]!;
+  return texts.flatMap((text): PathRule[] => {
+    const value = text.replaceAll("\0", "") || "/";
+    if (end === "$") return [exactPlace(value)];
+    if (end === "/?$") return [exactPlace(value), exactPlace(`${value}/`)];
+    return [prefixOf(value)];
+  });
+}
+
+/** The texts that one group of words makes; null where more than that is in it. */
+function alternatives(text: string): string[] | null {
+  const parts = /^([^()|]*)\((?:\?:)?([^()]*)\)([^()|]*)$/.exec(text);
+  const texts = parts === null ? [text] : parts[2]!.split("|").map((word) => `${parts[1]}${word}${parts[3]}`);
+  // A dot without a backslash is any character; everything else that is not a plain one says more than a text.
+  return texts.length <= MAX_ALTERNATIVES && texts.every((one) => /^(?:\0[./-]|[\w\-~!@,:/=&])*$/.test(one))
+    ? texts
+    : null;
+}
+
+const MAX_ALTERNATIVES = 64;
+
+/** A location by an expression that says more than paths. A redirect can have it; all else is noted. */
+function regexLocation({ rules }: Site, statement: Statement, scope: Scope, regex: string): Rule[] {
+  const [found] = scope.here("return");
+  const isRedirect = found !== undefined && /^30[12378]$/.test(found.args[0] ?? "");
+  const flags = statement.args[0] === "~*" ? "(?i)" : "";
+  if (isRedirect) {
+    const to = templateOf(found.args[1] ?? "", true);
+    if (to !== null) {
+      const rule = ruleOf(statement, titleOf(statement), {
+        type: "redirect",
+        regex: flags + regex,
+        to,
+        status: Number(found.args[0]),
+      });
+      rule.isPartial = true;
+      scope.ledger.carry(statement, found);
+      return [rule];
+    }
+  }
+  void rules;
+  const note = "routes go by paths, not by expressions: its requests go to the route of their path";
+  if (denies(statement)) {
+    scope.ledger.noteWhole(
+      statement,
+      `${note}, which lets them in`,
+      /^\/?\\\./.test(regex.replace(/^\^?\/?/, "/"))
+        ? "nothing, for folders: files whose names begin with a dot are never served. For origins, deny such paths there"
+        : "deny these paths at the origin, or by a rule of the firewall",
+    );
+  } else scope.ledger.noteWhole(statement, note, "put what it says at a route with a prefix of its own");
+  return [];
+}
+
+function denies(statement: Statement): boolean {
+  return statement.block!.some(
+    ({ name, args }) => (name === "deny" && args[0] === "all") || (name === "return" && /^4\d\d$/.test(args[0] ?? "")),
+  );
+}
+
+/** What a location does with its requests. */
+function content(site: Site, scope: Scope, rule: Rule): void {
+  const [returned] = scope.here("return");
+  if (returned !== undefined) return answer(scope, returned, rule);
+  if (scope.here("deny").some(({ args }) => args[0] === "all") && scope.here("allow").length === 0) {
+    scope.ledger.carry(...scope.here("deny"));
+    rule.keys = { type: "respond", status: 403 };
+    return;
+  }
+  const [pass] = scope.here("proxy_pass", "grpc_pass");
+  if (pass !== undefined) return proxy(site, scope, pass, rule);
+  const other = scope.children.find(({ name }) => OTHER_CONTENT.test(name));
+  if (other !== undefined) {
+    scope.ledger.note(
+      other,
+      "only HTTP origins are proxied, and no code runs here: the route is closed",
+      "put the application behind an HTTP server of its own, and name it as target",
+    );
+    return closed(rule);
+  }
+  if (scope.here("stub_status").length > 0) {
+    scope.ledger.note(
+      scope.here("stub_status")[0]!,
+      "the gateway has its own metrics",
+      "read /metrics, or edge status",
+    );
+    rule.keys = { type: "respond", status: 404 };
+    return;
+  }
+  files(site, scope, rule);
+}
+
+/** Directives that make a response by other means than files and HTTP origins. */
+const OTHER_CONTENT =
+  /^((fastcgi|uwsgi|scgi|memcached|redis2|postgres|drizzle)_pass|content_by_lua.*|js_content|perl|echo.*|empty_gif|dav_methods|mp4|flv|hls|api|passenger_enabled|random_index)$/;
+
+/** `return`: a redirect or a text. */
+function answer(scope: Scope, found: Statement, rule: Rule): void {
+  const [first = "", second = ""] = found.args;
+  const status = /^\d+$/.test(first) ? Number(first) : 302;
+  const text = /^\d+$/.test(first) ? second : first;
+  if ([301, 302, 303, 307, 308].includes(status)) {
+    const to = templateOf(text.replace("$uri$is_args$args", "$request_uri"), false);
+    if (
+      to !== null &&
+      (to.startsWith("/") || /^https?:\/\/([\w.-]|\{host\})+(:\d+)?([/{]|$)/.test(to) || to.startsWith("{"))
+    ) {
+      if (/^\{scheme\}/.test(to)) {
+        scope.ledger.note(found, "the scheme of an address is literal", "write https:// or http:// in to");
+        rule.keys = { type: "redirect", to: to.replace("{scheme}", "https"), status };
+        return;
+      }
+      rule.keys = { type: "redirect", to, status };
+      scope.ledger.carry(found);
+      return;
+    }
+    scope.ledger.note(
+      found,
+      "its address has parts that a redirect cannot have: the route is closed",
+      "write the address with placeholders: docs/answers.md",
+    );
+    return closed(rule);
+  }
+  const body = templateOf(text);
+  if (status === 444 || status < 200 || body === null) {
+    scope.ledger.note(
+      found,
+      status === 444 ? "every request has a response: 403 in its place" : "it cannot be said as a response",
+      "nothing, or another status at the route",
+    );
+    rule.keys = { type: "respond", status: 403 };
+    return;
+  }
+  const [type] = scope.inherited("default_type");
+  rule.keys = { type: "respond", status };
+  if (body !== "") Object.assign(rule.keys, { body }, { content_type: type?.args[0] ?? "text/plain" });
+  scope.ledger.carry(found);
+}
+
+/** `proxy_pass` and `grpc_pass`. */
+function proxy({ http }: Site, scope: Scope, pass: Statement, rule: Rule): void {
+  const found = targetsOf(http, scope, pass);
+  if (found === null) {
+    scope.ledger.note(
+      pass,
+      "the target has variables, or cannot be read: the route is closed",
+      "write the address as target",
+    );
+    return closed(rule);
+  }
+  scope.ledger.carry(pass);
+  rule.keys = { type: "upstream", ...found.keys };
+  const { path } = found;
+  const { value, kind } = rule.path;
+  if (path === null) rule.keys.strip_prefix = false;
+  else if (kind === "exact") rule.keys.rewrite = { path: path || "/" };
+  else {
+    // The location is replaced as a text: /x/ by /y makes /yz of /x/z.
+    const written = pass.parent?.args.at(-1) ?? value;
+    if (written.endsWith("/") === path.endsWith("/") || (value === "/" && path === "/"))
+      targetBase(rule.keys, path.replace(/\/$/, ""));
+    else rule.keys.rewrite = { regex: `^${escapedRegex(written)}(.*)$`, to: `${path}{match.1}`.replace(/^\/?/, "/") };
+  }
+}
+
+/** Puts a path in front of what targets are asked for. */
+function targetBase(keys: Keys, base: string): void {
+  if (base === "") return;
+  const withBase = (url: string): string => (url.startsWith("unix:") ? `${url}:${base}` : `${url}${base}`);
+  if (typeof keys.target === "string") keys.target = withBase(keys.target);
+  else for (const one of keys.targets as { url: string }[]) one.url = withBase(one.url);
+}
+
+/** Files of a folder, and `try_files`. */
+function files(site: Site, scope: Scope, rule: Rule): void {
+  const alias = scope.here("alias")[0];
+  const root = scope.value("root");
+  const { kind, value } = rule.path;
+  const below = kind === "exact" || value === "/" ? "" : value;
+  if (alias !== undefined) {
+    scope.ledger.carry(alias);
+    const path = alias.args[0] ?? "";
+    rule.keys =
+      kind === "exact"
+        ? {
+            type: "static",
+            dir: path.replace(/\/[^/]*$/, "") || "/",
+            rewrite: { path: path.slice(path.lastIndexOf("/")) },
+          }
+        : { type: "static", dir: path.replace(/(.)\/$/, "$1") };
+  } else rule.keys = { type: "static", dir: `${(root ?? "html").replace(/\/$/, "")}${below}` || "/" };
+  const [index] = scope.inherited("index");
+  if (index?.args.includes("index.html") === true) scope.ledger.standard(index);
+  tryFiles(scope, rule, alias === undefined ? (root ?? "html") : null, site);
+}
+
+/** @param root null where files are those of an alias */
+function tryFiles(scope: Scope, rule: Rule, root: string | null, site: Site | null = null): void {
+  const [found] = scope.inherited("try_files");
+  if (found === undefined) return;
+  const last = found.args.at(-1) ?? "";
+  const tries = found.args.slice(0, -1);
+  const isPlain = tries.every((one) => one === "$uri" || one === "$uri/");
+  const below = rule.path.value === "/" || rule.path.kind === "exact" ? "" : rule.path.value;
+  if (last === "=404" && isPlain) scope.ledger.carry(found);
+  else if (last.startsWith("@") && site !== null) named(site, scope, found, rule);
+  else if (
+    isPlain &&
+    /^\/[\w./-]+\.html?$/.test(last) &&
+    (below === "" || last.startsWith(`${below}/`)) &&
+    root !== null
+  ) {
+    Object.assign(rule.keys, { spa: true, fallback: last.slice(below.length + 1) });
+    scope.ledger.carry(found);
+  } else {
+    scope.ledger.note(
+      found,
+      "files are looked up by their path, then one fallback is served",
+      "see spa and fallback of static routes, or a route with another prefix for what is not a file",
+    );
+    if (/\.php\b/.test(last)) closed(rule);
+  }
+}
+
+/** `try_files … @name`: files first is not said, the named location takes all. */
+function named(site: Site, scope: Scope, found: Statement, rule: Rule): void {
+  const target = site.scope.here("location").find(({ args }) => args.at(-1) === found.args.at(-1));
+  if (target === undefined) {
+    scope.ledger.note(found, "the named location is not there: the route is closed", "write what is meant");
+    return closed(rule);
+  }
+  const inner = site.scope.inner(target);
+  scope.ledger.carry(target);
+  rule.scopes.push(target);
+  const before = { ...rule.path };
+  content(site, inner, rule);
+  applyOptions(inner, rule);
+  rule.path = before;
+  scope.ledger.note(
+    found,
+    "files are not looked up before the application is asked",
+    "write a static route for each folder of files, such as prefix: /assets",
+  );
+}
+
+function titleOf(statement: Statement): string {
+  return `${statement.file}:${statement.line} ${statement.text}`;
+}

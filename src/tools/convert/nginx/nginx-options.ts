@@ -1,0 +1,403 @@
+import { ConditionalAccess, readAccess } from "../access.ts";
+import { durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import type { Scope } from "./nginx-scope.ts";
+import { nginxSize, nginxTime, templateOf } from "./nginx-values.ts";
+
+/** What a location says beside where requests go. The rows of the table are asked in turn. */
+export function applyOptions(scope: Scope, rule: Rule): void {
+  for (const apply of OPTIONS) apply(scope, rule);
+}
+
+type Option = (scope: Scope, rule: Rule) => void;
+
+const isUpstream = (rule: Rule): boolean => hasType(rule.keys, "upstream");
+const isStatic = (rule: Rule): boolean => hasType(rule.keys, "static");
+
+function bodySize(scope: Scope, rule: Rule): void {
+  const bytes = nginxSize(scope.value("client_max_body_size") ?? "1m");
+  if (bytes !== null && isUpstream(rule)) rule.keys.max_body_bytes = bytes === 0 ? "unlimited" : bytes;
+}
+
+function timeouts(scope: Scope, rule: Rule): void {
+  if (!isUpstream(rule)) return;
+  for (const kind of ["proxy", "grpc", "fastcgi"]) {
+    const connect = nginxTime(scope.value(`${kind}_connect_timeout`) ?? "");
+    if (connect !== null && connect > 0) section(rule.keys, "timeouts").connect = durationText(connect);
+    const read = nginxTime(scope.value(`${kind}_read_timeout`) ?? "");
+    if (read === null || read === 0) continue;
+    Object.assign(section(rule.keys, "timeouts"), { response_header: durationText(read), idle: durationText(read) });
+  }
+}
+
+function requestHeaders(scope: Scope, rule: Rule): void {
+  const own = [...scope.inherited("proxy_set_header"), ...scope.inherited("grpc_set_header")];
+  const set: Keys = {};
+  const remove: string[] = [];
+  let host: Statement | null = null;
+  for (const one of own) {
+    const [name = "", value = ""] = one.args;
+    if (/^host$/i.test(name)) host = one;
+    else if (!isUpstream(rule)) scope.ledger.standard(one);
+    else if (OWN_FIELDS.test(name)) ownField(scope, one);
+    else if (value === "") {
+      remove.push(name);
+      scope.ledger.carry(one);
+    } else setField(scope, one, set);
+  }
+  if (!isUpstream(rule)) return;
+  hostField(scope, rule, host);
+  if (Object.keys(set).length > 0) section(rule.keys, "headers", "request").set = set;
+  if (remove.length > 0) section(rule.keys, "headers", "request").remove = remove;
+}
+
+/** Fields that the gateway sets on every request. */
+const OWN_FIELDS =
+  /^(x-forwarded-(for|proto|host|port|server|ssl)|x-real-ip|x-request-id|forwarded|connection|upgrade|via|x-scheme|x-original-proto)$/i;
+
+function ownField(scope: Scope, one: Statement): void {
+  const [name = "", value = ""] = one.args;
+  if (OWN_VALUES.test(value)) scope.ledger.standard(one);
+  else
+    scope.ledger.note(one, `${name} is set by the gateway itself`, "read the field as docs/upstreams.md describes it");
+}
+
+const OWN_VALUES =
+  /^(|\$(remote_addr|proxy_add_x_forwarded_for|http_x_forwarded_for|http_x_real_ip|scheme|host|http_host|server_port|server_name|http_upgrade|connection_upgrade|http_connection|request_id|http_x_request_id|https|http_x_forwarded_proto|realip_remote_addr|proxy_x_forwarded_\w+)|"?upgrade"?|close|keep-alive|on|https?)$/i;
+
+function setField(scope: Scope, one: Statement, set: Keys): void {
+  const [name = "", value = ""] = one.args;
+  const template = templateOf(value);
+  if (template === null)
+    scope.ledger.note(
+      one,
+      "a variable in it has no placeholder",
+      "write the value with placeholders: docs/placeholders.md",
+    );
+  else {
+    set[name] = template;
+    scope.ledger.carry(one);
+  }
+}
+
+function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
+  const value = host?.args[1] ?? "$proxy_host";
+  if (/^\$(host|http_host|server_name)(:\$server_port)?$/.test(value)) scope.ledger.carry(host);
+  else if (value === "$proxy_host") {
+    rule.keys.preserve_host = false;
+    scope.ledger.carry(host);
+  } else if (host !== null && /^[\w.:-]+$/.test(value)) {
+    section(rule.keys, "headers", "request", "set").Host = value;
+    scope.ledger.carry(host);
+  } else if (host !== null)
+    scope.ledger.note(
+      host,
+      "Host is the client's, the target's or a literal name",
+      "set preserve_host, or headers.request.set.Host",
+    );
+}
+
+function responseHeaders(scope: Scope, rule: Rule): void {
+  const set: Keys = {};
+  for (const one of scope.inherited("add_header")) {
+    const [name = "", value = ""] = one.args;
+    const template = templateOf(value);
+    if (template === null)
+      scope.ledger.note(
+        one,
+        "a variable in it has no placeholder",
+        "write the value with placeholders: docs/placeholders.md",
+      );
+    else if (value === "") scope.ledger.standard(one);
+    else {
+      const known = set[name] as string[] | undefined;
+      set[name] = [...(known ?? []), template];
+      scope.ledger.carry(one);
+    }
+  }
+  const remove = scope.inherited("proxy_hide_header", "fastcgi_hide_header", "more_clear_headers");
+  scope.ledger.carry(...remove);
+  const names = remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name));
+  const response = (): Keys => section(rule.keys, "headers", "response");
+  if (names.length > 0) response().remove = names;
+  const added = Object.entries(set);
+  if (added.length > 0)
+    response().add = Object.fromEntries(
+      added.map(([name, list]) => [name, (list as string[]).length === 1 ? (list as string[])[0] : list]),
+    );
+}
+
+function expires(scope: Scope, rule: Rule): void {
+  const found = scope.one("expires");
+  if (found === null) return;
+  const value = found.args.at(-1) ?? "";
+  const ms = nginxTime(value.replace(/^[+]/, ""));
+  const text =
+    value === "off"
+      ? ""
+      : value === "epoch" || value.startsWith("-")
+        ? "no-cache"
+        : value === "max"
+          ? "max-age=315360000"
+          : ms === null
+            ? null
+            : `max-age=${ms / 1000}`;
+  if (text === null || found.args[0] === "modified") {
+    scope.ledger.note(
+      found,
+      "only a fixed time is carried over",
+      "set cache_control, or headers.response.set.Cache-Control",
+    );
+    return;
+  }
+  scope.ledger.carry(found);
+  if (text === "") return;
+  if (isStatic(rule)) rule.keys.cache_control = text;
+  else section(rule.keys, "headers", "response", "set")["Cache-Control"] = text;
+}
+
+function compression(scope: Scope, rule: Rule): void {
+  const gzip = scope.isOn("gzip");
+  const brotli = scope.isOn("brotli");
+  const zstd = scope.isOn("zstd");
+  const level = Number(scope.value(brotli ? "brotli_comp_level" : "gzip_comp_level") ?? "");
+  const names = scope.inherited("gzip_types", "brotli_types", "zstd_types");
+  scope.ledger.carry(...names);
+  const smallest = nginxSize(scope.value("gzip_min_length") ?? scope.value("brotli_min_length") ?? "");
+  if (!(gzip || brotli || zstd) || hasType(rule.keys, "redirect")) return;
+  const types = [...new Set(["text/html", ...names.flatMap(({ args }) => args)])];
+  rule.keys.compression = {
+    enabled: true,
+    encodings: [...(zstd ? ["zstd"] : []), ...(brotli ? ["br"] : []), ...(gzip ? ["gzip"] : [])],
+    types: types.includes("*") ? ["*/*"] : types,
+    min_bytes: smallest === null ? 20 : smallest,
+    ...(level >= 1 && level <= 9 ? { level } : {}),
+  };
+}
+
+function errorPages(scope: Scope, rule: Rule): void {
+  const pages: Keys = {};
+  const root = scope.one("root")?.args[0] ?? null;
+  for (const one of scope.inherited("error_page")) {
+    const page = one.args.at(-1) ?? "";
+    const codes = one.args.slice(0, -1).filter((code) => /^[45]\d\d$/.test(code));
+    if (root === null || !page.startsWith("/") || codes.length === 0 || one.args.some((word) => word.startsWith("="))) {
+      scope.ledger.note(
+        one,
+        "pages of errors are HTML files that are named by their status",
+        "set errors at the route or the server: docs/pages.md",
+      );
+      continue;
+    }
+    scope.ledger.carry(one);
+    scope.ledger.carry(scope.one("root"));
+    for (const code of codes) pages[code] = `${root.replace(/\/$/, "")}${page}`;
+  }
+  const intercepts = scope.isOn("proxy_intercept_errors");
+  if (Object.keys(pages).length > 0) rule.keys.errors = intercepts ? { ...pages, intercept: true } : pages;
+}
+
+function rateLimit(scope: Scope, rule: Rule): void {
+  for (const one of scope.inherited("limit_req")) {
+    const zone = /^zone=(.+)$/.exec(one.args.find((word) => word.startsWith("zone=")) ?? "")?.[1] ?? "";
+    const declared = rootOf(scope)
+      .here("limit_req_zone")
+      .find(({ args }) => args.some((word) => word.startsWith(`zone=${zone}:`)));
+    const rate = /^rate=(\d+)r\/([sm])$/.exec(declared?.args.find((word) => word.startsWith("rate=")) ?? "");
+    const key = declared?.args[0] ?? "";
+    const isByClient = /^\$(binary_)?remote_addr$/.test(key);
+    if (
+      declared === undefined ||
+      rate === null ||
+      "rate_limit" in rule.keys ||
+      !(isByClient || key === "$server_name")
+    ) {
+      scope.ledger.note(
+        one,
+        "a limit counts requests of a client's address, one limit a route",
+        "set rate_limit at the route: docs/guards.md#rate-limits",
+      );
+      continue;
+    }
+    const burst = Number(/^burst=(\d+)$/.exec(one.args.find((word) => word.startsWith("burst=")) ?? "")?.[1] ?? 0);
+    const status = Number(scope.value("limit_req_status") ?? 503);
+    rule.keys.rate_limit = {
+      requests: Number(rate[1]),
+      window: rate[2] === "s" ? "1s" : "1m",
+      burst: burst + 1,
+      ...(isByClient ? {} : { key: "route" }),
+      status,
+    };
+    scope.ledger.carry(declared);
+    if (burst > 0 && !one.args.includes("nodelay"))
+      scope.ledger.note(
+        one,
+        "requests of a burst are served at once, none is delayed",
+        "lower burst, where the origin needs a steady rate",
+      );
+    else scope.ledger.carry(one);
+  }
+}
+
+function rootOf(scope: Scope): Scope {
+  return scope.outer === null || scope.statement?.name === "http" ? scope : rootOf(scope.outer);
+}
+
+function addressRules(scope: Scope, rule: Rule): void {
+  const own = scope.inherited("allow", "deny");
+  if (own.length === 0) return;
+  if (scope.one("satisfy")?.args[0] === "any") {
+    for (const one of own)
+      scope.ledger.note(
+        one,
+        "satisfy any: address rules and auth must both let a client in here",
+        "use two routes, one with match.client_ip and auth: false",
+      );
+  }
+  const access = new ConditionalAccess();
+  for (const { name, args } of own) access.add(name === "allow", args[0] ?? "");
+  const rules = readAccess(access);
+  if (rules === null) {
+    for (const one of own)
+      scope.ledger.note(
+        one,
+        "deny is checked before allow, whatever their order",
+        "write the networks so that no allowed one is within a denied one; until then the route is closed",
+      );
+    rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
+    return;
+  }
+  if (rules !== "open") rule.keys.ip_rules = rules;
+  for (const one of own) if (!scope.ledger.isJudged(one)) scope.ledger.carry(one);
+}
+
+function basicAuth(scope: Scope, rule: Rule): void {
+  const realm = scope.value("auth_basic");
+  if (realm === null || realm === "off") return;
+  const file = scope.value("auth_basic_user_file");
+  rule.keys.auth = { basic: { users_file: file ?? "htpasswd", realm }, keep_authorization: true };
+}
+
+function forwardAuth(scope: Scope, rule: Rule): void {
+  const found = scope.one("auth_request");
+  const path = found?.args[0] ?? "off";
+  if (found === null || path === "off") return;
+  const server = enclosing(scope, "server");
+  const location = server?.children.find((one) => one.name === "location" && one.args.at(-1) === path) ?? null;
+  const url = location?.all("proxy_pass").at(0) ?? null;
+  const target = url?.args[0] ?? "";
+  if (location === null || !/^https?:\/\/[^$]+$/.test(target)) {
+    scope.ledger.note(
+      found,
+      "the service that decides could not be found",
+      "set auth.forward at the route; until then it is closed",
+    );
+    rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
+    return;
+  }
+  const hasPath = /^https?:\/\/[^/]+\//.test(target);
+  rule.keys.auth = { ...(rule.keys.auth as Keys), forward: { url: hasPath ? target : `${target}${path}` } };
+  scope.ledger.carry(found, location, url);
+  for (const one of location.block ?? []) if (FORWARD_AUTH_STANDARD.test(one.name)) scope.ledger.standard(one);
+  for (const one of scope.inherited("auth_request_set"))
+    scope.ledger.note(
+      one,
+      "fields of the deciding service go to the origin by their names",
+      "name them in auth.forward.response_headers",
+    );
+}
+
+const FORWARD_AUTH_STANDARD =
+  /^(internal|proxy_pass_request_body|proxy_set_header|proxy_http_version|proxy_buffering)$/;
+
+function enclosing(scope: Scope, name: string): Scope | null {
+  if (scope.statement?.name === name) return scope;
+  return scope.outer === null ? null : enclosing(scope.outer, name);
+}
+
+function cache(scope: Scope, rule: Rule): void {
+  const zone = scope.value("proxy_cache");
+  if (zone === null || zone === "off" || !isUpstream(rule)) return;
+  const valid = scope.inherited("proxy_cache_valid");
+  const [plain] = valid.filter(({ args }) => args.length === 1 || args.includes("200") || args.includes("any"));
+  const ms = nginxTime(plain?.args.at(-1) ?? "");
+  rule.keys.cache = { enabled: true, ...(ms === null ? { default_ttl: "0s" } : { default_ttl: durationText(ms) }) };
+  if (ms !== null) scope.ledger.carry(plain!);
+  for (const one of valid)
+    if (one !== plain)
+      scope.ledger.note(
+        one,
+        "one time counts for responses that do not say their own",
+        "let the origin send Cache-Control",
+      );
+  for (const one of rootOf(scope).here("proxy_cache_path"))
+    if (one.args.some((word) => word.startsWith(`keys_zone=${zone}:`))) cacheZone(scope, one);
+  const key = scope.one("proxy_cache_key");
+  if (
+    key !== null &&
+    /^"?\$(scheme)?(\$proxy_host|\$host)?\$(request_uri|uri\$is_args\$args)"?$/.test(key.args[0] ?? "")
+  )
+    scope.ledger.standard(key);
+}
+
+function cacheZone(scope: Scope, one: Statement): void {
+  scope.ledger.note(
+    one,
+    "stored responses are in memory, with a limit of their own",
+    "see server.cache, and server.cache.disk for files",
+  );
+}
+
+function originTls(scope: Scope, rule: Rule): void {
+  const tls: Keys = {};
+  const certificate = scope.value("proxy_ssl_certificate");
+  const key = scope.value("proxy_ssl_certificate_key");
+  const authorities = scope.value("proxy_ssl_trusted_certificate");
+  const verifies = scope.isOn("proxy_ssl_verify");
+  const nameOf = scope.value("proxy_ssl_name");
+  scope.value("proxy_ssl_server_name");
+  if (
+    !isUpstream(rule) ||
+    !/^(https|h2):/.test(String(rule.keys.target ?? (rule.keys.targets as Keys[] | undefined)?.[0]?.url ?? ""))
+  )
+    return;
+  if (certificate !== null && key !== null) Object.assign(tls, { cert_file: certificate, key_file: key });
+  if (authorities !== null) tls.ca_file = authorities;
+  if (nameOf !== null && !nameOf.includes("$")) tls.server_name = nameOf;
+  // nginx verifies no certificate of an origin unless it is told to.
+  if (!verifies) tls.insecure_skip_verify = true;
+  rule.keys.tls = tls;
+}
+
+function methods(scope: Scope, rule: Rule): void {
+  for (const one of scope.here("limit_except")) {
+    const denies = (one.block ?? []).length === 1 && one.block![0]!.name === "deny" && one.block![0]!.args[0] === "all";
+    if (!denies) {
+      scope.ledger.noteWhole(
+        one,
+        "methods are allowed or not",
+        "set methods at the route, and another route for the rest",
+      );
+      continue;
+    }
+    rule.methods = one.args.map((method) => method.toUpperCase());
+    scope.ledger.carry(one, one.block![0]!);
+  }
+}
+
+const OPTIONS: readonly Option[] = [
+  bodySize,
+  timeouts,
+  requestHeaders,
+  responseHeaders,
+  expires,
+  compression,
+  errorPages,
+  rateLimit,
+  addressRules,
+  basicAuth,
+  forwardAuth,
+  cache,
+  originTls,
+  methods,
+];

@@ -1,0 +1,54 @@
+import type { Ledger } from "../ledger.ts";
+import type { Statement } from "../statement.ts";
+
+/** A block of nginx with those around it: what a directive's value is there. */
+export class Scope {
+  readonly statement: Statement | null;
+  readonly outer: Scope | null;
+  private readonly own: readonly Statement[];
+  readonly ledger: Ledger;
+
+  constructor(statements: readonly Statement[], statement: Statement | null, outer: Scope | null, ledger: Ledger) {
+    this.own = statements;
+    this.statement = statement;
+    this.outer = outer;
+    this.ledger = ledger;
+  }
+
+  /** A block within this one. */
+  inner(statement: Statement): Scope {
+    return new Scope(statement.block ?? [], statement, this, this.ledger);
+  }
+
+  /** Directives of the block itself. */
+  here(...names: readonly string[]): Statement[] {
+    return this.own.filter((one) => names.includes(one.name));
+  }
+
+  /** The directives that count here: those of the innermost block that has any. */
+  inherited(...names: readonly string[]): Statement[] {
+    const own = this.here(...names);
+    return own.length > 0 || this.outer === null ? own : this.outer.inherited(...names);
+  }
+
+  /** The last of them. */
+  one(name: string): Statement | null {
+    return this.inherited(name).at(-1) ?? null;
+  }
+
+  /** Its first word, the directive counted as carried over; null where it is not there. */
+  value(name: string): string | null {
+    const found = this.one(name);
+    this.ledger.carry(found);
+    return found?.args[0] ?? null;
+  }
+
+  /** Whether a switch is on. */
+  isOn(name: string): boolean {
+    return this.value(name) === "on";
+  }
+
+  get children(): readonly Statement[] {
+    return this.own;
+  }
+}

@@ -1,0 +1,111 @@
+import { durationText, type Keys } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import type { Scope } from "./nginx-scope.ts";
+import { nginxTime } from "./nginx-values.ts";
+
+/** What a route says of its targets, and the path that is put in the place of the location; null where none is said. */
+export interface Targets {
+  readonly keys: Keys;
+  readonly path: string | null;
+}
+
+/** Reads `proxy_pass` or `grpc_pass`; null where its address is not known before a request comes. */
+export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets | null {
+  const url = withoutVariables(scope, pass.args[0] ?? "");
+  const parts = /^(https?|grpcs?):\/\/(unix:[^:]+:?|[^/]+)(\/.*)?$/.exec(
+    /^\w+:\/\//.test(url) ? url : pass.name === "grpc_pass" ? `grpc://${url}` : url,
+  );
+  if (parts === null || /[$?#]/.test(url)) return null;
+  const [, scheme, authority = "", path = null] = parts;
+  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2" }[scheme!]!;
+  if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority) }, path: path ?? null };
+  const group = http.here("upstream").find(({ args }) => args[0] === authority);
+  return {
+    keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind),
+    path: path ?? null,
+  };
+}
+
+/** Puts in what `set` says, where that is a plain text. */
+function withoutVariables(scope: Scope, url: string): string {
+  return url.replace(/\$\{?(\w+)\}?/g, (whole, name: string) => {
+    const found = scope.inherited("set").find(({ args }) => args[0] === `$${name}`);
+    const value = found?.args[1] ?? "$";
+    if (value.includes("$")) return whole;
+    scope.ledger.carry(found!);
+    return value;
+  });
+}
+
+function socketOf(authority: string): string {
+  return authority.replace(/:$/, "");
+}
+
+/** An `upstream` block. */
+function groupOf(http: Scope, group: Statement, kind: string): Keys {
+  const { ledger } = http;
+  ledger.carry(group);
+  const keys: Keys = {};
+  const failures: number[] = [];
+  const pauses: number[] = [];
+  const targets = group.all("server").flatMap((one) => {
+    const [address = ""] = one.args;
+    const option = (name: string): string | null =>
+      one.args.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
+    ledger.carry(one);
+    if (one.args.includes("down")) return [];
+    failures.push(Number(option("max_fails") ?? 1));
+    pauses.push(nginxTime(option("fail_timeout") ?? "10s") ?? 10_000);
+    for (const word of one.args.slice(1))
+      if (!/^(weight|max_fails|fail_timeout|slow_start)=|^backup$/.test(word))
+        ledger.note(one, `${word} has no counterpart`, "see targets: docs/upstreams.md");
+    const weight = Number(option("weight") ?? 1);
+    const slow = nginxTime(option("slow_start") ?? "");
+    if (slow !== null && slow > 0)
+      keys.circuit_breaker = { ...(keys.circuit_breaker as Keys), slow_start: durationText(slow) };
+    const url = address.startsWith("unix:")
+      ? address
+      : `${kind}://${/:\d+$/.test(address) ? address : `${address}:80`}`;
+    return [{ url, ...(weight === 1 ? {} : { weight }), ...(one.args.includes("backup") ? { backup: true } : {}) }];
+  });
+  if (targets.length === 0) return { target: "http://127.0.0.1:1" };
+  const isOne = targets.length === 1 && Object.keys(targets[0]!).length === 1;
+  Object.assign(keys, isOne ? { target: targets[0]!.url } : { targets });
+  balancing(group, keys, http);
+  const threshold = Math.max(...failures);
+  if (threshold === 0) keys.circuit_breaker = { enabled: false };
+  else if (!isOne)
+    keys.circuit_breaker = {
+      failure_threshold: threshold,
+      open_duration: durationText(Math.max(1000, ...pauses)),
+      ...(keys.circuit_breaker as Keys),
+    };
+  return keys;
+}
+
+function balancing(group: Statement, keys: Keys, { ledger }: Scope): void {
+  for (const one of group.block ?? []) {
+    const [first = "", second = ""] = one.args;
+    const policy =
+      one.name === "least_conn" || one.name === "ip_hash"
+        ? { policy: one.name }
+        : one.name === "random"
+          ? { policy: first === "two" ? "p2c" : "random" }
+          : one.name === "hash"
+            ? hashPolicy(first)
+            : one.name === "sticky" && first === "cookie"
+              ? { policy: "sticky", cookie: { name: second || "edge_node" } }
+              : null;
+    if (policy === null) continue;
+    if (keys.targets !== undefined) keys.load_balancing = policy;
+    ledger.carry(one);
+  }
+}
+
+function hashPolicy(key: string): Keys | null {
+  if (/^\$(request_uri|uri)$/.test(key)) return { policy: "uri_hash" };
+  if (/^\$(binary_)?remote_addr$/.test(key)) return { policy: "ip_hash" };
+  const [, kind, name = ""] = /^\$(http|cookie)_(\w+)$/.exec(key) ?? [];
+  if (kind === "http") return { policy: "header", header: name.replaceAll("_", "-") };
+  return kind === undefined ? null : { policy: "cookie", cookie: name };
+}

@@ -1,0 +1,116 @@
+import { holdsHost } from "../arrange.ts";
+import { Plan, type Rule, ruleOf } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import { adviceOf, STANDARD } from "./nginx-advice.ts";
+import { convertListeners, type Listening, listenersOf } from "./nginx-listeners.ts";
+import { convertSite } from "./nginx-locations.ts";
+import type { NginxFile } from "./nginx-parser.ts";
+import { Scope } from "./nginx-scope.ts";
+import { convertServerWide } from "./nginx-server-wide.ts";
+
+/** Makes rules and settings of a configuration of nginx. docs/migrate.md#nginx */
+export function convertNginx({ statements, missing }: NginxFile): Plan {
+  const plan = new Plan("nginx");
+  const { ledger } = plan;
+  for (const one of statements) ledger.enter(one);
+  for (const one of missing) missingInclude(plan, one);
+  const main = new Scope(statements, null, null, ledger);
+  // A file of sites-available has servers without the block around them.
+  const blocks = main.here("http");
+  const https = blocks.map((one) => main.inner(one));
+  const http = https[0] ?? main;
+  const servers = [
+    ...https.flatMap((scope) => scope.here("server").map((one) => scope.inner(one))),
+    ...(http === main ? [] : []),
+  ];
+  const own = http === main ? main.here("server").map((one) => main.inner(one)) : [];
+  const listeners = listenersOf([...servers, ...own]);
+  const { redirected } = convertListeners(plan, listeners);
+  for (const listening of listeners) {
+    ledger.carry(listening.scope.statement);
+    if (redirected.has(listening)) continue;
+    convertServer(
+      plan,
+      listening,
+      http,
+      listeners.filter((one) => one !== listening && !redirected.has(one)),
+    );
+  }
+  // A file of locations alone, as those that servers include.
+  if (listeners.length === 0 && main.here("location").length > 0) {
+    const rules: Rule[] = [];
+    convertSite({ scope: main, http: main, rules });
+    plan.rules.push(...rules);
+  }
+  plan.rules.sort((a, b) => siteRank(b) - siteRank(a));
+  convertServerWide(plan, main, http);
+  for (const { statement } of ledger.account()) {
+    if (ledger.isJudged(statement)) continue;
+    if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
+      ledger.standardWhole(statement);
+    else if (STANDARD.has(statement.name)) ledger.standard(statement);
+  }
+  ledger.settle(adviceOf);
+  return plan;
+}
+
+function convertServer(
+  plan: Plan,
+  { scope, hosts, isDefault }: Listening,
+  http: Scope,
+  others: readonly Listening[],
+): void {
+  const isSingle = others.length === 0;
+  const rules: Rule[] = [];
+  convertSite({ scope, http, rules });
+  // nginx finds the server first, then the location: full names, then patterns, then the default.
+  const groups: string[][] = [
+    hosts.filter((one) => !one.startsWith("*.")),
+    ...hosts.filter((one) => one.startsWith("*.")).map((one) => [one]),
+  ];
+  if (isSingle) groups.splice(0, groups.length, []);
+  else if (isDefault) {
+    // Its names need routes of their own where a pattern of another server would take them.
+    const patterns = others.flatMap((one) => one.hosts.filter((host) => host.startsWith("*.")));
+    const kept = groups.map((group) => group.filter((host) => patterns.some((wide) => holdsHost(wide, host))));
+    groups.splice(0, groups.length, ...kept.filter((group) => group.length > 0), []);
+  }
+  const last = rules.at(-1);
+  const isWhole = last !== undefined && last.path.value === "/" && last.path.kind === "prefix" && !last.isPartial;
+  if (!isWhole && !isSingle && scope.statement !== null) rules.push(nothing(scope.statement));
+  for (const group of groups) {
+    if (group.length === 0 && !(isDefault || isSingle)) continue;
+    for (const rule of rules) {
+      if (rule.hosts.length > 0 && group.length > 0 && !group.some((host) => rule.hosts.includes(host))) continue;
+      plan.rules.push({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group });
+    }
+  }
+}
+
+/** Blocks of which nothing inside says what is done with requests. */
+const WHOLE: ReadonlySet<string> = new Set(["types", "charset_map"]);
+
+/** Full names first, then patterns, then every host; within one of these the order stays. */
+function siteRank({ hosts }: Rule): number {
+  const [host] = hosts;
+  return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
+}
+
+/** What a server without a location for it answers. */
+function nothing(statement: Statement): Rule {
+  return ruleOf(statement, `${statement.file}:${statement.line} server: all other paths`, {
+    type: "respond",
+    status: 404,
+  });
+}
+
+function missingInclude({ ledger }: Plan, statement: Statement): void {
+  const [name = ""] = statement.args;
+  if (
+    /(^|\/)(mime\.types|fastcgi_params|fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
+      name,
+    )
+  )
+    ledger.standard(statement);
+  else ledger.note(statement, "the file is not there", "convert it as well, where it says something of requests");
+}

@@ -1,0 +1,97 @@
+import { Ledger } from "./ledger.ts";
+import type { Statement } from "./statement.ts";
+
+/** Keys of a section or a route, as the files have them. */
+export type Keys = Record<string, unknown>;
+
+/** Where a rule counts: exactly a path, or all below it. */
+export interface PathRule {
+  readonly kind: "exact" | "prefix";
+  /** Without a slash at the end, but for `/` itself. */
+  readonly value: string;
+}
+
+/** One rule of the other gateway, to become a route. The first rule that fits a request takes it. */
+export interface Rule {
+  /** The directive that it comes of. */
+  readonly origin: Statement;
+  /** The rule in a few words, for its comment. */
+  readonly title: string;
+  /** Names, or `*.` and a name; empty for every host. */
+  hosts: string[];
+  path: PathRule;
+  /** Empty for every method. */
+  methods: string[];
+  /** `match` of the route. */
+  match: Keys;
+  /** Whether further conditions (`regex` of a redirect) let requests through to later rules. */
+  isPartial: boolean;
+  /** All other keys of the route, `type` first. */
+  keys: Keys;
+  /** Whose notes are shown at the route, beside those of `origin`. */
+  readonly scopes: Statement[];
+}
+
+/** What a converter has made of the files. */
+export class Plan {
+  readonly ledger: Ledger = new Ledger();
+  /** Sections of config.yaml. */
+  readonly config: { server: Keys; proxy: Keys } = { server: {}, proxy: {} };
+  readonly rules: Rule[] = [];
+  /** The name of the product, for the first line of the files. */
+  readonly product: string;
+
+  constructor(product: string) {
+    this.product = product;
+  }
+}
+
+/** A rule for every host and path that does nothing yet. */
+export function ruleOf(origin: Statement, title: string, keys: Keys): Rule {
+  return {
+    origin,
+    title,
+    hosts: [],
+    path: ROOT,
+    methods: [],
+    match: {},
+    isPartial: false,
+    keys,
+    scopes: [],
+  };
+}
+
+/** Whether the keys are those of a route of this type. */
+export function hasType({ type }: Keys, name: "upstream" | "static" | "redirect" | "respond"): boolean {
+  return type === name;
+}
+
+/** Keeps clients out: where what decides about them could not be carried over. */
+export function closed(rule: Rule): void {
+  rule.keys = { type: "respond", status: 503, body: CLOSED };
+}
+
+/** Milliseconds as a duration of the files. */
+export function durationText(ms: number): string {
+  if (ms % 3_600_000 === 0 && ms > 0) return `${ms / 3_600_000}h`;
+  if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000}m`;
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${Math.round(ms)}ms`;
+}
+
+/** Puts a value below keys that are made where they are missing: `put(keys, ["headers", "request"], "set", {})`. */
+export function section(keys: Keys, ...path: readonly string[]): Keys {
+  let at = keys;
+  for (const key of path) {
+    if (typeof at[key] !== "object" || at[key] === null) at[key] = {};
+    at = at[key] as Keys;
+  }
+  return at;
+}
+
+/** A path as a rule has it: without the slash at its end. */
+export function prefixOf(path: string): PathRule {
+  return { kind: "prefix", value: path.replace(/\/+$/, "") || "/" };
+}
+
+export const ROOT: PathRule = { kind: "prefix", value: "/" };
+const CLOSED = "This address is not set up yet.\n";

@@ -1,0 +1,57 @@
+/** Where something is in a file that is converted. */
+export interface Place {
+  /** As the user named it, or as an include named it. */
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+/** A directive of a configuration file: a name, its words, and what is between its braces. */
+export class Statement implements Place {
+  readonly file: string;
+  readonly line: number;
+  readonly name: string;
+  readonly args: readonly string[];
+  /** Null where the directive has no block. */
+  readonly block: Statement[] | null;
+  readonly parent: Statement | null;
+
+  constructor(place: Place, words: readonly string[], parent: Statement | null, isBlock: boolean) {
+    this.file = place.file;
+    this.line = place.line;
+    this.name = words[0] ?? "";
+    this.args = words.slice(1);
+    this.block = isBlock ? [] : null;
+    this.parent = parent;
+  }
+
+  /** The directives of the block that have this name. */
+  all(name: string): Statement[] {
+    return (this.block ?? []).filter((one) => one.name === name);
+  }
+
+  /** As it is shown in comments: on one line, cut short, without control characters. */
+  get text(): string {
+    return shown(
+      [this.name, ...this.args].map((word) => (/^[^\s"]+$/.test(word) ? word : JSON.stringify(word))).join(" "),
+    );
+  }
+}
+
+/** A text as a comment shows it: on one line, cut short, without control characters. */
+export function shown(text: string): string {
+  const plain = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+  return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)}…` : plain;
+}
+
+/** A file that cannot be read as what it is taken for. */
+export class ConvertFault extends Error {
+  constructor(place: Place, what: string) {
+    super(place.line === 0 ? `${place.file}: ${what}` : `${place.file}:${place.line}: ${what}`);
+  }
+}
+
+const MAX_SHOWN = 120;
+/** Directives of all files together, and how deep blocks and includes may be. */
+export const MAX_STATEMENTS = 200_000;
+export const MAX_DEPTH = 64;

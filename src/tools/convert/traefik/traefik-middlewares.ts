@@ -1,0 +1,237 @@
+import { escapedTemplate } from "../../../proto/template/template.ts";
+import { escapedRegex } from "../arrange.ts";
+import { goDuration } from "../caddy/caddy-values.ts";
+import type { Ledger } from "../ledger.ts";
+import { closed, durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import { child } from "./traefik-services.ts";
+
+/** Puts a middleware into a rule. @returns whether it could be said as a whole; what could not has been noted, or will be */
+type Apply = (statement: Statement, rule: Rule, ledger: Ledger) => boolean;
+
+/** THE middlewares that are carried over. docs/migrate.md#traefik */
+export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
+  stripPrefix(statement, rule, ledger) {
+    const prefixes = child(statement, "prefixes");
+    ledger.carry(prefixes);
+    for (const one of statement.block ?? []) if (one.name === "forceSlash") ledger.standard(one);
+    if (!hasType(rule.keys, "upstream")) return true;
+    const { value, kind } = rule.path;
+    const fits = (prefixes?.args ?? [])
+      .map((one) => one.replace(/\/$/, ""))
+      .find((one) => value === one || value.startsWith(`${one}/`));
+    if (fits === undefined) {
+      // The prefix is narrower than the path of the rule.
+      const [first] = prefixes?.args ?? [];
+      if (first !== undefined && prefixes!.args.length === 1)
+        rule.keys.rewrite = { regex: `^${escapedRegex(first.replace(/\/$/, ""))}(/.*)$`, to: "{match.1}" };
+      return prefixes?.args.length === 1;
+    }
+    if (kind === "exact") rule.keys.rewrite = { path: value.slice(fits.length) || "/" };
+    else if (fits === value) delete rule.keys.strip_prefix;
+    else rule.keys.rewrite = { regex: `^${escapedRegex(fits)}(/.*)$`, to: "{match.1}" };
+    return true;
+  },
+  addPrefix(statement, rule, ledger) {
+    const prefix = child(statement, "prefix")?.args[0] ?? "";
+    ledger.carry(child(statement, "prefix"));
+    if (!hasType(rule.keys, "upstream")) return true;
+    const base = prefix.replace(/\/$/, "");
+    if (typeof rule.keys.target === "string") rule.keys.target += base;
+    else if (Array.isArray(rule.keys.targets))
+      rule.keys.targets = (rule.keys.targets as { url: string }[]).map((one) => ({ ...one, url: one.url + base }));
+    return true;
+  },
+  replacePath(statement, rule, ledger) {
+    const path = child(statement, "path");
+    ledger.carry(path);
+    if (hasType(rule.keys, "upstream")) rule.keys.rewrite = { path: escapedTemplate(path?.args[0] ?? "/") };
+    return true;
+  },
+  replacePathRegex(statement, rule, ledger) {
+    const to = (child(statement, "replacement")?.args[0] ?? "").replace(/\$\{?(\d)\}?/g, "{match.$1}");
+    ledger.carry(child(statement, "replacement"), child(statement, "regex"));
+    if (hasType(rule.keys, "upstream")) rule.keys.rewrite = { regex: child(statement, "regex")?.args[0] ?? "", to };
+    return to.startsWith("/") || to.startsWith("{match.");
+  },
+  redirectScheme(statement, rule, ledger) {
+    ledger.carry(...(statement.block ?? []));
+    if (rule.hosts.length === 0) {
+      closed(rule);
+      return false;
+    }
+    const port = child(statement, "port")?.args[0] ?? "";
+    rule.keys = {
+      type: "redirect",
+      to: `${child(statement, "scheme")?.args[0] ?? "https"}://{host}${port === "" || port === "443" ? "" : `:${port}`}{uri}`,
+      status: child(statement, "permanent")?.args[0] === "true" ? 301 : 302,
+    };
+    return true;
+  },
+  redirectRegex(statement, rule, ledger) {
+    const regex = child(statement, "regex")?.args[0] ?? "";
+    const to = child(statement, "replacement")?.args[0] ?? "";
+    const status = child(statement, "permanent")?.args[0] === "true" ? 301 : 302;
+    const host = /^\^?https?\??:\/\/(?:\(\?:www\\?\.\)\??|\(www\\?\.\)\??)?((?:[\w-]+\\?\.?)+)\/\(\.[*+]\)\$?$/
+      .exec(regex)?.[1]
+      ?.replaceAll("\\", "");
+    const base = /^(https?:\/\/[\w.:-]+)\/\$\{?1\}?$/.exec(to)?.[1];
+    if (host === undefined || base === undefined || (rule.hosts.length > 0 && !rule.hosts.includes(host))) return false;
+    ledger.carry(...(statement.block ?? []));
+    if (rule.hosts.length > 1) return false;
+    rule.hosts = [host];
+    rule.keys = { type: "redirect", to: `${base}{uri}`, status };
+    return true;
+  },
+  headers: headers,
+  basicAuth(statement, rule, ledger) {
+    const users: Keys = {};
+    for (const line of child(statement, "users")?.args ?? []) {
+      const at = line.indexOf(":");
+      users[line.slice(0, at)] = line.slice(at + 1).replaceAll("$$", "$");
+    }
+    const file = child(statement, "usersFile");
+    const realm = child(statement, "realm")?.args[0] ?? "traefik";
+    const removes = child(statement, "removeHeader")?.args[0] === "true";
+    rule.keys.auth = {
+      basic: file === null ? { users, realm } : { users_file: file.args[0], realm },
+      ...(removes ? {} : { keep_authorization: true }),
+    };
+    ledger.carry(...(statement.block ?? []).filter(({ name }) => /^(users|usersFile|realm|removeHeader)$/.test(name)));
+    return true;
+  },
+  forwardAuth(statement, rule, ledger) {
+    const list = (name: string): readonly string[] => child(statement, name)?.args ?? [];
+    rule.keys.auth = {
+      forward: {
+        url: list("address")[0] ?? "",
+        ...(list("authRequestHeaders").length > 0 ? { request_headers: list("authRequestHeaders") } : {}),
+        ...(list("authResponseHeaders").length > 0 ? { response_headers: list("authResponseHeaders") } : {}),
+      },
+    };
+    ledger.carry(...["address", "authRequestHeaders", "authResponseHeaders"].map((name) => child(statement, name)));
+    const trust = child(statement, "trustForwardHeader");
+    if (trust !== null)
+      ledger.note(trust, "fields about the client are believed of named proxies", "set server.trusted_proxies");
+    return true;
+  },
+  rateLimit(statement, rule, ledger) {
+    const average = Number(child(statement, "average")?.args[0] ?? 0);
+    const ms = goDuration(child(statement, "period")?.args[0] ?? "1s") ?? 1000;
+    const burst = Number(child(statement, "burst")?.args[0] ?? 1);
+    ledger.carry(...["average", "period", "burst"].map((name) => child(statement, name)));
+    if (average > 0)
+      rule.keys.rate_limit = {
+        requests: average,
+        window: durationText(ms < 1000 ? ms * 1000 : ms),
+        burst: Math.max(1, burst),
+      };
+    return true;
+  },
+  ipAllowList: allowList,
+  ipWhiteList: allowList,
+  compress(statement, rule, ledger) {
+    const smallest = child(statement, "minResponseBodyBytes");
+    const encodings = child(statement, "encodings");
+    ledger.carry(smallest, encodings);
+    if (!hasType(rule.keys, "redirect"))
+      rule.keys.compression = {
+        enabled: true,
+        encodings: encodings?.args ?? ["gzip", "br", "zstd"],
+        min_bytes: Number(smallest?.args[0] ?? 1024),
+      };
+    return true;
+  },
+  buffering(statement, rule, ledger) {
+    const bytes = child(statement, "maxRequestBodyBytes");
+    if (bytes !== null) rule.keys.max_body_bytes = Number(bytes.args[0]) || "unlimited";
+    ledger.carry(bytes);
+    for (const one of statement.block ?? []) if (/^mem/.test(one.name)) ledger.standard(one);
+    return true;
+  },
+  retry(statement, rule, ledger) {
+    const attempts = child(statement, "attempts");
+    if (rule.keys.targets !== undefined)
+      rule.keys.retries = { attempts: Math.max(1, Math.min(10, Number(attempts?.args[0] ?? 1) - 1)) };
+    ledger.carry(attempts);
+    return true;
+  },
+  grpcWeb(statement, rule, ledger) {
+    if (hasType(rule.keys, "upstream")) rule.keys.grpc_web = true;
+    ledger.carry(...(statement.block ?? []));
+    return true;
+  },
+  contentType(statement, _rule, ledger) {
+    ledger.standardWhole(statement);
+    return true;
+  },
+};
+
+/** Middlewares that decide who may come in: where they are not carried over, the route is closed. */
+export const ACCESS: ReadonlySet<string> = new Set([
+  "digestAuth",
+  "plugin",
+  "ipAllowList",
+  "ipWhiteList",
+  "basicAuth",
+  "forwardAuth",
+  "passTLSClientCert",
+]);
+
+function allowList(statement: Statement, rule: Rule, ledger: Ledger): boolean {
+  const ranges = child(statement, "sourceRange");
+  if (ranges === null) return false;
+  rule.keys.ip_rules = { allow: [...ranges.args] };
+  ledger.carry(ranges);
+  return true;
+}
+
+function headers(statement: Statement, rule: Rule, ledger: Ledger): boolean {
+  for (const one of statement.block ?? []) {
+    if (one.name === "customRequestHeaders" || one.name === "customResponseHeaders") {
+      ledger.carry(one);
+      custom(one, section(rule.keys, "headers", one.name === "customRequestHeaders" ? "request" : "response"), ledger);
+      continue;
+    }
+    const field = SECURITY_FIELDS[one.name];
+    if (field === undefined) continue;
+    const [name, value] = field(one.args[0] ?? "");
+    if (value !== "") section(rule.keys, "headers", "response", "set")[name] = value;
+    ledger.carry(one);
+  }
+  const seconds = Number(child(statement, "stsSeconds")?.args[0] ?? 0);
+  if (seconds > 0) {
+    const below = child(statement, "stsIncludeSubdomains")?.args[0] === "true" ? "; includeSubDomains" : "";
+    const preload = child(statement, "stsPreload")?.args[0] === "true" ? "; preload" : "";
+    section(rule.keys, "headers", "response", "set")["Strict-Transport-Security"] =
+      `max-age=${seconds}${below}${preload}`;
+  }
+  ledger.carry(...["stsSeconds", "stsIncludeSubdomains", "stsPreload"].map((name) => child(statement, name)));
+  for (const one of statement.block ?? [])
+    if (/^(sslRedirect|sslProxyHeaders|forceSTSHeader|isDevelopment|sslHost)$/.test(one.name)) ledger.standard(one);
+  return true;
+}
+
+function custom(statement: Statement, edits: Keys, ledger: Ledger): void {
+  for (const one of statement.block ?? []) {
+    const [value = ""] = one.args;
+    if (/^x-forwarded-(for|proto|host|port)$/i.test(one.name)) {
+      ledger.note(one, `${one.name} is set by the gateway itself`, "read the field as docs/upstreams.md describes it");
+      continue;
+    }
+    if (value === "") edits.remove = [...((edits.remove as string[] | undefined) ?? []), one.name];
+    else section(edits, "set")[one.name] = escapedTemplate(value);
+    ledger.carry(one);
+  }
+}
+
+/** Switches of the middleware headers, as the fields that they are. */
+const SECURITY_FIELDS: Readonly<Record<string, (value: string) => readonly [string, string]>> = {
+  frameDeny: (value) => ["X-Frame-Options", value === "true" ? "DENY" : ""],
+  customFrameOptionsValue: (value) => ["X-Frame-Options", value],
+  contentTypeNosniff: (value) => ["X-Content-Type-Options", value === "true" ? "nosniff" : ""],
+  browserXssFilter: (value) => ["X-XSS-Protection", value === "true" ? "1; mode=block" : ""],
+  referrerPolicy: (value) => ["Referrer-Policy", value],
+  contentSecurityPolicy: (value) => ["Content-Security-Policy", escapedTemplate(value)],
+  permissionsPolicy: (value) => ["Permissions-Policy", escapedTemplate(value)],
+};

@@ -1,0 +1,229 @@
+import { closed, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import { ACCESS, MIDDLEWARES } from "./traefik-middlewares.ts";
+import { parseRule } from "./traefik-rules.ts";
+import { child, type Services, serviceKeys } from "./traefik-services.ts";
+
+/** What routers are converted with. */
+interface Work {
+  readonly plan: Plan;
+  readonly services: Services;
+  readonly middlewares: ReadonlyMap<string, Statement>;
+  /** Whether any router has TLS. */
+  readonly hasTls: boolean;
+}
+
+/** Makes rules and settings of a file of Traefik's file provider. docs/migrate.md#traefik */
+export function convertTraefik(statements: readonly Statement[]): Plan {
+  const plan = new Plan("Traefik");
+  const { ledger } = plan;
+  for (const one of statements) ledger.enter(one);
+  const http = statements.find(({ name }) => name === "http") ?? null;
+  const named = (kind: string): ReadonlyMap<string, Statement> =>
+    new Map((child(http, kind)?.block ?? []).map((one) => [one.name, one]));
+  const routers = [...named("routers").values()];
+  const services = { ledger, named: named("services"), transports: named("serversTransports") };
+  const certificates = child(
+    statements.find(({ name }) => name === "tls"),
+    "certificates",
+  );
+  const hasTls = routers.some((one) => child(one, "tls") !== null) || certificates !== null;
+  const work = { plan, services, middlewares: named("middlewares"), hasTls };
+  listeners(plan, routers, certificates, hasTls);
+  const ranked = routers
+    .map((statement) => ({
+      statement,
+      priority: Number(child(statement, "priority")?.args[0] || 0) || (child(statement, "rule")?.args[0] ?? "").length,
+    }))
+    .sort((a, b) => b.priority - a.priority);
+  for (const { statement } of ranked) plan.rules.push(...routerRules(statement, work));
+  plan.config.server.max_body_bytes = "unlimited";
+  if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
+    section(plan.config.proxy, "transport").response_header_timeout = "10m";
+  ledger.settle(adviceOf);
+  return plan;
+}
+
+function listeners(plan: Plan, routers: readonly Statement[], certificates: Statement | null, hasTls: boolean): void {
+  const { server } = plan.config;
+  const { ledger } = plan;
+  server.port = 80;
+  if (!hasTls) return;
+  const tls = section(server, "tls");
+  tls.port = 443;
+  const pairs = (certificates?.block ?? []).flatMap((one) => {
+    const cert = child(one, "certFile");
+    const key = child(one, "keyFile");
+    if (cert === null || key === null) return [];
+    ledger.carry(certificates, one, cert, key);
+    for (const other of one.block ?? []) if (other.name === "stores") ledger.standard(other);
+    return [{ cert_file: cert.args[0]!, key_file: key.args[0]! }];
+  });
+  const [first, ...others] = pairs;
+  if (first !== undefined) Object.assign(tls, first);
+  if (others.length > 0) tls.certificates = others;
+  const resolved = routers.filter((one) => child(child(one, "tls"), "certResolver") !== null);
+  for (const one of resolved) ledger.carry(child(child(one, "tls"), "certResolver"));
+  if (resolved.length > 0) server.acme = { enabled: true, domains: "auto" };
+  for (const one of routers) ledger.carry(child(one, "tls"));
+}
+
+/** The rules of one router. */
+function routerRules(statement: Statement, work: Work): Rule[] {
+  const { plan, hasTls } = work;
+  const { ledger } = plan;
+  const rule = child(statement, "rule");
+  const service = child(statement, "service");
+  const names = child(statement, "middlewares")?.args ?? [];
+  ledger.carry(child(statement, "priority"));
+  const points = child(statement, "entryPoints");
+  if (points !== null) pointsOf(points, plan);
+  const chain = chainOf(names, work, 0);
+  ledger.carry(child(statement, "middlewares"));
+  const isClear = hasTls && child(statement, "tls") === null;
+  if (
+    isClear &&
+    chain.some(({ kind, own }) => kind === "redirectScheme" && (child(own, "scheme")?.args[0] ?? "") === "https")
+  ) {
+    section(plan.config.server, "tls").redirect_http = true;
+    ledger.carry(statement, rule, service);
+    for (const { statement: named, own } of chain) ledger.carry(named, own, ...(own.block ?? []));
+    return [];
+  }
+  if (isClear)
+    ledger.note(
+      statement,
+      "routes do not go by the port: it is served over TLS as well",
+      "nothing, or set server.tls.redirect_http",
+    );
+  const parsed = parseRule(rule?.args[0] ?? "");
+  if ("fault" in parsed || parsed.any.length === 0) {
+    ledger.noteWhole(
+      statement,
+      "fault" in parsed ? `${parsed.fault}: its requests go to the other routes` : "its rule cannot be said",
+      "write a route with match for them",
+    );
+    return [];
+  }
+  ledger.carry(statement, rule);
+  const keys = service === null ? null : serviceKeys(service.args[0] ?? "", work.services);
+  if (/PathPrefix\(\s*[`"]\/[^`"]*[^`"/][`"]/.test(rule?.args[0] ?? ""))
+    ledger.note(
+      statement,
+      "a prefix takes whole segments of a path: /api and /api/x, not /apix",
+      "write another route for such paths, if there are any",
+    );
+  return parsed.any.map(({ path, hosts, methods, match }) => {
+    const made = ruleOf(statement, `${statement.file}:${statement.line} router ${statement.name}`, {});
+    Object.assign(made, { path: path ?? ROOT, hosts: [...hosts], methods: [...methods], match: { ...match } });
+    target(made, keys, service, work);
+    for (const one of chain) apply(one, made, plan);
+    return made;
+  });
+}
+
+function target(rule: Rule, keys: Keys | null, service: Statement | null, { plan: { ledger } }: Work): void {
+  const name = service?.args[0] ?? "";
+  if (keys === null && name === "noop@internal") rule.keys = { type: "respond", status: 404 };
+  else if (keys === null && name.endsWith("@internal")) {
+    ledger.note(service!, "the gateway has its own dashboard and metrics", "open /internal/, or read /metrics");
+    rule.keys = { type: "respond", status: 404 };
+    return;
+  } else if (keys === null) {
+    closed(rule);
+    ledger.note(
+      service ?? rule.origin,
+      "the service is not in this file, or has no servers: the route is closed",
+      "write its targets",
+    );
+    return;
+  } else {
+    rule.keys = structuredClone(keys);
+    if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
+  }
+  ledger.carry(service);
+}
+
+/** One step of a chain of middlewares. */
+interface Step {
+  readonly kind: string;
+  /** With its name. */
+  readonly statement: Statement;
+  /** Its own section. */
+  readonly own: Statement;
+}
+
+/** The middlewares of a router, chains taken apart. */
+function chainOf(names: readonly string[], work: Work, depth: number): Step[] {
+  return names.flatMap((name) => {
+    const statement = work.middlewares.get(name.replace(/@\w+$/, ""));
+    const own = statement?.block?.[0];
+    if (statement === undefined || own === undefined || depth > 8) {
+      work.plan.ledger.remark(
+        { file: "routes.yaml", line: 0 },
+        name,
+        "the middleware is not in this file",
+        "set what it does at the routes",
+      );
+      return [];
+    }
+    if (own.name !== "chain") return [{ kind: own.name, statement, own }];
+    work.plan.ledger.carry(statement, own, child(own, "middlewares"));
+    return chainOf(child(own, "middlewares")?.args ?? [], work, depth + 1);
+  });
+}
+
+function apply({ kind, statement, own }: Step, rule: Rule, { ledger }: Plan): void {
+  const make = MIDDLEWARES[kind];
+  if (!rule.scopes.includes(own)) rule.scopes.push(statement, own);
+  const isDone = make?.(own, rule, ledger) === true;
+  if (isDone) ledger.carry(statement, own);
+  else if (ACCESS.has(kind) || rule.keys.status === 503) {
+    closed(rule);
+    ledger.noteWhole(
+      statement,
+      `${kind} is not carried over: the routes that have it are closed`,
+      "set auth or ip_rules at them",
+    );
+  } else ledger.noteWhole(statement, `${kind} is not carried over`, CURES[kind] ?? "see edge help routes");
+}
+
+const CURES: Readonly<Record<string, string>> = {
+  inFlightReq: "see rate_limit and server.max_connections_per_ip",
+  circuitBreaker: "see circuit_breaker at the route: docs/upstreams.md",
+  errors: "set errors at the route: docs/pages.md",
+  stripPrefixRegex: "use rewrite with regex and to",
+  redirectRegex: "write a route of type: redirect, with regex for the path",
+  redirectScheme: "set server.tls.redirect_http",
+};
+
+/** Names of entry points are those of another file; those that are usual mean the usual ports. */
+function pointsOf(points: Statement, { ledger }: Plan): void {
+  const odd = points.args.filter((one) => !/^(web|websecure|http|https|web-?secure)$/i.test(one));
+  if (odd.length === 0) ledger.carry(points);
+  else ledger.note(points, "which port the entry point is, another file says", "set server.port and server.tls.port");
+}
+
+const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+  [/^(tcp|udp)$/, "only HTTP is served", "keep it with Traefik"],
+  [
+    /^(entryPoints|providers|api|log|accessLog|metrics|tracing|certificatesResolvers|ping|global|serversTransport|experimental)$/,
+    "this belongs to the static configuration, which is not converted",
+    "see edge help config",
+  ],
+  [
+    /^(options|stores|minVersion|cipherSuites|clientAuth|curvePreferences|sniStrict|domains|main|sans)$/,
+    "this setting of TLS is not carried over",
+    "see server.tls: docs/tls.md",
+  ],
+  [/^(routers|services|middlewares|http|loadBalancer|servers|serversTransports)$/, "no route uses it", "nothing"],
+  [/^(accessControl.*|addVaryHeader)$/, "CORS is set for the whole gateway", "set server.cors"],
+];
+
+function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
+  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
+  return {
+    why: "the gateway has no such key, or no route uses it",
+    cure: "look for it in edge help config and edge help routes",
+  };
+}

@@ -1,0 +1,59 @@
+/** A request as a line of an access log has it. */
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query, as they were received. */
+  readonly uri: string;
+  /** As the client said it; "" where the log does not tell. */
+  readonly host: string;
+  /** Of the response that was logged; 0 where the line does not tell. */
+  readonly status: number;
+}
+
+/** Why a line is no request that can be sent again. */
+export type Skipped = "method" | "unreadable" | "event";
+
+/** The methods that change nothing: RFC 9110 §9.2.1. Only these are sent. */
+export const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * Reads a line of an access log: JSON lines of the gateway, common and combined (of nginx, Apache, Caddy and others). docs/tools.md#replay
+ * @returns the request, or why there is none; "event" is another line of the gateway's log
+ */
+export function readRecorded(line: string): RecordedRequest | Skipped {
+  const found = line.startsWith("{") ? fromJson(line) : fromCommon(line);
+  if (typeof found === "string") return found;
+  if (!SAFE_METHODS.has(found.method)) return "method";
+  // What no line of a request can hold was refused when it came, or is a line that was made up.
+  return /^(\/[\x21-\x7e]*|\*)$/.test(found.uri) && /^[\w.:[\]-]*$/.test(found.host) ? found : "unreadable";
+}
+
+function fromJson(line: string): RecordedRequest | Skipped {
+  let value: Readonly<Record<string, unknown>>;
+  try {
+    value = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  } catch {
+    return "unreadable";
+  }
+  const { event, method, path, query, host, status } = value;
+  if (event !== undefined && event !== "access") return "event";
+  if (typeof method !== "string" || typeof path !== "string") return "unreadable";
+  return {
+    method,
+    uri: typeof query === "string" && query !== "" ? `${path}?${query}` : path,
+    host: typeof host === "string" ? host : "",
+    status: Number(status) || 0,
+  };
+}
+
+/** `address - user [time] "GET /x HTTP/1.1" 200 12 …`; a name of a virtual host in front is Host. */
+function fromCommon(line: string): RecordedRequest | Skipped {
+  const parts = COMMON.exec(line);
+  if (parts === null) return "unreadable";
+  const [, first = "", request = "", status = ""] = parts;
+  const words = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+)(?: HTTP\/[\d.]+)?$/.exec(request.replace(/\\"/g, '"'));
+  if (words === null) return "unreadable";
+  const host = /^([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?) \S+ \S+ \S+$/i.exec(first.trim())?.[1] ?? "";
+  return { method: words[1]!, uri: words[2]!, host: host.replace(/:(80|443)$/, ""), status: Number(status) || 0 };
+}
+
+const COMMON = /^((?:\S+ )+?)\[[^\]]*\] "((?:\\.|[^"\\])*)" (\d{3}|-)(?: |$)/;

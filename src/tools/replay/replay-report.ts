@@ -1,0 +1,27 @@
+import { printable } from "../../core/printable.ts";
+import type { Finding } from "./replay-run.ts";
+
+/** A request whose responses differ, for people: a line, and one for each difference. */
+export function textOf({ request, differences }: Finding): string {
+  const head = `${request.method} ${request.host}${shownUri(request.uri)}`;
+  const lines = differences.map(({ what, left, right }) => `  ${what}: ${shownValue(left)} | ${shownValue(right)}`);
+  return [head, ...lines].map((line) => `${printable(line)}\n`).join("");
+}
+
+/** The same for `--json`. */
+export function jsonOf({ request: { method, host, uri }, differences }: Finding): object {
+  return { method, host, uri: shownUri(uri), differences };
+}
+
+function shownValue(value: string): string {
+  return value === "" ? "(none)" : value.replaceAll("\n", ", ");
+}
+
+/** A query without the values of what is named like a secret. */
+function shownUri(uri: string): string {
+  return uri.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, sign: string, name: string) =>
+    SECRET.test(name) ? `${sign}${name}=***` : whole,
+  );
+}
+
+const SECRET = /token|secret|passw|key|auth|session|sig|code|jwt|credential/i;

@@ -1,0 +1,192 @@
+// Configurations of other gateways: each directive is carried over or named, and the result is in order. docs/migrate.md
+import { describe, expect, test } from "bun:test";
+import { basename } from "node:path";
+import { parse } from "yaml";
+import { planOf, recognise } from "../../../../src/tools/convert/convert.ts";
+import { Draft } from "../../../../src/tools/convert/draft.ts";
+import { convert, type Example, examples } from "../../../harness/conversions.ts";
+
+type Route = Readonly<Record<string, unknown>>;
+
+function routesOf(product: Example["product"], name: string, text?: string): Route[] {
+  const { routes, err, code } = convert(product, name, text);
+  expect({ code, err: code === 0 ? "" : err }).toEqual({ code: 0, err: "" });
+  return (parse(routes) as { routes: Route[] }).routes;
+}
+
+describe("every example", () => {
+  for (const example of examples()) {
+    const { product, path, text } = example;
+    const name = basename(path);
+    test(`${product}/${name} is converted, passes the check and names what is left`, () => {
+      const { code, err, routes, loaded } = convert(product, name);
+      expect({ code, err: code === 0 ? "" : err }).toEqual({ code: 0, err: "" });
+      expect(loaded?.ok === false ? loaded.faults : []).toEqual([]);
+      const { ledger } = planOf(product, path, text);
+      expect(ledger.account().filter(({ fate }) => fate === null)).toEqual([]);
+      const table = routes.split("\n").filter((line) => line.startsWith("# | "));
+      for (const { statement, fate } of ledger.account()) {
+        if (fate !== "noted") continue;
+        const place = `${statement.file}:${statement.line}`;
+        expect(table.some((line) => line.includes(`${place} |`))).toBe(true);
+      }
+    });
+    test(`${product}/${name} is recognised`, () => {
+      expect(recognise(path, text)).toBe(product);
+      // Most of them by the text alone.
+      if (!/\.(toml|ya?ml)$/.test(name)) expect(recognise("-", text)).toBe(product);
+    });
+  }
+});
+
+test("there are at least forty examples", () => {
+  expect(examples().length).toBeGreaterThanOrEqual(40);
+});
+
+describe("nginx", () => {
+  test("the path goes on as proxy_pass says", () => {
+    const routes = routesOf("nginx", "rewrite-proxy.conf");
+    const at = (place: string): Route =>
+      routes.find(({ prefix, path, type }) => type !== "redirect" && (prefix ?? path) === place)!;
+    expect(at("/v1")).toMatchObject({ rewrite: { regex: "^/v1/(.*)$", to: "/api/{match.1}" } });
+    expect(at("/same")).toMatchObject({ target: "http://127.0.0.1:9000/same" });
+    expect(at("/odd")).toMatchObject({ rewrite: { regex: "^/odd(.*)$", to: "/base/{match.1}" } });
+    expect(at("/one")).toMatchObject({ path: "/one", rewrite: { path: "/two" } });
+    expect(at("/var")).toMatchObject({ target: "http://127.0.0.1:9100", strip_prefix: false });
+    expect(at("/dynamic")).toMatchObject({ type: "respond", status: 503 });
+  });
+
+  test("what decides who may come in, and cannot be said, closes the route", () => {
+    const routes = routesOf("nginx", "access-rules.conf");
+    const at = (place: string): Route => routes.find(({ prefix }) => prefix === place)!;
+    expect(at("/admin")).toMatchObject({ ip_rules: { allow: ["10.0.0.0/8", "192.168.1.7"] } });
+    expect(at("/partner")).toMatchObject({ ip_rules: { allow: ["203.0.113.0/24"], deny: ["203.0.113.9"] } });
+    expect(at("/odd")).toMatchObject({ ip_rules: { deny: ["0.0.0.0/0", "::/0"] } });
+    // The file with the passwords is not there.
+    expect(at("/private")).toEqual({ type: "respond", prefix: "/private", status: 503 });
+    expect(at("/closed")).toMatchObject({ type: "respond", status: 403 });
+    expect(at("/login")).toMatchObject({ rate_limit: { requests: 5, window: "1m", burst: 4, status: 429 } });
+    const forwarded = routesOf("nginx", "auth-request.conf");
+    expect(forwarded.find(({ prefix }) => prefix === "/")).toMatchObject({
+      auth: { forward: { url: "http://127.0.0.1:4180/oauth2/auth" } },
+    });
+    expect(forwarded.find(({ prefix }) => prefix === "/missing")).toMatchObject({
+      ip_rules: { deny: ["0.0.0.0/0", "::/0"] },
+    });
+  });
+
+  test("servers are found before locations", () => {
+    const routes = routesOf("nginx", "virtual-hosts.conf");
+    // /api of the pattern must not take what belongs to the shop.
+    expect(
+      routes.find(({ prefix, host }) => prefix === "/api" && Array.isArray(host) && host.includes("shop.example.com")),
+    ).toMatchObject({
+      target: "http://127.0.0.1:8001",
+    });
+  });
+
+  test("a single quote, an escape and a brace in a word are read as nginx reads them", () => {
+    const routes = routesOf("nginx", "quotes-and-comments.conf");
+    expect(routes.find(({ prefix }) => prefix === "/a")).toMatchObject({
+      body: 'semi;colon {{brace}} "quoted" # no comment',
+    });
+  });
+});
+
+describe("HAProxy", () => {
+  test("the first rule that fits wins, whatever its kind", () => {
+    const routes = routesOf("haproxy", "order.cfg");
+    const target = (host: string | undefined, prefix: string): unknown =>
+      routes.find((one) => one.host === host && one.prefix === prefix)?.target;
+    expect(target("blue.example.com", "/")).toBe("http://127.0.0.1:9001");
+    expect(target("blue.example.com", "/api")).toBe("http://127.0.0.1:9001");
+    expect(target("green.example.com", "/")).toBe("http://127.0.0.1:9003");
+    expect(target("green.example.com", "/api")).toBeUndefined();
+    expect(target(undefined, "/api")).toBe("http://127.0.0.1:9002");
+    expect(target(undefined, "/")).toBe("http://127.0.0.1:9004");
+  });
+
+  test("passwords that cannot be verified close the routes", () => {
+    expect(routesOf("haproxy", "auth.cfg")).toMatchObject([{ ip_rules: { deny: ["0.0.0.0/0", "::/0"] } }]);
+  });
+});
+
+describe("Caddy", () => {
+  test("a modifier for a part of the paths makes routes of its own", () => {
+    const routes = routesOf("caddy", "auth.caddyfile");
+    expect(routes.map(({ prefix, auth }) => [prefix, Object.keys((auth ?? {}) as object)[0]])).toEqual([
+      ["/admin", "basic"],
+      ["/app", "forward"],
+      ["/", undefined],
+    ]);
+  });
+
+  test("handle_path removes what it matches, handle does not", () => {
+    const routes = routesOf("caddy", "paths.caddyfile");
+    const at = (place: string): Route => routes.find(({ prefix }) => prefix === place)!;
+    expect(at("/strip").strip_prefix).toBeUndefined();
+    expect(at("/keep").strip_prefix).toBe(false);
+    expect(at("/routed").strip_prefix).toBeUndefined();
+    expect(at("/rewritten").rewrite).toEqual({ path: "/base{path}" });
+  });
+});
+
+describe("Traefik", () => {
+  test("services within services become targets", () => {
+    const routes = routesOf("traefik", "services.toml");
+    const at = (host: string): Route => routes.find((one) => one.host === host)!;
+    expect(at("canary.example.com").targets).toEqual([
+      { url: "https://10.0.0.1", weight: 9 },
+      { url: "http://10.0.0.2:8080", weight: 1 },
+    ]);
+    expect(at("copy.example.com")).toMatchObject({ mirror: { target: "http://10.0.0.2:8080", share: "10%" } });
+    expect(at("spare.example.com").targets).toEqual([
+      { url: "https://10.0.0.1" },
+      { url: "http://10.0.0.2:8080", backup: true },
+    ]);
+  });
+
+  test("middlewares that keep clients out close the route where they are not carried over", () => {
+    const routes = routesOf("traefik", "middlewares.yml");
+    expect(routes.find(({ prefix }) => prefix === "/odd")).toMatchObject({ type: "respond", status: 503 });
+    expect(routes.find(({ prefix }) => prefix === "/signed")).toMatchObject({
+      auth: { forward: { url: "http://127.0.0.1:4181" } },
+    });
+  });
+});
+
+describe("what cannot be read", () => {
+  const FAULTY: readonly (readonly [Example["product"], string, string, RegExp])[] = [
+    ["nginx", "nginx.conf", "server { listen 80;", /nginx\.conf:1: the block of "server" is not closed/],
+    ["nginx", "nginx.conf", "listen 80\n}", /not ended/],
+    ["nginx", "nginx.conf", 'return 200 "a', /is not closed/],
+    ["nginx", "nginx.conf", `${"a {".repeat(100)}${"}".repeat(100)}`, /too deep/],
+    ["nginx", "nginx.conf", "\n \n", /is empty/],
+    ["nginx", "nginx.conf", "# a comment", /no directives/],
+    ["caddy", "Caddyfile", ":80 {\n\trespond ok\n", /not closed/],
+    ["haproxy", "haproxy.cfg", "bind :80", /in no section/],
+    ["traefik", "dynamic.yml", "http: [", /dynamic\.yml:1/],
+    ["traefik", "dynamic.toml", "[http", /dynamic\.toml/],
+  ];
+  for (const [product, name, text, message] of FAULTY) {
+    test(`${JSON.stringify(text.slice(0, 20))} as ${name} is a fault with exit code 1`, () => {
+      const { code, err } = convert(product, name, text);
+      expect(code).toBe(1);
+      expect(err).toMatch(message);
+    });
+  }
+
+  test("an include of itself ends", () => {
+    const { code, err } = convert("nginx", "nginx.conf", "include nginx.conf;");
+    expect({ code, err }).toMatchObject({ code: 1 });
+    expect(err).toContain("too deep");
+  });
+});
+
+test("a route that edge check refuses is a comment with a route in its place", () => {
+  const plan = planOf("nginx", "x.conf", "server { listen 80; location /a { root /nowhere/at/all; } }");
+  const draft = new Draft(plan, "x.conf");
+  draft.takeFromRoute(draft.written(), "routes[0].dir", "no such folder");
+  expect(draft.routesText()).toContain("  #   dir: /nowhere/at/all/a");
+  expect(parse(draft.routesText())).toEqual({ routes: [{ type: "respond", prefix: "/a", status: 503 }] });
+});
