@@ -389,7 +389,7 @@ export class Control implements PoolListener {
         this.geo.stop();
         this.functions.stop();
         this.pool.stop();
-        this.internalSocket.end(this.handover.hasSuccessor);
+        this.internalSocket.end(this.handover.successorPid);
         const outputs = [this.log, this.accessOutputs];
         const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
         const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS), this.fleet.stop(LOG_DRAIN_MS)];

@@ -50,7 +50,7 @@ export function feedSources(from: DashboardSources): FeedSources {
       const { enabled, maxBytes } = from.config().server.cache;
       return enabled ? { entries: cache.entries, bytes: cache.bytes, maxBytes, evictions: cache.evictions } : null;
     },
-    exclusionOf: ({ ruleId, path }) => exclusionLine(ruleId, path),
+    exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

@@ -101,6 +101,11 @@ export class Handover {
     return this.successor !== null;
   }
 
+  /** Its process id; 0 without one. */
+  get successorPid(): number {
+    return this.successor?.pid ?? 0;
+  }
+
   /** Begins, now or as soon as every worker listens. */
   want(): void {
     if (this.successor !== null) {

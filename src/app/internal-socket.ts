@@ -1,4 +1,14 @@
-import { chmodSync, closeSync, linkSync, lstatSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
 import { duplicate } from "../net/system-socket.ts";
@@ -71,9 +81,11 @@ export class InternalSocket {
     return { fd: next.fd, commit: () => this.use(next), abort: () => remove(next) };
   }
 
-  /** The gateway ends. @param hasSuccessor whether another process goes on with it: its file stays then */
-  end(hasSuccessor: boolean): void {
-    if (!hasSuccessor) this.use(null);
+  /** The gateway ends. @param successor process id of the one that goes on, 0 for none: the file stays where that one has the socket */
+  end(successor: number): void {
+    const { bound } = this;
+    if (bound !== null && successor > 0 && mayHave(successor, bound.fd)) this.bound = { ...bound, file: "" };
+    this.use(null);
   }
 
   private use(next: Bound | null): void {
@@ -126,6 +138,25 @@ function remove({ path, fd, file }: Bound): void {
 function fileAt(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found === undefined ? "" : `${found.dev} ${found.ino}`;
+}
+
+/** Whether another process has what this descriptor is; true where the kernel does not tell. */
+function mayHave(pid: number, fd: number): boolean {
+  try {
+    const wanted = readlinkSync(`/proc/self/fd/${fd}`);
+    return readdirSync(`/proc/${pid}/fd`).some((one) => linkAt(`/proc/${pid}/fd/${one}`) === wanted);
+  } catch {
+    return true;
+  }
+}
+
+/** "" for a descriptor that has been closed meanwhile. */
+function linkAt(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
 }
 
 /** The path at which a UNIX socket of this process listens; "" where the kernel does not tell. */

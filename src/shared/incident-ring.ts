@@ -13,6 +13,8 @@ export interface Incident {
   readonly action: string;
   /** What was found and its surroundings, at most 256 characters of printable ASCII. */
   readonly payloadSnippet: string;
+  /** The part of the request with the parameter, field, cookie or member, such as `query id`. */
+  readonly location: string;
 }
 
 /** Incidents that are kept; older ones make room. docs/endpoints.md#incidents */
@@ -170,7 +172,7 @@ function readIncident(copy: Buffer, view: DataView): Incident {
     at += view.getUint16(LENGTHS_OFFSET + index * 2, true);
     return copy.toString("utf8", from, at);
   };
-  const [clientIp, method, path, category, ruleId, action, payloadSnippet] = TEXTS.map((_, i) => next(i));
+  const [clientIp, method, path, category, ruleId, action, payloadSnippet, location] = TEXTS.map((_, i) => next(i));
   return {
     timestampMs: view.getFloat64(NUMBER_OFFSET + 8, true),
     clientIp: clientIp!,
@@ -181,6 +183,7 @@ function readIncident(copy: Buffer, view: DataView): Incident {
     anomalyScore: view.getFloat64(NUMBER_OFFSET + 16, true),
     action: action!,
     payloadSnippet: payloadSnippet!,
+    location: location!,
   };
 }
 
@@ -200,7 +203,7 @@ function stateAt(slot: number): number {
   return slotAt(slot) / 4;
 }
 
-type TextName = "clientIp" | "method" | "path" | "category" | "ruleId" | "action" | "payloadSnippet";
+type TextName = "clientIp" | "method" | "path" | "category" | "ruleId" | "action" | "payloadSnippet" | "location";
 
 /** The texts of a slot in their order, with the most characters and bytes of each. */
 const TEXTS: readonly { readonly name: TextName; readonly chars: number; readonly bytes: number }[] = [
@@ -211,13 +214,14 @@ const TEXTS: readonly { readonly name: TextName; readonly chars: number; readonl
   { name: "ruleId", chars: 48, bytes: 48 },
   { name: "action", chars: 16, bytes: 16 },
   { name: "payloadSnippet", chars: 256, bytes: 768 },
+  { name: "location", chars: 272, bytes: 272 },
 ];
 
 const HEADER_BYTES = 8;
 const NUMBER_OFFSET = 8;
 const LENGTHS_OFFSET = NUMBER_OFFSET + 24;
 const TEXTS_OFFSET = LENGTHS_OFFSET + TEXTS.length * 2;
-/** 8 for alignment; the texts take 1984 bytes at most. */
-const SLOT_BYTES = 2032;
+/** A multiple of 8; the texts take 2256 bytes at most. */
+const SLOT_BYTES = 2304;
 /** States of a full slot before they come round again: no reader sleeps that long. */
 const VERSIONS = 2 ** 30;

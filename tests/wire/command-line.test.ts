@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PATIENCE_MS } from "../harness/byte-socket.ts";
@@ -23,6 +23,16 @@ async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+test("every command that help shows has its row in docs/tools.md, and every row its command", async () => {
+  const { stdout } = await inFolder((folder) => run(["help"], folder));
+  const shown = [...stdout.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name]) => name!);
+  const page = readFileSync(join(import.meta.dir, "../../docs/tools.md"), "utf8");
+  const rows = page.split("\n").filter((line) => /^\| \[?`edge /.test(line));
+  const named = rows.flatMap((row) => [...row.split(" | ")[0]!.matchAll(/`edge (\w+)/g)].map(([, name]) => name!));
+  expect(shown.length).toBeGreaterThan(10);
+  expect([...new Set(named)].sort()).toEqual(shown.sort());
+});
 
 describe("wrong words", () => {
   test.each<[string, string]>([

@@ -1,6 +1,16 @@
 // docs/endpoints.md#the-unix-socket
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, existsSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
@@ -228,6 +238,25 @@ test("a new binary goes on with it, and no call is lost", async () => {
     process.kill(pid, "SIGTERM");
     await untilGone(pid);
     expect(existsSync(socketOf(old))).toBe(false);
+  } finally {
+    old.kill();
+  }
+});
+
+test("a new binary whose configuration names another path leaves no file behind", async () => {
+  const old = await startGateway({ config: SETTINGS });
+  let pid = old.pid;
+  try {
+    const file = join(old.folder, "config.yaml");
+    writeFileSync(file, readFileSync(file, "utf8").replace("./edge.sock", "./moved.sock"));
+    old.signal("SIGUSR2");
+    const line = await old.log("the successor", ({ event, pid: one }) => event === "listening" && one !== old.pid);
+    pid = line.pid as number;
+    await untilGone(old.pid);
+    expect([existsSync(socketOf(old)), existsSync(join(old.folder, "moved.sock"))]).toEqual([false, true]);
+    process.kill(pid, "SIGTERM");
+    await untilGone(pid);
+    expect(existsSync(join(old.folder, "moved.sock"))).toBe(false);
   } finally {
     old.kill();
   }

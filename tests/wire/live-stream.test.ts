@@ -48,7 +48,7 @@ describe("an event a second", () => {
     );
     expect(last.hits[0]).toMatchObject({
       category: "sqli",
-      exclusion: expect.stringMatching(/^- \{rule: SQLI-\d+, path: "\/two\/x"\}$/),
+      exclusion: expect.stringMatching(/^- \{rule: SQLI-\d+, path: "\/two\/x", param: "q"\}$/),
     });
     expect(last.attackers[0]!.reasons.map(([reason]) => reason).sort()).toEqual(["missing_host", "waf_blocked"]);
     const samples = await gateway.metric("gateway_requests_total", { path: "/node" });

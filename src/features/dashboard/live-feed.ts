@@ -56,6 +56,8 @@ export class LiveFeed {
   private readonly watchers: Int32Array;
   private readonly points: LivePoint[] = [];
   private readonly changes: LiveChange[] = [];
+  /** Who wanted what the next event of this name tells of. */
+  private readonly askers: Map<string, EventFields> = new Map();
   private readonly routes: Map<string, SeenTally> = new Map();
   private readonly upstreams: Map<string, SeenTally> = new Map();
   private readonly latency: LatencySketch = new LatencySketch();
@@ -133,12 +135,35 @@ export class LiveFeed {
   /** The control thread has written an event to the log. */
   changed(event: string, fields: EventFields): void {
     if (PASSED_OVER.has(event)) return;
+    if (event === "audit" && this.isToldOf(fields)) return;
     const bad = fields.ok === false || BAD.has(event);
-    this.changes.unshift({ at: Date.now(), event, text: textOf(fields), bad });
+    const whose = this.askers.get(event) ?? {};
+    this.askers.delete(event);
+    this.changes.unshift({ at: Date.now(), event, text: textOf({ ...fields, ...whose }), bad });
     // A breaker that opens and closes all day must not push out the reload that it began with.
     const alike = this.changes.filter((one) => one.event === event);
     if (alike.length > MAX_ALIKE) this.changes.splice(this.changes.indexOf(alike.at(-1)!), 1);
     else if (this.changes.length > MAX_CHANGES) this.changes.pop();
+  }
+
+  /**
+   * Whether an action has an event of its own, which comes before its line `audit` or after it: what was done is then one change,
+   * with who wanted it.
+   */
+  private isToldOf({ action, by, from }: EventFields): boolean {
+    const event = OUTCOMES[String(action)];
+    if (event === undefined) return false;
+    const isIt = (one: LiveChange) =>
+      one.event === event && Date.now() - one.at < SAME_ACTION_MS && !one.text.includes(", from: ");
+    const at = this.changes.findIndex(isIt);
+    const text = textOf({ by, from });
+    if (at < 0) this.askers.set(event, { by, from });
+    else
+      this.changes[at] = {
+        ...this.changes[at]!,
+        text: `${this.changes[at]!.text}, ${text}`.slice(0, MAX_CHANGE_CHARS),
+      };
+    return true;
   }
 
   /** One look. @param nowMs milliseconds since the epoch */
@@ -401,6 +426,14 @@ const KEPT = 0.8;
 const KEPT_LATENCY = 0.4;
 /** Said elsewhere, or of no interest after the start. */
 const PASSED_OVER: ReadonlySet<string> = new Set(["start", "upstream_failed", "log_dropped"]);
+/** Actions of operators by the event that tells what came of them. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  reload: "config_reload",
+  upgrade: "upgrade",
+  stop: "draining",
+  log_reopen: "log_reopen",
+};
+const SAME_ACTION_MS = 5000;
 const BAD: ReadonlySet<string> = new Set([
   "worker_died",
   "worker_stalled",

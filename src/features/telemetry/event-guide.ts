@@ -59,7 +59,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   geo_reload: "With `ok: false`, fetch the file again.",
   sidecar_warning: "Set what it names, or raise the limit.",
   workload_identity: "With `ok: false`, see the SPIFFE agent before `not_after`.",
-  sidecar_denied: "Allow the identity where it should come in; otherwise see what calls.",
+  sidecar_denied:
+    "`allowed_ids`, `authorization`: allow the identity where it should come in, otherwise see what calls. `outbound`: give the destination a split where the application should reach it.",
   schema_learned: "Nothing.",
   schema_failed: "See the gRPC server: whether it is there, and whether its reflection is on.",
   worker_failed: "See `error`: an address that is taken, a file that cannot be read.",

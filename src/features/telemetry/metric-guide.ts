@@ -445,7 +445,8 @@ export const METRIC_GUIDE = {
     group: "Sidecar",
     title: "Denied for who asks",
     labels: ["reason"],
-    advice: "A service calls that may not, or its identity has changed. The line `sidecar_denied` names it.",
+    advice:
+      "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. The line `sidecar_denied` names it.",
   },
   gateway_sidecar_peer_requests_total: {
     group: "Sidecar",

@@ -5,8 +5,6 @@ import type { Incident } from "../../shared/incident-ring.ts";
 export interface WafIncident extends Incident {
   /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
   readonly action: "blocked" | "logged";
-  /** See `placeText`. */
-  readonly location: string;
   /** The rule of the OWASP Core Rule Set that finds the same; absent where there is none. */
   readonly crs?: number;
   /** What a rule of `waf.rules` says of itself; absent for others. */

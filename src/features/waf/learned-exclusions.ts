@@ -82,8 +82,11 @@ export function learnExclusions(lines: Iterable<LearnedLine>, limits: LearningLi
  * The line that silences a rule where it was found, as `server.waf.exclusions` has it; "" for what is no rule of the firewall.
  * docs/waf.md#false-positives
  */
-export function exclusionLine(rule: string, path: string): string {
-  return IS_RULE.test(rule) ? `- {rule: ${rule}, path: ${JSON.stringify(stablePath(path))}}` : "";
+export function exclusionLine(rule: string, path: string, location: string): string {
+  if (!IS_RULE.test(rule)) return "";
+  const param = paramOf(location);
+  const where = `path: ${JSON.stringify(stablePath(path))}${param === "" ? "" : `, param: ${JSON.stringify(param)}`}`;
+  return `- {rule: ${rule}, ${where}}`;
 }
 
 function hitsOf(lines: readonly LearnedLine[], withAccess: boolean): { hits: Hit[]; refused: number } {
@@ -108,10 +111,13 @@ function hitOf(line: LearnedLine): Hit[] {
   const { client_ip: client, path, rule_id: rule, location } = line;
   if (typeof rule !== "string" || typeof client !== "string" || typeof path !== "string") return [];
   if (!IS_RULE.test(rule)) return [];
-  const [, param = ""] = /^(?:query|header|body) (\S.*)$/.exec(typeof location === "string" ? location : "") ?? [];
-  // What was escaped for the log is no name that a file could say.
-  const isPlain = IS_PARAM.test(param);
-  return [{ rule, path: stablePath(path), param: isPlain ? param : "", client }];
+  return [{ rule, path: stablePath(path), param: typeof location === "string" ? paramOf(location) : "", client }];
+}
+
+/** The parameter of a location; "" where there is none. What was escaped for the log is no name that a file could say. */
+function paramOf(location: string): string {
+  const [, param = ""] = /^(?:query|header|body) (\S.*)$/.exec(location) ?? [];
+  return IS_PARAM.test(param) ? param : "";
 }
 
 /** The path up to the first segment that is a number, an id or the like. */

@@ -13,5 +13,6 @@ export function incidentOf(number: number): Incident {
     anomalyScore: number % 97,
     action: number % 2 === 0 ? "blocked" : "logged",
     payloadSnippet: mark.repeat((number * 7) % 257),
+    location: "query id",
   };
 }

@@ -21,6 +21,7 @@ function incident(over: Partial<Incident> = {}): Incident {
     anomalyScore: 5,
     action: "blocked",
     payloadSnippet: "/../../etc/passwd",
+    location: "url",
     ...over,
   };
 }

@@ -157,6 +157,7 @@ describe("/internal/api/security/incidents", () => {
         anomalyScore: 5,
         action: "blocked",
         payloadSnippet: "/../",
+        location: "url",
       });
     }
   };

@@ -81,6 +81,22 @@ test("changes are kept, whatever flaps meanwhile", () => {
   expect(changes.at(-1)).toMatchObject({ event: "config_reload", text: "ok: false, faults: a; b", bad: true });
 });
 
+test("an action with an event of its own is one change, with who wanted it, whichever is told first", () => {
+  const { feed, sent } = setUp();
+  feed.changed("config_reload", { ok: true, generation: 2 });
+  feed.changed("audit", { action: "reload", by: "signal", from: "SIGHUP", ok: true, generation: 2 });
+  feed.changed("audit", { action: "log_reopen", by: "signal", from: "SIGUSR1" });
+  feed.changed("log_reopen", { ok: true });
+  feed.changed("audit", { action: "drain", by: "ann", from: "10.0.0.1", ok: true });
+  feed.watch(0);
+  feed.tick(1000);
+  expect(sent[0]!.state.changes.map(({ event, text }) => [event, text])).toEqual([
+    ["audit", "action: drain, by: ann, from: 10.0.0.1, ok: true"],
+    ["log_reopen", "ok: true, by: signal, from: SIGUSR1"],
+    ["config_reload", "ok: true, generation: 2, by: signal, from: SIGHUP"],
+  ]);
+});
+
 test("a clock that is set back begins a new past", () => {
   const { feed } = setUp();
   feed.watch(0);
