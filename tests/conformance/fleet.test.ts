@@ -176,7 +176,6 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     };
     await roll("two");
     for (const place of places) {
-      const before = await metricOf(place, 'gateway_config_reloads_total\\{result="failed"\\}');
       replace(place, "routes.yaml", "- {path: /x, type: nonsense}\n");
       process.kill(place.pid, "SIGHUP");
       await eventually(
@@ -186,7 +185,6 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
           ).toBeGreaterThan(0),
         PATIENCE_MS,
       );
-      expect(before).toBeDefined();
       expect(await versionAt(place)).toBe("two");
     }
     await roll("one");

@@ -72,6 +72,7 @@ describe("the manifests", () => {
       const run = await runProcess([EDGE_BINARY, "check", "--config", "config.yaml", "--routes", "routes.yaml"], {
         cwd: own,
         env,
+        timeout: INSTALL_MS,
       });
       expect([run.code, run.stderr]).toEqual([0, ""]);
     });
